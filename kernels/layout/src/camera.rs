@@ -1,0 +1,37 @@
+//! Cameras as the kernels read them.
+
+/// What a camera projects like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CameraKind {
+    /// Pinhole, or thin lens where `lens_radius` > 0.
+    Perspective = 0,
+    /// Parallel rays.
+    Orthographic = 1,
+}
+
+/// A camera: 80 bytes. Looks along its own -Z with +Y up (glTF 2.0, §3.10).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16))]
+pub struct Camera {
+    /// Row-major 3×4: world point = `world_from_camera` × (camera point, 1). Its 3×3 part is orthonormal.
+    pub world_from_camera: [f32; 12],
+    /// A [`CameraKind`].
+    pub kind: u32,
+    /// Perspective: tan(hfov / 2). Orthographic: half the width in metres.
+    pub half_width: f32,
+    /// Perspective: tan(vfov / 2). Orthographic: half the height in metres.
+    pub half_height: f32,
+    /// Lens radius in metres, 0 for a pinhole (perspective only).
+    pub lens_radius: f32,
+    /// Distance in metres along the view axis of the plane in focus.
+    pub focus_distance: f32,
+    /// Near clip in metres along the view axis, >= 0.
+    pub near: f32,
+    /// Far clip in metres along the view axis; infinite where the file has none.
+    pub far: f32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+const _: () = assert!(size_of::<Camera>() == 80);

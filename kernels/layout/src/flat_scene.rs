@@ -1,0 +1,137 @@
+//! A whole scene at one moment, flattened: what a device is given.
+
+use crate::{
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, Light, Material, ShadingVertex, Texture, Triangle,
+};
+use std::sync::Arc;
+
+/// One frame's scene as plain arrays. Everything is world space at the frame's time.
+///
+/// What does not change over the frames of an animation (textures, environment) is shared.
+#[derive(Clone, Debug)]
+pub struct FlatScene {
+    /// Indexed by triangle id.
+    pub triangles: Vec<Triangle>,
+    /// Three indices into `vertices` per triangle id.
+    pub triangle_vertices: Vec<[u32; 3]>,
+    /// Shading vertices.
+    pub vertices: Vec<ShadingVertex>,
+    /// At least one material.
+    pub materials: Vec<Material>,
+    /// Texture descriptors.
+    pub textures: Arc<Vec<Texture>>,
+    /// Texel bytes, see [`Texture::offset`].
+    pub texels: Arc<Vec<u8>>,
+    /// Emitters: punctual, then triangles in id order, then the environment.
+    pub lights: Vec<Light>,
+    /// One entry per light; draws a light in proportion to its estimated power.
+    pub light_alias: Vec<AliasEntry>,
+    /// The environment, possibly absent.
+    pub environment: Environment,
+    /// `width * height` RGB texels.
+    pub environment_texels: Arc<Vec<[f32; 3]>>,
+    /// One entry per environment texel.
+    pub environment_alias: Arc<Vec<AliasEntry>>,
+    /// The camera.
+    pub camera: Camera,
+    /// The hierarchy over `triangles`.
+    pub bvh: Bvh,
+}
+
+impl FlatScene {
+    /// Bytes of all arrays: what a device must hold.
+    pub fn bytes(&self) -> u64 {
+        fn of<T>(items: &[T]) -> u64 {
+            size_of_val(items) as u64
+        }
+        of(&self.triangles)
+            + of(&self.triangle_vertices)
+            + of(&self.vertices)
+            + of(&self.materials)
+            + of(&self.textures)
+            + of(&self.texels)
+            + of(&self.lights)
+            + of(&self.light_alias)
+            + of(&self.environment_texels)
+            + of(&self.environment_alias)
+            + of(&self.bvh.nodes)
+            + of(&self.bvh.leaf_triangles)
+    }
+
+    /// The pointers and counts that a kernel gets. Valid as long as `self` is borrowed and unchanged.
+    pub fn view(&self) -> SceneView {
+        SceneView {
+            triangles: self.triangles.as_ptr(),
+            triangle_vertices: self.triangle_vertices.as_ptr(),
+            vertices: self.vertices.as_ptr(),
+            materials: self.materials.as_ptr(),
+            textures: self.textures.as_ptr(),
+            texels: self.texels.as_ptr(),
+            lights: self.lights.as_ptr(),
+            light_alias: self.light_alias.as_ptr(),
+            environment_texels: self.environment_texels.as_ptr(),
+            environment_alias: self.environment_alias.as_ptr(),
+            bvh_nodes: self.bvh.nodes.as_ptr(),
+            leaf_triangles: self.bvh.leaf_triangles.as_ptr(),
+            triangle_count: self.triangles.len() as u32,
+            material_count: self.materials.len() as u32,
+            texture_count: self.textures.len() as u32,
+            light_count: self.lights.len() as u32,
+            bvh_node_count: self.bvh.nodes.len() as u32,
+            bvh_padding: self.bvh.padding,
+            reserved: [0; 2],
+            environment: self.environment,
+            camera: self.camera,
+        }
+    }
+}
+
+/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 320 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub struct SceneView {
+    /// `triangle_count` entries.
+    pub triangles: *const Triangle,
+    /// `triangle_count` entries.
+    pub triangle_vertices: *const [u32; 3],
+    /// Shading vertices.
+    pub vertices: *const ShadingVertex,
+    /// `material_count` entries.
+    pub materials: *const Material,
+    /// `texture_count` entries.
+    pub textures: *const Texture,
+    /// Texel bytes.
+    pub texels: *const u8,
+    /// `light_count` entries.
+    pub lights: *const Light,
+    /// `light_count` entries.
+    pub light_alias: *const AliasEntry,
+    /// `environment.width * environment.height` entries.
+    pub environment_texels: *const [f32; 3],
+    /// As many.
+    pub environment_alias: *const AliasEntry,
+    /// `bvh_node_count` entries.
+    pub bvh_nodes: *const BvhNode8,
+    /// Triangle ids in leaf order.
+    pub leaf_triangles: *const u32,
+    /// Triangles.
+    pub triangle_count: u32,
+    /// Materials.
+    pub material_count: u32,
+    /// Textures.
+    pub texture_count: u32,
+    /// Lights.
+    pub light_count: u32,
+    /// Hierarchy nodes; 0 means that every ray misses.
+    pub bvh_node_count: u32,
+    /// [`Bvh::padding`].
+    pub bvh_padding: f32,
+    /// Zero.
+    pub reserved: [u32; 2],
+    /// The environment.
+    pub environment: Environment,
+    /// The camera.
+    pub camera: Camera,
+}
+
+const _: () = assert!(size_of::<SceneView>() == 96 + 32 + 112 + 80);

@@ -1,0 +1,26 @@
+//! The scene layout: plain arrays that importers write and kernels read. Owns no behaviour beyond sizes.
+//!
+//! Every struct here has a twin in `kernels/source/layout.h`; a test of `tessera-kernels` compares the size and the
+//! offset of every field of both. Units: metres, radians, scene-linear Rec. 709 radiance. World space is right-handed,
+//! +Y up, as in glTF 2.0.
+
+mod bvh;
+mod camera;
+mod flat_scene;
+mod light;
+mod material;
+mod mesh;
+mod texture;
+mod unit;
+
+pub use bvh::{Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_COUNT_SHIFT, LEAF_TRIANGLES_MAX};
+pub use camera::{Camera, CameraKind};
+pub use flat_scene::{FlatScene, SceneView};
+pub use light::{AliasEntry, Environment, Light, LightKind, build_alias_table};
+pub use material::{AlphaMode, Material, TextureRef, material_flags};
+pub use mesh::{ShadingVertex, Triangle, triangle_flags};
+pub use texture::{TexelFormat, Texture, Wrap};
+pub use unit::{Aov, CHANNELS_MAX, FILM_FRACTION_BITS, FILM_VALUE_MAX, PixelFilter, UnitParams};
+
+/// No texture, no light, no triangle: the index that means "none".
+pub const NONE: u32 = u32::MAX;

@@ -1,0 +1,152 @@
+//! Lights and the tables that choose among them.
+
+/// What a [`Light`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LightKind {
+    /// KHR_lights_punctual point: `emission` is radiant intensity (W/sr, from candela as the file gives them).
+    Point = 0,
+    /// KHR_lights_punctual spot: as point, with a cone.
+    Spot = 1,
+    /// KHR_lights_punctual directional: `emission` is irradiance on a facing surface.
+    Directional = 2,
+    /// An emissive triangle; `triangle` says which. Emission is looked up in its material.
+    Triangle = 3,
+    /// The environment map; at most one, always the last light.
+    Environment = 4,
+}
+
+/// One emitter: 80 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16))]
+pub struct Light {
+    /// World position (point, spot).
+    pub position: [f32; 3],
+    /// A [`LightKind`].
+    pub kind: u32,
+    /// Unit direction in which the light shines (spot, directional).
+    pub direction: [f32; 3],
+    /// Range in metres (point, spot), 0 for infinite; window as KHR_lights_punctual recommends.
+    pub range: f32,
+    /// Linear RGB, see [`LightKind`].
+    pub emission: [f32; 3],
+    /// Triangle id ([`LightKind::Triangle`]), else [`crate::NONE`].
+    pub triangle: u32,
+    /// Spot: `1 / max(0.001, cos(inner) - cos(outer))`.
+    pub spot_scale: f32,
+    /// Spot: `-cos(outer) * spot_scale`.
+    pub spot_offset: f32,
+    /// Probability that [`crate::FlatScene::light_alias`] picks this light.
+    pub pick_probability: f32,
+    /// Area in m² ([`LightKind::Triangle`]), else 0.
+    pub area: f32,
+    /// Zero.
+    pub reserved: [u32; 4],
+}
+
+/// One entry of an alias table (Walker 1974, Vose 1991): with `threshold` as a 32-bit fraction, a draw `(i, r)` yields
+/// `i` if `r < threshold`, else `alias`. 16 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(16))]
+pub struct AliasEntry {
+    /// Keep the index when the 32-bit draw is below this; `u32::MAX` keeps always.
+    pub threshold: u32,
+    /// The other index.
+    pub alias: u32,
+    /// Probability of this index under the table.
+    pub probability: f32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// The environment: 112 bytes. Equirectangular, +Y up, row i at (i + ½)/height, centre column towards +Z, u growing to
+/// the right of somebody who looks out. `texels` are three f32 each in [`crate::FlatScene::environment_texels`];
+/// `environment_alias` has one entry per texel, in proportion to luminance × solid angle.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(16))]
+pub struct Environment {
+    /// Texels across; 0 means a constant environment.
+    pub width: u32,
+    /// Texels down; 0 means a constant environment.
+    pub height: u32,
+    /// Index of the environment's light, or [`crate::NONE`] where it is black or absent.
+    pub light: u32,
+    /// 1: the environment exists; 0: black.
+    pub present: u32,
+    /// Constant radiance (used alone where `width` is 0), already multiplied by the intensity.
+    pub constant: [f32; 3],
+    /// Factor on texels.
+    pub intensity: f32,
+    /// Row-major rotation, map direction = `map_from_world` × world direction.
+    pub map_from_world: [f32; 9],
+    /// Radius in metres of a sphere about the scene that holds all of it.
+    pub scene_radius: f32,
+    /// Centre of that sphere.
+    pub scene_center: [f32; 3],
+    /// Zero.
+    pub reserved: [u32; 7],
+}
+
+const _: () = assert!(size_of::<Light>() == 80);
+const _: () = assert!(size_of::<AliasEntry>() == 16);
+const _: () = assert!(size_of::<Environment>() == 112);
+
+/// Builds an alias table over `weights` (finite, >= 0) in O(n) with Vose's method, in f64 and in index order, so that
+/// every machine builds the same one. All weights zero gives the uniform table; an empty slice gives an empty table.
+pub fn build_alias_table(weights: &[f64]) -> Vec<AliasEntry> {
+    let count = weights.len();
+    let total: f64 = weights.iter().sum();
+    let scaled: Vec<f64> = if total > 0.0 {
+        weights.iter().map(|w| w / total * count as f64).collect()
+    } else {
+        vec![1.0; count]
+    };
+    let mut table: Vec<AliasEntry> = (0..count)
+        .map(|index| AliasEntry {
+            threshold: u32::MAX,
+            alias: index as u32,
+            probability: (scaled[index] / count as f64) as f32,
+            reserved: 0,
+        })
+        .collect();
+    let mut rest = scaled.clone();
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..count).partition(|&i| rest[i] < 1.0);
+    while let (Some(&less), Some(&more)) = (small.last(), large.last()) {
+        small.pop();
+        table[less].threshold = (rest[less] * 4_294_967_296.0) as u32;
+        table[less].alias = more as u32;
+        rest[more] -= 1.0 - rest[less];
+        if rest[more] < 1.0 {
+            large.pop();
+            small.push(more);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_table_gives_each_index_its_share() {
+        let weights = [0.0, 1.0, 3.0, 0.5, 3.5];
+        let table = build_alias_table(&weights);
+        let mut share = [0.0f64; 5];
+        for (index, entry) in table.iter().enumerate() {
+            let keep =
+                if entry.alias == index as u32 { 1.0 } else { f64::from(entry.threshold) / 4_294_967_296.0 };
+            share[index] += keep / 5.0;
+            share[entry.alias as usize] += (1.0 - keep) / 5.0;
+        }
+        for (got, want) in share.iter().zip(weights) {
+            assert!((got - want / 8.0).abs() < 1e-8, "{share:?}");
+        }
+    }
+
+    #[test]
+    fn no_weight_at_all_is_uniform() {
+        assert!(build_alias_table(&[0.0; 4]).iter().all(|e| e.probability == 0.25));
+        assert!(build_alias_table(&[]).is_empty());
+    }
+}

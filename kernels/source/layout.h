@@ -1,0 +1,192 @@
+// The scene layout as kernels read it: the twin of kernels/layout/src, field by field. Owns no behaviour.
+// Units, ranges and meanings stand on the Rust side; sizes and offsets are compared by a test.
+#pragma once
+
+#include "compiler.h"
+
+struct alignas(16) Triangle {
+    float v0[3];
+    u32 material;
+    float v1[3];
+    u32 flags;
+    float v2[3];
+    u32 light;
+};
+
+enum TriangleFlags : u32 { TRIANGLE_ALPHA = 1, TRIANGLE_DOUBLE_SIDED = 2, TRIANGLE_EMISSIVE = 4, TRIANGLE_MIRRORED = 8 };
+
+struct alignas(16) ShadingVertex {
+    float normal[3];
+    float u0;
+    float tangent[3];
+    float tangent_sign;
+    float color[4];
+    float v0;
+    float uv1[2];
+    float reserved;
+};
+
+enum AlphaMode : u32 { ALPHA_OPAQUE = 0, ALPHA_MASK = 1, ALPHA_BLEND = 2 };
+enum MaterialFlags : u32 { MATERIAL_DOUBLE_SIDED = 1, MATERIAL_UNLIT = 2 };
+
+struct alignas(16) TextureRef {
+    float uv_from_mesh[6];
+    u32 texture;
+    u32 uv_set;
+    u32 reserved[4];
+};
+
+struct alignas(16) Material {
+    float base_color[4];
+    float emission[3];
+    float metallic;
+    float roughness;
+    float normal_scale;
+    float alpha_cutoff;
+    float ior;
+    u32 alpha_mode;
+    u32 flags;
+    u32 reserved[2];
+    TextureRef base_color_texture;
+    TextureRef metallic_roughness_texture;
+    TextureRef normal_texture;
+    TextureRef emission_texture;
+};
+
+enum TexelFormat : u32 { TEXEL_RGBA8_SRGB = 0, TEXEL_RGBA8_LINEAR = 1, TEXEL_RGBA16_LINEAR = 2 };
+enum Wrap : u32 { WRAP_REPEAT = 0, WRAP_CLAMP_TO_EDGE = 1, WRAP_MIRRORED_REPEAT = 2 };
+
+struct alignas(16) Texture {
+    u64 offset;
+    u32 width;
+    u32 height;
+    u32 format;
+    u32 wrap_u;
+    u32 wrap_v;
+    u32 bilinear;
+};
+
+enum LightKind : u32 {
+    LIGHT_POINT = 0,
+    LIGHT_SPOT = 1,
+    LIGHT_DIRECTIONAL = 2,
+    LIGHT_TRIANGLE = 3,
+    LIGHT_ENVIRONMENT = 4
+};
+
+struct alignas(16) Light {
+    float position[3];
+    u32 kind;
+    float direction[3];
+    float range;
+    float emission[3];
+    u32 triangle;
+    float spot_scale;
+    float spot_offset;
+    float pick_probability;
+    float area;
+    u32 reserved[4];
+};
+
+struct alignas(16) AliasEntry {
+    u32 threshold;
+    u32 alias;
+    float probability;
+    u32 reserved;
+};
+
+struct alignas(16) Environment {
+    u32 width;
+    u32 height;
+    u32 light;
+    u32 present;
+    float constant[3];
+    float intensity;
+    float map_from_world[9];
+    float scene_radius;
+    float scene_center[3];
+    u32 reserved[7];
+};
+
+enum CameraKind : u32 { CAMERA_PERSPECTIVE = 0, CAMERA_ORTHOGRAPHIC = 1 };
+
+struct alignas(16) Camera {
+    float world_from_camera[12];
+    u32 kind;
+    float half_width;
+    float half_height;
+    float lens_radius;
+    float focus_distance;
+    float near_clip;
+    float far_clip;
+    u32 reserved;
+};
+
+const u32 NONE = 0xffffffffu;
+const u32 CHILD_EMPTY = 0xffffffffu;
+const u32 CHILD_LEAF_FLAG = 0x80000000u;
+const u32 LEAF_COUNT_SHIFT = 29;
+const u32 LEAF_FIRST_MASK = (1u << LEAF_COUNT_SHIFT) - 1u;
+
+struct alignas(64) BvhNode8 {
+    float lower[3][8];
+    float upper[3][8];
+    u32 child[8];
+    u32 reserved[8];
+};
+
+struct alignas(16) SceneView {
+    const Triangle* triangles;
+    const u32* triangle_vertices;  // three a triangle
+    const ShadingVertex* vertices;
+    const Material* materials;
+    const Texture* textures;
+    const u8* texels;
+    const Light* lights;
+    const AliasEntry* light_alias;
+    const float* environment_texels;  // three a texel
+    const AliasEntry* environment_alias;
+    const BvhNode8* bvh_nodes;
+    const u32* leaf_triangles;
+    u32 triangle_count;
+    u32 material_count;
+    u32 texture_count;
+    u32 light_count;
+    u32 bvh_node_count;
+    float bvh_padding;
+    u32 reserved[2];
+    Environment environment;
+    Camera camera;
+};
+
+const u32 FILM_FRACTION_BITS = 24;
+const float FILM_VALUE_MAX = 262144.0f;
+const u32 CHANNELS_MAX = 13;
+
+enum Aov : u32 { AOV_ALBEDO = 1, AOV_NORMAL = 2, AOV_DEPTH = 4, AOV_POSITION = 8 };
+enum PixelFilter : u32 { FILTER_BOX = 0, FILTER_GAUSSIAN = 1, FILTER_BLACKMAN_HARRIS = 2 };
+
+struct alignas(16) UnitParams {
+    u32 frame_width;
+    u32 frame_height;
+    u32 x;
+    u32 y;
+    u32 width;
+    u32 height;
+    u32 first_sample;
+    u32 sample_count;
+    u32 seed;
+    u32 depth;
+    u32 aovs;
+    u32 filter;
+    u32 frame;
+    u32 job_samples;
+    u32 reserved[2];
+};
+
+static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored in layout/src/mesh.rs");
+static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
+static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
+static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
+static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256, "mirrored in layout/src");
+static_assert(sizeof(SceneView) == 320 && sizeof(UnitParams) == 64, "mirrored in layout/src");

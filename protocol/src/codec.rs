@@ -1,0 +1,51 @@
+//! The one place that turns values into bytes: bincode's standard configuration, bounded, trailing bytes refused.
+
+use crate::limits::MESSAGE_BYTES_MAX;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Why bytes are no message.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// The message is longer than [`MESSAGE_BYTES_MAX`].
+    #[error("message of {0} bytes is longer than the limit of {MESSAGE_BYTES_MAX}")]
+    TooLong(usize),
+    /// Not the encoding of the expected type.
+    #[error("malformed message")]
+    Malformed(#[source] bincode::error::DecodeError),
+    /// Bytes after the end.
+    #[error("{0} bytes after the end of the message")]
+    Trailing(usize),
+    /// The value has no encoding within the limit.
+    #[error("message cannot be encoded")]
+    Unencodable(#[source] bincode::error::EncodeError),
+}
+
+fn config() -> bincode::config::Configuration<
+    bincode::config::LittleEndian,
+    bincode::config::Varint,
+    bincode::config::Limit<MESSAGE_BYTES_MAX>,
+> {
+    bincode::config::standard().with_limit::<MESSAGE_BYTES_MAX>()
+}
+
+/// Bytes of `value`, at most [`MESSAGE_BYTES_MAX`].
+pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let bytes = bincode::serde::encode_to_vec(value, config()).map_err(CodecError::Unencodable)?;
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(CodecError::TooLong(bytes.len()));
+    }
+    Ok(bytes)
+}
+
+/// The value that `bytes` encode, all of them. Never allocates more than [`MESSAGE_BYTES_MAX`] on a length's word.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(CodecError::TooLong(bytes.len()));
+    }
+    let (value, used) = bincode::serde::decode_from_slice(bytes, config()).map_err(CodecError::Malformed)?;
+    if used != bytes.len() {
+        return Err(CodecError::Trailing(bytes.len() - used));
+    }
+    Ok(value)
+}

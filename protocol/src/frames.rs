@@ -1,0 +1,245 @@
+//! Sets of frame numbers: `5`, `1-100`, `1-100x2`, lists by comma.
+
+use crate::ids::FrameNumber;
+use crate::limits::{FRAME_NUMBER_MAX, JOB_FRAMES_MAX};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A range with a step: `first, first + step, …` up to `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Span {
+    first: u32,
+    last: u32,
+    step: u32,
+}
+
+impl Span {
+    fn len(self) -> u32 {
+        (self.last - self.first) / self.step + 1
+    }
+}
+
+/// Frame numbers in ascending order, each once; at most [`JOB_FRAMES_MAX`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameSet {
+    spans: Vec<Span>,
+}
+
+/// Why a text is no frame set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameSetError {
+    /// Not of the form.
+    #[error(
+        "`{0}` is not a frame or a range of frames; write `5`, `1-100`, `1-100x2`, or a list of them by commas"
+    )]
+    Form(String),
+    /// Ends before it begins.
+    #[error("frame range `{0}` ends before it begins")]
+    Backwards(String),
+    /// Too large a number.
+    #[error("frame number in `{0}` is beyond {FRAME_NUMBER_MAX}")]
+    Number(String),
+    /// Too many.
+    #[error("{0} frames are more than one job may have ({JOB_FRAMES_MAX})")]
+    TooMany(u64),
+}
+
+impl FrameSet {
+    /// One frame.
+    pub fn one(frame: FrameNumber) -> Self {
+        Self { spans: vec![Span { first: frame.0, last: frame.0, step: 1 }] }
+    }
+
+    /// Of any frames, in any order, repeated or not.
+    pub fn from_frames(frames: impl IntoIterator<Item = FrameNumber>) -> Result<Self, FrameSetError> {
+        let mut numbers: Vec<u32> = frames.into_iter().map(|frame| frame.0).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.len() > JOB_FRAMES_MAX as usize {
+            return Err(FrameSetError::TooMany(numbers.len() as u64));
+        }
+        let mut spans: Vec<Span> = Vec::new();
+        for number in numbers {
+            match spans.last_mut() {
+                Some(span) if span.first == span.last && spans_step_ok(span, number) => {
+                    span.step = number - span.last;
+                    span.last = number;
+                }
+                Some(span) if span.first != span.last && number - span.last == span.step => {
+                    span.last = number
+                }
+                _ => spans.push(Span { first: number, last: number, step: 1 }),
+            }
+        }
+        Ok(Self { spans })
+    }
+
+    /// How many frames.
+    pub fn len(&self) -> u32 {
+        self.spans.iter().map(|span| span.len()).sum()
+    }
+
+    /// None at all.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The frames in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = FrameNumber> + '_ {
+        self.spans
+            .iter()
+            .flat_map(|span| (span.first..=span.last).step_by(span.step as usize))
+            .map(FrameNumber)
+    }
+
+    /// The frame at a position, counted from 0.
+    pub fn get(&self, mut position: u32) -> Option<FrameNumber> {
+        for span in &self.spans {
+            if position < span.len() {
+                return Some(FrameNumber(span.first + position * span.step));
+            }
+            position -= span.len();
+        }
+        None
+    }
+
+    /// The position of a frame, counted from 0.
+    pub fn position(&self, frame: FrameNumber) -> Option<u32> {
+        let mut before = 0;
+        for span in &self.spans {
+            if (span.first..=span.last).contains(&frame.0) && (frame.0 - span.first).is_multiple_of(span.step)
+            {
+                return Some(before + (frame.0 - span.first) / span.step);
+            }
+            before += span.len();
+        }
+        None
+    }
+}
+
+/// A lone number joins the next into a range only where they are neighbours: `1,5` stays two numbers, `1-2` is a range.
+fn spans_step_ok(span: &Span, number: u32) -> bool {
+    number - span.last == 1
+}
+
+impl FromStr for FrameSet {
+    type Err = FrameSetError;
+
+    fn from_str(text: &str) -> Result<Self, FrameSetError> {
+        let mut spans = Vec::new();
+        for part in text.split(',') {
+            spans.push(parse_span(part.trim())?);
+        }
+        let total: u64 = spans.iter().map(|span| u64::from(span.len())).sum();
+        if total > u64::from(JOB_FRAMES_MAX) {
+            return Err(FrameSetError::TooMany(total));
+        }
+        let ascending = spans.windows(2).all(|pair| pair[0].last < pair[1].first);
+        if ascending {
+            return Ok(Self { spans });
+        }
+        Self::from_frames(Self { spans }.iter())
+    }
+}
+
+fn parse_span(part: &str) -> Result<Span, FrameSetError> {
+    let form = || FrameSetError::Form(part.to_owned());
+    let number = |text: &str| -> Result<u32, FrameSetError> {
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(form());
+        }
+        let value: u64 = text.parse().map_err(|_| FrameSetError::Number(part.to_owned()))?;
+        if value > u64::from(FRAME_NUMBER_MAX) {
+            return Err(FrameSetError::Number(part.to_owned()));
+        }
+        Ok(value as u32)
+    };
+    let Some((first, rest)) = part.split_once('-') else {
+        let only = number(part)?;
+        return Ok(Span { first: only, last: only, step: 1 });
+    };
+    let (last, step) = rest.split_once('x').unwrap_or((rest, "1"));
+    let (first, last, step) = (number(first)?, number(last)?, number(step)?);
+    if step == 0 {
+        return Err(form());
+    }
+    if last < first {
+        return Err(FrameSetError::Backwards(part.to_owned()));
+    }
+    Ok(Span { first, last: last - (last - first) % step, step })
+}
+
+impl fmt::Display for FrameSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, span) in self.spans.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match (span.first == span.last, span.step) {
+                (true, _) => write!(f, "{comma}{}", span.first)?,
+                (false, 1) => write!(f, "{comma}{}-{}", span.first, span.last)?,
+                (false, step) => write!(f, "{comma}{}-{}x{step}", span.first, span.last)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+// On the wire a set is its text, so that the same checks stand at every door.
+impl Serialize for FrameSet {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for FrameSet {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str) -> Vec<u32> {
+        let set: FrameSet = text.parse().unwrap();
+        let all: Vec<u32> = set.iter().map(|frame| frame.0).collect();
+        for (position, number) in all.iter().enumerate() {
+            assert_eq!(set.get(position as u32), Some(FrameNumber(*number)));
+            assert_eq!(set.position(FrameNumber(*number)), Some(position as u32));
+        }
+        assert_eq!(set.len() as usize, all.len());
+        assert_eq!(set.to_string().parse::<FrameSet>().unwrap().iter().map(|f| f.0).collect::<Vec<_>>(), all);
+        all
+    }
+
+    #[test]
+    fn the_documented_forms_are_read() {
+        assert_eq!(numbers("5"), [5]);
+        assert_eq!(numbers("1-4"), [1, 2, 3, 4]);
+        assert_eq!(numbers("1-10x3"), [1, 4, 7, 10]);
+        assert_eq!(numbers("1-9x3"), [1, 4, 7]);
+        assert_eq!(numbers("7, 1-3"), [1, 2, 3, 7]);
+        assert_eq!(numbers("1-6x2,2-6x2,3"), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn other_forms_are_named_in_the_error() {
+        for bad in ["", "a", "1-", "-3", "1-5x0", "1-5x", "1,,2", "1.5", "+1"] {
+            assert!(matches!(bad.parse::<FrameSet>(), Err(FrameSetError::Form(_))), "{bad}");
+        }
+        assert_eq!("9-3".parse::<FrameSet>(), Err(FrameSetError::Backwards("9-3".into())));
+        assert!(matches!("1-99999999999".parse::<FrameSet>(), Err(FrameSetError::Number(_))));
+        assert!(matches!("0-9999999".parse::<FrameSet>(), Err(FrameSetError::TooMany(_))));
+    }
+
+    #[test]
+    fn a_set_of_loose_frames_is_written_short() {
+        let set = FrameSet::from_frames([3, 1, 2, 9, 2].map(FrameNumber)).unwrap();
+        assert_eq!(set.to_string(), "1-3,9");
+    }
+}

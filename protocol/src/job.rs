@@ -1,0 +1,404 @@
+//! What a job asks for: raw as it comes, checked once, valid inside.
+
+use crate::frames::FrameSet;
+use crate::ids::BlobHash;
+use crate::limits::*;
+use serde::{Deserialize, Serialize};
+
+/// A spec as it crosses the wire: nothing about it is known to hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RawJobSpec(JobSpec);
+
+/// A job that makes sense.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Name for people and for files, 1 to [`NAME_MAX`] bytes, no `/`, no control characters.
+    pub name: String,
+    /// Share of the farm relative to others, 0 to 100.
+    pub priority: u8,
+    /// What to do.
+    pub kind: JobKind,
+}
+
+/// Kinds of jobs. Compute jobs get their own variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum JobKind {
+    /// Frames of a scene.
+    Render(RenderSpec),
+}
+
+/// A file of a scene.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssetFile {
+    /// Where it stands relative to the scene's own folder: `/`-separated, never absolute, no `..`.
+    pub path: String,
+    /// Its bytes.
+    pub hash: BlobHash,
+    /// How many.
+    pub length: u64,
+}
+
+/// Where light comes from at infinity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum EnvironmentSpec {
+    /// The scene's own lights alone.
+    None,
+    /// One linear radiance everywhere.
+    Constant([f32; 3]),
+    /// An equirectangular map: one of the job's files (`.hdr` or `.exr`).
+    Map {
+        /// Path among [`RenderSpec::files`].
+        path: String,
+    },
+}
+
+/// Which camera.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CameraSpec {
+    /// The scene's first, or one that frames the bounds where it has none.
+    Default,
+    /// By name.
+    Named(String),
+    /// By position among the scene's cameras.
+    Index(u32),
+    /// Placed by hand.
+    LookAt {
+        /// Where it stands, metres.
+        eye: [f32; 3],
+        /// What it looks at.
+        target: [f32; 3],
+        /// Which way is up.
+        up: [f32; 3],
+        /// Vertical field of view, degrees in (0, 180).
+        vfov_degrees: f32,
+    },
+}
+
+/// Thin lens over a perspective camera.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LensSpec {
+    /// Radius in metres, > 0.
+    pub radius: f32,
+    /// Distance in focus along the view axis, metres, > 0.
+    pub focus_distance: f32,
+}
+
+/// Pixel reconstruction filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterSpec {
+    /// One pixel wide.
+    Box,
+    /// Standard deviation half a pixel, cut at two pixels.
+    Gaussian,
+    /// Four terms over 3.3 pixels.
+    BlackmanHarris,
+}
+
+/// Output layers beside the beauty. The order here is their order in the film.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AovSpec {
+    /// First hit's albedo, 3 channels.
+    Albedo,
+    /// First hit's shading normal, 3 channels.
+    Normal,
+    /// First hit's distance along the view axis, 1 channel.
+    Depth,
+    /// First hit's world position, 3 channels.
+    Position,
+}
+
+impl AovSpec {
+    /// Film channels of it.
+    pub fn channels(self) -> u8 {
+        if self == Self::Depth { 1 } else { 3 }
+    }
+
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Albedo => "albedo",
+            Self::Normal => "normal",
+            Self::Depth => "depth",
+            Self::Position => "position",
+        }
+    }
+}
+
+/// A file format of finished frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormatSpec {
+    /// Scene-linear Rec. 709, 32-bit float, ZIP; AOVs as layers.
+    Exr,
+    /// 8-bit sRGB after exposure and tone map.
+    Png,
+    /// 16-bit sRGB after exposure and tone map.
+    Png16,
+}
+
+impl FormatSpec {
+    /// Extension of its files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Exr => "exr",
+            Self::Png | Self::Png16 => "png",
+        }
+    }
+}
+
+/// Tone map of display formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToneMapSpec {
+    /// Clip to [0, 1].
+    Standard,
+    /// Khronos PBR Neutral.
+    PbrNeutral,
+    /// AgX.
+    Agx,
+}
+
+/// Frames of a scene and how to render them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RenderSpec {
+    /// Path of the glTF file among `files`.
+    pub scene: String,
+    /// Every file of the scene, its environment included, each path once.
+    pub files: Vec<AssetFile>,
+    /// Light at infinity.
+    pub environment: EnvironmentSpec,
+    /// Factor on the environment, >= 0.
+    pub environment_intensity: f32,
+    /// Turn of the environment about +Y, degrees.
+    pub environment_rotation_degrees: f32,
+    /// Camera.
+    pub camera: CameraSpec,
+    /// Lens; None is a pinhole.
+    pub lens: Option<LensSpec>,
+    /// Frame size in pixels.
+    pub width: u32,
+    /// Frame size in pixels.
+    pub height: u32,
+    /// Frames.
+    pub frames: FrameSet,
+    /// Frames per second: frame N shows the time N / fps.
+    pub fps: f64,
+    /// Samples per pixel.
+    pub spp: u32,
+    /// Scatterings at most.
+    pub depth: u32,
+    /// Seed of the random numbers.
+    pub seed: u32,
+    /// Filter.
+    pub filter: FilterSpec,
+    /// Tile edge in pixels.
+    pub tile: u32,
+    /// Samples per pixel in one unit, >= 1; 0 lets the splitter choose.
+    pub unit_samples: u32,
+    /// Layers, ascending, each once.
+    pub aovs: Vec<AovSpec>,
+    /// File formats, at least one, each once.
+    pub formats: Vec<FormatSpec>,
+    /// Exposure of display formats, stops.
+    pub exposure: f32,
+    /// Tone map of display formats.
+    pub tone_map: ToneMapSpec,
+}
+
+impl RenderSpec {
+    /// Film channels: beauty and AOVs.
+    pub fn channels(&self) -> u8 {
+        3 + self.aovs.iter().map(|aov| aov.channels()).sum::<u8>()
+    }
+
+    /// What a prepared scene depends on: the files, and nothing of size, samples or frames. Nodes cache by it.
+    pub fn scene_hash(&self) -> BlobHash {
+        let mut hasher = blake3::Hasher::new_derive_key("tessera scene 1");
+        hasher.update(self.scene.as_bytes());
+        for file in &self.files {
+            hasher.update(&(file.path.len() as u64).to_le_bytes());
+            hasher.update(file.path.as_bytes());
+            hasher.update(&file.hash.0);
+        }
+        BlobHash(*hasher.finalize().as_bytes())
+    }
+}
+
+/// What is wrong with a spec, where, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct SpecError {
+    /// The field, as the command line names it.
+    pub field: &'static str,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+fn wrong(field: &'static str, problem: impl Into<String>) -> Result<(), SpecError> {
+    Err(SpecError { field, problem: problem.into() })
+}
+
+impl From<JobSpec> for RawJobSpec {
+    fn from(spec: JobSpec) -> Self {
+        Self(spec)
+    }
+}
+
+impl RawJobSpec {
+    /// The spec, if it makes sense.
+    pub fn check(self) -> Result<JobSpec, SpecError> {
+        check_name(&self.0.name)?;
+        if self.0.priority > 100 {
+            wrong("priority", format!("{} is not in 0 to 100", self.0.priority))?;
+        }
+        let JobKind::Render(render) = &self.0.kind;
+        check_files(render)?;
+        check_picture(render)?;
+        check_camera(render)?;
+        check_output(render)?;
+        Ok(self.0)
+    }
+}
+
+fn check_name(name: &str) -> Result<(), SpecError> {
+    if name.is_empty() || name.len() > NAME_MAX {
+        return wrong("name", format!("{} bytes is not in 1 to {NAME_MAX}", name.len()));
+    }
+    if name.starts_with('.') || name.chars().any(|c| c.is_control() || c == '/' || c == '\\') {
+        return wrong("name", format!("{name:?} begins with a dot or holds `/`, `\\` or control characters"));
+    }
+    Ok(())
+}
+
+/// A path inside the scene's folder: relative, `/`-separated, no empty, `.` or `..` part, no `\`, `:` or control character.
+pub fn is_confined_path(path: &str) -> bool {
+    !path.is_empty()
+        && path.len() <= ASSET_PATH_MAX
+        && !path.chars().any(|c| c.is_control() || c == '\\' || c == ':')
+        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+fn check_files(render: &RenderSpec) -> Result<(), SpecError> {
+    if render.files.len() > SCENE_FILES_MAX {
+        return wrong("scene", format!("{} files are more than {SCENE_FILES_MAX}", render.files.len()));
+    }
+    let mut paths = std::collections::BTreeSet::new();
+    for file in &render.files {
+        if !is_confined_path(&file.path) {
+            return wrong("scene", format!("file path {:?} leaves the scene's folder", file.path));
+        }
+        if file.length > BLOB_BYTES_MAX {
+            return wrong("scene", format!("file {:?} is larger than {BLOB_BYTES_MAX} bytes", file.path));
+        }
+        if !paths.insert(file.path.as_str()) {
+            return wrong("scene", format!("file {:?} is listed twice", file.path));
+        }
+    }
+    if !paths.contains(render.scene.as_str()) {
+        return wrong("scene", format!("{:?} is not among the job's files", render.scene));
+    }
+    match &render.environment {
+        EnvironmentSpec::Map { path } if !paths.contains(path.as_str()) => {
+            wrong("env", format!("{path:?} is not among the job's files"))
+        }
+        EnvironmentSpec::Constant(rgb) if !rgb.iter().all(|v| v.is_finite() && *v >= 0.0) => {
+            wrong("env", format!("{rgb:?} is not three finite numbers >= 0"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
+    let (width, height) = (render.width, render.height);
+    let edge = 1..=FRAME_EDGE_MAX;
+    if !edge.contains(&width) || !edge.contains(&height) {
+        return wrong("size", format!("{width}x{height} has an edge that is not in 1 to {FRAME_EDGE_MAX}"));
+    }
+    if u64::from(width) * u64::from(height) > FRAME_PIXELS_MAX {
+        return wrong("size", format!("{width}x{height} has more than {FRAME_PIXELS_MAX} pixels"));
+    }
+    if !(1..=SPP_MAX).contains(&render.spp) {
+        return wrong("spp", format!("{} is not in 1 to {SPP_MAX}", render.spp));
+    }
+    if render.depth > DEPTH_MAX {
+        return wrong("depth", format!("{} is above {DEPTH_MAX}", render.depth));
+    }
+    if !(TILE_EDGE_MIN..=TILE_EDGE_MAX).contains(&render.tile) {
+        return wrong("tile", format!("{} is not in {TILE_EDGE_MIN} to {TILE_EDGE_MAX}", render.tile));
+    }
+    if render.unit_samples > render.spp {
+        return wrong("unit-samples", format!("{} is above spp ({})", render.unit_samples, render.spp));
+    }
+    if render.frames.is_empty() {
+        return wrong("frames", "no frame at all");
+    }
+    if !(render.fps.is_finite() && render.fps > 0.0 && render.fps <= 10_000.0) {
+        return wrong("fps", format!("{} is not in (0, 10000]", render.fps));
+    }
+    let tiles = u64::from(width.div_ceil(render.tile)) * u64::from(height.div_ceil(render.tile));
+    let passes = match render.unit_samples {
+        0 => 1,
+        samples => u64::from(render.spp.div_ceil(samples)),
+    };
+    if tiles * passes > FRAME_UNITS_MAX {
+        return wrong("tile", format!("{} units a frame are more than {FRAME_UNITS_MAX}", tiles * passes));
+    }
+    if tiles * passes * u64::from(render.frames.len()) > JOB_UNITS_MAX {
+        return wrong("frames", format!("the job has more than {JOB_UNITS_MAX} units"));
+    }
+    Ok(())
+}
+
+fn check_camera(render: &RenderSpec) -> Result<(), SpecError> {
+    let finite = |v: &[f32; 3]| v.iter().all(|c| c.is_finite());
+    if let CameraSpec::LookAt { eye, target, up, vfov_degrees } = &render.camera {
+        if !finite(eye) || !finite(target) || !finite(up) {
+            return wrong("eye, target, up", "a coordinate is not finite");
+        }
+        if eye == target {
+            return wrong("eye, target", "the camera stands on its target");
+        }
+        if !(*vfov_degrees > 0.0 && *vfov_degrees < 180.0) {
+            return wrong("vfov", format!("{vfov_degrees} is not in (0, 180) degrees"));
+        }
+    }
+    if let CameraSpec::Named(name) = &render.camera
+        && (name.is_empty() || name.len() > NAME_MAX)
+    {
+        return wrong("camera", format!("a name of {} bytes is not in 1 to {NAME_MAX}", name.len()));
+    }
+    if let Some(lens) = &render.lens {
+        let good = |v: f32| v.is_finite() && v > 0.0;
+        if !good(lens.radius) || !good(lens.focus_distance) {
+            return wrong("lens", "radius and focus distance must be finite and above 0");
+        }
+    }
+    let intensity = render.environment_intensity;
+    if !(intensity.is_finite() && intensity >= 0.0) {
+        return wrong("env-intensity", format!("{intensity} is not a finite number >= 0"));
+    }
+    if !render.environment_rotation_degrees.is_finite() {
+        return wrong("env-rotate", "not a finite number");
+    }
+    Ok(())
+}
+
+fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
+    if !render.aovs.windows(2).all(|pair| pair[0] < pair[1]) {
+        return wrong("aov", "layers must be in order, each once");
+    }
+    if render.formats.is_empty() {
+        return wrong("format", "no format at all");
+    }
+    let mut extensions: Vec<&str> = render.formats.iter().map(|format| format.extension()).collect();
+    extensions.sort_unstable();
+    if extensions.windows(2).any(|pair| pair[0] == pair[1]) {
+        return wrong("format", "two formats have the same file extension");
+    }
+    if !(-64.0..=64.0).contains(&render.exposure) {
+        return wrong("exposure", format!("{} is not in -64 to 64 stops", render.exposure));
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! What may cross the wire: ids, job spec, messages, limits, codec, versions. Owns no socket and makes no decision.
+//!
+//! A value that comes from outside is `Raw*` or unchecked until its `check` has been passed; what is inside is valid.
+
+pub mod client;
+pub mod codec;
+pub mod film;
+pub mod frames;
+pub mod hello;
+pub mod ids;
+pub mod job;
+pub mod limits;
+pub mod node;
+pub mod status;
+pub mod stream;
+
+pub use codec::{CodecError, decode, encode};
+pub use film::{FilmError, TileSums};
+pub use frames::{FrameSet, FrameSetError};
+pub use hello::{Hello, HelloError, PROTOCOL_VERSION};
+pub use ids::{
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey,
+};
+pub use job::{JobKind, JobSpec, RawJobSpec, RenderSpec, SpecError};

@@ -1,0 +1,46 @@
+//! Every limit of what may cross the wire, with its arithmetic.
+
+/// Largest frame edge in pixels: 32k × 32k is the largest film that anybody prints.
+pub const FRAME_EDGE_MAX: u32 = 32_768;
+/// Largest frame area: 2^28 pixels (16k × 16k). A row of 256 px tiles is then at most 32k × 256 pixels.
+pub const FRAME_PIXELS_MAX: u64 = 1 << 28;
+/// Smallest tile edge: below it, the cost of a lease exceeds the work.
+pub const TILE_EDGE_MIN: u32 = 8;
+/// Largest tile edge: 512 × 512 pixels × 13 channels × 8 bytes is 26 MiB of sums.
+pub const TILE_EDGE_MAX: u32 = 512;
+/// Samples per pixel at most: 2^20, so that an i64 film cannot overflow (see the film's arithmetic in `film.rs`).
+pub const SPP_MAX: u32 = 1 << 20;
+/// Scatterings at most.
+pub const DEPTH_MAX: u32 = 1024;
+/// Units of one frame at most: a bitmap of 2 MiB.
+pub const FRAME_UNITS_MAX: u64 = 1 << 24;
+/// Frames of one job at most: three hours at 24 frames a second is 259,200.
+pub const JOB_FRAMES_MAX: u32 = 1 << 18;
+/// Largest frame number.
+pub const FRAME_NUMBER_MAX: u32 = 9_999_999;
+/// Units of one job at most: 2^31 bits of bitmap is 256 MiB.
+pub const JOB_UNITS_MAX: u64 = 1 << 31;
+/// Asset files of one scene at most.
+pub const SCENE_FILES_MAX: usize = 4096;
+/// Longest path of an asset within its scene, bytes.
+pub const ASSET_PATH_MAX: usize = 1024;
+/// Largest blob: one asset file or one finished frame (32-bit float RGB of 2^28 pixels is 3 GiB).
+pub const BLOB_BYTES_MAX: u64 = 8 << 30;
+/// Largest control message: a list of 4096 files × (1024 + 40) bytes is 4.2 MiB.
+pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// Largest result on the wire: 26 MiB of sums cannot grow by more than a 16th in compression, plus its header.
+pub const RESULT_BYTES_MAX: usize = 28 << 20;
+/// Longest name (job, node, pool, tag), bytes.
+pub const NAME_MAX: usize = 128;
+/// Longest reason or error text, bytes; longer ones are cut.
+pub const REASON_MAX: usize = 2048;
+/// Leases in one message at most.
+pub const LEASES_MAX: usize = 1024;
+/// Devices of one node at most.
+pub const DEVICES_MAX: usize = 64;
+/// Rows of a listing (jobs, nodes) in one answer at most.
+pub const ROWS_MAX: usize = 4096;
+/// Frames in one page of a job's frame list.
+pub const FRAME_PAGE_MAX: usize = 16_384;
+/// Jobs that are not finished at most.
+pub const OPEN_JOBS_MAX: usize = 10_000;

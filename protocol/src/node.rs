@@ -1,0 +1,198 @@
+//! Messages between a node and the coordinator. Positional: a change of any field is a new protocol version.
+
+use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
+use crate::job::RenderSpec;
+use crate::status::DeviceInfo;
+use serde::{Deserialize, Serialize};
+
+/// A rectangle of a frame, half-open pixel bounds; row 0 is the top of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TileRect {
+    /// Left edge.
+    pub x: u32,
+    /// Top edge.
+    pub y: u32,
+    /// Pixels across, >= 1.
+    pub width: u32,
+    /// Pixels down, >= 1.
+    pub height: u32,
+}
+
+/// A contiguous range of sample indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleRange {
+    /// First sample index.
+    pub first: u32,
+    /// How many, >= 1.
+    pub count: u32,
+}
+
+/// A node to the coordinator, on the control stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum NodeToCoordinator {
+    /// The first message of a session.
+    Join(Join),
+    /// The queue depth this node wants from now on: leases beyond it are not sent.
+    Capacity {
+        /// Units held or running at most.
+        units: u32,
+    },
+    /// A scene is prepared (or no longer): a node that holds a job's scene is preferred.
+    Scene {
+        /// Hash of the job's scene (see [`RenderSpec::scene_hash`]).
+        scene: BlobHash,
+        /// Held or dropped.
+        held: bool,
+    },
+    /// An attempt failed.
+    Failed {
+        /// Which lease.
+        lease: Lease,
+        /// Why.
+        failure: Failure,
+    },
+    /// Leases that were not started and are given back; no attempt is counted.
+    Returned {
+        /// Which.
+        leases: Vec<Lease>,
+    },
+    /// The node takes no new work and leaves when its results are acknowledged.
+    Draining,
+}
+
+/// How a node introduces itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Join {
+    /// Must be the id in its certificate.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// This run of its process.
+    pub process: ProcessEpoch,
+    /// Its devices.
+    pub devices: Vec<DeviceInfo>,
+    /// Units it wants to hold.
+    pub capacity: u32,
+    /// Leases that it still works on (after a reconnect of the same process).
+    pub running: Vec<Lease>,
+    /// Finished results in its outbox, not acknowledged yet; they will be sent again.
+    pub finished: Vec<Lease>,
+    /// Scenes it holds prepared.
+    pub scenes: Vec<BlobHash>,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// The scene cannot be prepared: the same everywhere, so the job fails.
+    Scene(String),
+    /// An asset could not be fetched or stored here.
+    Asset(String),
+    /// The device failed.
+    Device(String),
+    /// Not enough memory here.
+    OutOfMemory(String),
+}
+
+impl Failure {
+    /// The text of the failure.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Scene(text) | Self::Asset(text) | Self::Device(text) | Self::OutOfMemory(text) => text,
+        }
+    }
+}
+
+/// The coordinator to a node, on the control stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CoordinatorToNode {
+    /// A job whose units will follow: sent once a session, before the first lease of the job.
+    Job {
+        /// Its id.
+        job: JobId,
+        /// What to render.
+        render: Box<RenderSpec>,
+    },
+    /// Work.
+    Work(Vec<Assignment>),
+    /// The result of this lease is durable: the node may forget it.
+    Committed {
+        /// Which.
+        lease: Lease,
+    },
+    /// The result of this lease is not wanted (its epoch is stale, or the job has ended): the node may forget it.
+    Unwanted {
+        /// Which.
+        lease: Lease,
+    },
+    /// Stop working on these leases, if not finished.
+    Revoke {
+        /// Which.
+        leases: Vec<Lease>,
+    },
+    /// Forget this job: all its leases, and its scene where no other job uses it.
+    Forget {
+        /// Which.
+        job: JobId,
+    },
+    /// Take no new work, finish, and leave.
+    Drain,
+    /// The session is refused; the node tries again only after it has been changed.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// One unit of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The job.
+    pub job: JobId,
+    /// The frame.
+    pub frame: FrameNumber,
+    /// The unit.
+    pub unit: UnitIndex,
+    /// The lease's epoch.
+    pub epoch: Epoch,
+    /// Pixels.
+    pub tile: TileRect,
+    /// Samples.
+    pub samples: SampleRange,
+}
+
+impl Assignment {
+    /// The lease as both sides name it.
+    pub fn lease(&self) -> Lease {
+        let unit = crate::ids::UnitKey { job: self.job, frame: self.frame, unit: self.unit };
+        Lease { unit, epoch: self.epoch }
+    }
+}
+
+/// Announces a result; its bytes ([`crate::film::TileSums::to_bytes`]) follow on the same stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultHeader {
+    /// Which lease it answers.
+    pub lease: Lease,
+    /// BLAKE3 of the bytes.
+    pub hash: BlobHash,
+    /// How many bytes, at most [`crate::limits::RESULT_BYTES_MAX`].
+    pub length: u32,
+    /// Device time, microseconds.
+    pub device_micros: u64,
+    /// Rays cast (closest and any hit).
+    pub rays: u64,
+}
+
+/// Proof of life and load, sent every few seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Counts up within a session.
+    pub sequence: u64,
+    /// Leases running or held.
+    pub leases: Vec<Lease>,
+    /// Results waiting in the outbox.
+    pub outbox: u32,
+    /// Load of the devices, 0 to 1: busy share since the last heartbeat.
+    pub busy: f32,
+}

@@ -1,0 +1,194 @@
+//! What the farm tells people and programs about itself.
+
+use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
+use crate::job::JobSpec;
+use serde::{Deserialize, Serialize};
+
+/// State of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Accepted; no unit of it has been leased yet.
+    Queued,
+    /// Some unit has been leased.
+    Running,
+    /// Every frame is finished.
+    Done,
+    /// Ended with dead units; the other frames are finished.
+    Failed,
+    /// Ended by a user.
+    Cancelled,
+}
+
+impl JobState {
+    /// No more happens to it.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// A job in a listing. Times are seconds since the Unix epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSummary {
+    /// Its id.
+    pub job: JobId,
+    /// Its name.
+    pub name: String,
+    /// Who submitted it.
+    pub owner: String,
+    /// Its state.
+    pub state: JobState,
+    /// Its priority, 0 to 100.
+    pub priority: u8,
+    /// When it was accepted.
+    pub submitted_at: u64,
+    /// When it ended.
+    pub ended_at: Option<u64>,
+    /// Frames in all.
+    pub frames: u32,
+    /// Frames finished.
+    pub frames_done: u32,
+    /// Frames that cannot finish.
+    pub frames_failed: u32,
+    /// Units in all.
+    pub units: u64,
+    /// Units committed.
+    pub units_committed: u64,
+    /// Units leased now.
+    pub units_leased: u64,
+    /// Samples per pixel × pixels committed: camera samples.
+    pub samples_committed: u64,
+    /// Why it waits, or failed: one line; empty where there is nothing to say.
+    pub note: String,
+}
+
+/// One job, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobDetail {
+    /// The line of the listing.
+    pub summary: JobSummary,
+    /// What was asked for.
+    pub spec: JobSpec,
+    /// The fingerprint its results have, once there is one.
+    pub fingerprint: Option<Fingerprint>,
+    /// Attempts that failed, newest last, at most 64.
+    pub failures: Vec<FailureNote>,
+}
+
+/// One failed attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailureNote {
+    /// Seconds since the Unix epoch.
+    pub at: u64,
+    /// The unit, as text.
+    pub unit: String,
+    /// The node's name.
+    pub node: String,
+    /// What went wrong.
+    pub reason: String,
+}
+
+/// State of a frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameState {
+    /// Units are open.
+    Open {
+        /// Units committed.
+        committed: u32,
+        /// Units in all.
+        units: u32,
+    },
+    /// All units are in; the file is being made.
+    Resolving,
+    /// Finished: its files.
+    Done(Vec<FrameFile>),
+    /// It has dead units.
+    Failed(String),
+}
+
+/// A finished frame in one format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameFile {
+    /// File name extension: `exr` or `png`.
+    pub format: String,
+    /// The blob.
+    pub hash: BlobHash,
+    /// Its bytes.
+    pub length: u64,
+    /// SHA-256 of the resolved 32-bit float RGB pixels, row by row, little endian.
+    pub pixels_sha256: [u8; 32],
+}
+
+/// A frame of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrameStatus {
+    /// Its number.
+    pub frame: FrameNumber,
+    /// Its state.
+    pub state: FrameState,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceKind {
+    /// All threads of the host, or some of them.
+    Cpu,
+    /// One CUDA device.
+    Cuda,
+}
+
+/// One device of a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// Kind.
+    pub kind: DeviceKind,
+    /// Its name as its maker gives it.
+    pub name: String,
+    /// Threads (CPU) or multiprocessors.
+    pub parallelism: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// State of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeState {
+    /// Connected and taking work.
+    Ready,
+    /// Gets no new work, finishes what it has.
+    Draining,
+    /// Not connected, within its grace: its leases are kept.
+    Away,
+    /// Not connected; its leases have returned.
+    Lost,
+    /// Connected, but no work for it: failures, or a foreign fingerprint.
+    Unfit,
+}
+
+/// A node in a listing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeSummary {
+    /// Its id.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// State.
+    pub state: NodeState,
+    /// Devices.
+    pub devices: Vec<DeviceInfo>,
+    /// Units leased to it now.
+    pub units_leased: u32,
+    /// Units it has committed since it joined.
+    pub units_committed: u64,
+    /// Camera samples it has committed per second over the last minute.
+    pub samples_per_second: f64,
+    /// Seconds since it was last heard.
+    pub silent_secs: u64,
+    /// Its build.
+    pub build: String,
+    /// Why it gets no work; empty where it does.
+    pub note: String,
+}
