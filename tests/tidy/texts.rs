@@ -1,0 +1,55 @@
+//! Texts: first lines, lint exceptions, links.
+
+use crate::{files, none, root, shown};
+
+#[test]
+fn every_source_file_says_what_it_owns() {
+    let mut findings = Vec::new();
+    for path in files(&["rs"]) {
+        let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
+        if !text.starts_with("//! ") {
+            findings.push(shown(&path));
+        }
+    }
+    for path in files(&["h", "cu", "cpp"]) {
+        let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
+        if !text.starts_with("// ") {
+            findings.push(shown(&path));
+        }
+    }
+    none("files whose first line does not say what they own", findings);
+}
+
+#[test]
+fn promises_and_silent_exceptions_stay_out() {
+    // Written in two parts, so that this file does not find itself.
+    let banned = [["#[al", "low("], ["#![al", "low("], ["to", "do!("], ["unimple", "mented!("], ["#[ig", "nore"], ["FIX", "ME"]];
+    let banned: Vec<String> = banned.iter().map(|parts| parts.concat()).collect();
+    let mut findings = Vec::new();
+    for path in files(&["rs", "h", "cu", "cpp"]) {
+        let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
+        for (number, line) in text.lines().enumerate() {
+            for word in banned.iter().filter(|word| line.contains(word.as_str())) {
+                findings.push(format!("{}:{}: {word}", shown(&path), number + 1));
+            }
+        }
+    }
+    none("lint exceptions say why (`expect` with a reason); promises are issues", findings);
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut findings = Vec::new();
+    for path in files(&["md"]) {
+        let text = std::fs::read_to_string(&path).expect("a document is UTF-8");
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            let local = !file.is_empty() && !file.contains("://") && !file.contains(' ');
+            let base = path.parent().unwrap_or(root());
+            if local && !base.join(file).exists() {
+                findings.push(format!("{}: {target}", shown(&path)));
+            }
+        }
+    }
+    none("links that lead nowhere", findings);
+}
