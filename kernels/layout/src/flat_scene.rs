@@ -7,25 +7,26 @@ use std::sync::Arc;
 
 /// One frame's scene as plain arrays. Everything is world space at the frame's time.
 ///
-/// What does not change over the frames of an animation (textures, environment) is shared.
+/// What does not change over the frames of an animation (textures, environment; geometry and its hierarchy where only
+/// cameras or lights move) is shared.
 #[derive(Clone, Debug)]
 pub struct FlatScene {
     /// Indexed by triangle id.
-    pub triangles: Vec<Triangle>,
+    pub triangles: Arc<Vec<Triangle>>,
     /// Three indices into `vertices` per triangle id.
-    pub triangle_vertices: Vec<[u32; 3]>,
+    pub triangle_vertices: Arc<Vec<[u32; 3]>>,
     /// Shading vertices.
-    pub vertices: Vec<ShadingVertex>,
+    pub vertices: Arc<Vec<ShadingVertex>>,
     /// At least one material.
-    pub materials: Vec<Material>,
+    pub materials: Arc<Vec<Material>>,
     /// Texture descriptors.
     pub textures: Arc<Vec<Texture>>,
     /// Texel bytes, see [`Texture::offset`].
     pub texels: Arc<Vec<u8>>,
     /// Emitters: punctual, then triangles in id order, then the environment.
-    pub lights: Vec<Light>,
+    pub lights: Arc<Vec<Light>>,
     /// One entry per light; draws a light in proportion to its estimated power.
-    pub light_alias: Vec<AliasEntry>,
+    pub light_alias: Arc<Vec<AliasEntry>>,
     /// The environment, possibly absent.
     pub environment: Environment,
     /// `width * height` RGB texels.
@@ -35,7 +36,7 @@ pub struct FlatScene {
     /// The camera.
     pub camera: Camera,
     /// The hierarchy over `triangles`.
-    pub bvh: Bvh,
+    pub bvh: Arc<Bvh>,
 }
 
 impl FlatScene {

@@ -8,7 +8,8 @@ pub mod triangle_flags {
     pub const DOUBLE_SIDED: u32 = 2;
     /// The triangle emits and is in the light table; [`super::ShadingVertex`] data is needed for textured emission.
     pub const EMISSIVE: u32 = 4;
-    /// The instance's transform mirrors (negative determinant): the winding is already corrected, the bit is for tangents.
+    /// The instance's transform mirrors (negative determinant). Winding and tangent signs already account for it; the bit
+    /// only tells.
     pub const MIRRORED: u32 = 8;
 }
 
