@@ -1,0 +1,122 @@
+//! What can be wrong with a scene: which file, where in it, and what to do. Owns no recovery.
+
+use std::path::PathBuf;
+
+/// Why a scene cannot be loaded or flattened.
+#[derive(Debug, thiserror::Error)]
+pub enum SceneError {
+    /// A file cannot be read.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is larger than the limit.
+    #[error("`{file}` has {bytes} bytes, more than the limit of {limit}; split it into several files")]
+    FileTooLarge {
+        /// Path within the scene's folder.
+        file: String,
+        /// Its length.
+        bytes: u64,
+        /// [`crate::Limits::file_bytes`].
+        limit: u64,
+    },
+    /// The file is not glTF at all, or cut short.
+    #[error("`{file}` is not a glTF 2.0 file: {problem}")]
+    Container {
+        /// Path within the scene's folder.
+        file: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// The JSON cannot be read.
+    #[error("`{file}` holds JSON that is not glTF 2.0: {source}")]
+    Json {
+        /// Path within the scene's folder.
+        file: String,
+        /// Line, column and reason.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Something in the file contradicts glTF 2.0 or a limit.
+    #[error("`{file}`: {path}: {problem}")]
+    Invalid {
+        /// Path within the scene's folder.
+        file: String,
+        /// Where in the JSON, such as `meshes[3].primitives[0].attributes.POSITION`.
+        path: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// The file needs extensions that Tessera does not know.
+    #[error("`{file}`: extensionsRequired: {} not supported; {hint}", names.join(", "))]
+    Extension {
+        /// Path within the scene's folder.
+        file: String,
+        /// The extensions.
+        names: Vec<String>,
+        /// What to do.
+        hint: String,
+    },
+    /// A URI that leaves the scene's folder, or is not a file at all.
+    #[error("`{file}`: {path}: URI {uri:?} {problem}")]
+    Uri {
+        /// Path within the scene's folder of the file that names it.
+        file: String,
+        /// Where in the JSON.
+        path: String,
+        /// The URI (shortened).
+        uri: String,
+        /// What is wrong with it and what to do.
+        problem: String,
+    },
+    /// An image cannot be decoded, or is beyond the limits.
+    #[error("`{file}`: {path}: {problem}")]
+    Image {
+        /// Path within the scene's folder.
+        file: String,
+        /// Where in the JSON; empty for an environment file.
+        path: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// The asked camera does not exist or makes no picture.
+    #[error("camera: {problem}")]
+    Camera {
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// A limit on the flattened scene.
+    #[error("`{file}`: the scene has {count} {what}, more than the limit of {limit}; simplify it")]
+    TooLarge {
+        /// Path within the scene's folder.
+        file: String,
+        /// What there are too many of.
+        what: &'static str,
+        /// How many.
+        count: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl SceneError {
+    /// The file this is about, as far as one is.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Read { path, .. } => path.to_str(),
+            Self::Camera { .. } => None,
+            Self::FileTooLarge { file, .. }
+            | Self::Container { file, .. }
+            | Self::Json { file, .. }
+            | Self::Invalid { file, .. }
+            | Self::Extension { file, .. }
+            | Self::Uri { file, .. }
+            | Self::Image { file, .. }
+            | Self::TooLarge { file, .. } => Some(file),
+        }
+    }
+}

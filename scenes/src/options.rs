@@ -1,0 +1,128 @@
+//! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no defaults of the command line.
+
+/// Where light comes from at infinity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum EnvironmentSource {
+    /// The scene's own lights alone. A scene without any gets a plain white environment and a warning.
+    #[default]
+    None,
+    /// One linear Rec. 709 radiance everywhere, each component finite and >= 0.
+    Constant([f32; 3]),
+    /// An equirectangular `.hdr` or `.exr` file.
+    Map {
+        /// Path within the scene's folder, confined as every other.
+        path: String,
+    },
+}
+
+/// What a scene may hold, so that a hostile or broken file costs little.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Bytes of all files together.
+    pub total_bytes: u64,
+    /// Texels along one edge of a texture (the layout's own limit is 16384).
+    pub texture_edge: u32,
+    /// Bytes of all decoded textures together.
+    pub texture_bytes: u64,
+    /// Texels of the environment map.
+    pub environment_texels: u64,
+    /// Triangles after flattening, instances included.
+    pub triangles: u64,
+    /// Vertices after flattening.
+    pub vertices: u64,
+    /// Nodes, instances included.
+    pub nodes: u64,
+}
+
+impl Default for Limits {
+    /// Limits for a machine with 16 GiB or more: 2^26 triangles take 48 + 12 + up to 192 bytes each.
+    fn default() -> Self {
+        Self {
+            file_bytes: 4 << 30,
+            total_bytes: 16 << 30,
+            texture_edge: 16_384,
+            texture_bytes: 16 << 30,
+            environment_texels: 1 << 27,
+            triangles: 1 << 26,
+            vertices: 1 << 27,
+            nodes: 1 << 22,
+        }
+    }
+}
+
+/// What [`crate::load`] needs beside the files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadOptions {
+    /// Light at infinity.
+    pub environment: EnvironmentSource,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// Which camera.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum CameraChoice {
+    /// The first camera in node order, or one that frames the scene's bounds where it has none.
+    #[default]
+    Default,
+    /// By the name of the camera or of its node.
+    Named(String),
+    /// By position among the cameras that the scene shows, in node order.
+    Index(u32),
+    /// Placed by hand.
+    LookAt {
+        /// Where it stands, metres.
+        eye: [f32; 3],
+        /// What it looks at, metres; not `eye`.
+        target: [f32; 3],
+        /// Which way is up; need not be perpendicular to the view.
+        up: [f32; 3],
+        /// Vertical field of view, degrees in (0, 180).
+        vfov_degrees: f32,
+    },
+}
+
+/// A thin lens over a perspective camera.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lens {
+    /// Radius in metres, > 0.
+    pub radius: f32,
+    /// Distance in focus along the view axis, metres, > 0.
+    pub focus_distance: f32,
+}
+
+/// One frame's view of a scene.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlattenOptions {
+    /// Time in seconds; clips hold their first and last pose outside their length.
+    pub time_secs: f64,
+    /// Camera.
+    pub camera: CameraChoice,
+    /// Lens; None is a pinhole.
+    pub lens: Option<Lens>,
+    /// Factor on the environment, finite and >= 0.
+    pub environment_intensity: f32,
+    /// Turn of the environment about +Y in degrees, counter-clockwise seen from above.
+    pub environment_rotation_degrees: f32,
+    /// Frame width in pixels, >= 1.
+    pub width: u32,
+    /// Frame height in pixels, >= 1.
+    pub height: u32,
+}
+
+impl FlattenOptions {
+    /// The scene at time zero through its default camera, for a frame of this size.
+    pub fn still(width: u32, height: u32) -> Self {
+        Self {
+            time_secs: 0.0,
+            camera: CameraChoice::Default,
+            lens: None,
+            environment_intensity: 1.0,
+            environment_rotation_degrees: 0.0,
+            width,
+            height,
+        }
+    }
+}
