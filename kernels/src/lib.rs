@@ -1,1 +1,15 @@
-//! To be filled.
+//! The kernels: a path tracer in CUDA C++ (`source/`), its host builds, and their Rust face.
+//!
+//! [`host`] renders units on the CPU; [`fingerprint`] names the kernels' version, so that results of different kernels
+//! are never mixed. Files, sockets and the question of what to render belong to others.
+
+mod checked_scene;
+mod fingerprint;
+mod float_mode;
+pub mod host;
+mod isa;
+#[doc(hidden)]
+pub mod test_hooks;
+
+pub use checked_scene::{CheckedScene, SceneError};
+pub use fingerprint::{SOURCES, fingerprint};

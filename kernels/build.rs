@@ -1,0 +1,73 @@
+//! Builds the kernels for this machine's family of processors, and lists their sources for the fingerprint.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Rules of exactness (no contraction, no fast-math) and of linking (nothing of the C++ run time).
+const FLAGS: [&str; 8] = [
+    "-std=c++17",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-fast-math",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-exceptions",
+    "-fno-rtti",
+];
+const WARNINGS: [&str; 3] = ["-Wall", "-Wextra", "-Wdouble-promotion"];
+
+fn main() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("source");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    println!("cargo:rerun-if-changed=source");
+    println!("cargo:rerun-if-env-changed=TESSERA_KERNEL_WERROR");
+    for (isa, machine) in instruction_sets() {
+        compile(&root.join("entry_host.cpp"), isa, machine);
+    }
+    compile(&root.join("entry_test.cpp"), "test", None);
+    println!("cargo:rustc-env=TESSERA_KERNEL_FLAGS={}", FLAGS.join(" "));
+    println!("cargo:rustc-env=TESSERA_KERNEL_SOURCE={}", root.display());
+    fs::write(out.join("sources.rs"), list_of_sources(&root)).expect("the build folder can be written");
+}
+
+/// Name and `-march` of every host build for the target.
+fn instruction_sets() -> Vec<(&'static str, Option<&'static str>)> {
+    match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
+        Ok("x86_64") => vec![("v2", Some("-march=x86-64-v2")), ("v3", Some("-march=x86-64-v3"))],
+        _ => vec![("base", None)],
+    }
+}
+
+fn compile(source: &Path, isa: &str, machine: Option<&str>) {
+    let mut build = cc::Build::new();
+    build
+        .cpp(true)
+        .cpp_link_stdlib(None)
+        .file(source)
+        .define("TESSERA_ISA", isa)
+        .opt_level(3)
+        .warnings(false);
+    for flag in FLAGS.iter().chain(&WARNINGS).chain(machine.as_ref()) {
+        build.flag(flag);
+    }
+    if env::var_os("TESSERA_KERNEL_WERROR").is_some() {
+        build.flag("-Werror");
+    }
+    build.compile(&format!("tessera_kernels_{isa}"));
+}
+
+/// A Rust array of (file name, text) of every kernel source but the tests' own, sorted by name.
+fn list_of_sources(root: &Path) -> String {
+    let entries = fs::read_dir(root).expect("the kernel sources are beside build.rs");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    paths.sort();
+    let mut list = String::from(
+        "/// Name and text of every kernel source, sorted by name.\npub const SOURCES: &[(&str, &str)] = &[\n",
+    );
+    for path in paths.iter().filter(|path| path.file_name().is_some_and(|name| name != "entry_test.cpp")) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        list.push_str(&format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string()));
+    }
+    list.push_str("];\n");
+    list
+}

@@ -1,0 +1,182 @@
+//! A scene whose every index has been checked, so that kernels may follow them without looking.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use tessera_layout::{
+    CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LEAF_COUNT_SHIFT, LightKind, NONE, TexelFormat, Texture,
+};
+
+/// What is wrong with a flattened scene. It is a fault of whoever made it, never of the kernels' caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SceneError {
+    /// Two arrays that go together have different lengths.
+    #[error("flattened scene: {what} has {found} entries where {expected} are needed")]
+    Length {
+        /// The array.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length that it should have.
+        expected: usize,
+    },
+    /// An index points outside its array.
+    #[error("flattened scene: {what} {index} points outside its array")]
+    Index {
+        /// What holds the index.
+        what: &'static str,
+        /// Which one of those.
+        index: usize,
+    },
+    /// The hierarchy is no tree, or deeper than kernels can walk.
+    #[error("flattened scene: the hierarchy is not a tree of at most {0} levels")]
+    Hierarchy(u32),
+}
+
+/// Levels of the hierarchy at most, by the size of the traversal's stack.
+pub(crate) const BVH_LEVELS_MAX: u32 = 32;
+
+/// A [`FlatScene`] that kernels may render. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CheckedScene(Arc<FlatScene>);
+
+impl CheckedScene {
+    /// Checks every length and every index once, in one pass over the scene.
+    ///
+    /// # Errors
+    /// [`SceneError`] names the first array that is wrong.
+    pub fn new(scene: Arc<FlatScene>) -> Result<Self, SceneError> {
+        check_lengths(&scene)?;
+        check_surfaces(&scene)?;
+        check_textures(&scene)?;
+        check_lights(&scene)?;
+        check_hierarchy(&scene)?;
+        Ok(Self(scene))
+    }
+}
+
+impl Deref for CheckedScene {
+    type Target = FlatScene;
+
+    fn deref(&self) -> &FlatScene {
+        &self.0
+    }
+}
+
+fn equal(what: &'static str, found: usize, expected: usize) -> Result<(), SceneError> {
+    if found == expected { Ok(()) } else { Err(SceneError::Length { what, found, expected }) }
+}
+
+fn all<T>(what: &'static str, items: &[T], good: impl Fn(&T) -> bool) -> Result<(), SceneError> {
+    match items.iter().position(|item| !good(item)) {
+        None => Ok(()),
+        Some(index) => Err(SceneError::Index { what, index }),
+    }
+}
+
+fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
+    equal("triangle_vertices", scene.triangle_vertices.len(), scene.triangles.len())?;
+    equal("light_alias", scene.light_alias.len(), scene.lights.len())?;
+    let environment = &scene.environment;
+    let texels = (u64::from(environment.width) * u64::from(environment.height)) as usize;
+    equal("environment_texels", scene.environment_texels.len(), texels)?;
+    equal("environment_alias", scene.environment_alias.len(), texels)?;
+    let most = NONE as usize;
+    for (what, length) in [
+        ("triangles", scene.triangles.len()),
+        ("vertices", scene.vertices.len()),
+        ("lights", scene.lights.len()),
+        ("environment_texels", texels),
+        ("leaf_triangles", scene.bvh.leaf_triangles.len()),
+    ] {
+        if length >= most {
+            return Err(SceneError::Length { what, found: length, expected: most });
+        }
+    }
+    Ok(())
+}
+
+fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
+    let (materials, vertices) = (scene.materials.len(), scene.vertices.len());
+    let (lights, textures) = (scene.lights.len(), scene.textures.len());
+    let index = |value: u32, length: usize| (value as usize) < length;
+    let optional = |value: u32, length: usize| value == NONE || index(value, length);
+    all("triangle", &scene.triangles, |t| index(t.material, materials) && optional(t.light, lights))?;
+    all("triangle_vertices", &scene.triangle_vertices, |t| t.iter().all(|v| index(*v, vertices)))?;
+    all("material", &scene.materials, |m| {
+        [&m.base_color_texture, &m.metallic_roughness_texture, &m.normal_texture, &m.emission_texture]
+            .iter()
+            .all(|texture| optional(texture.texture, textures))
+    })
+}
+
+fn check_textures(scene: &FlatScene) -> Result<(), SceneError> {
+    let bytes = scene.texels.len() as u64;
+    all("texture", &scene.textures, |texture| {
+        texture.width >= 1
+            && texture.height >= 1
+            && texture.width <= 1 << 15
+            && texture.height <= 1 << 15
+            && texture.offset % 8 == 0
+            && texel_bytes(texture)
+                .and_then(|size| size.checked_add(texture.offset))
+                .is_some_and(|end| end <= bytes)
+    })
+}
+
+fn texel_bytes(texture: &Texture) -> Option<u64> {
+    let size = match texture.format {
+        f if f == TexelFormat::Rgba8Srgb as u32 || f == TexelFormat::Rgba8Linear as u32 => 4,
+        f if f == TexelFormat::Rgba16Linear as u32 => 8,
+        _ => return None,
+    };
+    Some(u64::from(texture.width) * u64::from(texture.height) * size)
+}
+
+fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
+    let triangles = scene.triangles.len();
+    all("light", &scene.lights, |light| match light.kind {
+        k if k == LightKind::Triangle as u32 => (light.triangle as usize) < triangles,
+        k => k <= LightKind::Environment as u32,
+    })?;
+    let lights = scene.lights.len();
+    all("light_alias", &scene.light_alias, |entry| (entry.alias as usize) < lights)?;
+    let texels = scene.environment_alias.len();
+    all("environment_alias", &scene.environment_alias, |entry| (entry.alias as usize) < texels)?;
+    let light = scene.environment.light;
+    all("environment", &[light], |light| *light == NONE || (*light as usize) < lights)
+}
+
+/// Every inner node is reached once, so that no ray can walk in a circle, and the walk's stack is bounded.
+fn check_hierarchy(scene: &FlatScene) -> Result<(), SceneError> {
+    let (nodes, leaves) = (&scene.bvh.nodes, &scene.bvh.leaf_triangles);
+    let triangles = scene.triangles.len();
+    all("leaf_triangles", leaves, |triangle| (*triangle as usize) < triangles)?;
+    if nodes.len() >= CHILD_LEAF_FLAG as usize {
+        return Err(SceneError::Index { what: "bvh node", index: nodes.len() });
+    }
+    let mut reached = vec![false; nodes.len()];
+    let mut open: Vec<(usize, u32)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 1)] };
+    while let Some((node, level)) = open.pop() {
+        if std::mem::replace(&mut reached[node], true) || level > BVH_LEVELS_MAX {
+            return Err(SceneError::Hierarchy(BVH_LEVELS_MAX));
+        }
+        for child in nodes[node].child {
+            if child == CHILD_EMPTY {
+                continue;
+            }
+            if child & CHILD_LEAF_FLAG == 0 {
+                if child as usize >= nodes.len() {
+                    return Err(SceneError::Index { what: "bvh node", index: node });
+                }
+                open.push((child as usize, level + 1));
+                continue;
+            }
+            let first = (child & ((1 << LEAF_COUNT_SHIFT) - 1)) as usize;
+            let count = ((child & !CHILD_LEAF_FLAG) >> LEAF_COUNT_SHIFT) as usize + 1;
+            if first + count > leaves.len() {
+                return Err(SceneError::Index { what: "bvh leaf of node", index: node });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! Doors for this crate's tests.
