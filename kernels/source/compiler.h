@@ -17,8 +17,12 @@ TESSERA_FN float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 TESSERA_FN float sqrt_(float value) { return __fsqrt_rn(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __brev(value); }
 TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
+TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__ffs((int)value) - 1u; }
 #else
 #include <stdint.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -46,4 +50,33 @@ TESSERA_FN u32 reverse_bits(u32 value) {
     return __builtin_bswap32(value);
 }
 TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
+// The value is not zero.
+TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
+#endif
+
+// The comparisons below turn lanes into bits, which compilers do not find by themselves: bit k is a[k] <= b[k] (false
+// where either is NaN). Pointers are aligned to all the lanes together.
+#if defined(__AVX__) && !defined(__CUDACC__)
+TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
+    return (u32)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(a), _mm256_load_ps(b), _CMP_LE_OQ));
+}
+TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
+    return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(a), _mm_load_ps(b)));
+}
+#elif defined(__SSE2__) && !defined(__CUDACC__)
+TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
+    return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(a), _mm_load_ps(b)));
+}
+TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
+    return lanes_not_above4(a, b) | lanes_not_above4(a + 4, b + 4) << 4;
+}
+#else
+TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
+    u32 mask = 0;
+    for (u32 k = 0; k < 4; k++) mask |= (a[k] <= b[k] ? 1u : 0u) << k;
+    return mask;
+}
+TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
+    return lanes_not_above4(a, b) | lanes_not_above4(a + 4, b + 4) << 4;
+}
 #endif

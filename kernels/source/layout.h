@@ -125,14 +125,18 @@ struct alignas(16) Camera {
 const u32 NONE = 0xffffffffu;
 const u32 CHILD_EMPTY = 0xffffffffu;
 const u32 CHILD_LEAF_FLAG = 0x80000000u;
-const u32 LEAF_COUNT_SHIFT = 29;
-const u32 LEAF_FIRST_MASK = (1u << LEAF_COUNT_SHIFT) - 1u;
+const u32 BLOCK_ALPHA_FLAG = 0x80000000u;
+const u32 BVH_DEPTH_MAX = 48;
 
 struct alignas(64) BvhNode8 {
-    float lower[3][8];
-    float upper[3][8];
+    float bounds[2][3][8];
     u32 child[8];
     u32 reserved[8];
+};
+
+struct alignas(32) TriangleBlock {
+    float corner[3][3][4];
+    u32 triangle[4];
 };
 
 struct alignas(16) SceneView {
@@ -147,7 +151,7 @@ struct alignas(16) SceneView {
     const float* environment_texels;  // three a texel
     const AliasEntry* environment_alias;
     const BvhNode8* bvh_nodes;
-    const u32* leaf_triangles;
+    const TriangleBlock* triangle_blocks;
     u32 triangle_count;
     u32 material_count;
     u32 texture_count;
@@ -188,5 +192,5 @@ static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored i
 static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
 static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
-static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256, "mirrored in layout/src");
+static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
 static_assert(sizeof(SceneView) == 320 && sizeof(UnitParams) == 64, "mirrored in layout/src");

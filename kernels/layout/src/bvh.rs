@@ -1,14 +1,16 @@
 //! The bounding volume hierarchy of the host build: eight children a node.
 
-/// Triangles one leaf may hold.
+/// Triangles one leaf may hold: one [`TriangleBlock`].
 pub const LEAF_TRIANGLES_MAX: u32 = 4;
 /// A child that is not there (its box is empty: lower above upper).
 pub const CHILD_EMPTY: u32 = u32::MAX;
-/// Set in a child that is a leaf.
+/// Set in a child that is a leaf; the low 31 bits are its index into [`Bvh::blocks`].
 pub const CHILD_LEAF_FLAG: u32 = 0x8000_0000;
-/// A leaf's triangle count less one sits in bits 29 and 30; the low 29 bits are the first entry in
-/// [`Bvh::leaf_triangles`].
-pub const LEAF_COUNT_SHIFT: u32 = 29;
+/// Set beside a triangle id in [`TriangleBlock::triangle`] where the triangle has
+/// [`crate::triangle_flags::ALPHA`], so that traversal need not look the triangle up.
+pub const BLOCK_ALPHA_FLAG: u32 = 0x8000_0000;
+/// Inner nodes on any way from the root to a leaf, at most. The traversal's stack has room for exactly this.
+pub const BVH_DEPTH_MAX: u32 = 48;
 
 /// Eight boxes and eight children: 256 bytes, structure of arrays, for one vector test of all eight.
 ///
@@ -17,27 +19,36 @@ pub const LEAF_COUNT_SHIFT: u32 = 29;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct BvhNode8 {
-    /// Lower bounds along x, y, z of each child.
-    pub lower: [[f32; 8]; 3],
-    /// Upper bounds along x, y, z of each child.
-    pub upper: [[f32; 8]; 3],
-    /// Index of an inner node, or a leaf ([`CHILD_LEAF_FLAG`]), or [`CHILD_EMPTY`]. Children are ordered so that slot
-    /// `s` holds the child that lies furthest along the direction whose sign bits are `s`, as far as that is possible.
+    /// Side (0 lower, 1 upper), axis, child: metres, world space.
+    pub bounds: [[[f32; 8]; 3]; 2],
+    /// Index of an inner node, or a leaf ([`CHILD_LEAF_FLAG`]), or [`CHILD_EMPTY`].
     pub child: [u32; 8],
     /// Zero.
     pub reserved: [u32; 8],
 }
 
-const _: () = assert!(size_of::<BvhNode8>() == 256);
+/// The triangles of one leaf: 160 bytes, structure of arrays, for one vector test of all four. A lane without a
+/// triangle has NaN corners, which no ray hits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(32))]
+pub struct TriangleBlock {
+    /// Corner, axis, lane: the positions of [`crate::Triangle`], bit for bit.
+    pub corner: [[[f32; 4]; 3]; 3],
+    /// Triangle id, with [`BLOCK_ALPHA_FLAG`] where it applies; [`crate::NONE`] in an empty lane.
+    pub triangle: [u32; 4],
+}
 
-/// A hierarchy: nodes (the root is 0; empty for an empty scene) and the triangle ids its leaves point at.
+const _: () = assert!(size_of::<BvhNode8>() == 256);
+const _: () = assert!(size_of::<TriangleBlock>() == 160);
+
+/// A hierarchy: nodes (the root is 0; empty for an empty scene) and the blocks its leaves point at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bvh {
     /// Inner nodes.
     pub nodes: Vec<BvhNode8>,
-    /// Triangle ids in leaf order. An id may stand in several leaves (spatial splits).
-    pub leaf_triangles: Vec<u32>,
-    /// Padding in metres, added to every side of every triangle's own box: about one unit in the last place of the
+    /// Leaves; every triangle stands in exactly one.
+    pub blocks: Vec<TriangleBlock>,
+    /// Padding in metres, added to every side of every triangle's own box: a few units in the last place of the
     /// largest coordinate that a ray or a triangle can have.
     pub padding: f32,
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     AliasEntry, Bvh, BvhNode8, Camera, Environment, Light, Material, ShadingVertex, Texture, Triangle,
+    TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ impl FlatScene {
             + of(&self.environment_texels)
             + of(&self.environment_alias)
             + of(&self.bvh.nodes)
-            + of(&self.bvh.leaf_triangles)
+            + of(&self.bvh.blocks)
     }
 
     /// The pointers and counts that a kernel gets. Valid as long as `self` is borrowed and unchanged.
@@ -73,7 +74,7 @@ impl FlatScene {
             environment_texels: self.environment_texels.as_ptr(),
             environment_alias: self.environment_alias.as_ptr(),
             bvh_nodes: self.bvh.nodes.as_ptr(),
-            leaf_triangles: self.bvh.leaf_triangles.as_ptr(),
+            triangle_blocks: self.bvh.blocks.as_ptr(),
             triangle_count: self.triangles.len() as u32,
             material_count: self.materials.len() as u32,
             texture_count: self.textures.len() as u32,
@@ -113,8 +114,8 @@ pub struct SceneView {
     pub environment_alias: *const AliasEntry,
     /// `bvh_node_count` entries.
     pub bvh_nodes: *const BvhNode8,
-    /// Triangle ids in leaf order.
-    pub leaf_triangles: *const u32,
+    /// The hierarchy's leaves.
+    pub triangle_blocks: *const TriangleBlock,
     /// Triangles.
     pub triangle_count: u32,
     /// Materials.

@@ -13,7 +13,10 @@ mod mesh;
 mod texture;
 mod unit;
 
-pub use bvh::{Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_COUNT_SHIFT, LEAF_TRIANGLES_MAX};
+pub use bvh::{
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX,
+    TriangleBlock,
+};
 pub use camera::{Camera, CameraKind};
 pub use flat_scene::{FlatScene, SceneView};
 pub use light::{AliasEntry, Environment, Light, LightKind, build_alias_table};

@@ -1,0 +1,122 @@
+// Closest-hit and any-hit queries over the eight-wide hierarchy, by Rule C: a hit is a function of the ray and the set
+// of triangles, never of the hierarchy.
+//
+// What a hit is. Triangle i is hit at t(i) if the triangle test (triangle.h) finds 0 < t <= t_max, and the ray passes the
+// triangle's own box, padded on every side by the scene's constant `padding`, which it enters at e(i); then
+// t(i) = max(t, e(i)). The closest hit is the least (t, id). Nothing else is asked, so brute force over all triangles
+// defines the answer.
+//
+// Why any hierarchy finds it. The distance to a plane is (b - o) * r. Rounding is monotone: b <= b' gives
+// b - o <= b' - o after rounding, and a product with r of known sign keeps (or turns) the order after rounding. The
+// planes that a ray meets first and last are chosen by the sign of r alone. So if a node's box contains a triangle's
+// padded box, as floats compare, then with the same formula, for every axis and so for their maximum and minimum,
+//
+//     entry(node) <= e(i)   and   x(i) <= exit(node)          exactly, not up to an error.
+//
+// If i is a hit that may still win, e(i) <= x(i), e(i) <= t(i) by the clamp, and t(i) <= best. Hence
+// entry(node) <= exit(node) and entry(node) <= best: no node above i is culled as long as culling is by `>`, never
+// by `>=`. The clamp is what makes the second inequality hold: an unclamped t may lie before its own box by rounding,
+// and then the order in which boxes are visited would decide. Equal distances go to the lesser id; a search that stops
+// at the first of them would depend on the order too.
+//
+// What the padding is for. It plays no part in the argument above. It keeps the box test from rejecting what the
+// triangle test accepts: rounding moves a slab distance by a few units in the last place of the coordinates, so that
+// `padding` is a few such units of the largest coordinate of any corner or origin (scenes/src/bvh). Every host and
+// every hierarchy uses the same one.
+//
+// Consequences. Builders, widths, refits, quantised boxes and other machines' traversals may differ freely, as long as
+// boxes contain the padded boxes of their triangles and the tests of single triangles are these. Spatial splits are out:
+// the box of a clipped triangle does not contain the triangle's whole padded box, so the two inequalities fail.
+//
+// Alpha is decided per (ray, triangle), never per visit, so that it changes the set of triangles and not the order.
+#pragma once
+
+#include "alpha.h"
+#include "triangle.h"
+
+// A subtree still to visit, and where the ray enters it.
+struct StackEntry {
+    float entry;
+    u32 child;
+};
+
+// An inner node leaves at most seven of its children behind on the stack, and no way down has more inner nodes than
+// BVH_DEPTH_MAX, so this cannot overflow.
+const u32 STACK_ENTRIES = 7 * BVH_DEPTH_MAX + 1;
+
+// Pushes the children in `mask` so that the nearest is the last, and returns the new stack size.
+TESSERA_FN u32 push_sorted(const BvhNode8& node, u32 mask, const float* entry, StackEntry* stack, u32 size) {
+    const u32 bottom = size;
+    while (mask) {
+        const u32 slot = count_trailing_zeros(mask);
+        mask &= mask - 1;
+        const StackEntry added = {entry[slot], node.child[slot]};
+        u32 at = size;
+        while (at > bottom && stack[at - 1].entry < added.entry) {
+            stack[at] = stack[at - 1];
+            at--;
+        }
+        stack[at] = added;
+        size++;
+    }
+    return size;
+}
+
+// Tests a leaf. Keeps the better of `best` and its hits; returns whether there was a hit at all.
+TESSERA_FN bool visit_leaf(const SceneView& scene, const TraversalRay& ray, const TriangleBlock& block, u32 ray_key,
+                           Hit* best) {
+    BlockTest test;
+    u32 mask = test_block(ray, block, &test);
+    bool found = false;
+    while (mask) {
+        const u32 lane = count_trailing_zeros(mask);
+        mask &= mask - 1;
+        Hit hit;
+        if (!finish_hit(ray, block, test, lane, scene.bvh_padding, best->t, &hit)) continue;
+        if (hit.t == best->t && hit.triangle > best->triangle) continue;
+        if ((block.triangle[lane] & BLOCK_ALPHA_FLAG) && !alpha_accepts(scene, ray_key, hit.triangle, hit.u, hit.v)) continue;
+        *best = hit;
+        found = true;
+    }
+    return found;
+}
+
+// The walk of both queries. ANY stops at the first hit, and does not care which it is.
+template <bool ANY>
+TESSERA_FN bool traverse(const SceneView& scene, const Ray& ray, u32 ray_key, Hit* best) {
+    best->t = lesser_(ray.t_max, DISTANCE_MAX);
+    best->triangle = NONE;
+    if (scene.bvh_node_count == 0) return false;
+    const TraversalRay prepared = prepare_ray(ray);
+    StackEntry stack[STACK_ENTRIES];
+    alignas(32) float entry[8];
+    u32 size = 0;
+    u32 child = 0;
+    for (;;) {
+        if (child & CHILD_LEAF_FLAG) {
+            const TriangleBlock& block = scene.triangle_blocks[child & ~CHILD_LEAF_FLAG];
+            if (visit_leaf(scene, prepared, block, ray_key, best) && ANY) return true;
+        } else {
+            const BvhNode8& node = scene.bvh_nodes[child];
+            const u32 mask = node_children(prepared, node, best->t, entry);
+            size = push_sorted(node, mask, entry, stack, size);
+        }
+        do {
+            if (size == 0) return best->triangle != NONE;
+            size--;
+        } while (stack[size].entry > best->t);
+        child = stack[size].child;
+    }
+}
+
+// The closest hit of the ray, by (t, id). `hit` means something only where it returns true. `ray_key` is what the
+// alpha decision hashes with the triangle; the same ray has to bring the same key.
+TESSERA_FN bool intersect_closest(const SceneView& scene, const Ray& ray, u32 ray_key, Hit* hit) {
+    return traverse<false>(scene, ray, ray_key, hit);
+}
+
+// Whether anything stands in the ray's way.
+TESSERA_FN bool intersect_any(const SceneView& scene, const Ray& ray, u32 ray_key) {
+    Hit hit;
+    return traverse<true>(scene, ray, ray_key, &hit);
+}
