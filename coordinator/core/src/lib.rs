@@ -1,1 +1,29 @@
-//! To be filled.
+//! The sans-I/O core: splitter, scheduler, leases, retries, roster, journal.
+//!
+//! Inputs and the time go in; records and actions come out. No clock, socket, file, random source, thread or hash-map order inside,
+//! so that the same inputs always give the same outputs, under the server and under the simulator alike.
+//!
+//! ```text
+//! core.handle(input, now);                 // any number of inputs
+//! let step = core.take_step();             // then what came of them: see `Step` for the order in which to perform it
+//! let wake_at = core.next_wakeup();        // hand in a Tick by then
+//! ```
+
+pub mod action;
+pub mod input;
+pub mod journal;
+pub mod moment;
+pub mod settings;
+pub mod splitter;
+
+mod core;
+mod snapshot;
+
+pub use action::{Action, Step, Timing};
+pub use core::{Core, ReplayError};
+pub use input::{Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, SessionId};
+pub use journal::{JournalError, Record};
+pub use moment::Moment;
+pub use settings::Settings;
+pub use snapshot::SnapshotPart;
+pub use splitter::Grid;

@@ -1,0 +1,188 @@
+//! What reaches the core. The shell has authenticated the peer and bounded every length; everything else is checked here.
+
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};
+use tessera_protocol::job::JobSpec;
+use tessera_protocol::node::{Failure, Heartbeat, Join};
+use tessera_protocol::status::FrameFile;
+
+/// One connection of a node. The shell makes it and never uses one twice within a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u64);
+
+/// A client's request that waits for an [`crate::Action::Reply`]. The shell makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Name in the certificate; owns the jobs it submits.
+    pub name: String,
+    /// May touch what others own.
+    pub admin: bool,
+}
+
+/// Everything that can happen to the core.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A client submits a job. Replied: `Accepted`, or an error. The same job, spec and owner again are accepted again.
+    Submit {
+        /// To reply to.
+        request: RequestId,
+        /// The client's id for it.
+        job: JobId,
+        /// Checked ([`tessera_protocol::RawJobSpec::check`]); its blobs are here and synced.
+        spec: Box<JobSpec>,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// A client cancels a job. Replied: `Done` (again for a job that is cancelled), or an error.
+    Cancel {
+        /// To reply to.
+        request: RequestId,
+        /// Which job.
+        job: JobId,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// An operator drains a node or ends that. Replied: `Done`, or an error. The shell has checked the role.
+    Drain {
+        /// To reply to.
+        request: RequestId,
+        /// Id or name of the node.
+        node: String,
+        /// Drain, or end the draining.
+        drain: bool,
+    },
+    /// A node's first message of a session. The shell has checked that the id is the certificate's.
+    NodeJoined {
+        /// Its session, new.
+        session: SessionId,
+        /// What it says of itself.
+        join: Box<Join>,
+        /// From its hello.
+        fingerprint: Fingerprint,
+        /// From its hello.
+        build: String,
+    },
+    /// A connection is gone: by its end, by silence, or because the core closed it.
+    SessionLost {
+        /// Which.
+        session: SessionId,
+    },
+    /// A node wants to hold another number of units.
+    Capacity {
+        /// Its session.
+        session: SessionId,
+        /// Units held or running at most.
+        units: u32,
+    },
+    /// A node holds a prepared scene, or no longer.
+    SceneHeld {
+        /// Its session.
+        session: SessionId,
+        /// The scene.
+        scene: BlobHash,
+        /// Held or dropped.
+        held: bool,
+    },
+    /// A node lives.
+    Heartbeat {
+        /// Its session.
+        session: SessionId,
+        /// What it says.
+        heartbeat: Heartbeat,
+    },
+    /// A result is here, whole, and its bytes have its hash. Answered by exactly one `KeepResult` or `DropResult`.
+    ResultArrived {
+        /// The node's session.
+        session: SessionId,
+        /// The result.
+        result: Arrived,
+    },
+    /// A result's bytes do not have its hash, or are no film. Counts as a failed attempt; the node is told `Unwanted`.
+    ResultDamaged {
+        /// The node's session.
+        session: SessionId,
+        /// Which lease.
+        lease: Lease,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An attempt failed.
+    UnitFailed {
+        /// The node's session.
+        session: SessionId,
+        /// Which lease.
+        lease: Lease,
+        /// Why.
+        failure: Failure,
+    },
+    /// Leases not started are given back.
+    Returned {
+        /// The node's session.
+        session: SessionId,
+        /// Which.
+        leases: Vec<Lease>,
+    },
+    /// A node takes no new work and leaves when it is done.
+    NodeDraining {
+        /// Its session.
+        session: SessionId,
+    },
+    /// The files of a frame are in the blob store, synced.
+    FrameResolved {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// One for each format of the spec, in its order.
+        files: Vec<FrameFile>,
+    },
+    /// A frame could not be made.
+    FrameResolveFailed {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// Why.
+        failure: ResolveFailure,
+    },
+    /// Time has passed (see [`crate::Core::next_wakeup`]).
+    Tick,
+}
+
+/// A result as it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Which lease it answers.
+    pub lease: Lease,
+    /// BLAKE3 of its bytes, checked.
+    pub hash: BlobHash,
+    /// What its film's header says.
+    pub shape: FilmShape,
+    /// Device time in microseconds, as the node says.
+    pub device_micros: u64,
+}
+
+/// Shape of a unit's film.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilmShape {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// Channels.
+    pub channels: u8,
+    /// Samples per pixel.
+    pub samples: u32,
+}
+
+/// Why a frame could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResolveFailure {
+    /// Nothing is lost (the disk is full, say): tried again, for ever, with a growing wait. The job's note says so.
+    Retry(String),
+    /// It will never work: the frame fails with this reason.
+    Fatal(String),
+}

@@ -1,0 +1,179 @@
+//! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is the shell's.
+
+use serde::{Deserialize, Serialize};
+use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex};
+use tessera_protocol::job::JobSpec;
+use tessera_protocol::status::{FrameFile, JobState};
+use tessera_protocol::{CodecError, decode, encode};
+
+use crate::moment::Moment;
+
+/// One durable fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Record {
+    /// Leases may use epochs below this one. Written before any of them is used, so that no epoch is used twice across restarts.
+    EpochsReserved {
+        /// First epoch that is not reserved.
+        up_to: Epoch,
+    },
+    /// A job was accepted.
+    JobAccepted {
+        /// Its id.
+        job: JobId,
+        /// What is asked for.
+        spec: Box<JobSpec>,
+        /// Who asked.
+        owner: String,
+        /// When.
+        at: Moment,
+    },
+    /// The first result of a job came from this fingerprint: no other may take part.
+    JobPinned {
+        /// The job.
+        job: JobId,
+        /// The fingerprint.
+        fingerprint: Fingerprint,
+    },
+    /// Results of one frame were accepted, each unit for the first and only time.
+    UnitsCommitted {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The units.
+        commits: Vec<Commit>,
+    },
+    /// Leases of one node ended without a result, in a way that counts.
+    AttemptsEnded {
+        /// When.
+        at: Moment,
+        /// The node.
+        node: NodeId,
+        /// Its name.
+        name: String,
+        /// The leases.
+        attempts: Vec<EndedAttempt>,
+    },
+    /// The files of a frame are made.
+    FrameFinished {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// One for each format.
+        files: Vec<FrameFile>,
+    },
+    /// A frame cannot be made.
+    FrameFailed {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// Why.
+        reason: String,
+    },
+    /// A job ended. Its state is a final one.
+    JobEnded {
+        /// The job.
+        job: JobId,
+        /// How.
+        state: JobState,
+        /// When.
+        at: Moment,
+        /// Why, where there is something to say.
+        note: String,
+    },
+    /// An operator took a node out of work, or put it back.
+    NodeDrained {
+        /// The node.
+        node: NodeId,
+        /// Out, or back.
+        drained: bool,
+    },
+}
+
+/// One accepted result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The unit of the frame.
+    pub unit: UnitIndex,
+    /// The lease it answers.
+    pub epoch: Epoch,
+    /// Who made it.
+    pub node: NodeId,
+    /// Its bytes in the spool.
+    pub hash: BlobHash,
+}
+
+/// One lease that ended without a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedAttempt {
+    /// The lease.
+    pub lease: Lease,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a lease ends without a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// The node said so, or its result was no good. Its result is not accepted any more.
+    Failed(String),
+    /// Not renewed in time, or held too long. A late result is accepted while no other lease is given.
+    Expired,
+    /// Lost with its node's session or process. A late result is accepted while no other lease is given.
+    Lost,
+}
+
+/// Versions of a record: this enum is the changelog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum RecordVersion {
+    /// First version.
+    V1 = 1,
+}
+
+/// The version that is written.
+pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
+
+/// Why bytes are no record.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Written by a newer build.
+    #[error("record has version {0}, this build reads up to {RECORD_VERSION}; use the build that wrote it")]
+    Version(u8),
+    /// No byte at all.
+    #[error("record is empty")]
+    Empty,
+    /// The version is known and the rest is not such a record.
+    #[error("record is damaged")]
+    Damaged(#[source] CodecError),
+}
+
+/// The bytes of a value with its version in front. The store adds a checksum.
+pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = vec![RECORD_VERSION];
+    bytes.append(&mut encode(value)?);
+    Ok(bytes)
+}
+
+/// The value of bytes with a version in front.
+pub(crate) fn from_versioned<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, JournalError> {
+    let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
+    if *version != RECORD_VERSION {
+        return Err(JournalError::Version(*version));
+    }
+    decode(rest).map_err(JournalError::Damaged)
+}
+
+impl Record {
+    /// Version byte and encoding. Fails only for a spec that cannot have crossed the wire.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {
+        to_versioned(self)
+    }
+
+    /// The record that bytes hold.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
+        from_versioned(bytes)
+    }
+}

@@ -1,0 +1,49 @@
+//! What an operator may tune, with its defaults. Decides nothing.
+
+use std::time::Duration;
+
+/// Times and budgets of the core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A lease ends this long after it was last renewed (granted, or listed in a heartbeat).
+    pub lease: Duration,
+    /// A lease ends this long after it was granted, however often it is renewed: the node is stuck on it. Units are cut for seconds.
+    pub lease_longest: Duration,
+    /// Leases of a node whose session is lost are kept this long.
+    pub grace: Duration,
+    /// After a restart, nothing is leased for this long, so that nodes can come back and say what they work on.
+    pub settle: Duration,
+    /// Attempts of one unit that may fail before it is dead. At least 1.
+    pub attempts: u8,
+    /// Leases of one unit that may expire or be lost with their node before it is dead: above `attempts`, because a node that is
+    /// switched off says nothing about the unit, but bounded, because a unit may be what takes nodes down. At least 1.
+    pub losses: u8,
+    /// Wait before a failed unit is leased again; doubles with each attempt.
+    pub backoff: Duration,
+    /// Longest wait before a failed unit or a failed resolve is tried again.
+    pub backoff_longest: Duration,
+    /// A job may be passed over this long for a younger one of the same priority whose scene the node holds.
+    pub patience: Duration,
+    /// A node that keeps failing gets no work for this long; doubles each time, up to an hour.
+    pub unfit: Duration,
+    /// Epochs in one reservation: one record of the journal for this many leases.
+    pub epoch_block: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(60),
+            lease_longest: Duration::from_secs(3600),
+            grace: Duration::from_secs(20),
+            settle: Duration::from_secs(2),
+            attempts: 4,
+            losses: 16,
+            backoff: Duration::from_secs(1),
+            backoff_longest: Duration::from_secs(60),
+            patience: Duration::from_secs(5),
+            unfit: Duration::from_secs(60),
+            epoch_block: 4096,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Spec to units: which pixels and samples each unit of a frame has. Total and pure; chooses no order of work.
+
+use tessera_protocol::ids::UnitIndex;
+use tessera_protocol::job::RenderSpec;
+use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};
+use tessera_protocol::node::{SampleRange, TileRect};
+
+/// Camera samples that a unit has at most where the splitter chooses: a CPU traces 0.2 to 5 million paths a second, so that a unit keeps
+/// it busy for 0.4 to 10 s. Passes are evened out, so that a unit of several passes has at least half of it (2^20).
+pub const UNIT_CAMERA_SAMPLES: u64 = 1 << 21;
+
+/// How every frame of a job is cut: a grid of tiles, each in sample passes. Unit = tile × passes + pass, tiles row by row from the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    width: u32,
+    height: u32,
+    tile: u32,
+    spp: u32,
+    pass_samples: u32,
+}
+
+impl Grid {
+    /// The grid of a checked spec.
+    ///
+    /// Where the spec leaves the samples of a unit open (0), with `t` the pixels of a whole tile: as many as fit in
+    /// [`UNIT_CAMERA_SAMPLES`] (at least 1, at most spp), then evened: `passes = ⌈spp / ⌊2^21 / t⌋⌉`, `samples = ⌈spp / passes⌉`. A frame
+    /// or job that would have more units than the limits gets fewer, longer passes.
+    pub fn of(spec: &RenderSpec) -> Self {
+        let mut grid = Self {
+            width: spec.width.max(1),
+            height: spec.height.max(1),
+            tile: spec.tile.max(1),
+            spp: spec.spp.max(1),
+            pass_samples: spec.unit_samples,
+        };
+        if grid.pass_samples == 0 {
+            grid.pass_samples = grid.even_samples(u64::from(spec.frames.len()).max(1));
+        }
+        grid
+    }
+
+    fn even_samples(&self, frames: u64) -> u32 {
+        let tile_pixels = u64::from(self.tile.min(self.width)) * u64::from(self.tile.min(self.height));
+        let samples = (UNIT_CAMERA_SAMPLES / tile_pixels).max(1);
+        let tiles = u64::from(self.tiles());
+        let passes_max = (FRAME_UNITS_MAX / tiles).min(JOB_UNITS_MAX / tiles.saturating_mul(frames)).max(1);
+        let passes = u64::from(self.spp).div_ceil(samples).min(passes_max);
+        u64::from(self.spp).div_ceil(passes) as u32
+    }
+
+    /// Tiles across.
+    pub fn columns(&self) -> u32 {
+        self.width.div_ceil(self.tile)
+    }
+
+    /// Tiles of a frame.
+    pub fn tiles(&self) -> u32 {
+        self.columns() * self.height.div_ceil(self.tile)
+    }
+
+    /// Sample passes of a tile.
+    pub fn passes(&self) -> u32 {
+        self.spp.div_ceil(self.pass_samples)
+    }
+
+    /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
+    pub fn units(&self) -> u32 {
+        self.tiles() * self.passes()
+    }
+
+    /// Camera samples of a frame: pixels × spp.
+    pub fn frame_camera_samples(&self) -> u64 {
+        u64::from(self.width) * u64::from(self.height) * u64::from(self.spp)
+    }
+
+    /// Pixels of a tile by its index; None beyond the last.
+    pub fn tile_rect(&self, tile: u32) -> Option<TileRect> {
+        if tile >= self.tiles() {
+            return None;
+        }
+        let x = tile % self.columns() * self.tile;
+        let y = tile / self.columns() * self.tile;
+        let (width, height) = (self.tile.min(self.width - x), self.tile.min(self.height - y));
+        Some(TileRect { x, y, width, height })
+    }
+
+    /// Samples of a pass by its index; None beyond the last.
+    pub fn sample_range(&self, pass: u32) -> Option<SampleRange> {
+        if pass >= self.passes() {
+            return None;
+        }
+        let first = pass * self.pass_samples;
+        Some(SampleRange { first, count: self.pass_samples.min(self.spp - first) })
+    }
+
+    /// Pixels and samples of a unit; None beyond the last.
+    pub fn unit(&self, unit: UnitIndex) -> Option<(TileRect, SampleRange)> {
+        let (tile, pass) = self.tile_and_pass(unit);
+        Some((self.tile_rect(tile)?, self.sample_range(pass)?))
+    }
+
+    /// Tile and pass of a unit.
+    pub fn tile_and_pass(&self, unit: UnitIndex) -> (u32, u32) {
+        (unit.0 / self.passes(), unit.0 % self.passes())
+    }
+
+    /// The unit of a tile and a pass; None beyond the last of either.
+    pub fn unit_of(&self, tile: u32, pass: u32) -> Option<UnitIndex> {
+        (tile < self.tiles() && pass < self.passes()).then(|| UnitIndex(tile * self.passes() + pass))
+    }
+
+    /// Camera samples of a unit: its pixels × its samples; 0 beyond the last.
+    pub fn unit_camera_samples(&self, unit: UnitIndex) -> u64 {
+        self.unit(unit).map_or(0, |(tile, samples)| {
+            u64::from(tile.width) * u64::from(tile.height) * u64::from(samples.count)
+        })
+    }
+}
