@@ -2,7 +2,7 @@
 // Owns no traversal; see traverse.h.
 #pragma once
 
-#include "vec.h"
+#include "vector.h"
 
 // Points origin + t * direction with 0 < t <= t_max. The direction is finite and not zero; t counts in its lengths.
 struct Ray {

@@ -3,7 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LEAF_COUNT_SHIFT, LightKind, NONE, TexelFormat, Texture,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LightKind, NONE, TexelFormat,
+    Texture,
 };
 
 /// What is wrong with a flattened scene. It is a fault of whoever made it, never of the kernels' caller.
@@ -31,9 +32,6 @@ pub enum SceneError {
     #[error("flattened scene: the hierarchy is not a tree of at most {0} levels")]
     Hierarchy(u32),
 }
-
-/// Levels of the hierarchy at most, by the size of the traversal's stack.
-pub(crate) const BVH_LEVELS_MAX: u32 = 32;
 
 /// A [`FlatScene`] that kernels may render. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -80,13 +78,13 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     let texels = (u64::from(environment.width) * u64::from(environment.height)) as usize;
     equal("environment_texels", scene.environment_texels.len(), texels)?;
     equal("environment_alias", scene.environment_alias.len(), texels)?;
-    let most = NONE as usize;
+    let most = CHILD_LEAF_FLAG as usize; // ids keep their top bit for flags
     for (what, length) in [
         ("triangles", scene.triangles.len()),
         ("vertices", scene.vertices.len()),
         ("lights", scene.lights.len()),
         ("environment_texels", texels),
-        ("leaf_triangles", scene.bvh.leaf_triangles.len()),
+        ("bvh blocks", scene.bvh.blocks.len()),
     ] {
         if length >= most {
             return Err(SceneError::Length { what, found: length, expected: most });
@@ -148,33 +146,25 @@ fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
 
 /// Every inner node is reached once, so that no ray can walk in a circle, and the walk's stack is bounded.
 fn check_hierarchy(scene: &FlatScene) -> Result<(), SceneError> {
-    let (nodes, leaves) = (&scene.bvh.nodes, &scene.bvh.leaf_triangles);
+    let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
     let triangles = scene.triangles.len();
-    all("leaf_triangles", leaves, |triangle| (*triangle as usize) < triangles)?;
-    if nodes.len() >= CHILD_LEAF_FLAG as usize {
-        return Err(SceneError::Index { what: "bvh node", index: nodes.len() });
-    }
+    all("triangle block", blocks, |block| {
+        block.triangle.iter().all(|id| *id == NONE || ((id & !BLOCK_ALPHA_FLAG) as usize) < triangles)
+    })?;
     let mut reached = vec![false; nodes.len()];
     let mut open: Vec<(usize, u32)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 1)] };
     while let Some((node, level)) = open.pop() {
-        if std::mem::replace(&mut reached[node], true) || level > BVH_LEVELS_MAX {
-            return Err(SceneError::Hierarchy(BVH_LEVELS_MAX));
+        if std::mem::replace(&mut reached[node], true) || level > BVH_DEPTH_MAX {
+            return Err(SceneError::Hierarchy(BVH_DEPTH_MAX));
         }
-        for child in nodes[node].child {
-            if child == CHILD_EMPTY {
-                continue;
+        for child in nodes[node].child.into_iter().filter(|child| *child != CHILD_EMPTY) {
+            let index = (child & !CHILD_LEAF_FLAG) as usize;
+            let leaf = child & CHILD_LEAF_FLAG != 0;
+            if index >= if leaf { blocks.len() } else { nodes.len() } {
+                return Err(SceneError::Index { what: "bvh node", index: node });
             }
-            if child & CHILD_LEAF_FLAG == 0 {
-                if child as usize >= nodes.len() {
-                    return Err(SceneError::Index { what: "bvh node", index: node });
-                }
-                open.push((child as usize, level + 1));
-                continue;
-            }
-            let first = (child & ((1 << LEAF_COUNT_SHIFT) - 1)) as usize;
-            let count = ((child & !CHILD_LEAF_FLAG) >> LEAF_COUNT_SHIFT) as usize + 1;
-            if first + count > leaves.len() {
-                return Err(SceneError::Index { what: "bvh leaf of node", index: node });
+            if !leaf {
+                open.push((index, level + 1));
             }
         }
     }

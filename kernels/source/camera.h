@@ -1,0 +1,49 @@
+// Cameras: from a point of the picture and a point of the lens to a ray.
+#pragma once
+
+#include "layout.h"
+#include "ray.h"
+#include "sample_shapes.h"
+
+const float FAR_LIMIT = 1e30f;  // farthest distance that a ray is asked about
+
+TESSERA_FN Vec3 camera_axis(const Camera& camera, u32 column) {
+    return vec3(camera.world_from_camera[column], camera.world_from_camera[4 + column],
+                camera.world_from_camera[8 + column]);
+}
+
+// World-space direction (not a point) from camera space.
+TESSERA_FN Vec3 world_from_camera(const Camera& camera, Vec3 local) {
+    return fma3(camera_axis(camera, 0), local.x, fma3(camera_axis(camera, 1), local.y, camera_axis(camera, 2) * local.z));
+}
+
+// The ray through (x, y) of the picture, each in [-1, 1] with +x right and +y up, and through `lens` of the unit disk.
+// It starts on the near plane and ends on the far one; its direction is a unit vector.
+TESSERA_FN Ray camera_ray(const Camera& camera, float x, float y, Vec2 lens) {
+    const bool perspective = camera.kind == CAMERA_PERSPECTIVE;
+    const float across = x * camera.half_width;
+    const float up = y * camera.half_height;
+    Vec3 start = vec3(across, up, 0.0f);
+    Vec3 slope = vec3(0.0f, 0.0f, -1.0f);  // per metre along the view axis
+    if (perspective) {
+        start = vec3(lens.x * camera.lens_radius, lens.y * camera.lens_radius, 0.0f);
+        slope = vec3(across, up, -1.0f);
+        if (camera.lens_radius > 0.0f) {
+            const float inverse_focus = 1.0f / camera.focus_distance;
+            slope.x = fma_(start.x, -inverse_focus, slope.x);
+            slope.y = fma_(start.y, -inverse_focus, slope.y);
+        }
+    }
+    const float length = sqrt_(dot(slope, slope));
+    const Vec3 near_point = fma3(slope, camera.near_clip, start);
+    Ray ray;
+    ray.origin = world_from_camera(camera, near_point) + camera_axis(camera, 3);
+    ray.direction = world_from_camera(camera, slope * (1.0f / length));
+    ray.t_max = min_(camera.far_clip - camera.near_clip, FAR_LIMIT) * length;
+    return ray;
+}
+
+// Distance of a world-space point along the camera's view axis.
+TESSERA_FN float camera_depth(const Camera& camera, Vec3 point) {
+    return -dot(point - camera_axis(camera, 3), camera_axis(camera, 2));
+}

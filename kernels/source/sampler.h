@@ -1,0 +1,79 @@
+// Random numbers: Owen-scrambled Sobol points keyed by (pixel, sample index, dimension), after Burley 2020, "Practical
+// Hash-based Owen Scrambling". Every dimension of the integrand has a name; each name gets its own two-dimensional
+// (0, 2)-sequence, shuffled and scrambled on its own, so that any prefix of 2^k samples of a pixel is stratified.
+#pragma once
+
+#include "hash.h"
+#include "vector.h"
+
+// Draws of a path before its first scattering, and the first of those that repeat at every scattering.
+enum Dimension : u32 { DIMENSION_PIXEL = 0, DIMENSION_LENS = 1, DIMENSION_SCATTER = 2 };
+
+// Draws at one scattering, counted from DIMENSION_SCATTER + depth * SCATTER_COUNT.
+enum ScatterDimension : u32 {
+    SCATTER_CHOICE = 0,       // x: which light, y: which lobe
+    SCATTER_LIGHT = 1,        // where on the light
+    SCATTER_DIRECTION = 2,    // where in the lobe
+    SCATTER_TEXEL = 3,        // x: which texel of the environment, y: roulette
+    SCATTER_COUNT = 4
+};
+
+// Which numbers a path gets.
+struct Sampler {
+    u32 key;             // of pixel, seed and frame
+    u32 reversed_index;  // the sample index, lowest bit first
+};
+
+// A hash in which a bit of the result depends on that bit and lower ones only (Laine and Karras 2011): between two bit
+// reversals it permutes an elementary interval at every level at once, which is Owen's scrambling.
+TESSERA_FN u32 laine_karras(u32 value, u32 seed) {
+    value ^= value * 0x3d20adeau;
+    value += seed;
+    value *= (seed >> 16) | 1u;
+    value ^= value * 0x05526c56u;
+    value ^= value * 0x53a22864u;
+    return value;
+}
+
+// Second coordinate of the Sobol sequence, lowest bit first: with the index as a polynomial p over GF(2), p(x + 1).
+TESSERA_FN u32 sobol_second_reversed(u32 index) {
+    index ^= index >> 16;
+    index ^= (index & 0xff00ff00u) >> 8;
+    index ^= (index & 0xf0f0f0f0u) >> 4;
+    index ^= (index & 0xccccccccu) >> 2;
+    index ^= (index & 0xaaaaaaaau) >> 1;
+    return index;
+}
+
+TESSERA_FN u32 pixel_key(u32 x, u32 y, u32 seed, u32 frame) {
+    return hash_pair(hash_pair(x | (y << 16), seed), frame);
+}
+
+TESSERA_FN Sampler make_sampler(u32 key, u32 sample_index) {
+    Sampler sampler;
+    sampler.key = key;
+    sampler.reversed_index = reverse_bits(sample_index);
+    return sampler;
+}
+
+struct Bits2 {
+    u32 x, y;
+};
+
+// The two random numbers of a dimension, as 32-bit fractions.
+TESSERA_FN Bits2 draw_bits(const Sampler& sampler, u32 dimension) {
+    const u32 key = hash_u32(sampler.key + dimension * 0x9e3779b9u);
+    const u32 index = reverse_bits(laine_karras(sampler.reversed_index, key));
+    Bits2 bits;
+    bits.x = reverse_bits(laine_karras(index, hash_u32(key ^ 0x68bc21ebu)));
+    bits.y = reverse_bits(laine_karras(sobol_second_reversed(index), hash_u32(key ^ 0x02e5be93u)));
+    return bits;
+}
+
+// The two random numbers of a dimension, in [0, 1).
+TESSERA_FN Vec2 draw(const Sampler& sampler, u32 dimension) {
+    const Bits2 bits = draw_bits(sampler, dimension);
+    return vec2(unit_from_bits(bits.x), unit_from_bits(bits.y));
+}
+
+TESSERA_FN u32 scatter_dimension(u32 depth, u32 which) { return DIMENSION_SCATTER + depth * SCATTER_COUNT + which; }

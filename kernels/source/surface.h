@@ -1,0 +1,77 @@
+// From a hit to what shading needs: interpolated vertex data, the faces' orientation, texture coordinates.
+#pragma once
+
+#include "ray.h"
+#include "texture.h"
+
+// The three corners of a triangle, weighted.
+struct Corners {
+    const ShadingVertex* vertex[3];
+    float weight[3];
+};
+
+TESSERA_FN Corners corners_of(const SceneView& scene, u32 triangle, float u, float v) {
+    Corners corners;
+    const u32* ids = scene.triangle_vertices + 3 * (u64)triangle;
+    for (u32 corner = 0; corner < 3; ++corner) corners.vertex[corner] = scene.vertices + ids[corner];
+    corners.weight[0] = 1.0f - u - v;
+    corners.weight[1] = u;
+    corners.weight[2] = v;
+    return corners;
+}
+
+TESSERA_FN float blend(const Corners& corners, float a, float b, float c) {
+    return fma_(corners.weight[0], a, fma_(corners.weight[1], b, corners.weight[2] * c));
+}
+
+TESSERA_FN Vec3 blend3(const Corners& corners, const float* a, const float* b, const float* c) {
+    return vec3(blend(corners, a[0], b[0], c[0]), blend(corners, a[1], b[1], c[1]), blend(corners, a[2], b[2], c[2]));
+}
+
+TESSERA_FN Vec4 blend_color(const Corners& corners) {
+    const float* a = corners.vertex[0]->color;
+    const float* b = corners.vertex[1]->color;
+    const float* c = corners.vertex[2]->color;
+    return vec4(blend(corners, a[0], b[0], c[0]), blend(corners, a[1], b[1], c[1]), blend(corners, a[2], b[2], c[2]),
+                blend(corners, a[3], b[3], c[3]));
+}
+
+// Where a use of a texture looks it up.
+TESSERA_FN Vec2 texture_uv(const Corners& corners, const TextureRef& use) {
+    const Vec2 a = vertex_uv(*corners.vertex[0], use.uv_set);
+    const Vec2 b = vertex_uv(*corners.vertex[1], use.uv_set);
+    const Vec2 c = vertex_uv(*corners.vertex[2], use.uv_set);
+    const float u = blend(corners, a.x, b.x, c.x);
+    const float v = blend(corners, a.y, b.y, c.y);
+    const float* map = use.uv_from_mesh;
+    return vec2(fma_(map[0], u, fma_(map[1], v, map[2])), fma_(map[3], u, fma_(map[4], v, map[5])));
+}
+
+// White where the texture is absent.
+TESSERA_FN Vec4 texture_or_white(const SceneView& scene, const Corners& corners, const TextureRef& use) {
+    if (use.texture == NONE) return vec4(1.0f, 1.0f, 1.0f, 1.0f);
+    return sample_texture(scene, use.texture, texture_uv(corners, use));
+}
+
+TESSERA_FN Vec3 triangle_point(const Triangle& triangle, float u, float v) {
+    const Vec3 first = vec3_from(triangle.v0);
+    return fma3(vec3_from(triangle.v1) - first, u, fma3(vec3_from(triangle.v2) - first, v, first));
+}
+
+// Not normalised: its length is twice the area.
+TESSERA_FN Vec3 triangle_cross(const Triangle& triangle) {
+    const Vec3 first = vec3_from(triangle.v0);
+    return cross(vec3_from(triangle.v1) - first, vec3_from(triangle.v2) - first);
+}
+
+// Radiance that a triangle emits at a point of it, whichever side is asked (see emits_towards).
+TESSERA_FN Vec3 emitted_radiance(const SceneView& scene, const Material& material, const Corners& corners) {
+    const Vec3 factor = vec3_from(material.emission);
+    if (material.emission_texture.texture == NONE) return factor;
+    return factor * rgb(texture_or_white(scene, corners, material.emission_texture));
+}
+
+// A single-sided surface emits from its front only; `cosine` is between its outward normal and the receiver.
+TESSERA_FN bool emits_towards(const Triangle& triangle, float cosine) {
+    return cosine > 0.0f || (triangle.flags & TRIANGLE_DOUBLE_SIDED) != 0;
+}

@@ -1,0 +1,145 @@
+"""Makes the constant tables of kernels/source: sRGB decoding, directional albedo of GGX, inverse distributions of the
+pixel filters. Standard library only; run from the repository root:
+
+    python3 kernels/tools/make_tables.py
+
+The tables are part of the kernels' fingerprint: making them again on another machine may change their last digits, so they
+are kept in the repository and made again only on purpose.
+"""
+
+import math
+import struct
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "source"
+PER_LINE = 6
+
+
+def f32(value):
+    """The nearest float32 as a C literal that reads back exactly."""
+    rounded = struct.unpack("f", struct.pack("f", value))[0]
+    return float.hex(rounded).replace("0000000p", "p") + "f"
+
+
+def write(name, comment, tables):
+    lines = [f"// {line}" for line in comment]
+    lines += ["// Made by kernels/tools/make_tables.py.", "#pragma once", "", '#include "compiler.h"', ""]
+    for declaration, values in tables:
+        lines.append(f"TESSERA_TABLE float {declaration} = {{")
+        for start in range(0, len(values), PER_LINE):
+            lines.append("    " + ", ".join(f32(v) for v in values[start:start + PER_LINE]) + ",")
+        lines.append("};")
+    (SOURCE / name).write_text("\n".join(lines) + "\n")
+
+
+def srgb():
+    """IEC 61966-2-1: linear value of each of 256 codes."""
+    codes = [code / 255 for code in range(256)]
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in codes]
+
+
+STEPS = 32  # of cosine and of perceptual roughness
+
+
+def ggx_albedo(cosine, alpha, points=48):
+    """(a, b) so that F0 * a + b is the directional albedo of single-scattering GGX with Schlick's Fresnel term: the mean
+    of G2 / G1 over visible normals (Heitz 2018), split by (1 - v.h)^5 (Karis 2013)."""
+    cosine = max(cosine, 1e-4)
+    a2 = alpha * alpha
+    root_o = math.sqrt(a2 + (1 - a2) * cosine * cosine)
+    sine = math.sqrt(max(0.0, 1 - cosine * cosine))
+    length = math.hypot(alpha * sine, cosine)
+    up = cosine / length
+    along = alpha * sine / length
+    scale = bias = 0.0
+    for i in range(points):
+        # Spherical caps (Dupuy and Benyoub 2023).
+        z = (1 - (i + 0.5) / points) * (1 + up) - up
+        radius = math.sqrt(max(0.0, 1 - z * z))
+        for j in range(points):
+            angle = 2 * math.pi * (j + 0.5) / points
+            hx, hy, hz = radius * math.cos(angle) + along, radius * math.sin(angle), z + up
+            hx, hy = hx * alpha, hy * alpha
+            inverse = 1 / math.sqrt(hx * hx + hy * hy + hz * hz)
+            hx, hz = hx * inverse, hz * inverse
+            dot = sine * hx + cosine * hz
+            out = 2 * dot * hz - cosine
+            if out <= 0:
+                continue
+            root_i = math.sqrt(a2 + (1 - a2) * out * out)
+            share = out * (cosine + root_o) / (out * root_o + cosine * root_i)
+            fresnel = (1 - min(1.0, dot)) ** 5
+            scale += share * (1 - fresnel)
+            bias += share * fresnel
+    return scale / points**2, bias / points**2
+
+
+def albedo():
+    """Rows of rising roughness; in each, (a, b) for rising cosine. Then their cosine-weighted means per row."""
+    table, mean = [], []
+    for row in range(STEPS):
+        alpha = max((row / (STEPS - 1)) ** 2, 1e-3)
+        for column in range(STEPS):
+            table += ggx_albedo(column / (STEPS - 1), alpha)
+        # Exactly the mean of the piecewise linear function that the kernels interpolate, so that energy is kept.
+        entries = [(table[2 * (row * STEPS + c)], table[2 * (row * STEPS + c) + 1]) for c in range(STEPS)]
+        for part in range(2):
+            total = 0.0
+            for c in range(STEPS - 1):
+                h = 1 / (STEPS - 1)
+                x0, y0, y1 = c * h, entries[c][part], entries[c + 1][part]
+                total += 2 * h * (x0 * (y0 + y1) / 2 + h * (y0 / 6 + y1 / 3))
+            mean.append(total)
+    return table, mean
+
+
+FILTER_STEPS = 128
+
+
+def inverse_distribution(density, radius):
+    """Knots of the inverse of the distribution of |x| under a symmetric density on [-radius, radius]."""
+    count = 200000
+    step = radius / count
+    sums, total = [0.0], 0.0
+    for i in range(count):
+        total += density((i + 0.5) * step)
+        sums.append(total)
+    knots, at = [], 0
+    for k in range(FILTER_STEPS + 1):
+        want = total * k / FILTER_STEPS
+        while at < count and sums[at + 1] < want:
+            at += 1
+        if k == FILTER_STEPS:
+            knots.append(radius)
+        else:
+            knots.append((at + (want - sums[at]) / (sums[at + 1] - sums[at])) * step)
+    return knots
+
+
+def gaussian(x):
+    """Standard deviation 0.5 px, cut at 2 px."""
+    return math.exp(-2 * x * x)
+
+
+def blackman_harris(x):
+    """Four terms over 3.3 px (Harris 1978)."""
+    t = 2 * math.pi * (x / 3.3 + 0.5)
+    return 0.35875 - 0.48829 * math.cos(t) + 0.14128 * math.cos(2 * t) - 0.01168 * math.cos(3 * t)
+
+
+def main():
+    write("srgb_table.h", ["Linear value of each sRGB code (IEC 61966-2-1)."], [("LINEAR_FROM_SRGB[256]", srgb())])
+    table, mean = albedo()
+    write("albedo_table.h",
+          ["Directional albedo of GGX, split so that F0 * a + b is the albedo under Schlick's Fresnel term with F0: rows of",
+           "rising perceptual roughness, in each pairs (a, b) of rising cosine, both uniform over [0, 1]; and each row's",
+           "cosine-weighted mean."],
+          [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)])
+    write("filter_table.h",
+          ["Pixel filters: |x| in pixels at which the distribution reaches k / 128, k from 0 to 128."],
+          [(f"GAUSSIAN_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(gaussian, 2.0)),
+           (f"BLACKMAN_HARRIS_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(blackman_harris, 1.65))])
+
+
+if __name__ == "__main__":
+    main()
