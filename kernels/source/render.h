@@ -1,5 +1,46 @@
+// The CPU's driver: a unit's samples one path at a time, from its first stage to its last.
 #pragma once
-#include "film.h"
+
+#include "stages.h"
+
+// One sample of one pixel of the frame.
+TESSERA_FN u32 trace_path(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 index, FilmSample& sample,
+                          RayCounts& counts) {
+    PathState state = generate(scene, unit, x, y, key, index);
+    FirstHit first = {};
+    for (;;) {
+        Hit hit;
+        counts.closest += 1;
+        if (!extend(scene, state, &hit)) {
+            shade_miss(scene, state);
+            break;
+        }
+        ShadowRay shadow;
+        const u32 shadow_key = ray_key_of(state, RAY_SHADOW);
+        const bool alive = shade(scene, unit, hit, state, shadow, first);
+        if (shadow.wanted) {
+            counts.any += 1;
+            trace_shadow(scene, shadow, shadow_key, state);
+        }
+        if (!alive) break;
+    }
+    return finish(unit, state, first, sample);
+}
+
+// Adds all samples of a unit to its film.
 TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64* film, RayCounts& counts) {
-    (void)scene; (void)unit; (void)film; (void)counts;
+    const u64 plane = (u64)unit.width * unit.height;
+    for (u32 row = 0; row < unit.height; ++row) {
+        for (u32 column = 0; column < unit.width; ++column) {
+            const u32 x = unit.x + column;
+            const u32 y = unit.y + row;
+            const u32 key = pixel_key(x, y, unit.seed, unit.frame);
+            const u64 pixel = (u64)row * unit.width + column;
+            for (u32 index = 0; index < unit.sample_count; ++index) {
+                FilmSample sample;
+                const u32 channels = trace_path(scene, unit, x, y, key, unit.first_sample + index, sample, counts);
+                film_add(film, channels, plane, pixel, sample, counts);
+            }
+        }
+    }
 }

@@ -1,0 +1,125 @@
+// The environment: an equirectangular map with +Y up, centre column towards +Z, u growing to the right of somebody who
+// looks out; or a constant. Radiance is bilinear, and sampling follows the same bilinear weights.
+#pragma once
+
+#include "layout.h"
+#include "sample_shapes.h"
+
+// The four texels about a point of the map, and their weights.
+struct EnvironmentFootprint {
+    u32 texel[4];
+    float weight[4];
+    float sine;  // of the angle from the pole
+};
+
+TESSERA_FN bool environment_is_map(const Environment& environment) { return environment.width != 0; }
+
+TESSERA_FN Vec3 map_from_world(const Environment& environment, Vec3 world) {
+    const float* m = environment.map_from_world;
+    return vec3(dot(vec3_from(m), world), dot(vec3_from(m + 3), world), dot(vec3_from(m + 6), world));
+}
+
+TESSERA_FN Vec3 world_from_map(const Environment& environment, Vec3 local) {
+    const float* m = environment.map_from_world;
+    return fma3(vec3_from(m), local.x, fma3(vec3_from(m + 3), local.y, vec3_from(m + 6) * local.z));
+}
+
+// Footprint of the point (x, y) in texels, centres at half-integers: wraps across, stops at the poles.
+TESSERA_FN EnvironmentFootprint environment_footprint(const Environment& environment, float x, float y) {
+    const i32 width = (i32)environment.width;
+    const i32 height = (i32)environment.height;
+    const i32 left = floor_to_int(x - 0.5f);
+    const i32 top = floor_to_int(y - 0.5f);
+    const float across = x - 0.5f - (float)left;
+    const float down = y - 0.5f - (float)top;
+    const i32 x0 = left < 0 ? width - 1 : left >= width ? 0 : left;
+    const i32 x1 = left + 1 >= width ? 0 : left + 1;
+    const i32 y0 = top < 0 ? 0 : top >= height ? height - 1 : top;
+    const i32 y1 = top + 1 >= height ? height - 1 : top + 1;
+    EnvironmentFootprint footprint;
+    footprint.texel[0] = (u32)y0 * environment.width + (u32)x0;
+    footprint.texel[1] = (u32)y0 * environment.width + (u32)x1;
+    footprint.texel[2] = (u32)y1 * environment.width + (u32)x0;
+    footprint.texel[3] = (u32)y1 * environment.width + (u32)x1;
+    footprint.weight[0] = (1.0f - across) * (1.0f - down);
+    footprint.weight[1] = across * (1.0f - down);
+    footprint.weight[2] = (1.0f - across) * down;
+    footprint.weight[3] = across * down;
+    return footprint;
+}
+
+// Footprint in the direction of a unit vector of map space.
+TESSERA_FN EnvironmentFootprint footprint_towards(const Environment& environment, Vec3 local) {
+    const float sine = sqrt_(fma_(local.x, local.x, local.z * local.z));
+    const float u = fma_(atan2_(-local.x, local.z), INVERSE_TWO_PI, 0.5f);
+    const float v = atan2_(sine, local.y) * INVERSE_PI;
+    EnvironmentFootprint footprint = environment_footprint(
+        environment, saturate_(u) * (float)environment.width, saturate_(v) * (float)environment.height);
+    footprint.sine = sine;
+    return footprint;
+}
+
+TESSERA_FN Vec3 footprint_radiance(const SceneView& scene, const EnvironmentFootprint& footprint) {
+    Vec3 sum = splat(0.0f);
+    for (u32 corner = 0; corner < 4; ++corner)
+        sum = fma3(vec3_from(scene.environment_texels + 3 * (u64)footprint.texel[corner]), footprint.weight[corner], sum);
+    return sum * scene.environment.intensity;
+}
+
+// Density per steradian with which environment_sample_map chooses the footprint's direction: the bilinear mean of its
+// texels' probabilities, over the solid angle of a texel there.
+TESSERA_FN float footprint_density(const SceneView& scene, const EnvironmentFootprint& footprint) {
+    float probability = 0.0f;
+    for (u32 corner = 0; corner < 4; ++corner)
+        probability = fma_(scene.environment_alias[footprint.texel[corner]].probability, footprint.weight[corner], probability);
+    const float texels = (float)scene.environment.width * (float)scene.environment.height;
+    return probability * texels / max_(footprint.sine * (2.0f * PI * PI), 1e-9f);
+}
+
+// Radiance from a direction, and the density of sampling it; `density` is not computed (0) unless `want_density`.
+struct EnvironmentValue {
+    Vec3 radiance;
+    float density;
+};
+
+TESSERA_FN EnvironmentValue environment_map_value(const SceneView& scene, Vec3 world, bool want_density) {
+    const EnvironmentFootprint footprint = footprint_towards(scene.environment, map_from_world(scene.environment, world));
+    EnvironmentValue value;
+    value.radiance = footprint_radiance(scene, footprint);
+    value.density = want_density ? footprint_density(scene, footprint) : 0.0f;
+    return value;
+}
+
+struct EnvironmentSample {
+    Vec3 direction;  // world space
+    Vec3 radiance;
+    float density;   // 0: nothing was sampled
+};
+
+// A direction in proportion to the bilinear map: a texel by its probability, then a tent about its centre, since bilinear
+// interpolation is a sum of tents. A tent that reaches over a pole is folded back, as the clamped look-up wants it.
+TESSERA_FN EnvironmentSample environment_sample_map(const SceneView& scene, u32 choice, Vec2 random) {
+    const Environment& environment = scene.environment;
+    const u64 picked = multiply_wide(choice, environment.width * environment.height);
+    u32 texel = (u32)(picked >> 32);
+    const AliasEntry entry = scene.environment_alias[texel];
+    texel = (u32)picked < entry.threshold ? texel : entry.alias;
+    const u32 row = texel / environment.width;
+    const float width = (float)environment.width;
+    const float height = (float)environment.height;
+    float x = (float)(texel - row * environment.width) + 0.5f + sample_tent(random.x);
+    float y = abs_((float)row + 0.5f + sample_tent(random.y));
+    x = x < 0.0f ? x + width : x >= width ? x - width : x;
+    y = y > height ? 2.0f * height - y : y;
+
+    const SinCos turn = sincos_turns(x / width - 0.5f);
+    const SinCos fall = sincos_turns(0.5f * y / height);
+    EnvironmentFootprint footprint = environment_footprint(environment, x, y);
+    footprint.sine = abs_(fall.sine);
+    EnvironmentSample sample;
+    sample.direction = world_from_map(
+        environment, vec3(-turn.sine * footprint.sine, fall.cosine, turn.cosine * footprint.sine));
+    sample.radiance = footprint_radiance(scene, footprint);
+    sample.density = footprint_density(scene, footprint);
+    return sample;
+}

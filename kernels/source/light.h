@@ -1,0 +1,124 @@
+// Lights: choosing one, sampling a point or direction of it, and the density of that choice when a scattered ray meets it.
+#pragma once
+
+#include "alpha.h"
+#include "environment.h"
+
+// What a light sends to a point along one sampled direction, unoccluded.
+struct LightSample {
+    Vec3 direction;  // unit, from the point
+    float distance;  // to the light; FAR_DISTANCE for a light at infinity
+    Vec3 radiance;   // for delta lights: irradiance per unit cosine
+    float density;   // per steradian, choice of the light included; for delta lights: its probability
+    bool delta;      // no scattered ray can meet it
+    bool valid;
+};
+
+const float FAR_DISTANCE = 1e30f;
+
+// Random numbers for one light sample.
+struct LightRandom {
+    u32 choice;   // which light
+    u32 texel;    // which texel of the environment
+    Vec2 place;   // where on it
+};
+
+// Share of the power heuristic (Veach 1995) of a technique with density `own` beside one with density `other`.
+TESSERA_FN float mis_weight(float own, float other) {
+    const float ratio = other / max_(own, 1e-30f);
+    return 1.0f / fma_(ratio, ratio, 1.0f);
+}
+
+// KHR_lights_punctual's window: falls to zero at `range`.
+TESSERA_FN float range_window(float range, float distance) {
+    if (!(range > 0.0f)) return 1.0f;
+    const float ratio = square_(square_(distance / range));
+    return saturate_(1.0f - ratio);
+}
+
+TESSERA_FN LightSample sample_punctual(const Light& light, Vec3 from) {
+    LightSample sample;
+    sample.delta = true;
+    sample.density = light.pick_probability;
+    sample.radiance = vec3_from(light.emission);
+    sample.valid = true;
+    const Vec3 shine = vec3_from(light.direction);
+    if (light.kind == LIGHT_DIRECTIONAL) {
+        sample.direction = -shine;
+        sample.distance = FAR_DISTANCE;
+        return sample;
+    }
+    const Vec3 towards = vec3_from(light.position) - from;
+    const float squared = dot(towards, towards);
+    sample.valid = squared > 1e-20f;
+    sample.distance = sqrt_(squared);
+    sample.direction = towards * (1.0f / max_(sample.distance, 1e-10f));
+    float strength = range_window(light.range, sample.distance) / max_(squared, 1e-20f);
+    if (light.kind == LIGHT_SPOT) {
+        const float cone = saturate_(fma_(-dot(shine, sample.direction), light.spot_scale, light.spot_offset));
+        strength *= cone * cone;
+    }
+    sample.radiance = sample.radiance * strength;
+    return sample;
+}
+
+// Density per steradian of sampling a point of an emissive triangle, as seen from a distance under a cosine at the light.
+TESSERA_FN float triangle_density(const Light& light, float squared_distance, float cosine) {
+    return light.pick_probability * squared_distance / max_(light.area * cosine, 1e-30f);
+}
+
+TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light& light, Vec3 from, Vec2 random) {
+    const Triangle& triangle = scene.triangles[light.triangle];
+    const Material& material = scene.materials[triangle.material];
+    const Vec2 at = sample_triangle(random);
+    const Vec3 normal = normalize_or(triangle_cross(triangle), vec3(0.0f, 1.0f, 0.0f));
+    const Vec3 towards = triangle_point(triangle, at.x, at.y) - from;
+    const float squared = dot(towards, towards);
+    LightSample sample;
+    sample.delta = false;
+    sample.distance = sqrt_(squared);
+    sample.direction = towards * (1.0f / max_(sample.distance, 1e-10f));
+    const float cosine = -dot(normal, sample.direction);
+    sample.valid = squared > 1e-20f && abs_(cosine) > 1e-7f && emits_towards(triangle, cosine);
+    sample.density = triangle_density(light, squared, abs_(cosine));
+    sample.radiance = splat(0.0f);
+    if (!sample.valid) return sample;
+    const Corners corners = corners_of(scene, light.triangle, at.x, at.y);
+    sample.radiance = emitted_radiance(scene, material, corners);
+    if (triangle.flags & TRIANGLE_ALPHA) sample.radiance = sample.radiance * surface_opacity(scene, material, corners);
+    return sample;
+}
+
+// The environment as seen from a surface with the given shading normal: its map in proportion to brightness, a constant in
+// proportion to the cosine.
+TESSERA_FN LightSample sample_environment(const SceneView& scene, const Light& light, Vec3 normal, const LightRandom& random) {
+    LightSample sample;
+    sample.delta = false;
+    sample.distance = FAR_DISTANCE;
+    if (environment_is_map(scene.environment)) {
+        const EnvironmentSample chosen = environment_sample_map(scene, random.texel, random.place);
+        sample.direction = chosen.direction;
+        sample.radiance = chosen.radiance;
+        sample.density = chosen.density;
+    } else {
+        const Vec3 local = sample_cosine(random.place);
+        sample.direction = world_from_local(basis_about(normal), local);
+        sample.radiance = vec3_from(scene.environment.constant);
+        sample.density = local.z * INVERSE_PI;
+    }
+    sample.density *= light.pick_probability;
+    sample.valid = sample.density > 0.0f;
+    return sample;
+}
+
+// One light by its share of power, and a sample of it for a surface at `from` with shading normal `normal`.
+TESSERA_FN LightSample sample_light(const SceneView& scene, Vec3 from, Vec3 normal, const LightRandom& random) {
+    const u64 picked = multiply_wide(random.choice, scene.light_count);
+    u32 index = (u32)(picked >> 32);
+    const AliasEntry entry = scene.light_alias[index];
+    index = (u32)picked < entry.threshold ? index : entry.alias;
+    const Light& light = scene.lights[index];
+    if (light.kind == LIGHT_TRIANGLE) return sample_triangle_light(scene, light, from, random.place);
+    if (light.kind == LIGHT_ENVIRONMENT) return sample_environment(scene, light, normal, random);
+    return sample_punctual(light, from);
+}

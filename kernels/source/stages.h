@@ -1,0 +1,169 @@
+// The path tracer's stages: generate, extend, shade, shadow, finish. Each takes a path's state and leaves it for the next;
+// the order in which paths are taken cannot matter, because a path's numbers depend on its pixel and sample index alone.
+#pragma once
+
+#include "camera.h"
+#include "filter.h"
+#include "light.h"
+#include "material.h"
+#include "path.h"
+#include "traverse.h"
+
+const u32 ROULETTE_DEPTH = 3;          // scatterings before paths may be ended by chance
+const float ROULETTE_LEAST = 0.05f;    // and the least chance that they go on with
+
+// Generate: the camera ray of one sample of a pixel of the frame.
+TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 sample) {
+    PathState state;
+    state.sampler = make_sampler(key, sample);
+    state.ray_key = hash_pair(key, sample);
+    state.depth = 0;
+    const Vec2 offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
+    const bool lens = scene.camera.kind == CAMERA_PERSPECTIVE && scene.camera.lens_radius > 0.0f;
+    const Vec2 aperture = lens ? sample_disk(draw(state.sampler, DIMENSION_LENS)) : vec2(0.0f, 0.0f);
+    const float across = ((float)x + 0.5f + offset.x) / (float)unit.frame_width;
+    const float down = ((float)y + 0.5f + offset.y) / (float)unit.frame_height;
+    state.ray = camera_ray(scene.camera, fma_(2.0f, across, -1.0f), fma_(-2.0f, down, 1.0f), aperture);
+    state.throughput = splat(1.0f);
+    state.radiance = splat(0.0f);
+    state.density = 0.0f;
+    state.cosine = 0.0f;
+    return state;
+}
+
+// Extend: the closest surface along the path's ray.
+TESSERA_FN bool extend(const SceneView& scene, const PathState& state, Hit* hit) {
+    return intersect_closest(scene, state.ray, ray_key_of(state, RAY_PATH), hit);
+}
+
+// Shade, part one: the ray left the scene.
+TESSERA_FN void shade_miss(const SceneView& scene, PathState& state) {
+    const Environment& environment = scene.environment;
+    if (!environment.present) return;
+    const bool lit = state.depth > 0 && environment.light != NONE;
+    const float pick = lit ? scene.lights[environment.light].pick_probability : 0.0f;
+    EnvironmentValue value;
+    if (environment_is_map(environment)) {
+        value = environment_map_value(scene, state.ray.direction, lit);
+    } else {
+        value.radiance = vec3_from(environment.constant);
+        value.density = state.cosine * INVERSE_PI;
+    }
+    const float weight = lit ? mis_weight(state.density, value.density * pick) : 1.0f;
+    state.radiance = fma3(state.throughput * value.radiance, weight, state.radiance);
+}
+
+// Shade, part two: what the surface itself emits towards the path.
+TESSERA_FN void shade_emission(const SceneView& scene, PathState& state, const Triangle& triangle, const Material& material,
+                               const Corners& corners, float distance, float cosine) {
+    if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, cosine)) return;
+    float weight = 1.0f;
+    if (state.depth > 0 && triangle.light != NONE) {
+        const float density = triangle_density(scene.lights[triangle.light], distance * distance, abs_(cosine));
+        weight = mis_weight(state.density, density);
+    }
+    state.radiance = fma3(state.throughput * emitted_radiance(scene, material, corners), weight, state.radiance);
+}
+
+// Shade, part three: one light sample, left for the shadow stage.
+TESSERA_FN ShadowRay shade_light(const SceneView& scene, const PathState& state, const SurfacePoint& point, const Bsdf& bsdf,
+                                 const Basis& basis, u32 choice, u32 texel) {
+    ShadowRay shadow;
+    shadow.wanted = false;
+    if (scene.light_count == 0) return shadow;
+    LightRandom random;
+    random.choice = choice;
+    random.texel = texel;
+    random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
+    const Vec3 origin = offset_ray_origin(point.position, point.geometric);
+    const LightSample light = sample_light(scene, origin, point.shading, random);
+    if (!light.valid || dot(light.direction, point.geometric) <= 0.0f) return shadow;
+    const BsdfValue value = bsdf_evaluate(bsdf, local_from_world(basis, light.direction));
+    const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
+    shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.density);
+    shadow.wanted = !is_black(shadow.radiance);
+    shadow.ray.origin = origin;
+    shadow.ray.direction = light.direction;
+    shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
+    return shadow;
+}
+
+// Shade, part four: the next ray. False where the path ends.
+TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const Bsdf& bsdf, const Basis& basis, float choice,
+                              float roulette) {
+    const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
+    const BsdfSample sample = bsdf_sample(bsdf, choice, random);
+    if (!sample.valid) return false;
+    const Vec3 direction = world_from_local(basis, sample.in);
+    if (dot(direction, point.geometric) <= 0.0f) return false;
+    state.throughput = state.throughput * sample.weight;
+    state.depth += 1;
+    if (state.depth > ROULETTE_DEPTH) {
+        const float chance = clamp_(max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+        if (roulette >= chance) return false;
+        state.throughput = state.throughput * (1.0f / chance);
+    }
+    if (is_black(state.throughput)) return false;
+    state.ray.origin = offset_ray_origin(point.position, point.geometric);
+    state.ray.direction = direction;
+    state.ray.t_max = FAR_LIMIT;
+    state.density = sample.density;
+    state.cosine = sample.in.z;
+    return true;
+}
+
+// Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path ends; the shadow ray is
+// wanted or not either way. `first` is filled at depth 0.
+TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
+                      FirstHit& first) {
+    shadow.wanted = false;
+    const Triangle& triangle = scene.triangles[hit.triangle];
+    const Material& material = scene.materials[triangle.material];
+    const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v);
+    const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
+    const Vec3 out = -state.ray.direction;
+    shade_emission(scene, state, triangle, material, corners, hit.t, dot(geometric, out));
+    const bool wants_first = state.depth == 0 && unit.aovs != 0;
+    const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
+    if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
+
+    const SurfacePoint point = surface_point(scene, triangle, material, corners, geometric, out);
+    if (wants_first) {
+        first.albedo = point.base_color;
+        first.normal = point.shading;
+        first.position = point.position;
+        first.depth = camera_depth(scene.camera, point.position);
+    }
+    if (unlit) state.radiance = state.radiance + point.base_color;
+    if (unlit || state.depth >= unit.depth) return false;
+
+    const Basis basis = basis_about(point.shading);
+    const Bsdf bsdf = make_bsdf(point.base_color, point.metallic, point.roughness, dielectric_f0_of(material),
+                                local_from_world(basis, out));
+    const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
+    const Bits2 texel = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_TEXEL));
+    shadow = shade_light(scene, state, point, bsdf, basis, choice.x, texel.x);
+    return shade_scatter(state, point, bsdf, basis, unit_from_bits(choice.y), unit_from_bits(texel.y));
+}
+
+// Shadow: adds the light sample's radiance if nothing stands in its way. `key` is the shadow ray's.
+TESSERA_FN void trace_shadow(const SceneView& scene, const ShadowRay& shadow, u32 key, PathState& state) {
+    if (!intersect_any(scene, shadow.ray, key)) state.radiance = state.radiance + shadow.radiance;
+}
+
+TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {
+    sample.values[at] = value.x;
+    sample.values[at + 1] = value.y;
+    sample.values[at + 2] = value.z;
+    return at + 3;
+}
+
+// Finish: the path's values in the order of the film's channels. Returns how many.
+TESSERA_FN u32 finish(const UnitParams& unit, const PathState& state, const FirstHit& first, FilmSample& sample) {
+    u32 at = put3(sample, 0, state.radiance);
+    if (unit.aovs & AOV_ALBEDO) at = put3(sample, at, first.albedo);
+    if (unit.aovs & AOV_NORMAL) at = put3(sample, at, first.normal);
+    if (unit.aovs & AOV_DEPTH) sample.values[at++] = first.depth;
+    if (unit.aovs & AOV_POSITION) at = put3(sample, at, first.position);
+    return at;
+}
