@@ -1,0 +1,64 @@
+//! How long to wait before the next try: longer each time, and not the same for every node. Owns no clock.
+
+use std::time::Duration;
+
+/// First wait.
+const FIRST: Duration = Duration::from_millis(200);
+/// Longest wait before jitter.
+const LONGEST: Duration = Duration::from_secs(15);
+
+/// Exponential back-off. The jitter comes from the node's id and the try, so that a farm whose coordinator returns is not
+/// dialled by all nodes at the same moments, and no random source is needed.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    key: [u8; 16],
+    tries: u32,
+}
+
+impl Backoff {
+    pub(crate) fn new(key: [u8; 16]) -> Self {
+        Self { key, tries: 0 }
+    }
+
+    /// The wait before the next try: 0.5 to 1 times `FIRST × 2^tries`, at most `LONGEST`.
+    pub(crate) fn next(&mut self) -> Duration {
+        let whole = FIRST.saturating_mul(1 << self.tries.min(16)).min(LONGEST);
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.key).update(&self.tries.to_le_bytes());
+        let share = f64::from(hasher.finalize().as_bytes()[0]) / 255.0;
+        self.tries = self.tries.saturating_add(1);
+        whole.mul_f64(0.5 + 0.5 * share)
+    }
+
+    /// It worked: the next failure starts from the first wait.
+    pub(crate) fn reset(&mut self) {
+        self.tries = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_a_bound_and_differ_between_nodes() {
+        let waits = |key: u8| {
+            let mut backoff = Backoff::new([key; 16]);
+            (0..40).map(|_| backoff.next()).collect::<Vec<_>>()
+        };
+        let (ours, theirs) = (waits(1), waits(2));
+        assert!(ours[0] >= FIRST / 2 && ours[0] <= FIRST);
+        assert!(ours.iter().all(|wait| *wait <= LONGEST));
+        assert!(ours[20..].iter().all(|wait| *wait >= LONGEST / 2));
+        assert_ne!(ours, theirs);
+    }
+
+    #[test]
+    fn success_starts_over() {
+        let mut backoff = Backoff::new([3; 16]);
+        let first = backoff.next();
+        backoff.next();
+        backoff.reset();
+        assert_eq!(backoff.next(), first);
+    }
+}

@@ -1,0 +1,302 @@
+//! The cache of scene files: blobs on disk by their hash, bounded in bytes, the longest unused evicted first. Owns the files
+//! and their checks; does not fetch.
+//!
+//! A blob stands under its hash in hex; one that is still arriving has `.part` behind it and is continued from there.
+
+use crate::disk::remove_if_there;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+use tessera_protocol::BlobHash;
+
+/// Why a blob cannot be kept or used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The disk says no.
+    #[error("cannot use `{path}`")]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// What arrived is not what was asked for.
+    #[error("bytes that arrived for blob {wanted} have hash {found}; they were thrown away")]
+    Foreign {
+        /// The blob that was asked for.
+        wanted: BlobHash,
+        /// The hash of what came.
+        found: BlobHash,
+    },
+}
+
+/// One blob that is held whole.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    bytes: u64,
+    /// Grows with every use: the smallest goes first.
+    used: u64,
+    /// Its bytes were compared with its hash since this process started.
+    checked: bool,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    entries: BTreeMap<BlobHash, Entry>,
+    clock: u64,
+}
+
+impl Index {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn bytes(&self) -> u64 {
+        self.entries.values().map(|entry| entry.bytes).sum()
+    }
+
+    /// The longest unused blob that is not `kept`.
+    fn oldest_but(&self, kept: BlobHash) -> Option<BlobHash> {
+        let others = self.entries.iter().filter(|(hash, _)| **hash != kept);
+        others.min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash)
+    }
+}
+
+/// Scene files on disk.
+#[derive(Debug)]
+pub struct BlobCache {
+    folder: PathBuf,
+    bytes_max: u64,
+    index: Mutex<Index>,
+}
+
+impl BlobCache {
+    /// Opens the cache in `folder`. What was used before a restart keeps its place in the order of eviction.
+    pub fn open(folder: &Path, bytes_max: u64) -> Result<Self, CacheError> {
+        let disk = |source| CacheError::Disk { path: folder.to_owned(), source };
+        let mut found: Vec<(SystemTime, BlobHash, u64)> = Vec::new();
+        for entry in fs::read_dir(folder).map_err(disk)? {
+            let entry = entry.map_err(disk)?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.strip_suffix(".part").is_some_and(|stem| hash_from_hex(stem).is_some()) {
+                continue;
+            }
+            let metadata = entry.metadata().map_err(disk)?;
+            match hash_from_hex(&name) {
+                Some(hash) if metadata.is_file() => {
+                    found.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), hash, metadata.len()));
+                }
+                _ => tracing::warn!(file = %entry.path().display(), "foreign file in the cache left alone"),
+            }
+        }
+        found.sort_unstable();
+        let mut index = Index::default();
+        for (_, hash, bytes) in found {
+            let used = index.tick();
+            index.entries.insert(hash, Entry { bytes, used, checked: false });
+        }
+        let cache = Self { folder: folder.to_owned(), bytes_max, index: Mutex::new(index) };
+        cache.evict(None)?;
+        Ok(cache)
+    }
+
+    /// Puts the blob at `target` (which must not exist) as a hard link, or a copy where links do not work; false where the
+    /// blob is not held. The first use since the start compares the bytes with the hash, and throws away what has rotted.
+    pub fn place(&self, hash: BlobHash, target: &Path) -> Result<bool, CacheError> {
+        let path = self.path(hash);
+        let Some(entry) = self.index().entries.get(&hash).copied() else { return Ok(false) };
+        if !entry.checked {
+            let rotten = match hash_of_file(&path) {
+                Ok(found) => found != hash,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+                Err(source) => return Err(CacheError::Disk { path, source }),
+            };
+            if rotten {
+                tracing::warn!(blob = %hash, "cached file no longer has its hash; it will be fetched again");
+                self.forget(hash)?;
+                return Ok(false);
+            }
+        }
+        if fs::hard_link(&path, target).is_err() {
+            fs::copy(&path, target).map_err(|source| CacheError::Disk { path: target.to_owned(), source })?;
+        }
+        // The order of eviction survives a restart by the file's time; where it cannot be set, only that order suffers.
+        let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        let mut index = self.index();
+        let used = index.tick();
+        if let Some(entry) = index.entries.get_mut(&hash) {
+            (entry.used, entry.checked) = (used, true);
+        }
+        Ok(true)
+    }
+
+    /// Where the arriving bytes of a blob go, and how many are there from an earlier try.
+    pub(crate) fn partial(&self, hash: BlobHash) -> (PathBuf, u64) {
+        let path = self.path(hash).with_extension("part");
+        let held = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        (path, held)
+    }
+
+    /// Throws away what has arrived of a blob.
+    pub(crate) fn drop_partial(&self, hash: BlobHash) -> Result<(), CacheError> {
+        let (path, _) = self.partial(hash);
+        remove_if_there(&path).map_err(|source| CacheError::Disk { path, source })
+    }
+
+    /// Takes the arrived bytes as the whole blob if they have its hash, and makes room; else throws them away.
+    pub(crate) fn complete(&self, hash: BlobHash) -> Result<(), CacheError> {
+        let (partial, bytes) = self.partial(hash);
+        let found =
+            hash_of_file(&partial).map_err(|source| CacheError::Disk { path: partial.clone(), source })?;
+        if found != hash {
+            self.drop_partial(hash)?;
+            return Err(CacheError::Foreign { wanted: hash, found });
+        }
+        let path = self.path(hash);
+        fs::rename(&partial, &path).map_err(|source| CacheError::Disk { path, source })?;
+        let mut index = self.index();
+        let used = index.tick();
+        index.entries.insert(hash, Entry { bytes, used, checked: true });
+        drop(index);
+        self.evict(Some(hash))
+    }
+
+    /// Bytes of the blobs that are held whole.
+    pub fn bytes(&self) -> u64 {
+        self.index().bytes()
+    }
+
+    /// Removes the longest unused until the bound holds. A blob that has just come stays even where it alone is too large:
+    /// somebody is about to use it.
+    fn evict(&self, just_came: Option<BlobHash>) -> Result<(), CacheError> {
+        loop {
+            let oldest = {
+                let index = self.index();
+                if index.bytes() <= self.bytes_max {
+                    return Ok(());
+                }
+                match just_came {
+                    Some(kept) => index.oldest_but(kept),
+                    None => index.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash),
+                }
+            };
+            let Some(oldest) = oldest else { return Ok(()) };
+            tracing::debug!(blob = %oldest, "evicted from the cache");
+            self.forget(oldest)?;
+        }
+    }
+
+    fn forget(&self, hash: BlobHash) -> Result<(), CacheError> {
+        self.index().entries.remove(&hash);
+        let path = self.path(hash);
+        remove_if_there(&path).map_err(|source| CacheError::Disk { path, source })
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, hash: BlobHash) -> PathBuf {
+        self.folder.join(hash.to_string())
+    }
+}
+
+fn hash_of_file(path: &Path) -> io::Result<BlobHash> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(BlobHash(*hasher.finalize().as_bytes()))
+}
+
+fn hash_from_hex(text: &str) -> Option<BlobHash> {
+    let hash = BlobHash(*blake3::Hash::from_hex(text).ok()?.as_bytes());
+    (hash.to_string() == text).then_some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrive(cache: &BlobCache, bytes: &[u8]) -> BlobHash {
+        let hash = BlobHash::of(bytes);
+        fs::write(cache.partial(hash).0, bytes).unwrap();
+        cache.complete(hash).unwrap();
+        hash
+    }
+
+    fn place(cache: &BlobCache, hash: BlobHash) -> Option<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("file");
+        cache.place(hash, &target).unwrap().then(|| fs::read(target).unwrap())
+    }
+
+    #[test]
+    fn the_longest_unused_blob_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BlobCache::open(folder.path(), 10).unwrap();
+        let (a, b) = (arrive(&cache, b"aaaa"), arrive(&cache, b"bbbb"));
+        assert_eq!(place(&cache, a).unwrap(), b"aaaa");
+        let c = arrive(&cache, b"cccc");
+        assert_eq!(place(&cache, b), None);
+        assert_eq!(place(&cache, a).unwrap(), b"aaaa");
+        assert_eq!(place(&cache, c).unwrap(), b"cccc");
+        assert_eq!(cache.bytes(), 8);
+    }
+
+    #[test]
+    fn blobs_and_their_bound_survive_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BlobCache::open(folder.path(), 100).unwrap();
+        let (a, b) = (arrive(&cache, b"aaaa"), arrive(&cache, b"bbbb"));
+        File::open(folder.path().join(a.to_string())).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        drop(cache);
+        let cache = BlobCache::open(folder.path(), 7).unwrap();
+        assert_eq!(place(&cache, a), None);
+        assert_eq!(place(&cache, b).unwrap(), b"bbbb");
+    }
+
+    #[test]
+    fn bytes_of_another_hash_are_refused_and_thrown_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BlobCache::open(folder.path(), 100).unwrap();
+        let hash = BlobHash::of(b"wanted");
+        fs::write(cache.partial(hash).0, b"something else").unwrap();
+        assert!(matches!(cache.complete(hash), Err(CacheError::Foreign { .. })));
+        assert_eq!(cache.partial(hash).1, 0);
+        assert_eq!(place(&cache, hash), None);
+    }
+
+    #[test]
+    fn what_has_rotted_on_disk_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let hash = arrive(&BlobCache::open(folder.path(), 100).unwrap(), b"fresh");
+        fs::write(folder.path().join(hash.to_string()), b"roten").unwrap();
+        let cache = BlobCache::open(folder.path(), 100).unwrap();
+        assert_eq!(place(&cache, hash), None);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_unfinished_blob_is_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let hash = BlobHash::of(b"whole blob");
+        fs::write(BlobCache::open(folder.path(), 100).unwrap().partial(hash).0, b"whole").unwrap();
+        assert_eq!(BlobCache::open(folder.path(), 100).unwrap().partial(hash).1, 5);
+    }
+
+    #[test]
+    fn a_blob_larger_than_the_cache_is_held_until_the_next_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BlobCache::open(folder.path(), 3).unwrap();
+        let large = arrive(&cache, b"too large");
+        assert_eq!(place(&cache, large).unwrap(), b"too large");
+        let small = arrive(&cache, b"ok");
+        assert_eq!(place(&cache, large), None);
+        assert_eq!(place(&cache, small).unwrap(), b"ok");
+    }
+}

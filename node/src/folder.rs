@@ -1,0 +1,153 @@
+//! A node's data folder: who it is and where its parts keep their files. Owns the lock that keeps a second node out.
+
+use crate::disk::{sync_folder, write_whole};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use tessera_protocol::{NodeId, ProcessEpoch};
+
+/// Why a data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Another node runs in it.
+    #[error("data folder `{0}` is in use by another node; stop that one, or give this one its own folder")]
+    Locked(PathBuf),
+    /// Not what a node writes.
+    #[error("`{path}` does not hold {expected}; move it away to start as a new node")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// The disk says no.
+    #[error("cannot use `{path}`")]
+    Disk {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// An open data folder; the lock is held as long as this lives.
+#[derive(Debug)]
+pub struct DataFolder {
+    root: PathBuf,
+    node: NodeId,
+    process: ProcessEpoch,
+    _lock: File,
+}
+
+impl DataFolder {
+    /// Opens the folder, made where it is missing, and counts one more run of its node.
+    pub fn open(root: &Path) -> Result<Self, FolderError> {
+        let disk = |path: &Path| {
+            let path = path.to_owned();
+            move |source| FolderError::Disk { path, source }
+        };
+        fs::create_dir_all(root).map_err(disk(root))?;
+        let lock_path = root.join("lock");
+        let lock = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)
+            .map_err(disk(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(FolderError::Locked(root.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(disk(&lock_path)(source)),
+        }
+        for name in ["identity", "cache", "outbox", "views"] {
+            let path = root.join(name);
+            fs::create_dir_all(&path).map_err(disk(&path))?;
+        }
+        let node = read_or(&root.join("node"), "a node id", || NodeId(uuid::Uuid::now_v7()))?;
+        let process = ProcessEpoch(read_or(&root.join("runs"), "a count of runs", || 0u64)? + 1);
+        let runs = root.join("runs");
+        write_whole(&runs, &[process.0.to_string().as_bytes()]).map_err(disk(&runs))?;
+        sync_folder(root).map_err(disk(root))?;
+        Ok(Self { root: root.to_owned(), node, process, _lock: lock })
+    }
+
+    /// The node's id, the same as long as the folder is kept.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// This run of the node: one more than the last.
+    pub fn process(&self) -> ProcessEpoch {
+        self.process
+    }
+
+    /// Where the identity is kept.
+    pub fn identity(&self) -> PathBuf {
+        self.root.join("identity")
+    }
+
+    /// Where scene files are kept.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+
+    /// Where results wait.
+    pub(crate) fn outbox(&self) -> PathBuf {
+        self.root.join("outbox")
+    }
+
+    /// Where scenes stand as folders while they are read. On the cache's file system, so that hard links work.
+    pub(crate) fn views(&self) -> PathBuf {
+        self.root.join("views")
+    }
+}
+
+/// The value in a small text file, or a new one that is written there.
+fn read_or<T: std::str::FromStr + std::fmt::Display>(
+    path: &Path,
+    expected: &'static str,
+    make: impl FnOnce() -> T,
+) -> Result<T, FolderError> {
+    match fs::read_to_string(path) {
+        Ok(text) => text.trim().parse().map_err(|_| FolderError::Damaged { path: path.to_owned(), expected }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let value = make();
+            write_whole(path, &[value.to_string().as_bytes()])
+                .map_err(|source| FolderError::Disk { path: path.to_owned(), source })?;
+            Ok(value)
+        }
+        Err(source) => Err(FolderError::Disk { path: path.to_owned(), source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_keeps_its_id_and_counts_its_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let first = DataFolder::open(root.path()).unwrap();
+        let (node, process) = (first.node(), first.process());
+        drop(first);
+        let second = DataFolder::open(root.path()).unwrap();
+        assert_eq!(second.node(), node);
+        assert_eq!(second.process(), ProcessEpoch(process.0 + 1));
+    }
+
+    #[test]
+    fn a_second_node_is_kept_out() {
+        let root = tempfile::tempdir().unwrap();
+        let _first = DataFolder::open(root.path()).unwrap();
+        assert!(matches!(DataFolder::open(root.path()), Err(FolderError::Locked(_))));
+    }
+
+    #[test]
+    fn a_damaged_id_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("node"), "hello").unwrap();
+        let error = DataFolder::open(root.path()).unwrap_err().to_string();
+        assert!(error.contains("node") && error.contains("a node id"), "{error}");
+    }
+}

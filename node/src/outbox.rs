@@ -1,0 +1,266 @@
+//! The outbox: finished results on disk until the coordinator has said that they are durable, or unwanted. Owns the files;
+//! does not know the network.
+//!
+//! A file is `"TBOX"`, u8 version, 32 bytes of fingerprint, u32 length of the header (little endian), the encoded
+//! [`ResultHeader`], then the result's bytes. It is whole under its name or it is not there.
+
+use crate::disk::{remove_if_there, write_whole};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tessera_protocol::limits::RESULT_BYTES_MAX;
+use tessera_protocol::node::ResultHeader;
+use tessera_protocol::{BlobHash, Fingerprint, Lease, decode, encode};
+
+const MAGIC: [u8; 4] = *b"TBOX";
+const VERSION: u8 = 1;
+/// Magic, version, fingerprint and length of the header.
+const PREFIX_BYTES: usize = 4 + 1 + 32 + 4;
+/// A header is a lease, a hash and three numbers: far less than this.
+const HEADER_BYTES_MAX: usize = 1024;
+
+/// Why a result cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// No room until something is acknowledged.
+    #[error(
+        "outbox holds {held} bytes of {limit} and cannot take {wanted} more until results are acknowledged"
+    )]
+    Full {
+        /// Bytes held.
+        held: u64,
+        /// Bytes at most.
+        limit: u64,
+        /// Bytes of the result.
+        wanted: u64,
+    },
+    /// The disk says no.
+    #[error("cannot use `{path}`")]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not what was written.
+    #[error("`{path}` is damaged: {problem}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+/// Results waiting for their acknowledgement.
+#[derive(Debug)]
+pub struct Outbox {
+    folder: PathBuf,
+    fingerprint: Fingerprint,
+    bytes_max: u64,
+    held: Mutex<BTreeMap<Lease, u64>>,
+}
+
+impl Outbox {
+    /// Opens the outbox in `folder`. What is half written, damaged, or made by a build of another fingerprint is removed
+    /// with a line in the log: its units will be rendered again.
+    pub fn open(folder: &Path, fingerprint: Fingerprint, bytes_max: u64) -> Result<Self, OutboxError> {
+        let outbox =
+            Self { folder: folder.to_owned(), fingerprint, bytes_max, held: Mutex::new(BTreeMap::new()) };
+        let disk = |source| OutboxError::Disk { path: folder.to_owned(), source };
+        for entry in fs::read_dir(folder).map_err(disk)? {
+            let path = entry.map_err(disk)?.path();
+            if path.extension().is_some_and(|extension| extension == "result") {
+                match outbox.read_file(&path) {
+                    Ok((header, bytes)) if outbox.path(header.lease) == path => {
+                        outbox.held().insert(header.lease, bytes.len() as u64);
+                        continue;
+                    }
+                    Ok(_) => tracing::warn!(file = %path.display(), "result under a foreign name removed"),
+                    Err(OutboxError::Damaged { problem, .. }) => {
+                        tracing::warn!(file = %path.display(), problem, "unusable result removed; its unit will run again");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            remove_if_there(&path).map_err(|source| OutboxError::Disk { path, source })?;
+        }
+        Ok(outbox)
+    }
+
+    /// Keeps a result; on return it survives the process. The same lease again replaces what was kept.
+    pub fn store(&self, header: &ResultHeader, bytes: &[u8]) -> Result<(), OutboxError> {
+        let wanted = bytes.len() as u64;
+        {
+            // Room is taken before the write, so that two writers cannot both take the last of it.
+            let mut held = self.held();
+            let total: u64 = held.values().sum();
+            if total.saturating_add(wanted) > self.bytes_max && !held.is_empty() {
+                return Err(OutboxError::Full { held: total, limit: self.bytes_max, wanted });
+            }
+            held.insert(header.lease, wanted);
+        }
+        let path = self.path(header.lease);
+        let written = encode(header).map_err(io::Error::other).and_then(|encoded| {
+            let length = (encoded.len() as u32).to_le_bytes();
+            write_whole(&path, &[&MAGIC, &[VERSION], &self.fingerprint.0, &length, &encoded, bytes])
+        });
+        written.map_err(|source| {
+            self.held().remove(&header.lease);
+            OutboxError::Disk { path, source }
+        })
+    }
+
+    /// A result that is kept.
+    pub fn read(&self, lease: Lease) -> Result<(ResultHeader, Vec<u8>), OutboxError> {
+        self.read_file(&self.path(lease))
+    }
+
+    /// Forgets a result: it is durable elsewhere, unwanted, or damaged. Harmless where it is not held.
+    pub fn remove(&self, lease: Lease) -> Result<(), OutboxError> {
+        self.held().remove(&lease);
+        let path = self.path(lease);
+        remove_if_there(&path).map_err(|source| OutboxError::Disk { path, source })
+    }
+
+    /// Leases whose results are kept, in order.
+    pub fn leases(&self) -> Vec<Lease> {
+        self.held().keys().copied().collect()
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<Lease, u64>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, lease: Lease) -> PathBuf {
+        let unit = lease.unit;
+        self.folder.join(format!("{}-{}-{}-{}.result", unit.job, unit.frame, unit.unit.0, lease.epoch))
+    }
+
+    fn read_file(&self, path: &Path) -> Result<(ResultHeader, Vec<u8>), OutboxError> {
+        let disk = |source| OutboxError::Disk { path: path.to_owned(), source };
+        let damaged = |problem| OutboxError::Damaged { path: path.to_owned(), problem };
+        let length = fs::metadata(path).map_err(disk)?.len();
+        if length > (PREFIX_BYTES + HEADER_BYTES_MAX + RESULT_BYTES_MAX) as u64 {
+            return Err(damaged("longer than any result"));
+        }
+        let mut file = fs::read(path).map_err(disk)?;
+        let prefix = file.first_chunk::<PREFIX_BYTES>().ok_or_else(|| damaged("cut short"))?;
+        if prefix[..4] != MAGIC || prefix[4] != VERSION {
+            return Err(damaged("not a result of this version"));
+        }
+        if prefix[5..37] != self.fingerprint.0 {
+            return Err(damaged("made by a build with another fingerprint"));
+        }
+        let header_length = u32::from_le_bytes([prefix[37], prefix[38], prefix[39], prefix[40]]) as usize;
+        let encoded = file
+            .get(PREFIX_BYTES..PREFIX_BYTES.saturating_add(header_length))
+            .ok_or_else(|| damaged("cut short"))?;
+        let header: ResultHeader = decode(encoded).map_err(|_| damaged("malformed header"))?;
+        file.drain(..PREFIX_BYTES + header_length);
+        if file.len() != header.length as usize || BlobHash::of(&file) != header.hash {
+            return Err(damaged("its bytes do not have its hash"));
+        }
+        Ok((header, file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::{Epoch, FrameNumber, JobId, UnitIndex, UnitKey};
+
+    const OURS: Fingerprint = Fingerprint([7; 32]);
+
+    fn header(unit: u32, bytes: &[u8]) -> ResultHeader {
+        let job = JobId(uuid::Uuid::from_u128(5));
+        let unit = UnitKey { job, frame: FrameNumber(3), unit: UnitIndex(unit) };
+        ResultHeader {
+            lease: Lease { unit, epoch: Epoch(9) },
+            hash: BlobHash::of(bytes),
+            length: bytes.len() as u32,
+            device_micros: 12,
+            rays: 34,
+        }
+    }
+
+    #[test]
+    fn results_survive_a_restart_until_they_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        let (first, second) = (header(1, b"one"), header(2, b"two!"));
+        outbox.store(&first, b"one").unwrap();
+        outbox.store(&second, b"two!").unwrap();
+        drop(outbox);
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        assert_eq!(outbox.leases(), [first.lease, second.lease]);
+        assert_eq!(outbox.read(second.lease).unwrap(), (second, b"two!".to_vec()));
+        outbox.remove(first.lease).unwrap();
+        outbox.remove(first.lease).unwrap();
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        assert_eq!(outbox.leases(), [second.lease]);
+    }
+
+    #[test]
+    fn a_crash_between_write_and_rename_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        let header = header(1, b"one");
+        outbox.store(&header, b"one").unwrap();
+        let path = outbox.path(header.lease);
+        fs::rename(&path, path.with_extension("tmp")).unwrap();
+        drop(outbox);
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        assert!(outbox.leases().is_empty());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn damaged_files_are_dropped_wherever_the_damage_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        let header = header(1, b"some bytes");
+        outbox.store(&header, b"some bytes").unwrap();
+        let path = outbox.path(header.lease);
+        let whole = fs::read(&path).unwrap();
+        for position in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[position] ^= 0x40;
+            fs::write(&path, &bytes).unwrap();
+            let opened = Outbox::open(folder.path(), OURS, 1000).unwrap();
+            // Device time and rays are told to people alone and stand outside the hash; all else must be noticed.
+            for lease in opened.leases() {
+                let (read, bytes) = opened.read(lease).unwrap();
+                assert_eq!((read.lease, bytes), (header.lease, b"some bytes".to_vec()), "byte {position}");
+            }
+        }
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(Outbox::open(folder.path(), OURS, 1000).unwrap().leases().is_empty(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn results_of_another_fingerprint_are_never_offered() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
+        outbox.store(&header(1, b"one"), b"one").unwrap();
+        let other = Outbox::open(folder.path(), Fingerprint([8; 32]), 1000).unwrap();
+        assert!(other.leases().is_empty());
+    }
+
+    #[test]
+    fn a_full_outbox_says_so_and_takes_more_after_an_acknowledgement() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(folder.path(), OURS, 8).unwrap();
+        outbox.store(&header(1, b"12345"), b"12345").unwrap();
+        let second = header(2, b"6789");
+        assert!(matches!(outbox.store(&second, b"6789"), Err(OutboxError::Full { .. })));
+        outbox.remove(header(1, b"").lease).unwrap();
+        outbox.store(&second, b"6789").unwrap();
+        assert_eq!(outbox.leases(), [second.lease]);
+    }
+}
