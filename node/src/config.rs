@@ -1,0 +1,114 @@
+//! What a node is told at its start. Owns no defaults that depend on the machine; those are found when the node starts.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use tessera_kernels::host::Isa;
+
+/// A device as the user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceSpec {
+    /// Whatever is best here: the CPU, as long as there is no other kind.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// CUDA devices: the one of this index, or all.
+    Cuda(Option<u32>),
+}
+
+/// A text that names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a device; write `auto`, `cpu`, `cuda` or `cuda:INDEX`")]
+pub struct DeviceSpecError(String);
+
+impl FromStr for DeviceSpec {
+    type Err = DeviceSpecError;
+    fn from_str(text: &str) -> Result<Self, DeviceSpecError> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(None)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|index| index.parse().ok())
+                .map(|index| Self::Cuda(Some(index)))
+                .ok_or_else(|| DeviceSpecError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(None) => f.write_str("cuda"),
+            Self::Cuda(Some(index)) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// Settings of one node.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `HOST:PORT` of the coordinator.
+    pub coordinator: String,
+    /// The node's own folder: identity, id, cache, outbox. One node at a time may use it.
+    pub data: PathBuf,
+    /// Name for people, 1 to [`tessera_protocol::limits::NAME_MAX`] bytes.
+    pub name: String,
+    /// Join token; needed only while `data` holds no identity.
+    pub token: Option<String>,
+    /// Devices to use, each once.
+    pub devices: Vec<DeviceSpec>,
+    /// Threads of the CPU device; None takes all that this process may use.
+    pub threads: Option<usize>,
+    /// Instruction set of the CPU device; None takes the best. All give the same bits.
+    pub isa: Option<Isa>,
+    /// Scene files kept on disk, bytes at most.
+    pub cache_bytes: u64,
+    /// Prepared scenes and frames kept in memory beyond those in use, bytes at most.
+    pub prepared_bytes: u64,
+    /// Results kept on disk until they are acknowledged, bytes at most; no unit is finished beyond it.
+    pub outbox_bytes: u64,
+    /// Work to hold ahead per device. It hides the way to the coordinator and back; more of it makes the end of a frame uneven.
+    pub hold: Duration,
+    /// Longest wait, once drained, for the coordinator to acknowledge results that are finished.
+    pub drain_wait: Duration,
+}
+
+impl Config {
+    /// Usual settings for a node that uses whatever is best on this machine.
+    pub fn new(coordinator: impl Into<String>, data: impl Into<PathBuf>, name: impl Into<String>) -> Self {
+        Self {
+            coordinator: coordinator.into(),
+            data: data.into(),
+            name: name.into(),
+            token: None,
+            devices: vec![DeviceSpec::Auto],
+            threads: None,
+            isa: None,
+            cache_bytes: 16 << 30,
+            prepared_bytes: 4 << 30,
+            outbox_bytes: 4 << 30,
+            hold: Duration::from_millis(500),
+            drain_wait: Duration::from_secs(30),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_named_as_the_command_line_does() {
+        for text in ["auto", "cpu", "cuda", "cuda:3"] {
+            assert_eq!(text.parse::<DeviceSpec>().unwrap().to_string(), text);
+        }
+        for text in ["", "gpu", "cuda:", "cuda:x", "CPU"] {
+            assert!(text.parse::<DeviceSpec>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The CPU as a device: the kernels' host build on a pool of threads.
+
+use super::pool::Pool;
+use super::{Device, DeviceError, DeviceOpenError, DeviceUnit};
+use std::time::Duration;
+use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
+use tessera_protocol::status::{DeviceInfo, DeviceKind};
+
+/// Threads at most: more than any machine has, and few enough that a slip of the hand does no harm.
+const THREADS_MAX: usize = 4096;
+
+/// All threads of this host, or some of them.
+pub struct CpuDevice {
+    info: DeviceInfo,
+    pool: Pool,
+}
+
+impl CpuDevice {
+    /// Starts the threads: as many as asked for, or as this process may use; with the best instruction set unless one is named.
+    ///
+    /// # Errors
+    /// Where this processor lacks the instruction set, or the system refuses so many threads.
+    pub fn open(threads: Option<usize>, isa: Option<Isa>) -> Result<Self, DeviceOpenError> {
+        let isa = isa.unwrap_or_else(best_isa);
+        if !available_isas().contains(&isa) {
+            return Err(DeviceOpenError::Processor(isa));
+        }
+        let usable = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.unwrap_or_else(usable).clamp(1, THREADS_MAX);
+        let pool = Pool::start(
+            threads as u32,
+            Box::new(move |scene, params, film| {
+                let mut counts = RayCounts::default();
+                match render_unit(isa, scene, params, film, &mut counts) {
+                    Ok(()) => Ok(counts.closest + counts.any),
+                    Err(error) => Err(DeviceError::Failed(error.to_string())),
+                }
+            }),
+        )
+        .map_err(|source| DeviceOpenError::Threads { threads, source })?;
+        let info = DeviceInfo {
+            kind: DeviceKind::Cpu,
+            name: format!("{} ({isa})", processor_name()),
+            parallelism: threads as u32,
+            memory_bytes: memory_bytes(),
+        };
+        Ok(Self { info, pool })
+    }
+}
+
+impl Device for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn submit(&self, unit: DeviceUnit) {
+        self.pool.submit(unit);
+    }
+
+    fn busy(&self) -> Duration {
+        self.pool.busy()
+    }
+}
+
+/// The processor as the system names it.
+fn processor_name() -> String {
+    let known = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
+    known.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+/// Memory of this host in bytes; 0 where the system does not say.
+fn memory_bytes() -> u64 {
+    // SAFETY: sysconf takes any name and touches no memory of ours.
+    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0))
+}
+
+#[cfg(test)]
+#[path = "cpu_tests.rs"]
+mod tests;

@@ -1,0 +1,310 @@
+//! The CPU's threads: they render small blocks of the units in the queue. Owns order and cancellation; knows no kernel.
+//!
+//! A thread takes the next block of the first unit that has any. So all threads are busy until the last block of the last
+//! unit: while some finish a unit's last blocks, the others have begun the next unit.
+
+use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tessera_kernels::CheckedScene;
+use tessera_layout::UnitParams;
+use tessera_protocol::TileSums;
+
+/// Renders one rectangle of one unit on the calling thread: adds to a film of that rectangle, all zero before, and returns
+/// the rays cast. What it adds must not depend on how a unit is cut into rectangles.
+pub(super) type BlockRenderer =
+    dyn Fn(&CheckedScene, &UnitParams, &mut [i64]) -> Result<u64, DeviceError> + Send + Sync;
+
+/// Edge of a block in pixels.
+const BLOCK_EDGE: u32 = 16;
+/// Camera samples in a block about: some milliseconds of work, so that a cancel is heard soon and the ends of units are even.
+const BLOCK_SAMPLES: u32 = 4096;
+
+/// Threads and their queue.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    renderer: Box<BlockRenderer>,
+    queue: Mutex<VecDeque<Queued>>,
+    work: Condvar,
+    stop: AtomicBool,
+    /// Nanoseconds that threads have spent in blocks, summed over threads.
+    busy_nanos: AtomicU64,
+    threads: u32,
+}
+
+/// A unit that has blocks left to take.
+struct Queued {
+    unit: Arc<Unit>,
+    next: u64,
+}
+
+struct Unit {
+    frame: Arc<PreparedFrame>,
+    params: UnitParams,
+    cancel: CancelToken,
+    blocks: Blocks,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    /// Blocks that have not ended, taken or not.
+    open: u64,
+    sums: Option<TileSums>,
+    rays: u64,
+    nanos: u64,
+    error: Option<DeviceError>,
+    finish: Option<Finish>,
+}
+
+/// How a unit is cut: rectangles row by row, each of them in runs of samples.
+#[derive(Clone, Copy)]
+struct Blocks {
+    across: u32,
+    down: u32,
+    runs: u32,
+    samples: u32,
+}
+
+impl Blocks {
+    fn of(params: &UnitParams) -> Self {
+        let samples = (BLOCK_SAMPLES / (BLOCK_EDGE * BLOCK_EDGE)).min(params.sample_count).max(1);
+        Self {
+            across: params.width.div_ceil(BLOCK_EDGE),
+            down: params.height.div_ceil(BLOCK_EDGE),
+            runs: params.sample_count.div_ceil(samples),
+            samples,
+        }
+    }
+
+    fn count(&self) -> u64 {
+        u64::from(self.across) * u64::from(self.down) * u64::from(self.runs)
+    }
+
+    /// Block `index` of `params` as a unit of its own.
+    fn params(&self, params: &UnitParams, index: u64) -> UnitParams {
+        let run = (index % u64::from(self.runs)) as u32;
+        let place = (index / u64::from(self.runs)) as u32;
+        let (left, top) = (place % self.across * BLOCK_EDGE, place / self.across * BLOCK_EDGE);
+        UnitParams {
+            x: params.x + left,
+            y: params.y + top,
+            width: BLOCK_EDGE.min(params.width - left),
+            height: BLOCK_EDGE.min(params.height - top),
+            first_sample: params.first_sample + run * self.samples,
+            sample_count: self.samples.min(params.sample_count - run * self.samples),
+            ..*params
+        }
+    }
+}
+
+impl Pool {
+    pub(super) fn start(threads: u32, renderer: Box<BlockRenderer>) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            renderer,
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            stop: AtomicBool::new(false),
+            busy_nanos: AtomicU64::new(0),
+            threads,
+        });
+        let mut pool = Self { shared, threads: Vec::new() };
+        for index in 0..threads {
+            let shared = pool.shared.clone();
+            let thread = std::thread::Builder::new().name(format!("render-{index}"));
+            pool.threads.push(thread.spawn(move || shared.run())?);
+        }
+        Ok(pool)
+    }
+
+    pub(super) fn submit(&self, work: DeviceUnit) {
+        let DeviceUnit { frame, params, cancel, finish } = work;
+        let blocks = Blocks::of(&params);
+        let progress = Progress {
+            open: blocks.count(),
+            sums: None,
+            rays: 0,
+            nanos: 0,
+            error: None,
+            finish: Some(finish),
+        };
+        let unit = Arc::new(Unit { frame, params, cancel, blocks, progress: Mutex::new(progress) });
+        self.shared.queue().push_back(Queued { unit, next: 0 });
+        self.shared.work.notify_all();
+    }
+
+    pub(super) fn busy(&self) -> Duration {
+        Duration::from_nanos(self.shared.busy_nanos.load(Ordering::Relaxed) / u64::from(self.shared.threads))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        // Taken and given back, so that no thread stands between its look at `stop` and its sleep.
+        drop(self.shared.queue());
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread catches the panics of its blocks; one that still panicked has nothing more to give.
+            let _ = thread.join();
+        }
+        let left = std::mem::take(&mut *self.shared.queue());
+        for queued in left {
+            queued.unit.skip(&queued, self.shared.threads);
+        }
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Queued>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        while let Some((unit, index)) = self.take() {
+            self.render(&unit, index);
+        }
+    }
+
+    /// The next block, or None when the pool stops.
+    fn take(&self) -> Option<(Arc<Unit>, u64)> {
+        let mut queue = self.queue();
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return None;
+            }
+            let Some(first) = queue.front_mut() else {
+                queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let cancel = &first.unit.cancel;
+            let ended = if first.next == 0 { !cancel.begin() } else { cancel.is_cancelled() };
+            if ended {
+                if let Some(queued) = queue.pop_front() {
+                    // Its callback may take time or other locks: never under this one.
+                    drop(queue);
+                    queued.unit.skip(&queued, self.threads);
+                    queue = self.queue();
+                }
+                continue;
+            }
+            let taken = (first.unit.clone(), first.next);
+            first.next += 1;
+            if first.next == first.unit.blocks.count() {
+                queue.pop_front();
+            }
+            return Some(taken);
+        }
+    }
+
+    fn render(&self, unit: &Unit, index: u64) {
+        let params = unit.blocks.params(&unit.params, index);
+        let channels = params.channels() as usize;
+        let start = Instant::now();
+        let rendered = catch_unwind(AssertUnwindSafe(|| {
+            let mut film = vec![0i64; params.width as usize * params.height as usize * channels];
+            (self.renderer)(&unit.frame.scene, &params, &mut film).map(|rays| (film, rays))
+        }));
+        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.busy_nanos.fetch_add(nanos, Ordering::Relaxed);
+        let rendered = rendered.unwrap_or_else(|panic| {
+            Err(DeviceError::Failed(format!("render thread panicked: {}", text_of(&*panic))))
+        });
+        if rendered.is_err() {
+            // The unit has failed; its other blocks need not run.
+            unit.cancel.cancel();
+        }
+        unit.end_block(&params, rendered, nanos, self.threads);
+    }
+}
+
+impl Unit {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end_block(
+        &self,
+        block: &UnitParams,
+        rendered: Result<(Vec<i64>, u64), DeviceError>,
+        nanos: u64,
+        threads: u32,
+    ) {
+        let mut progress = self.progress();
+        progress.nanos += nanos;
+        match rendered {
+            Ok((film, rays)) => {
+                progress.rays += rays;
+                let whole = &self.params;
+                let sums = progress.sums.get_or_insert_with(|| {
+                    // Edges of a unit are checked against the protocol's limit before it comes here.
+                    TileSums::empty(whole.width as u16, whole.height as u16, whole.channels() as u8)
+                });
+                add_block(sums, whole, block, &film);
+            }
+            // What went wrong says more than that the rest was then skipped.
+            Err(error) => progress.error = Some(error),
+        }
+        self.close(progress, 1, threads);
+    }
+
+    /// Ends the blocks that were not taken.
+    fn skip(&self, queued: &Queued, threads: u32) {
+        let mut progress = self.progress();
+        progress.error = progress.error.take().or(Some(DeviceError::Cancelled));
+        self.close(progress, self.blocks.count() - queued.next, threads);
+    }
+
+    fn close(&self, mut progress: MutexGuard<'_, Progress>, ended: u64, threads: u32) {
+        progress.open -= ended;
+        if progress.open > 0 {
+            return;
+        }
+        let result = match (progress.error.take(), progress.sums.take()) {
+            (None, Some(mut sums)) => {
+                sums.samples = self.params.sample_count;
+                let device_time = Duration::from_nanos(progress.nanos / u64::from(threads));
+                Ok(UnitOutput { sums, rays: progress.rays, device_time })
+            }
+            (error, _) => Err(error.unwrap_or(DeviceError::Cancelled)),
+        };
+        let finish = progress.finish.take();
+        drop(progress);
+        if let Some(finish) = finish {
+            finish(result);
+        }
+    }
+}
+
+/// Adds a block's planes to those of its unit.
+fn add_block(sums: &mut TileSums, whole: &UnitParams, block: &UnitParams, film: &[i64]) {
+    let (left, top) = ((block.x - whole.x) as usize, (block.y - whole.y) as usize);
+    let (width, height) = (block.width as usize, block.height as usize);
+    let (stride, rows) = (whole.width as usize, whole.height as usize);
+    for (row, values) in film.chunks_exact(width).enumerate() {
+        let (channel, row) = (row / height, row % height);
+        let start = (channel * rows + top + row) * stride + left;
+        for (sum, value) in sums.values[start..start + width].iter_mut().zip(values) {
+            *sum = sum.wrapping_add(*value);
+        }
+    }
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

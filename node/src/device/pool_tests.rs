@@ -1,0 +1,129 @@
+//! Tests of the pool, with renderers made up for them.
+
+use super::*;
+use crate::test_scene;
+use std::sync::mpsc;
+
+/// Adds to every sum a number that its pixel, channel and each of its samples determine.
+fn add_pattern(params: &UnitParams, film: &mut [i64]) -> u64 {
+    let (width, height) = (params.width, params.height);
+    for (index, sum) in film.iter_mut().enumerate() {
+        let index = index as u32;
+        let (x, y) = (params.x + index % width, params.y + index / width % height);
+        let channel = index / width / height;
+        for sample in params.first_sample..params.first_sample + params.sample_count {
+            *sum += i64::from(x * 7 + y * 1009 + channel * 31 + sample * 3) - 500;
+        }
+    }
+    u64::from(width * height * params.sample_count)
+}
+
+fn pattern_pool(threads: u32) -> Pool {
+    Pool::start(threads, Box::new(|_, params, film| Ok(add_pattern(params, film)))).unwrap()
+}
+
+struct Pending {
+    cancel: CancelToken,
+    result: mpsc::Receiver<Result<UnitOutput, DeviceError>>,
+}
+
+impl Pending {
+    fn wait(self) -> Result<UnitOutput, DeviceError> {
+        self.result.recv_timeout(Duration::from_secs(20)).expect("every unit ends")
+    }
+}
+
+fn submit(pool: &Pool, params: UnitParams) -> Pending {
+    let (sender, result) = mpsc::channel();
+    let cancel = CancelToken::default();
+    let finish: Finish = Box::new(move |result| sender.send(result).unwrap());
+    pool.submit(DeviceUnit { frame: test_scene::frame(), params, cancel: cancel.clone(), finish });
+    Pending { cancel, result }
+}
+
+#[test]
+fn a_unit_is_whole_however_it_is_cut() {
+    for (threads, params) in [
+        (1, test_scene::unit(3, 5, 37, 43, 7..40)),
+        (3, test_scene::unit(0, 0, 64, 48, 0..1)),
+        (8, test_scene::unit(63, 47, 1, 1, 0..1000)),
+    ] {
+        let mut whole = TileSums::empty(params.width as u16, params.height as u16, 13);
+        let rays = add_pattern(&params, &mut whole.values);
+        whole.samples = params.sample_count;
+        let output = submit(&pattern_pool(threads), params).wait().unwrap();
+        assert_eq!((output.sums, output.rays), (whole, rays));
+    }
+}
+
+#[test]
+fn threads_that_have_nothing_left_in_a_unit_begin_the_next() {
+    // The first unit is one block that ends only when a block of the second has begun.
+    let (begun, heard) = mpsc::channel();
+    let (begun, heard) = (Mutex::new(begun), Mutex::new(heard));
+    let renderer = move |_: &CheckedScene, params: &UnitParams, _: &mut [i64]| {
+        if params.seed == 1 {
+            let next = heard.lock().unwrap().recv_timeout(Duration::from_secs(20));
+            return next.map(|()| 1).map_err(|_| DeviceError::Failed("the next unit waited".into()));
+        }
+        begun.lock().unwrap().send(()).unwrap();
+        Ok(1)
+    };
+    let pool = Pool::start(2, Box::new(renderer)).unwrap();
+    let first = submit(&pool, UnitParams { seed: 1, ..test_scene::unit(0, 0, 8, 8, 0..1) });
+    let second = submit(&pool, UnitParams { seed: 2, ..test_scene::unit(0, 0, 8, 8, 0..1) });
+    first.wait().unwrap();
+    second.wait().unwrap();
+}
+
+#[test]
+fn a_panic_fails_its_unit_and_no_other() {
+    let renderer = |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
+        assert!(params.seed != 13, "unlucky {}", params.seed);
+        Ok(add_pattern(params, film))
+    };
+    let pool = Pool::start(2, Box::new(renderer)).unwrap();
+    let bad = submit(&pool, UnitParams { seed: 13, ..test_scene::unit(0, 0, 64, 48, 0..64) });
+    let good = submit(&pool, test_scene::unit(0, 0, 64, 48, 0..2));
+    match bad.wait() {
+        Err(DeviceError::Failed(reason)) => assert!(reason.contains("unlucky 13"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    good.wait().unwrap();
+}
+
+#[test]
+fn cancelled_and_withdrawn_units_end_early() {
+    let renderer = |_: &CheckedScene, _: &UnitParams, _: &mut [i64]| {
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(0)
+    };
+    let pool = Pool::start(1, Box::new(renderer)).unwrap();
+    // A minute of sleep, were it not cancelled.
+    let long = submit(&pool, test_scene::unit(0, 0, 64, 48, 0..40_000));
+    let behind = submit(&pool, test_scene::unit(0, 0, 8, 8, 0..1));
+    assert!(behind.cancel.withdraw());
+    let last = submit(&pool, test_scene::unit(0, 0, 8, 8, 0..1));
+    while pool.busy().is_zero() {
+        std::thread::yield_now();
+    }
+    assert!(!long.cancel.withdraw());
+    long.cancel.cancel();
+    assert_eq!(long.wait(), Err(DeviceError::Cancelled));
+    assert_eq!(behind.wait(), Err(DeviceError::Cancelled));
+    last.wait().unwrap();
+}
+
+#[test]
+fn units_left_when_the_pool_goes_end_as_cancelled() {
+    let renderer = |_: &CheckedScene, _: &UnitParams, _: &mut [i64]| {
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(0)
+    };
+    let pool = Pool::start(1, Box::new(renderer)).unwrap();
+    let units: Vec<_> = (0..3).map(|_| submit(&pool, test_scene::unit(0, 0, 64, 48, 0..40_000))).collect();
+    drop(pool);
+    for unit in units {
+        assert_eq!(unit.wait(), Err(DeviceError::Cancelled));
+    }
+}
