@@ -1,1 +1,23 @@
-//! To be filled.
+//! The agent of a farm: its session with the coordinator, the scene cache, the devices, the outbox. Does not decide what to
+//! render next.
+//!
+//! ```text
+//! session ─ lease ─► agent ─ prepare ─► scene ─ frame ─► device ─ sums ─► outbox ─ offer ─► session
+//! ```
+
+mod agent;
+mod backoff;
+mod cache;
+mod config;
+pub mod device;
+mod disk;
+mod folder;
+mod job;
+mod outbox;
+#[cfg(test)]
+mod test_scene;
+
+pub use cache::{BlobCache, CacheError};
+pub use config::{Config, DeviceSpec, DeviceSpecError};
+pub use folder::{DataFolder, FolderError};
+pub use outbox::{Outbox, OutboxError};

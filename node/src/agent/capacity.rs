@@ -1,0 +1,79 @@
+//! How many units a device should have at hand: enough that it never waits for the way to the coordinator and back.
+
+use std::time::Duration;
+
+/// Least: one that runs and one that is next.
+const DEPTH_MIN: u32 = 2;
+/// Most: with units of a few milliseconds, more only makes the end of a frame uneven.
+const DEPTH_MAX: u32 = 128;
+/// Share of the newest unit in the mean, as a power of two: a quarter.
+const NEWEST_SHIFT: u32 = 2;
+
+/// How fast a device gets through units.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Pace {
+    /// Running mean of a unit's device time in microseconds; None before the first.
+    mean_micros: Option<u64>,
+}
+
+impl Pace {
+    /// Takes a unit's device time into the mean.
+    pub(crate) fn measure(&mut self, device_time: Duration) {
+        // An hour is far beyond any unit; it keeps the sums below small.
+        let micros = device_time.min(Duration::from_secs(3600)).as_micros() as u64;
+        let mean = self.mean_micros.unwrap_or(micros);
+        self.mean_micros = Some(mean - (mean >> NEWEST_SHIFT) + (micros >> NEWEST_SHIFT));
+    }
+
+    /// Units to hold: the one that runs, and `hold` of work behind it, rounded up to two binary digits so that it does not change
+    /// with every unit.
+    pub(crate) fn depth(&self, hold: Duration) -> u32 {
+        let Some(mean) = self.mean_micros else { return DEPTH_MIN };
+        let behind = (hold.as_micros() as u64).div_ceil(mean.max(1));
+        let exact = u32::try_from(behind).unwrap_or(DEPTH_MAX).saturating_add(1);
+        let step = (exact.clamp(DEPTH_MIN, DEPTH_MAX).ilog2()).saturating_sub(1);
+        (exact.min(DEPTH_MAX).div_ceil(1 << step) << step).clamp(DEPTH_MIN, DEPTH_MAX)
+    }
+
+    /// Time that this many units take; a guess of a second each before the first is measured.
+    pub(crate) fn time_for(&self, units: usize) -> Duration {
+        Duration::from_micros(self.mean_micros.unwrap_or(1_000_000).max(1)).saturating_mul(units as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOLD: Duration = Duration::from_millis(500);
+
+    fn pace(micros: u64) -> Pace {
+        let mut pace = Pace::default();
+        (0..40).for_each(|_| pace.measure(Duration::from_micros(micros)));
+        pace
+    }
+
+    #[test]
+    fn long_units_are_held_two_at_a_time_and_short_ones_by_their_time() {
+        assert_eq!(Pace::default().depth(HOLD), 2);
+        assert_eq!(pace(5_000_000).depth(HOLD), 2);
+        assert_eq!(pace(200_000).depth(HOLD), 4);
+        assert_eq!(pace(10_000).depth(HOLD), 64);
+        assert_eq!(pace(0).depth(HOLD), DEPTH_MAX);
+        assert_eq!(pace(u64::MAX).depth(HOLD), 2);
+    }
+
+    #[test]
+    fn the_depth_never_falls_short_and_is_coarse() {
+        let depths: std::collections::BTreeSet<u32> = (1..600_000)
+            .step_by(997)
+            .map(|micros| {
+                let depth = pace(micros).depth(HOLD);
+                let behind = (u64::from(depth) - 1) * micros;
+                assert!(depth == DEPTH_MAX || behind + 1_000 >= 500_000, "{depth} units of {micros} us");
+                depth
+            })
+            .collect();
+        assert!(depths.len() <= 14, "{depths:?}");
+    }
+}

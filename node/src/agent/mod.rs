@@ -1,0 +1,469 @@
+//! What a node does about its leases: a pure state machine. Messages and events go in, [`Action`]s come out; no clock, no
+//! socket, no file, no thread.
+//!
+//! A lease is waiting (for its frame, or for room on a device), given to a device, or storing (its result goes to disk). Then
+//! it is finished: the outbox has it until the coordinator says that it is durable or not wanted.
+
+mod capacity;
+#[cfg(test)]
+mod tests;
+
+use crate::job::checked_spec;
+pub(crate) use capacity::Pace;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tessera_protocol::limits::LEASES_MAX;
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator};
+use tessera_protocol::{FrameNumber, JobId, Lease, RenderSpec};
+
+/// A frame of a job: what is prepared once and shared by its units.
+pub(crate) type FrameKey = (JobId, FrameNumber);
+
+/// Frames that are asked for at a time: the one that devices wait for, and the next.
+const FRAMES_ASKED_MAX: usize = 2;
+/// Leases held at most, whatever the coordinator sends: twice what is ever asked for.
+const HELD_MAX: usize = 2 * LEASES_MAX;
+
+/// What the shell has to do. `F` is the handle of a prepared frame.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action<F> {
+    /// Tell the coordinator.
+    Send(NodeToCoordinator),
+    /// Prepare a frame, then call [`Agent::on_frame`].
+    Prepare { frame: FrameKey, spec: Arc<RenderSpec> },
+    /// Give a unit to a device, then call [`Agent::on_rendered`].
+    Start { device: usize, assignment: Assignment, spec: Arc<RenderSpec>, frame: F },
+    /// Take a unit back from its device if it has not begun; if so, call [`Agent::on_withdrawn`].
+    Withdraw(Lease),
+    /// Stop a unit; nobody wants to hear of it any more.
+    Cancel(Lease),
+    /// Send a result of the outbox; where that fails, call [`Agent::on_offer_failed`].
+    Offer(Lease),
+    /// Remove a result from the outbox.
+    Remove(Lease),
+    /// All is done: leave.
+    Leave,
+}
+
+/// How an attempt ended on its device.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rendered {
+    /// With sums, after this much device time.
+    Done(Duration),
+    /// Without.
+    Failed(Failure),
+    /// It was cancelled.
+    Cancelled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum UnitState {
+    Waiting,
+    Given { device: usize },
+    Storing,
+}
+
+#[derive(Debug)]
+struct Unit {
+    assignment: Assignment,
+    state: UnitState,
+}
+
+#[derive(Debug)]
+enum Frame<F> {
+    Asked,
+    Ready(F),
+}
+
+#[derive(Debug)]
+struct Device {
+    given: usize,
+    pace: Pace,
+}
+
+/// The state of one node.
+#[derive(Debug)]
+pub(crate) struct Agent<F> {
+    devices: Vec<Device>,
+    hold: Duration,
+    jobs: BTreeMap<JobId, Result<Arc<RenderSpec>, Failure>>,
+    units: BTreeMap<Lease, Unit>,
+    /// Waiting leases in the order of their coming; ones that are no longer waiting are skipped.
+    waiting: VecDeque<Lease>,
+    frames: BTreeMap<FrameKey, Frame<F>>,
+    /// Results in the outbox, and whether they were offered in this session.
+    finished: BTreeMap<Lease, bool>,
+    /// Failures that could not be told, for want of a session.
+    untold: BTreeMap<Lease, Failure>,
+    connected: bool,
+    capacity_told: u32,
+    draining: bool,
+    left: bool,
+    actions: VecDeque<Action<F>>,
+}
+
+impl<F: Clone> Agent<F> {
+    /// A node with `devices` devices that holds `hold` of work ahead on each; `finished` is what its outbox has kept.
+    pub(crate) fn new(devices: usize, hold: Duration, finished: Vec<Lease>) -> Self {
+        Self {
+            devices: (0..devices).map(|_| Device { given: 0, pace: Pace::default() }).collect(),
+            hold,
+            jobs: BTreeMap::new(),
+            units: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            frames: BTreeMap::new(),
+            finished: finished.into_iter().map(|lease| (lease, false)).collect(),
+            untold: BTreeMap::new(),
+            connected: false,
+            capacity_told: 0,
+            draining: false,
+            left: false,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// What the shell has to do next.
+    pub(crate) fn poll_action(&mut self) -> Option<Action<F>> {
+        self.actions.pop_front()
+    }
+
+    /// Leases that are waiting, running or being stored, and those whose failure is still to be told.
+    pub(crate) fn held(&self) -> Vec<Lease> {
+        self.units.keys().chain(self.untold.keys()).copied().collect()
+    }
+
+    /// Leases whose results are in the outbox.
+    pub(crate) fn finished(&self) -> Vec<Lease> {
+        self.finished.keys().copied().collect()
+    }
+
+    /// Units that this node wants to hold now.
+    pub(crate) fn capacity(&self) -> u32 {
+        if self.draining {
+            return 0;
+        }
+        let each = self.devices.iter().map(|device| device.pace.depth(self.hold));
+        each.sum::<u32>().min(LEASES_MAX as u32)
+    }
+
+    /// A session stands and the join (made of [`Self::held`], [`Self::finished`], [`Self::capacity`]) has been sent.
+    pub(crate) fn on_connected(&mut self) {
+        self.connected = true;
+        self.capacity_told = self.capacity();
+        for (lease, failure) in std::mem::take(&mut self.untold) {
+            self.send(NodeToCoordinator::Failed { lease, failure });
+        }
+        if self.draining {
+            self.send(NodeToCoordinator::Draining);
+        }
+        for offered in self.finished.values_mut() {
+            *offered = false;
+        }
+        self.offer();
+        self.leave_if_done();
+    }
+
+    /// The session is gone. Work goes on; the next session is told of it.
+    pub(crate) fn on_disconnected(&mut self) {
+        self.connected = false;
+        let units = &self.units;
+        self.jobs.retain(|job, _| units.keys().any(|lease| lease.unit.job == *job));
+    }
+
+    /// The coordinator says something. A refusal is the shell's business.
+    pub(crate) fn on_message(&mut self, message: CoordinatorToNode) {
+        match message {
+            CoordinatorToNode::Job { job, render } => {
+                self.jobs.insert(job, checked_spec(*render));
+            }
+            CoordinatorToNode::Work(assignments) => self.on_work(assignments),
+            CoordinatorToNode::Committed { lease } | CoordinatorToNode::Unwanted { lease } => {
+                self.stop_unit(lease);
+                self.forget_result(lease);
+            }
+            CoordinatorToNode::Revoke { leases } => {
+                leases.into_iter().for_each(|lease| self.stop_unit(lease));
+            }
+            CoordinatorToNode::Forget { job } => self.on_forget(job),
+            CoordinatorToNode::Drain => self.drain(),
+            CoordinatorToNode::Refused { .. } => {}
+        }
+        self.pump();
+        self.leave_if_done();
+    }
+
+    fn on_work(&mut self, assignments: Vec<Assignment>) {
+        let mut returned = Vec::new();
+        for assignment in assignments {
+            let lease = assignment.lease();
+            if self.units.contains_key(&lease) {
+                continue;
+            }
+            if let Some(offered) = self.finished.get_mut(&lease) {
+                *offered = false;
+            } else if self.draining || self.units.len() >= HELD_MAX {
+                returned.push(lease);
+            } else if let Err(failure) = self.check(&assignment) {
+                self.fail(lease, failure);
+            } else {
+                self.units.insert(lease, Unit { assignment, state: UnitState::Waiting });
+                self.waiting.push_back(lease);
+            }
+        }
+        self.give_back(returned);
+        self.offer();
+    }
+
+    fn check(&self, assignment: &Assignment) -> Result<(), Failure> {
+        match self.jobs.get(&assignment.job) {
+            Some(Ok(spec)) => crate::job::check_assignment(spec, assignment),
+            Some(Err(failure)) => Err(failure.clone()),
+            None => {
+                Err(Failure::Device("the coordinator sent a unit of a job that it never described".into()))
+            }
+        }
+    }
+
+    fn on_forget(&mut self, job: JobId) {
+        let of_job = |lease: &&Lease| lease.unit.job == job;
+        let held: Vec<Lease> = self.units.keys().filter(of_job).copied().collect();
+        let finished: Vec<Lease> = self.finished.keys().filter(of_job).copied().collect();
+        held.into_iter().for_each(|lease| self.stop_unit(lease));
+        finished.into_iter().for_each(|lease| self.forget_result(lease));
+        self.jobs.remove(&job);
+        self.frames.retain(|(of, _), _| *of != job);
+    }
+
+    /// A frame is prepared, or cannot be: then all its units have failed.
+    pub(crate) fn on_frame(&mut self, frame: FrameKey, result: Result<F, Failure>) {
+        match result {
+            // Nobody waits for it any more where it is no longer asked for.
+            Ok(handle) => {
+                if let Some(state) = self.frames.get_mut(&frame) {
+                    *state = Frame::Ready(handle);
+                }
+            }
+            Err(failure) => {
+                self.frames.remove(&frame);
+                let waits = |unit: &Unit| unit.state == UnitState::Waiting && key(&unit.assignment) == frame;
+                let units = self.units.iter().filter(|(_, unit)| waits(unit));
+                let leases: Vec<Lease> = units.map(|(lease, _)| *lease).collect();
+                for lease in leases {
+                    self.units.remove(&lease);
+                    self.fail(lease, failure.clone());
+                }
+            }
+        }
+        self.pump();
+        self.leave_if_done();
+    }
+
+    /// A device has ended a unit. True where its output is to be stored, and [`Self::on_stored`] called.
+    pub(crate) fn on_rendered(&mut self, device: usize, lease: Lease, rendered: Rendered) -> bool {
+        self.devices[device].given -= 1;
+        let wanted = self.units.get_mut(&lease).filter(|unit| matches!(unit.state, UnitState::Given { .. }));
+        let mut store = false;
+        match (wanted, rendered) {
+            (Some(unit), Rendered::Done(device_time)) => {
+                unit.state = UnitState::Storing;
+                self.devices[device].pace.measure(device_time);
+                store = true;
+            }
+            (Some(_), Rendered::Failed(failure)) => {
+                self.units.remove(&lease);
+                self.fail(lease, failure);
+            }
+            (Some(_), Rendered::Cancelled) => {
+                self.units.remove(&lease);
+                self.give_back(vec![lease]);
+            }
+            (None, _) => {}
+        }
+        self.tell_capacity();
+        self.pump();
+        self.leave_if_done();
+        store
+    }
+
+    /// The output of a unit is on disk.
+    pub(crate) fn on_stored(&mut self, lease: Lease) {
+        if self.units.remove(&lease).is_some() {
+            self.finished.insert(lease, false);
+            self.offer();
+        } else {
+            // Taken away while it was written.
+            self.actions.push_back(Action::Remove(lease));
+        }
+        self.leave_if_done();
+    }
+
+    /// A unit was taken back from its device before it began.
+    pub(crate) fn on_withdrawn(&mut self, lease: Lease) {
+        if self.units.remove(&lease).is_some() {
+            self.give_back(vec![lease]);
+        }
+        self.leave_if_done();
+    }
+
+    /// A result did not get through although the session stands; [`Self::offer_again`] tries once more.
+    pub(crate) fn on_offer_failed(&mut self, lease: Lease) {
+        if let Some(offered) = self.finished.get_mut(&lease) {
+            *offered = false;
+        }
+    }
+
+    /// A result in the outbox cannot be read: it is lost, and its unit with it.
+    pub(crate) fn on_result_lost(&mut self, lease: Lease, failure: Failure) {
+        self.forget_result(lease);
+        self.fail(lease, failure);
+        self.leave_if_done();
+    }
+
+    /// Offers what has not been offered in this session, or did not get through. To be called now and then.
+    pub(crate) fn offer_again(&mut self) {
+        self.offer();
+    }
+
+    /// Takes no new work, gives back what has not begun, finishes what has, and leaves when all of it is acknowledged.
+    pub(crate) fn drain(&mut self) {
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        if self.connected {
+            self.send(NodeToCoordinator::Draining);
+        }
+        let mut returned = Vec::new();
+        for (lease, unit) in &self.units {
+            match unit.state {
+                UnitState::Waiting => returned.push(*lease),
+                UnitState::Given { .. } => self.actions.push_back(Action::Withdraw(*lease)),
+                UnitState::Storing => {}
+            }
+        }
+        for lease in &returned {
+            self.units.remove(lease);
+        }
+        self.give_back(returned);
+        self.pump();
+        self.leave_if_done();
+    }
+
+    /// Asks for the frames that waiting units need, and gives units whose frame is ready to devices that have room.
+    fn pump(&mut self) {
+        let mut kept = VecDeque::new();
+        while let Some(lease) = self.waiting.pop_front() {
+            let Some(unit) = self.units.get(&lease).filter(|unit| unit.state == UnitState::Waiting) else {
+                continue;
+            };
+            if !self.start(lease, unit.assignment) {
+                kept.push_back(lease);
+            }
+        }
+        self.waiting = kept;
+        // A frame that nobody waits for is given up here; devices have their own hold on it while they work.
+        let units = self.waiting.iter().filter_map(|lease| self.units.get(lease));
+        let needed: BTreeSet<FrameKey> = units.map(|unit| key(&unit.assignment)).collect();
+        self.frames.retain(|frame, state| needed.contains(frame) || matches!(state, Frame::Asked));
+    }
+
+    /// True where the unit now is with a device.
+    fn start(&mut self, lease: Lease, assignment: Assignment) -> bool {
+        let Some(Ok(spec)) = self.jobs.get(&assignment.job).cloned() else { return false };
+        let frame = key(&assignment);
+        match self.frames.get(&frame) {
+            Some(Frame::Ready(handle)) => {
+                let Some(device) = self.device_with_room() else { return false };
+                let action = Action::Start { device, assignment, spec, frame: handle.clone() };
+                self.actions.push_back(action);
+                self.devices[device].given += 1;
+                if let Some(unit) = self.units.get_mut(&lease) {
+                    unit.state = UnitState::Given { device };
+                }
+                true
+            }
+            Some(Frame::Asked) => false,
+            None => {
+                let asked = self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
+                if asked < FRAMES_ASKED_MAX {
+                    self.frames.insert(frame, Frame::Asked);
+                    self.actions.push_back(Action::Prepare { frame, spec });
+                }
+                false
+            }
+        }
+    }
+
+    /// The device that will be the first to have nothing to do, of those with room.
+    fn device_with_room(&self) -> Option<usize> {
+        let room = |device: &Device| device.given < device.pace.depth(self.hold) as usize;
+        let open = self.devices.iter().enumerate().filter(|(_, device)| room(device));
+        open.min_by_key(|(_, device)| device.pace.time_for(device.given)).map(|(index, _)| index)
+    }
+
+    /// Ends a unit that is not wanted here any more. What is already in the outbox stays until the coordinator has seen it.
+    fn stop_unit(&mut self, lease: Lease) {
+        if let Some(Unit { state: UnitState::Given { .. }, .. }) = self.units.remove(&lease) {
+            self.actions.push_back(Action::Cancel(lease));
+        }
+    }
+
+    fn forget_result(&mut self, lease: Lease) {
+        if self.finished.remove(&lease).is_some() {
+            self.actions.push_back(Action::Remove(lease));
+        }
+    }
+
+    fn offer(&mut self) {
+        if !self.connected {
+            return;
+        }
+        for (lease, offered) in &mut self.finished {
+            if !std::mem::replace(offered, true) {
+                self.actions.push_back(Action::Offer(*lease));
+            }
+        }
+    }
+
+    fn fail(&mut self, lease: Lease, failure: Failure) {
+        if self.connected {
+            self.send(NodeToCoordinator::Failed { lease, failure });
+        } else {
+            self.untold.insert(lease, failure);
+        }
+    }
+
+    /// Without a session nothing need be said: the next join does not name these leases.
+    fn give_back(&mut self, leases: Vec<Lease>) {
+        if self.connected {
+            for leases in leases.chunks(LEASES_MAX) {
+                self.send(NodeToCoordinator::Returned { leases: leases.to_vec() });
+            }
+        }
+    }
+
+    fn tell_capacity(&mut self) {
+        let capacity = self.capacity();
+        if self.connected && capacity != self.capacity_told {
+            self.capacity_told = capacity;
+            self.send(NodeToCoordinator::Capacity { units: capacity });
+        }
+    }
+
+    fn send(&mut self, message: NodeToCoordinator) {
+        self.actions.push_back(Action::Send(message));
+    }
+
+    fn leave_if_done(&mut self) {
+        let empty = self.units.is_empty() && self.finished.is_empty() && self.untold.is_empty();
+        if self.draining && empty && !self.left {
+            self.left = true;
+            self.actions.push_back(Action::Leave);
+        }
+    }
+}
+
+fn key(assignment: &Assignment) -> FrameKey {
+    (assignment.job, assignment.frame)
+}

@@ -1,0 +1,233 @@
+//! Tests of the agent: events in, actions out. Prepared frames are plain numbers here.
+
+use super::*;
+use crate::job::tests::{assignment, spec};
+use tessera_protocol::node::{CoordinatorToNode as Down, NodeToCoordinator as Up};
+
+const HOLD: Duration = Duration::from_millis(500);
+
+fn agent() -> Agent<u32> {
+    let mut agent = Agent::new(1, HOLD, Vec::new());
+    agent.on_connected();
+    agent
+}
+
+fn job(id: u128) -> JobId {
+    JobId(uuid::Uuid::from_u128(id))
+}
+
+fn actions(agent: &mut Agent<u32>) -> Vec<Action<u32>> {
+    std::iter::from_fn(|| agent.poll_action()).collect()
+}
+
+fn describe(agent: &mut Agent<u32>, id: u128) {
+    agent.on_message(Down::Job { job: job(id), render: Box::new(spec(b"")) });
+}
+
+fn work(agent: &mut Agent<u32>, units: &[u32]) {
+    agent.on_message(Down::Work(units.iter().map(|unit| assignment(1, *unit)).collect()));
+}
+
+fn lease(unit: u32) -> Lease {
+    assignment(1, unit).lease()
+}
+
+/// An agent that has started units 0 and 1 and has 2 waiting behind them.
+fn busy() -> Agent<u32> {
+    let mut agent = agent();
+    describe(&mut agent, 1);
+    work(&mut agent, &[0, 1, 2]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    actions(&mut agent);
+    agent
+}
+
+fn started(actions: &[Action<u32>]) -> Vec<u32> {
+    let unit = |action: &Action<u32>| match action {
+        Action::Start { assignment, .. } => Some(assignment.unit.0),
+        _ => None,
+    };
+    actions.iter().filter_map(unit).collect()
+}
+
+#[test]
+fn a_frame_is_prepared_once_and_units_start_in_order_as_there_is_room() {
+    let mut agent = agent();
+    describe(&mut agent, 1);
+    work(&mut agent, &[0, 1, 2]);
+    let first = actions(&mut agent);
+    assert!(matches!(first.as_slice(), [Action::Prepare { .. }]), "{first:?}");
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    assert_eq!(started(&actions(&mut agent)), [0, 1]);
+    assert!(agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
+    assert_eq!(started(&actions(&mut agent)), [2]);
+}
+
+#[test]
+fn a_result_is_offered_once_stored_and_removed_once_acknowledged() {
+    let mut agent = busy();
+    agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
+    actions(&mut agent);
+    agent.on_stored(lease(0));
+    assert_eq!(actions(&mut agent), [Action::Offer(lease(0))]);
+    agent.offer_again();
+    assert_eq!(actions(&mut agent), []);
+    assert_eq!((agent.finished(), agent.held()), (vec![lease(0)], vec![lease(1), lease(2)]));
+    agent.on_message(Down::Committed { lease: lease(0) });
+    assert_eq!(actions(&mut agent), [Action::Remove(lease(0))]);
+    assert!(agent.finished().is_empty());
+}
+
+#[test]
+fn after_a_reconnect_the_outbox_is_offered_again_and_work_goes_on() {
+    let mut agent = busy();
+    agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
+    agent.on_stored(lease(0));
+    agent.on_disconnected();
+    actions(&mut agent);
+    agent.on_rendered(0, lease(1), Rendered::Done(Duration::from_secs(9)));
+    agent.on_stored(lease(1));
+    assert_eq!(actions(&mut agent), []);
+    assert_eq!((agent.finished(), agent.held()), (vec![lease(0), lease(1)], vec![lease(2)]));
+    agent.on_connected();
+    assert_eq!(actions(&mut agent), [Action::Offer(lease(0)), Action::Offer(lease(1))]);
+}
+
+#[test]
+fn results_of_an_earlier_process_are_offered() {
+    let mut agent = Agent::<u32>::new(1, HOLD, vec![lease(5)]);
+    assert_eq!(actions(&mut agent), []);
+    agent.on_connected();
+    assert_eq!(actions(&mut agent), [Action::Offer(lease(5))]);
+    agent.on_message(Down::Unwanted { lease: lease(5) });
+    assert_eq!(actions(&mut agent), [Action::Remove(lease(5))]);
+}
+
+#[test]
+fn revoked_units_stop_and_their_output_is_thrown_away() {
+    let mut agent = busy();
+    agent.on_message(Down::Revoke { leases: vec![lease(0), lease(2), lease(9)] });
+    assert_eq!(actions(&mut agent), [Action::Cancel(lease(0))]);
+    assert!(!agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
+    assert_eq!(agent.held(), [lease(1)]);
+}
+
+#[test]
+fn a_unit_revoked_while_it_is_stored_leaves_nothing_behind() {
+    let mut agent = busy();
+    assert!(agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
+    agent.on_message(Down::Revoke { leases: vec![lease(0)] });
+    actions(&mut agent);
+    agent.on_stored(lease(0));
+    assert_eq!(actions(&mut agent), [Action::Remove(lease(0))]);
+}
+
+#[test]
+fn a_forgotten_job_leaves_nothing_behind() {
+    let mut agent = busy();
+    agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
+    agent.on_stored(lease(0));
+    actions(&mut agent);
+    agent.on_message(Down::Forget { job: job(1) });
+    let told = actions(&mut agent);
+    assert!(told.contains(&Action::Cancel(lease(1))) && told.contains(&Action::Remove(lease(0))), "{told:?}");
+    assert!(agent.held().is_empty() && agent.finished().is_empty());
+}
+
+#[test]
+fn a_frame_that_cannot_be_prepared_fails_every_unit_of_it_and_no_other() {
+    let mut agent = agent();
+    describe(&mut agent, 1);
+    describe(&mut agent, 2);
+    work(&mut agent, &[0, 1]);
+    agent.on_message(Down::Work(vec![assignment(2, 0)]));
+    actions(&mut agent);
+    let failure = Failure::Scene("no camera".into());
+    agent.on_frame((job(1), FrameNumber(1)), Err(failure.clone()));
+    let failed = |unit| Action::Send(Up::Failed { lease: lease(unit), failure: failure.clone() });
+    assert_eq!(actions(&mut agent), [failed(0), failed(1)]);
+    assert_eq!(agent.held(), [assignment(2, 0).lease()]);
+}
+
+#[test]
+fn a_failure_without_a_session_is_told_in_the_next() {
+    let mut agent = busy();
+    agent.on_disconnected();
+    agent.on_rendered(0, lease(0), Rendered::Failed(Failure::Device("hot".into())));
+    assert!(agent.held().contains(&lease(0)));
+    actions(&mut agent);
+    agent.on_connected();
+    let told = Action::Send(Up::Failed { lease: lease(0), failure: Failure::Device("hot".into()) });
+    assert_eq!(actions(&mut agent), [told]);
+    assert!(!agent.held().contains(&lease(0)));
+}
+
+#[test]
+fn draining_finishes_what_has_begun_and_gives_back_the_rest() {
+    let mut agent = busy();
+    agent.drain();
+    assert_eq!(
+        actions(&mut agent),
+        [
+            Action::Send(Up::Draining),
+            Action::Withdraw(lease(0)),
+            Action::Withdraw(lease(1)),
+            Action::Send(Up::Returned { leases: vec![lease(2)] }),
+        ]
+    );
+    agent.on_withdrawn(lease(1));
+    assert_eq!(actions(&mut agent), [Action::Send(Up::Returned { leases: vec![lease(1)] })]);
+    agent.on_rendered(0, lease(1), Rendered::Cancelled);
+    work(&mut agent, &[3]);
+    let returned = Action::Send(Up::Returned { leases: vec![lease(3)] });
+    assert!(actions(&mut agent).contains(&returned));
+    agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
+    agent.on_stored(lease(0));
+    assert!(!actions(&mut agent).contains(&Action::Leave));
+    agent.on_message(Down::Committed { lease: lease(0) });
+    assert_eq!(actions(&mut agent), [Action::Remove(lease(0)), Action::Leave]);
+}
+
+#[test]
+fn short_units_are_held_in_greater_number() {
+    let mut agent = busy();
+    agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_millis(50)));
+    let told = actions(&mut agent);
+    let capacity = told.iter().find_map(|action| match action {
+        Action::Send(Up::Capacity { units }) => Some(*units),
+        _ => None,
+    });
+    assert_eq!(capacity, Some(agent.capacity()));
+    assert!(agent.capacity() >= 11, "{}", agent.capacity());
+    assert_eq!(started(&told), [2]);
+}
+
+#[test]
+fn units_of_jobs_never_described_fail_and_repeated_work_is_harmless() {
+    let mut agent = agent();
+    work(&mut agent, &[0]);
+    let told = actions(&mut agent);
+    assert!(matches!(told.as_slice(), [Action::Send(Up::Failed { .. })]), "{told:?}");
+    let mut agent = busy();
+    work(&mut agent, &[0, 2]);
+    assert_eq!(actions(&mut agent), []);
+    assert_eq!(agent.held(), [lease(0), lease(1), lease(2)]);
+}
+
+#[test]
+fn two_devices_share_the_units() {
+    let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
+    agent.on_connected();
+    describe(&mut agent, 1);
+    work(&mut agent, &[0, 1, 2, 3, 4]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    let told = actions(&mut agent);
+    let devices: Vec<usize> = told
+        .iter()
+        .filter_map(|action| match action {
+            Action::Start { device, .. } => Some(*device),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(devices, [0, 1, 0, 1]);
+}
