@@ -8,6 +8,7 @@
 //! Everything here is deterministic: order is the file's own, arithmetic is f64 rounded to f32 once, and transcendental
 //! functions come from the `libm` crate, so that every node flattens a scene to the same bits.
 
+pub mod bvh;
 mod error;
 mod loaded;
 mod options;

@@ -1,0 +1,192 @@
+//! Structure of built hierarchies, whatever the builder. That hits agree is tested where rays are, in `tests/`.
+
+use super::*;
+use tessera_layout::{BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, NONE, triangle_flags};
+
+const KINDS: [BuilderKind; 4] =
+    [BuilderKind::SurfaceArea, BuilderKind::Median, BuilderKind::Random(1), BuilderKind::Random(2)];
+
+fn triangle(corners: [[f32; 3]; 3]) -> Triangle {
+    let [v0, v1, v2] = corners;
+    Triangle { v0, v1, v2, ..Triangle::default() }
+}
+
+/// Small triangles in a cube of the given size, from a fixed seed.
+fn soup(count: u32, size: f32) -> Vec<Triangle> {
+    let mut state = 1u32;
+    let mut draw = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / 16_777_216.0
+    };
+    let mut near = |center: [f32; 3]| center.map(|x| x + size * 0.05 * draw());
+    let mut other = 7u32;
+    let mut center = || {
+        [0; 3].map(|_| {
+            other = other.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            size * ((other >> 8) as f32 / 16_777_216.0)
+        })
+    };
+    (0..count)
+        .map(|_| {
+            let at = center();
+            triangle([near(at), near(at), near(at)])
+        })
+        .collect()
+}
+
+/// Walks the tree: every triangle stands in one lane, with its own corners, below boxes that contain its padded box.
+fn check(bvh: &Bvh, triangles: &[Triangle]) {
+    let mut seen = vec![0u32; triangles.len()];
+    let mut visited = 0;
+    let everything = Bounds { lower: [f32::NEG_INFINITY; 4], upper: [f32::INFINITY; 4] };
+    let mut stack = vec![(0u32, everything, 1u32)];
+    if bvh.nodes.is_empty() {
+        stack.clear();
+    }
+    while let Some((index, parent, depth)) = stack.pop() {
+        assert!(depth <= BVH_DEPTH_MAX, "depth {depth}");
+        visited += 1;
+        let node = &bvh.nodes[index as usize];
+        for slot in 0..8 {
+            let child = node.child[slot];
+            if child == CHILD_EMPTY {
+                assert!(node.bounds[0][0][slot] > node.bounds[1][0][slot], "an empty child has an empty box");
+                continue;
+            }
+            let mut bounds = Bounds::EMPTY;
+            for axis in 0..3 {
+                bounds.lower[axis] = node.bounds[0][axis][slot];
+                bounds.upper[axis] = node.bounds[1][axis][slot];
+            }
+            assert_contains(&parent, &bounds);
+            if child & CHILD_LEAF_FLAG == 0 {
+                stack.push((child, bounds, depth + 1));
+            } else {
+                check_block(bvh, child & !CHILD_LEAF_FLAG, &bounds, triangles, &mut seen);
+            }
+        }
+    }
+    assert_eq!(visited, bvh.nodes.len(), "every node is reached once");
+    assert!(seen.iter().all(|&count| count == 1), "every triangle is in one leaf");
+}
+
+fn check_block(bvh: &Bvh, index: u32, bounds: &Bounds, triangles: &[Triangle], seen: &mut [u32]) {
+    let block = &bvh.blocks[index as usize];
+    for lane in 0..4 {
+        if block.triangle[lane] == NONE {
+            assert!(block.corner.as_flattened().iter().all(|lanes| lanes[lane].is_nan()));
+            continue;
+        }
+        let id = (block.triangle[lane] & !tessera_layout::BLOCK_ALPHA_FLAG) as usize;
+        let triangle = &triangles[id];
+        seen[id] += 1;
+        let alpha = block.triangle[lane] & tessera_layout::BLOCK_ALPHA_FLAG != 0;
+        assert_eq!(alpha, triangle.flags & triangle_flags::ALPHA != 0);
+        for (corner, position) in [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate() {
+            let stored = block.corner[corner].map(|lanes| lanes[lane].to_bits());
+            assert_eq!(stored, position.map(f32::to_bits));
+        }
+        assert_contains(bounds, &padded_box(triangle, bvh.padding));
+    }
+}
+
+#[track_caller]
+fn assert_contains(outer: &Bounds, inner: &Bounds) {
+    for axis in 0..3 {
+        assert!(
+            outer.lower[axis] <= inner.lower[axis] && inner.upper[axis] <= outer.upper[axis],
+            "{outer:?} does not contain {inner:?}"
+        );
+    }
+}
+
+/// All that a hierarchy holds, as bits, because empty lanes are NaN.
+fn bits(bvh: &Bvh) -> Vec<u32> {
+    let nodes = bvh
+        .nodes
+        .iter()
+        .flat_map(|n| n.bounds.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(n.child));
+    let blocks = bvh
+        .blocks
+        .iter()
+        .flat_map(|b| b.corner.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(b.triangle));
+    nodes.chain(blocks).collect()
+}
+
+#[test]
+fn every_builder_makes_a_valid_tree_of_any_size() {
+    for count in [0, 1, 2, 3, 4, 5, 8, 9, 33, 1000, 20_000] {
+        let mut triangles = soup(count, 10.0);
+        for triangle in triangles.iter_mut().step_by(3) {
+            triangle.flags = triangle_flags::ALPHA;
+        }
+        for kind in KINDS {
+            let bvh = build(&triangles, kind, 5.0);
+            check(&bvh, &triangles);
+            assert_eq!(bits(&bvh), bits(&build(&triangles, kind, 5.0)), "a tree depends on nothing else");
+        }
+    }
+}
+
+#[test]
+fn an_empty_scene_has_no_nodes() {
+    let bvh = build(&[], BuilderKind::SurfaceArea, 3.0);
+    assert!(bvh.nodes.is_empty() && bvh.blocks.is_empty());
+    assert_eq!(bvh.padding, 3.0 * PADDING_SCALE);
+}
+
+#[test]
+fn coincident_triangles_end_in_a_balanced_tree() {
+    let one = triangle([[1.0, 2.0, 3.0]; 3]);
+    for kind in KINDS {
+        check(&build(&[one; 3000], kind, 0.0), &[one; 3000]);
+    }
+}
+
+#[test]
+fn sizes_at_both_ends_of_the_range_build() {
+    for size in [1e-30, 1e-12, 1e12, 1e17, 1e37] {
+        let triangles = soup(500, size);
+        for kind in KINDS {
+            check(&build(&triangles, kind, 0.0), &triangles);
+        }
+    }
+}
+
+/// Each triangle is twice as far and as large as the last: the heuristic peels them off one at a time.
+#[test]
+fn depth_stays_within_the_stack_where_the_heuristic_would_peel_triangles_one_by_one() {
+    let mut triangles = Vec::new();
+    for step in 0..120 {
+        let size = 2f32.powi(step);
+        for copy in 0..40 {
+            let y = size * (1.0 + copy as f32 * 1e-3);
+            triangles.push(triangle([[size, y, size], [size * 1.1, y, size], [size, y, size * 1.1]]));
+        }
+    }
+    for kind in KINDS {
+        check(&build(&triangles, kind, 0.0), &triangles);
+    }
+}
+
+#[test]
+fn the_surface_area_heuristic_makes_the_cheaper_tree() {
+    let triangles = soup(20_000, 10.0);
+    let cost = |kind| {
+        let bvh = build(&triangles, kind, 0.0);
+        let area = |node: &BvhNode8Bounds, slot: usize| {
+            let extent = |axis: usize| node[1][axis][slot] - node[0][axis][slot];
+            extent(0) * extent(1) + extent(1) * extent(2) + extent(2) * extent(0)
+        };
+        let children = bvh.nodes.iter().flat_map(|node| (0..8).map(move |slot| (node, slot)));
+        children
+            .filter(|(n, slot)| n.child[*slot] != CHILD_EMPTY)
+            .map(|(n, slot)| area(&n.bounds, slot))
+            .sum::<f32>()
+    };
+    let (best, median, random) =
+        (cost(BuilderKind::SurfaceArea), cost(BuilderKind::Median), cost(BuilderKind::Random(1)));
+    assert!(best < median && median < random, "{best} {median} {random}");
+}
+
+type BvhNode8Bounds = [[[f32; 8]; 3]; 2];
