@@ -22,9 +22,9 @@ fn main() {
     println!("cargo:rerun-if-changed=source");
     println!("cargo:rerun-if-env-changed=TESSERA_KERNEL_WERROR");
     for (isa, machine) in instruction_sets() {
-        compile(&root.join("entry_host.cpp"), isa, machine);
+        compile(&[root.join("entry_host.cpp"), root.join("entry_rays.cpp")], isa, machine);
     }
-    compile(&root.join("entry_test.cpp"), "test", None);
+    compile(&[root.join("entry_test.cpp")], "test", None);
     println!("cargo:rustc-env=TESSERA_KERNEL_FLAGS={}", FLAGS.join(" "));
     println!("cargo:rustc-env=TESSERA_KERNEL_SOURCE={}", root.display());
     fs::write(out.join("sources.rs"), list_of_sources(&root)).expect("the build folder can be written");
@@ -38,12 +38,12 @@ fn instruction_sets() -> Vec<(&'static str, Option<&'static str>)> {
     }
 }
 
-fn compile(source: &Path, isa: &str, machine: Option<&str>) {
+fn compile(sources: &[PathBuf], isa: &str, machine: Option<&str>) {
     let mut build = cc::Build::new();
     build
         .cpp(true)
         .cpp_link_stdlib(None)
-        .file(source)
+        .files(sources)
         .define("TESSERA_ISA", isa)
         .opt_level(3)
         .warnings(false);

@@ -8,6 +8,7 @@ mod fingerprint;
 mod float_mode;
 pub mod host;
 mod isa;
+pub mod rays;
 #[doc(hidden)]
 pub mod test_hooks;
 
