@@ -7,7 +7,7 @@ use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use serde::{Deserialize, Serialize};
 
 /// What an identity may do; stands in its certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Renders.
@@ -16,6 +16,31 @@ pub enum Role {
     User,
     /// Everything.
     Admin,
+}
+
+impl Role {
+    /// Its name on the command line and in certificates.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::User => "user",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = crate::ids::IdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = [Self::Node, Self::User, Self::Admin].into_iter().find(|role| role.name() == text);
+        known.ok_or_else(|| crate::ids::IdError { what: "role (node, user or admin)", text: text.to_owned() })
+    }
 }
 
 /// What a client may ask.

@@ -1,1 +1,43 @@
-//! To be filled.
+//! QUIC connections as both ends share them: the farm's authority, identities, endpoints with mutual TLS, the hello, framed
+//! messages and blob streams. Takes no decision of the farm, and keeps no job, lease or token ledger.
+//!
+//! A dialling side holds an [`Identity`] and calls [`connect`] (or [`FarmClient::connect`]); without one it calls
+//! [`enrol::enrol`] with a [`JoinToken`]. The coordinator holds an [`Authority`], binds a [`Server`], and gets a [`Link`] from
+//! each [`Arriving`] connection: a connection whose peer is known and has said a hello of a version in common.
+
+pub mod address;
+pub mod authority;
+pub mod blob;
+pub mod client;
+pub mod close;
+pub mod dial;
+pub mod enrol;
+pub mod error;
+pub mod files;
+pub mod frame;
+pub mod identity;
+pub mod link;
+pub mod peer;
+pub mod server;
+pub mod timing;
+pub mod token;
+
+mod hello;
+mod socket;
+mod tls;
+
+pub use address::{Address, AddressError};
+pub use authority::{Authority, AuthorityError};
+pub use blob::{BlobError, BlobStore};
+pub use client::{ClientError, FarmClient, Watch};
+pub use close::CloseCode;
+pub use dial::connect;
+pub use enrol::EnrolError;
+pub use error::{ConnectError, ConnectFailure};
+pub use frame::{FrameError, FrameReceiver, FrameSender};
+pub use identity::{Identity, IdentityError};
+pub use link::Link;
+pub use peer::PeerIdentity;
+pub use server::{AcceptError, Arriving, Server};
+pub use timing::Timing;
+pub use token::{JoinToken, TokenError, TokenRecord};

@@ -1,0 +1,227 @@
+//! The farm's own certificate authority: ECDSA P-256, one key in one folder, no one above it. Decides nothing about who may be
+//! signed; its caller does.
+
+use crate::files::{self, Access};
+use crate::identity::Identity;
+use crate::peer::{PeerError, PeerIdentity};
+use crate::token::AuthorityPin;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The name in every coordinator's certificate, so that a coordinator may be dialled at any address.
+pub const SERVER_NAME: &str = "tessera-coordinator";
+const KEY_FILE: &str = "authority.key";
+const CERTIFICATE_FILE: &str = "authority.pem";
+/// A key and a certificate of P-256 are below 2 KiB each.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+/// Longest certificate request taken, bytes; one of P-256 with a name is below 1 KiB.
+const REQUEST_BYTES_MAX: usize = 16 << 10;
+const DAY: Duration = Duration::from_secs(86_400);
+/// Certificates of servers, nodes and people hold for a year.
+const LEAF_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
+const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
+/// Certificates hold from a day ago on: the clock of the machine that checks them may be behind.
+const CLOCK_SKEW: Duration = DAY;
+
+/// A certificate authority.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+}
+
+/// Why there is no authority, or why it does not sign.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// A file cannot be read or written.
+    #[error("cannot read or write the farm's authority at `{}`", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The files are no authority.
+    #[error("`{}` is not the farm's authority: {problem}; restore it from a backup, or move it away to found a new farm", path.display())]
+    Broken {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The request is none.
+    #[error("the certificate request is malformed: {0}")]
+    Request(&'static str),
+    /// The identity cannot be signed.
+    #[error(transparent)]
+    Identity(#[from] PeerError),
+    /// The cryptography failed.
+    #[error("cannot make a certificate")]
+    Crypto(#[source] rcgen::Error),
+}
+
+impl Authority {
+    /// A new authority that is kept nowhere.
+    pub fn generate() -> Result<Self, AuthorityError> {
+        Self::from_key(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?)
+    }
+
+    /// The authority kept in a folder; a new one where the folder has none. The key is readable by its owner alone.
+    pub fn open_or_create(folder: &Path) -> Result<Self, AuthorityError> {
+        let (key_path, certificate_path) = (folder.join(KEY_FILE), folder.join(CERTIFICATE_FILE));
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| AuthorityError::File { path, source }
+        };
+        let key_there = key_path.try_exists().map_err(failed(&key_path))?;
+        let certificate_there = certificate_path.try_exists().map_err(failed(&certificate_path))?;
+        if key_there && certificate_there {
+            return Self::open(folder);
+        }
+        if certificate_there {
+            return Err(AuthorityError::Broken {
+                path: certificate_path,
+                problem: "its key file is missing",
+            });
+        }
+        files::create_private_folder(folder).map_err(failed(folder))?;
+        // A key without a certificate is a first start that was cut off: the same key gets its certificate now.
+        let authority = if key_there { Self::from_key(read_key(&key_path)?)? } else { Self::generate()? };
+        if !key_there {
+            let key = authority.issuer.key().serialize_pem();
+            files::write_atomically(&key_path, key.as_bytes(), Access::Secret).map_err(failed(&key_path))?;
+        }
+        let text = crate::identity::pem_text("CERTIFICATE", &authority.certificate);
+        files::write_atomically(&certificate_path, text.as_bytes(), Access::Public)
+            .map_err(failed(&certificate_path))?;
+        Ok(authority)
+    }
+
+    /// The authority kept in a folder.
+    pub fn open(folder: &Path) -> Result<Self, AuthorityError> {
+        let key = read_key(&folder.join(KEY_FILE))?;
+        let path = folder.join(CERTIFICATE_FILE);
+        let broken = |problem| AuthorityError::Broken { path: path.clone(), problem };
+        let bytes = files::read_bounded(&path, FILE_BYTES_MAX)
+            .map_err(|source| AuthorityError::File { path: path.clone(), source })?;
+        let certificate = CertificateDer::from_pem_slice(&bytes)
+            .map_err(|_| broken("no certificate is in it"))?
+            .into_owned();
+        if public_key_info(&certificate).as_deref() != Some(&key.subject_public_key_info()) {
+            return Err(broken("its certificate is of another key"));
+        }
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)
+            .map_err(|_| broken("its certificate is not an authority's"))?;
+        Ok(Self { issuer, certificate })
+    }
+
+    fn from_key(key: KeyPair) -> Result<Self, AuthorityError> {
+        let mut params = parameters("Tessera farm authority", AUTHORITY_VALIDITY)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let certificate = params.self_signed(&key).map_err(AuthorityError::Crypto)?.der().clone();
+        Ok(Self { issuer: Issuer::new(params, key), certificate })
+    }
+
+    /// The authority's own certificate.
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// What join tokens name the authority by.
+    pub fn pin(&self) -> AuthorityPin {
+        AuthorityPin::of_public_key(&self.issuer.key().subject_public_key_info())
+    }
+
+    /// A new identity, its key made here: for the coordinator's own first admin, and for farms within one process.
+    pub fn issue(&self, peer: &PeerIdentity) -> Result<Identity, AuthorityError> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
+        let chain = vec![self.sign(peer, &key)?, self.certificate.clone()];
+        Ok(Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)?)
+    }
+
+    /// The chain for whoever holds the key of a PKCS #10 request (DER): the new certificate, then the authority's. Of the request,
+    /// only its public key is used, and its signature is checked: the requester has the private key.
+    pub fn sign_request(
+        &self,
+        peer: &PeerIdentity,
+        request: &[u8],
+    ) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
+        if request.len() > REQUEST_BYTES_MAX {
+            return Err(AuthorityError::Request("it is too long"));
+        }
+        let request = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
+            .map_err(|_| AuthorityError::Request("it cannot be read, or its signature is wrong"))?;
+        if request.public_key.algorithm() != &PKCS_ECDSA_P256_SHA256 {
+            return Err(AuthorityError::Request("its key is not ECDSA P-256"));
+        }
+        Ok(vec![self.sign(peer, &request.public_key)?, self.certificate.clone()])
+    }
+
+    fn sign(
+        &self,
+        peer: &PeerIdentity,
+        key: &impl PublicKeyData,
+    ) -> Result<CertificateDer<'static>, AuthorityError> {
+        let peer = PeerIdentity::new(peer.role, &peer.name, peer.node)?;
+        let mut params = parameters(&peer.name, LEAF_VALIDITY)?;
+        let uri = peer.uri().try_into().map_err(AuthorityError::Crypto)?;
+        params.subject_alt_names = vec![SanType::URI(uri)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.finish(params, key)
+    }
+
+    /// A coordinator's chain and key, made anew: they need not be kept, since clients trust the authority.
+    pub(crate) fn issue_server(
+        &self,
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), AuthorityError> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
+        let mut params = parameters(SERVER_NAME, LEAF_VALIDITY)?;
+        let name = SERVER_NAME.try_into().map_err(AuthorityError::Crypto)?;
+        params.subject_alt_names = vec![SanType::DnsName(name)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let chain = vec![self.finish(params, &key)?, self.certificate.clone()];
+        Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
+    }
+
+    fn finish(
+        &self,
+        mut params: CertificateParams,
+        key: &impl PublicKeyData,
+    ) -> Result<CertificateDer<'static>, AuthorityError> {
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
+        Ok(params.signed_by(key, &self.issuer).map_err(AuthorityError::Crypto)?.der().clone())
+    }
+}
+
+fn parameters(common_name: &str, validity: Duration) -> Result<CertificateParams, AuthorityError> {
+    let mut params = CertificateParams::new(Vec::new()).map_err(AuthorityError::Crypto)?;
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    let now = SystemTime::now();
+    params.not_before = (now - CLOCK_SKEW).into();
+    params.not_after = (now + validity).into();
+    Ok(params)
+}
+
+fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
+    let bytes = files::read_bounded(path, FILE_BYTES_MAX)
+        .map_err(|source| AuthorityError::File { path: path.to_owned(), source })?;
+    let broken = || AuthorityError::Broken { path: path.to_owned(), problem: "no P-256 key is in it" };
+    let text = std::str::from_utf8(&bytes).map_err(|_| broken())?;
+    KeyPair::from_pkcs8_pem_and_sign_algo(text, &PKCS_ECDSA_P256_SHA256).map_err(|_| broken())
+}
+
+/// The SubjectPublicKeyInfo (DER) of a certificate; None where it is none.
+pub(crate) fn public_key_info(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
+    use x509_parser::prelude::{FromDer, X509Certificate};
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    Some(certificate.public_key().raw.to_vec())
+}

@@ -1,0 +1,141 @@
+//! Sending a blob, and taking it.
+
+use super::get::send_file;
+use super::part::Part;
+use super::{BlobError, BlobStore, PRIORITY, blocking, file_error};
+use crate::close::cut;
+use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both};
+use crate::timing::Timing;
+use quinn::Connection;
+use std::io::SeekFrom;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tessera_protocol::BlobHash;
+use tessera_protocol::limits::{BLOB_BYTES_MAX, REASON_MAX};
+use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, StreamKind};
+use tokio::io::AsyncSeekExt;
+
+/// After the last byte, the taking side may need to hash what it held before and to sync gigabytes to a slow disk.
+const RECEIPT_WITHIN: Duration = Duration::from_secs(300);
+
+/// Sends the file `source`, whose bytes have this hash and length, and returns the bytes that had to be sent: none where the
+/// blob was there, the rest where an interrupted put left a part. `progress` hears bytes held there and bytes in all.
+pub async fn put(
+    connection: &Connection,
+    (hash, length): (BlobHash, u64),
+    source: &Path,
+    timing: &Timing,
+    progress: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<u64, BlobError> {
+    let mut file = tokio::fs::File::open(source).await.map_err(file_error(source))?;
+    let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobPut).await?;
+    sender.set_priority(PRIORITY);
+    sender.send(&BlobOffer { hash, length }).await?;
+    // The taking side may have to hash gigabytes of a part before it answers.
+    let offset = match receiver.expect(RECEIPT_WITHIN).await? {
+        BlobReply::From { offset, length: agreed } if agreed == length && offset <= length => offset,
+        BlobReply::From { .. } => {
+            return Err(BlobError::Protocol { hash, problem: "the answer to a put is of another blob" });
+        }
+        BlobReply::Held => {
+            progress(length, length);
+            return Ok(0);
+        }
+        BlobReply::Refused(reason) => return Err(BlobError::Refused { hash, reason }),
+        BlobReply::Absent => {
+            return Err(BlobError::Protocol { hash, problem: "a put was answered as if it were a get" });
+        }
+    };
+    file.seek(SeekFrom::Start(offset)).await.map_err(file_error(source))?;
+    progress(offset, length);
+    let sent = send_file(&mut file, source, offset..length, &mut sender, timing, progress).await;
+    match sent {
+        // The taking side stops us where it cannot go on, and then its receipt says why.
+        Ok(()) | Err(BlobError::Frame(FrameError::Reset(_))) => sender.finish(),
+        Err(error) => return Err(error),
+    }
+    match receiver.expect(RECEIPT_WITHIN).await? {
+        BlobReceipt::Stored => Ok(length - offset),
+        BlobReceipt::Refused(reason) => Err(BlobError::Refused { hash, reason }),
+    }
+}
+
+/// Answers an accepted [`StreamKind::BlobPut`] stream, whose peer the caller has found to be allowed. Returns the blob's hash and
+/// length once it is kept (or was here already).
+pub async fn serve_put<S: BlobStore>(
+    store: &Arc<S>,
+    sender: &mut FrameSender,
+    receiver: &mut FrameReceiver,
+    timing: &Timing,
+) -> Result<(BlobHash, u64), BlobError> {
+    let BlobOffer { hash, length } = receiver.expect(timing.answer).await?;
+    let mut part = match admit(store, hash, length).await {
+        Ok(Some(part)) => part,
+        Ok(None) => {
+            sender.send(&BlobReply::Held).await?;
+            sender.finish();
+            return Ok((hash, length));
+        }
+        Err(error) => {
+            sender.send(&BlobReply::Refused(words(&error))).await?;
+            sender.finish();
+            return Err(error);
+        }
+    };
+    sender.send(&BlobReply::From { offset: part.held(), length }).await?;
+    let result = take(store, &mut part, (hash, length), receiver, timing).await;
+    let receipt = match &result {
+        Ok(()) => {
+            part.forget();
+            BlobReceipt::Stored
+        }
+        Err(error) => {
+            receiver.stop(crate::close::CloseCode::Failed);
+            BlobReceipt::Refused(words(error))
+        }
+    };
+    sender.send(&receipt).await?;
+    sender.finish();
+    result.map(|()| (hash, length))
+}
+
+/// The part to fill; None where the blob is here.
+async fn admit<S: BlobStore>(store: &Arc<S>, hash: BlobHash, length: u64) -> Result<Option<Part>, BlobError> {
+    if length > BLOB_BYTES_MAX {
+        return Err(BlobError::TooLong { hash, length, limit: BLOB_BYTES_MAX });
+    }
+    let shared = store.clone();
+    let found = blocking(move || shared.find(hash)).await.and_then(|result| result);
+    if found.map_err(file_error(Path::new(&hash.to_string())))?.is_some() {
+        return Ok(None);
+    }
+    let shared = store.clone();
+    let begun = blocking(move || shared.begin(hash, length)).await.map_err(file_error(Path::new("")))?;
+    let path: PathBuf = begun.map_err(|reason| BlobError::Refused { hash, reason })?;
+    Part::open(&path, length).await.map(Some)
+}
+
+async fn take<S: BlobStore>(
+    store: &Arc<S>,
+    part: &mut Part,
+    (hash, length): (BlobHash, u64),
+    receiver: &mut FrameReceiver,
+    timing: &Timing,
+) -> Result<(), BlobError> {
+    part.fill(receiver, length, timing, &mut |_, _| {}).await?;
+    part.check(hash).await?;
+    let (shared, path) = (store.clone(), part.path().to_owned());
+    let kept = blocking(move || shared.keep(hash, &path)).await.and_then(|result| result);
+    kept.map_err(file_error(part.path()))
+}
+
+/// An error for the other side: with its cause, without this side's paths.
+fn words(error: &BlobError) -> String {
+    let text = match error {
+        BlobError::File { source, .. } => format!("the receiving side's disk failed: {source}"),
+        BlobError::Refused { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    };
+    cut(&text, REASON_MAX).to_owned()
+}

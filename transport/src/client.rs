@@ -1,0 +1,135 @@
+//! What a command needs of a farm: requests, watching, blobs. Prints nothing and retries nothing.
+
+use crate::address::Address;
+use crate::blob::{self, BlobError};
+use crate::close::CloseCode;
+use crate::dial::connect;
+use crate::error::ConnectError;
+use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both};
+use crate::identity::Identity;
+use crate::link::Link;
+use crate::timing::Timing;
+use std::path::Path;
+use std::time::Duration;
+use tessera_protocol::client::{Progress, Request, RequestError, Response};
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{BlobHash, Hello, JobId};
+
+/// Longest that an answer may take: an audit reads the whole store.
+const RESPONSE_WITHIN: Duration = Duration::from_secs(120);
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The coordinator says no.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The connection or the stream failed: it is not known whether the request was done.
+    #[error("the coordinator did not answer")]
+    Frame(#[from] FrameError),
+    /// The answer is to another question.
+    #[error("the coordinator's answer does not fit the request")]
+    Unexpected,
+}
+
+/// A connection of a user or an admin to a farm.
+#[derive(Debug)]
+pub struct FarmClient {
+    link: Link,
+}
+
+impl FarmClient {
+    /// Connects to the farm of this identity.
+    pub async fn connect(
+        address: &Address,
+        identity: &Identity,
+        hello: &Hello,
+    ) -> Result<Self, ConnectError> {
+        Ok(Self { link: connect(address, identity, hello, Timing::default()).await? })
+    }
+
+    /// Over a link that is there.
+    pub fn new(link: Link) -> Self {
+        Self { link }
+    }
+
+    /// The connection under it.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Asks, and waits for the one answer. [`Response::Error`] comes as [`ClientError::Request`]. For [`Request::Watch`] see
+    /// [`Self::watch`].
+    pub async fn request(&self, request: &Request) -> Result<Response, ClientError> {
+        let (mut sender, mut receiver) = self.ask(request).await?;
+        sender.finish();
+        match receiver.expect(RESPONSE_WITHIN).await? {
+            Response::Error(error) => Err(error.into()),
+            response => Ok(response),
+        }
+    }
+
+    /// The job's progress now and at each change, until it has ended.
+    pub async fn watch(&self, job: JobId) -> Result<Watch, ClientError> {
+        let (mut sender, receiver) = self.ask(&Request::Watch(job)).await?;
+        sender.finish();
+        Ok(Watch { receiver })
+    }
+
+    async fn ask(&self, request: &Request) -> Result<(FrameSender, FrameReceiver), ClientError> {
+        let (mut sender, receiver) = open_both(&self.link.connection, StreamKind::Request).await?;
+        sender.send(request).await?;
+        Ok((sender, receiver))
+    }
+
+    /// Sends the file `source`, whose hash and length [`hash_file`] gave; see [`blob::put`].
+    pub async fn put_blob(
+        &self,
+        blob: (BlobHash, u64),
+        source: &Path,
+        progress: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<u64, BlobError> {
+        blob::put(&self.link.connection, blob, source, &self.link.timing, progress).await
+    }
+
+    /// Fetches a blob of at most `length_max` bytes into the file `target`, continuing a former fetch; see [`blob::get`].
+    pub async fn get_blob(
+        &self,
+        hash: BlobHash,
+        length_max: u64,
+        target: &Path,
+        progress: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<u64, BlobError> {
+        blob::get(&self.link.connection, hash, length_max, target, &self.link.timing, progress).await
+    }
+
+    /// Says goodbye.
+    pub async fn close(self) {
+        self.link.close(CloseCode::Done, "done").await;
+    }
+}
+
+/// A job being watched.
+#[derive(Debug)]
+pub struct Watch {
+    receiver: FrameReceiver,
+}
+
+impl Watch {
+    /// The next change; None once the job has ended. May be dropped and called again.
+    pub async fn next(&mut self) -> Result<Option<Progress>, ClientError> {
+        match self.receiver.receive().await? {
+            None => Ok(None),
+            Some(Response::Progress(progress)) => Ok(Some(*progress)),
+            Some(Response::Error(error)) => Err(error.into()),
+            Some(_) => Err(ClientError::Unexpected),
+        }
+    }
+}
+
+/// Hash and length of a file. Reads it whole, step by step; blocks.
+pub fn hash_file(path: &Path) -> std::io::Result<(BlobHash, u64)> {
+    let mut hasher = blake3::Hasher::new();
+    let length = std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
+    Ok((BlobHash(*hasher.finalize().as_bytes()), length))
+}

@@ -1,0 +1,168 @@
+//! The dialling end: resolves, connects, exchanges hellos, and says exactly what failed. Does not try again; its caller may.
+
+use crate::address::Address;
+use crate::error::ConnectError;
+use crate::frame::FrameError;
+use crate::hello::{self, HelloFailure};
+use crate::identity::Identity;
+use crate::link::Link;
+use crate::timing::Timing;
+use crate::token::AuthorityPin;
+use crate::{socket, tls};
+use quinn::crypto::rustls::QuicClientConfig;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use tessera_protocol::Hello;
+
+/// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn, each for `timing.idle`.
+pub async fn connect(
+    address: &Address,
+    identity: &Identity,
+    hello: &Hello,
+    timing: Timing,
+) -> Result<Link, ConnectError> {
+    let tls = tls::client(identity).map_err(|error| ConnectError::Identity(error.to_string()))?;
+    dial(address, tls, hello, timing).await
+}
+
+/// Connects without an identity, to enrol: the server must be of the authority that has this key.
+pub(crate) async fn connect_to_enrol(
+    address: &Address,
+    pin: AuthorityPin,
+    hello: &Hello,
+    timing: Timing,
+) -> Result<Link, ConnectError> {
+    let tls = tls::enrolling_client(pin).map_err(|error| ConnectError::Identity(error.to_string()))?;
+    dial(address, tls, hello, timing).await
+}
+
+async fn dial(
+    address: &Address,
+    tls: rustls::ClientConfig,
+    hello: &Hello,
+    timing: Timing,
+) -> Result<Link, ConnectError> {
+    let crypto =
+        QuicClientConfig::try_from(tls).map_err(|error| ConnectError::Identity(error.to_string()))?;
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(socket::transport(&timing));
+    let dialling = Dialling { address, config, hello, timing };
+    let mut candidates = address.resolve().await?.into_iter();
+    loop {
+        // `resolve` gives at least one; a later one is tried only while the former cannot be reached.
+        let Some(candidate) = candidates.next() else {
+            return Err(ConnectError::Unreachable { address: address.clone(), within: timing.idle });
+        };
+        match dialling.attempt(candidate).await {
+            Err(
+                ConnectError::Refused { .. }
+                | ConnectError::Unreachable { .. }
+                | ConnectError::NoRoute { .. },
+            ) if candidates.len() > 0 => {}
+            result => return result,
+        }
+    }
+}
+
+struct Dialling<'a> {
+    address: &'a Address,
+    config: quinn::ClientConfig,
+    hello: &'a Hello,
+    timing: Timing,
+}
+
+impl Dialling<'_> {
+    async fn attempt(&self, candidate: SocketAddr) -> Result<Link, ConnectError> {
+        let endpoint = socket::endpoint(any_address(candidate), None).map_err(ConnectError::Socket)?;
+        let connecting = endpoint
+            .connect_with(self.config.clone(), candidate, tls::server_name())
+            .map_err(|error| ConnectError::Identity(error.to_string()))?;
+        let limit = self.timing.idle;
+        let connection = tokio::select! {
+            // Both may be ready on a busy machine; an answer is worth more than what the probe heard.
+            biased;
+            result = tokio::time::timeout(limit, connecting) => match result {
+                Ok(Ok(connection)) => connection,
+                Ok(Err(error)) => return Err(ConnectError::from_connection(self.address, error, limit)),
+                Err(_) => return Err(self.unreachable()),
+            },
+            error = bounced(candidate) => return Err(self.bounced(error)),
+        };
+        match hello::offer(&connection, self.hello, &self.timing).await {
+            Ok((hello, version)) => {
+                let timing = self.timing;
+                Ok(Link { connection, peer: None, hello, version, timing, endpoint: Some(endpoint) })
+            }
+            Err(failure) => {
+                let error = self.failed_hello(&connection, failure);
+                // Let the close, and the reason in it, reach the other side.
+                let _ = tokio::time::timeout(self.timing.answer / 4, endpoint.wait_idle()).await;
+                Err(error)
+            }
+        }
+    }
+
+    fn failed_hello(&self, connection: &quinn::Connection, failure: HelloFailure) -> ConnectError {
+        let address = self.address.clone();
+        match failure {
+            HelloFailure::Hello(source @ tessera_protocol::HelloError::Version { .. }) => {
+                ConnectError::Version { address, source }
+            }
+            HelloFailure::Hello(_) | HelloFailure::Early(_) => ConnectError::NotTessera { address },
+            HelloFailure::Frame(FrameError::Silent(_)) => {
+                ConnectError::Unreachable { address, within: self.timing.answer }
+            }
+            // The server verifies our certificate after we have verified its own: its verdict comes as the connection's end.
+            HelloFailure::Frame(FrameError::Ended(ended)) => match connection.close_reason() {
+                Some(error) if error != quinn::ConnectionError::LocallyClosed => {
+                    ConnectError::from_connection(self.address, error, self.timing.idle)
+                }
+                _ => ConnectError::Ended { address, source: ended },
+            },
+            HelloFailure::Frame(_) => ConnectError::NotTessera { address },
+        }
+    }
+
+    fn unreachable(&self) -> ConnectError {
+        ConnectError::Unreachable { address: self.address.clone(), within: self.timing.idle }
+    }
+
+    fn bounced(&self, source: std::io::Error) -> ConnectError {
+        let address = self.address.clone();
+        match source.kind() {
+            ErrorKind::ConnectionRefused => ConnectError::Refused { address },
+            _ => ConnectError::NoRoute { address, source },
+        }
+    }
+}
+
+fn any_address(peer: SocketAddr) -> SocketAddr {
+    let ip = match peer {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(ip, 0)
+}
+
+/// Returns only if the system learns that datagrams to this address come back (nothing listens there, or there is no route).
+/// QUIC's own socket is not connected, so the system does not tell it. One byte is sent, which QUIC ignores.
+async fn bounced(address: SocketAddr) -> std::io::Error {
+    let probe = async {
+        let socket = tokio::net::UdpSocket::bind(any_address(address)).await?;
+        socket.connect(address).await?;
+        socket.send(&[0]).await?;
+        loop {
+            socket.recv(&mut [0; 16]).await?;
+        }
+    };
+    let result: Result<std::convert::Infallible, std::io::Error> = probe.await;
+    match result {
+        Err(error) if is_verdict(error.kind()) => error,
+        _ => std::future::pending().await,
+    }
+}
+
+fn is_verdict(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable)
+}

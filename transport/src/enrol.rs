@@ -1,0 +1,121 @@
+//! Enrolment: a token and a name become an identity. Keeps no token ledger: the coordinator finds the role of a secret there.
+
+use crate::address::Address;
+use crate::authority::{Authority, AuthorityError, public_key_info};
+use crate::close::CloseCode;
+use crate::dial::connect_to_enrol;
+use crate::error::ConnectError;
+use crate::frame::{FrameError, open_both};
+use crate::identity::Identity;
+use crate::peer::{PeerError, PeerIdentity, is_name};
+use crate::timing::Timing;
+use crate::token::{AuthorityPin, JoinToken};
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tessera_protocol::client::{EnrolReply, EnrolRequest, Role};
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{Hello, NodeId};
+
+/// Why there is no new identity.
+#[derive(Debug, thiserror::Error)]
+pub enum EnrolError {
+    /// The coordinator was not reached, or is not the token's.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The exchange failed; the token may have been used up by it.
+    #[error("enrolment was interrupted")]
+    Frame(#[from] FrameError),
+    /// The coordinator says no.
+    #[error("enrolment was refused: {0}")]
+    Refused(String),
+    /// The name cannot stand in a certificate.
+    #[error(transparent)]
+    Name(PeerError),
+    /// The certificate that came is not for this key, name and farm.
+    #[error("the coordinator sent a wrong certificate: {0}")]
+    Wrong(&'static str),
+    /// No key could be made.
+    #[error("cannot make a key")]
+    Crypto(#[source] rcgen::Error),
+}
+
+/// Who wants to enrol.
+#[derive(Clone, Copy, Debug)]
+pub struct Applicant<'a> {
+    /// The token to show.
+    pub token: &'a JoinToken,
+    /// Its name: letters, digits and `.`, `_`, `-`, `@`.
+    pub name: &'a str,
+    /// A node's own id; None for a person.
+    pub node: Option<NodeId>,
+}
+
+/// Gets an identity from the coordinator at `address`, whose authority must be the token's. The key is made here and never
+/// leaves. Saves nothing: call [`Identity::save`] at once, since the token is now used.
+pub async fn enrol(
+    address: &Address,
+    applicant: Applicant<'_>,
+    hello: &Hello,
+    timing: Timing,
+) -> Result<Identity, EnrolError> {
+    if !is_name(applicant.name) {
+        return Err(EnrolError::Name(PeerError::Name(crate::close::cut(applicant.name, 64).to_owned())));
+    }
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(EnrolError::Crypto)?;
+    let blank = CertificateParams::new(Vec::new()).map_err(EnrolError::Crypto)?;
+    let certificate_request = blank.serialize_request(&key).map_err(EnrolError::Crypto)?.der().to_vec();
+    let request = EnrolRequest {
+        secret: applicant.token.secret.to_vec(),
+        certificate_request,
+        node: applicant.node,
+        name: applicant.name.to_owned(),
+    };
+    let link = connect_to_enrol(address, applicant.token.authority, hello, timing).await?;
+    let exchange = async {
+        let (mut sender, mut receiver) = open_both(&link.connection, StreamKind::Enrol).await?;
+        sender.send(&request).await?;
+        sender.finish();
+        receiver.expect(timing.answer).await
+    };
+    let reply = exchange.await;
+    link.close(CloseCode::Done, "enrolled").await;
+    match reply? {
+        EnrolReply::Refused(reason) => Err(EnrolError::Refused(reason)),
+        EnrolReply::Certificate(chain) => {
+            let mut identity = accept(chain, &key, applicant)?;
+            identity.coordinator = Some(address.clone());
+            Ok(identity)
+        }
+    }
+}
+
+/// Checks that what came is for this key and this farm before it is trusted for a year.
+fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, applicant: Applicant<'_>) -> Result<Identity, EnrolError> {
+    let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
+    let [own, authority] = chain.as_slice() else { return Err(EnrolError::Wrong("its chain is not of two")) };
+    if public_key_info(own).as_deref() != Some(&key.subject_public_key_info()) {
+        return Err(EnrolError::Wrong("it is of another key"));
+    }
+    let pin = public_key_info(authority).map(|info| AuthorityPin::of_public_key(&info));
+    if pin != Some(applicant.token.authority) {
+        return Err(EnrolError::Wrong("it is of another authority"));
+    }
+    let identity = Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)
+        .map_err(|_| EnrolError::Wrong("it names nobody"))?;
+    if identity.peer.name != applicant.name || identity.peer.node != applicant.node {
+        return Err(EnrolError::Wrong("it names somebody else"));
+    }
+    Ok(identity)
+}
+
+/// The coordinator's side, once its ledger has found the role of the request's secret: who this is now, and the answer with the
+/// chain. The error's text is fit for [`EnrolReply::Refused`]; the token should count as used only where this succeeds.
+pub fn sign(
+    authority: &Authority,
+    role: Role,
+    request: &EnrolRequest,
+) -> Result<(PeerIdentity, EnrolReply), AuthorityError> {
+    let peer = PeerIdentity::new(role, &request.name, request.node)?;
+    let chain = authority.sign_request(&peer, &request.certificate_request)?;
+    Ok((peer, EnrolReply::Certificate(chain.into_iter().map(|certificate| certificate.to_vec()).collect())))
+}

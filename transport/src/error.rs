@@ -1,0 +1,230 @@
+//! Why a connection was not made, or has ended, in terms that a person can act on. Names no exit status; the command line does.
+
+use crate::address::{Address, AddressError};
+use crate::close::{CLOSE_REASON_MAX, CloseCode, cut};
+use quinn::ConnectionError;
+use std::time::Duration;
+use tessera_protocol::HelloError;
+
+/// TLS alerts (RFC 8446 §6) as QUIC error codes carry them (RFC 9001 §4.8).
+const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
+const ALERT_NO_APPLICATION_PROTOCOL: u8 = 120;
+/// bad_certificate to unknown_ca, access_denied, decrypt_error, certificate_required.
+const ALERTS_OF_CERTIFICATES: [u8; 10] = [42, 43, 44, 45, 46, 47, 48, 49, 51, 116];
+
+/// Why a live connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// The peer closed it.
+    #[error("the peer closed the connection: {reason} ({})", code_name(*code))]
+    Closed {
+        /// Why; None for a code that this build does not know.
+        code: Option<CloseCode>,
+        /// The peer's words; from an authenticated peer, but still only text.
+        reason: String,
+    },
+    /// Nothing was heard for too long.
+    #[error("the connection timed out")]
+    TimedOut,
+    /// This side closed it.
+    #[error("the connection is closed")]
+    Here,
+    /// TLS or QUIC failed.
+    #[error("the connection failed: {0}")]
+    Transport(String),
+}
+
+fn code_name(code: Option<CloseCode>) -> String {
+    code.map_or_else(|| "unknown code".to_owned(), |code| format!("{code:?}"))
+}
+
+impl From<ConnectionError> for Ended {
+    fn from(error: ConnectionError) -> Self {
+        match error {
+            ConnectionError::ApplicationClosed(close) => Self::Closed {
+                code: CloseCode::from_number(close.error_code.into_inner()),
+                reason: printable(&close.reason),
+            },
+            ConnectionError::TimedOut => Self::TimedOut,
+            ConnectionError::LocallyClosed => Self::Here,
+            other => Self::Transport(other.to_string()),
+        }
+    }
+}
+
+/// A peer's words, cut, without control characters: they reach terminals and logs.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    cut(&text, CLOSE_REASON_MAX).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Why there is no connection to a coordinator.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address is none, or its host has none.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// This machine gives no socket.
+    #[error("cannot open a UDP socket")]
+    Socket(#[source] std::io::Error),
+    /// The key or the certificate of this side cannot be used.
+    #[error("cannot use the identity: {0}")]
+    Identity(String),
+    /// The packets go nowhere.
+    #[error("no way to `{address}`")]
+    NoRoute {
+        /// Where to.
+        address: Address,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Nobody answered.
+    #[error("no answer from `{address}` within {} s", within.as_secs_f32())]
+    Unreachable {
+        /// Where to.
+        address: Address,
+        /// How long was waited.
+        within: Duration,
+    },
+    /// The machine is there, but nothing listens at the port.
+    #[error("nothing listens at `{address}`")]
+    Refused {
+        /// Where to.
+        address: Address,
+    },
+    /// The server has a certificate of another authority.
+    #[error("the server at `{address}` is not this farm's coordinator: {problem}")]
+    Foreign {
+        /// Where to.
+        address: Address,
+        /// What is wrong with its certificate.
+        problem: String,
+    },
+    /// The server takes our certificate for nobody's.
+    #[error("the coordinator at `{address}` rejects this identity: {reason}")]
+    Rejected {
+        /// Where to.
+        address: Address,
+        /// What it said.
+        reason: String,
+    },
+    /// The server speaks something else.
+    #[error("the server at `{address}` does not speak the Tessera protocol")]
+    NotTessera {
+        /// Where to.
+        address: Address,
+    },
+    /// No protocol version in common, as this side sees it.
+    #[error("this build and the coordinator at `{address}` cannot work together")]
+    Version {
+        /// Where to.
+        address: Address,
+        /// The versions.
+        #[source]
+        source: HelloError,
+    },
+    /// No protocol version in common, as the coordinator sees it.
+    #[error("this build and the coordinator at `{address}` cannot work together: {reason}")]
+    VersionRefused {
+        /// Where to.
+        address: Address,
+        /// The coordinator's words.
+        reason: String,
+    },
+    /// The connection ended before it was of use.
+    #[error("the connection to `{address}` ended")]
+    Ended {
+        /// Where to.
+        address: Address,
+        /// How.
+        #[source]
+        source: Ended,
+    },
+}
+
+/// Classes of [`ConnectError`] that a program may act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectFailure {
+    /// Try again later or elsewhere.
+    Unreachable,
+    /// Another identity, or another farm.
+    NotAllowed,
+    /// Another build.
+    Version,
+    /// Something on this side.
+    Local,
+}
+
+impl ConnectError {
+    /// What class of failure this is.
+    pub fn failure(&self) -> ConnectFailure {
+        match self {
+            Self::Address(AddressError::Resolve { .. })
+            | Self::NoRoute { .. }
+            | Self::Unreachable { .. }
+            | Self::Refused { .. } => ConnectFailure::Unreachable,
+            Self::Ended { source, .. } => match source {
+                Ended::Closed { code: Some(CloseCode::NotAllowed | CloseCode::Refused), .. } => {
+                    ConnectFailure::NotAllowed
+                }
+                _ => ConnectFailure::Unreachable,
+            },
+            Self::Foreign { .. } | Self::Rejected { .. } => ConnectFailure::NotAllowed,
+            Self::NotTessera { .. } | Self::Version { .. } | Self::VersionRefused { .. } => {
+                ConnectFailure::Version
+            }
+            Self::Address(AddressError::Form { .. }) | Self::Socket(_) | Self::Identity(_) => {
+                ConnectFailure::Local
+            }
+        }
+    }
+
+    /// What to do about it, as a line for a person.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Address(_) | Self::Socket(_) | Self::Ended { .. } => return None,
+            Self::Identity(_) => "enrol again with a join token",
+            Self::NoRoute { .. } => "check the network of this machine",
+            Self::Unreachable { .. } => "check the address, and that UDP to this port passes the firewalls",
+            Self::Refused { .. } => "start the coordinator, or give its address with --coordinator HOST:PORT",
+            Self::Foreign { .. } => "use the identity (or a join token) of the farm at this address",
+            Self::Rejected { .. } => {
+                "enrol again with a join token of this farm, and check both machines' clocks"
+            }
+            Self::NotTessera { .. } => {
+                "check the port: it is the coordinator's UDP port, 7420 unless changed"
+            }
+            Self::Version { .. } | Self::VersionRefused { .. } => "install the same version on both sides",
+        })
+    }
+
+    /// How dialling `address` failed, from what QUIC says.
+    pub(crate) fn from_connection(address: &Address, error: ConnectionError, within: Duration) -> Self {
+        let address = address.clone();
+        let (code, reason, ours) = match &error {
+            ConnectionError::TimedOut => return Self::Unreachable { address, within },
+            ConnectionError::VersionMismatch => return Self::NotTessera { address },
+            ConnectionError::TransportError(error) => (u64::from(error.code), error.reason.clone(), true),
+            ConnectionError::ConnectionClosed(close) => {
+                (u64::from(close.error_code), printable(&close.reason), false)
+            }
+            _ => (0, String::new(), false),
+        };
+        let alert = CRYPTO_ERRORS.contains(&code).then_some(code as u8);
+        match (alert, Ended::from(error)) {
+            (Some(ALERT_NO_APPLICATION_PROTOCOL), _) => Self::NotTessera { address },
+            (Some(alert), _) if ours && ALERTS_OF_CERTIFICATES.contains(&alert) => {
+                Self::Foreign { address, problem: reason }
+            }
+            (Some(alert), _) if ALERTS_OF_CERTIFICATES.contains(&alert) => {
+                let reason = if reason.is_empty() { format!("TLS alert {alert}") } else { reason };
+                Self::Rejected { address, reason }
+            }
+            (_, Ended::Closed { code: Some(CloseCode::Version), reason }) => {
+                Self::VersionRefused { address, reason }
+            }
+            (_, source) => Self::Ended { address, source },
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Framed messages on QUIC streams: a kind byte first, then u32 lengths and the codec's bytes. Knows no message by name.
+
+use crate::close::CloseCode;
+use crate::error::Ended;
+use quinn::{Connection, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::future::Future;
+use std::time::Duration;
+use tessera_protocol::limits::MESSAGE_BYTES_MAX;
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{CodecError, decode, encode};
+
+const LENGTH_BYTES: usize = 4;
+/// Bytes taken from QUIC at once: a length's word alone never makes this side allocate more than this ahead of what arrives.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Why there is no message.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The length's word is beyond the limit.
+    #[error("the peer announces a message of {0} bytes; the limit is {MESSAGE_BYTES_MAX}")]
+    TooLong(u32),
+    /// The bytes are no such message.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// The stream ended within a message.
+    #[error("the stream ended within a message")]
+    Cut,
+    /// The stream ended where a message was due.
+    #[error("the stream ended where a message was due")]
+    Missing,
+    /// Nothing (or not all) came in time.
+    #[error("the peer was silent for {} s", .0.as_secs_f32())]
+    Silent(Duration),
+    /// The first byte names no kind of stream.
+    #[error("the peer opened a stream of the unknown kind {0}")]
+    Kind(u8),
+    /// The peer gave the stream up.
+    #[error("the peer gave the stream up{}", .0.map(|code| format!(" ({code:?})")).unwrap_or_default())]
+    Reset(Option<CloseCode>),
+    /// The connection ended.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+impl FrameError {
+    /// Did the peer break the protocol (rather than the network or this side fail)?
+    pub fn is_peers_fault(&self) -> bool {
+        matches!(self, Self::TooLong(_) | Self::Codec(_) | Self::Cut | Self::Missing | Self::Kind(_))
+    }
+}
+
+fn reset(code: VarInt) -> FrameError {
+    FrameError::Reset(CloseCode::from_number(code.into_inner()))
+}
+
+impl From<quinn::ConnectionError> for FrameError {
+    fn from(error: quinn::ConnectionError) -> Self {
+        Self::Ended(error.into())
+    }
+}
+
+impl From<ReadError> for FrameError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Reset(code) => reset(code),
+            ReadError::ConnectionLost(error) => error.into(),
+            ReadError::ClosedStream | ReadError::IllegalOrderedRead | ReadError::ZeroRttRejected => {
+                Self::Ended(Ended::Here)
+            }
+        }
+    }
+}
+
+impl From<WriteError> for FrameError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Stopped(code) => reset(code),
+            WriteError::ConnectionLost(error) => error.into(),
+            WriteError::ClosedStream | WriteError::ZeroRttRejected => Self::Ended(Ended::Here),
+        }
+    }
+}
+
+impl From<StoppedError> for FrameError {
+    fn from(error: StoppedError) -> Self {
+        match error {
+            StoppedError::ConnectionLost(error) => error.into(),
+            StoppedError::ZeroRttRejected => Self::Ended(Ended::Here),
+        }
+    }
+}
+
+/// The result of `work`, or [`FrameError::Silent`] once `limit` has passed.
+pub async fn within<T, E: Into<FrameError>>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, FrameError> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(_) => Err(FrameError::Silent(limit)),
+    }
+}
+
+/// Opens a stream of a kind, both ways.
+pub async fn open_both(
+    connection: &Connection,
+    kind: StreamKind,
+) -> Result<(FrameSender, FrameReceiver), FrameError> {
+    let (mut sender, receiver) = connection.open_bi().await?;
+    sender.write_all(&[kind as u8]).await?;
+    Ok((FrameSender { stream: sender }, FrameReceiver::new(receiver)))
+}
+
+/// Opens a stream of a kind, one way.
+pub async fn open_one_way(connection: &Connection, kind: StreamKind) -> Result<FrameSender, FrameError> {
+    let mut stream = connection.open_uni().await?;
+    stream.write_all(&[kind as u8]).await?;
+    Ok(FrameSender { stream })
+}
+
+/// What an accepted stream is for. The peer must say so within `limit`.
+pub async fn accept_kind(
+    mut stream: RecvStream,
+    limit: Duration,
+) -> Result<(StreamKind, FrameReceiver), FrameError> {
+    let mut byte = [0];
+    match within(limit, stream.read(&mut byte)).await? {
+        None | Some(0) => Err(FrameError::Missing),
+        Some(_) => match StreamKind::from_byte(byte[0]) {
+            Some(kind) => Ok((kind, FrameReceiver::new(stream))),
+            None => Err(FrameError::Kind(byte[0])),
+        },
+    }
+}
+
+/// The sending end of a stream.
+#[derive(Debug)]
+pub struct FrameSender {
+    stream: SendStream,
+}
+
+impl FrameSender {
+    /// Of the sending half of an accepted stream.
+    pub fn new(stream: SendStream) -> Self {
+        Self { stream }
+    }
+
+    /// Sends one message. Not to be dropped half done: half a message would be on the stream.
+    pub async fn send<T: Serialize>(&mut self, message: &T) -> Result<(), FrameError> {
+        let body = encode(message)?;
+        let mut bytes = Vec::with_capacity(LENGTH_BYTES + body.len());
+        // The codec keeps its limit, which is far below u32::MAX.
+        bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        self.stream.write_chunk(bytes.into()).await?;
+        Ok(())
+    }
+
+    /// Sends raw bytes, where the kind of stream has them.
+    pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
+        Ok(self.stream.write_all(bytes).await?)
+    }
+
+    /// Ends the stream; what has been sent still arrives. Harmless when repeated.
+    pub fn finish(&mut self) {
+        // The only error is that it has ended already.
+        let _ = self.stream.finish();
+    }
+
+    /// Ends the stream and waits until the peer's transport has it all.
+    pub async fn finish_and_deliver(&mut self, limit: Duration) -> Result<(), FrameError> {
+        self.finish();
+        match within(limit, self.stream.stopped()).await? {
+            None => Ok(()),
+            Some(code) => Err(reset(code)),
+        }
+    }
+
+    /// Gives the stream up: the peer sees [`FrameError::Reset`].
+    pub fn reset(&mut self, code: CloseCode) {
+        // The only error is that it has ended already.
+        let _ = self.stream.reset(code.into());
+    }
+
+    /// Precedence among the connection's streams; 0 unless set, higher goes first.
+    pub fn set_priority(&self, priority: i32) {
+        // The only error is that it has ended already.
+        let _ = self.stream.set_priority(priority);
+    }
+}
+
+/// The receiving end of a stream.
+#[derive(Debug)]
+pub struct FrameReceiver {
+    stream: RecvStream,
+    // The message that is arriving: its length's word and its bytes so far, never a byte beyond it.
+    buffer: Vec<u8>,
+}
+
+impl FrameReceiver {
+    /// Of the receiving half of a stream whose kind has been read, or is known.
+    pub fn new(stream: RecvStream) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
+    /// The next message; None where the stream has ended between two. May be dropped and called again: nothing is lost.
+    pub async fn receive<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        loop {
+            let wanted = self.wanted()?;
+            if wanted == 0 {
+                let message = decode(&self.buffer[LENGTH_BYTES..])?;
+                self.buffer = Vec::new();
+                return Ok(Some(message));
+            }
+            match self.stream.read_chunk(wanted.min(STEP_BYTES), true).await? {
+                Some(chunk) => self.buffer.extend_from_slice(&chunk.bytes),
+                None if self.buffer.is_empty() => return Ok(None),
+                None => return Err(FrameError::Cut),
+            }
+        }
+    }
+
+    /// Bytes that are missing from the message (or from its length's word).
+    fn wanted(&self) -> Result<usize, FrameError> {
+        let Some(word) = self.buffer.first_chunk::<LENGTH_BYTES>() else {
+            return Ok(LENGTH_BYTES - self.buffer.len());
+        };
+        let length = u32::from_le_bytes(*word);
+        if length as usize > MESSAGE_BYTES_MAX {
+            return Err(FrameError::TooLong(length));
+        }
+        Ok(LENGTH_BYTES + length as usize - self.buffer.len())
+    }
+
+    /// The next message, which must be there, whole, within `limit`.
+    pub async fn expect<T: DeserializeOwned>(&mut self, limit: Duration) -> Result<T, FrameError> {
+        within(limit, self.receive()).await?.ok_or(FrameError::Missing)
+    }
+
+    /// Raw bytes, where the kind of stream has them: at most `limit_bytes` of them; None at the end of the stream. Only
+    /// between messages.
+    pub async fn receive_raw(&mut self, limit_bytes: usize) -> Result<Option<bytes::Bytes>, FrameError> {
+        Ok(self.stream.read_chunk(limit_bytes, true).await?.map(|chunk| chunk.bytes))
+    }
+
+    pub(crate) fn stream_mut(&mut self) -> &mut RecvStream {
+        &mut self.stream
+    }
+
+    /// Tells the peer to stop sending.
+    pub fn stop(&mut self, code: CloseCode) {
+        // The only error is that it has ended already.
+        let _ = self.stream.stop(code.into());
+    }
+}

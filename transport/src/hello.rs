@@ -1,0 +1,118 @@
+//! The exchange of hellos on a connection's first stream. Its bytes are the protocol's; see `tessera_protocol::hello`.
+
+use crate::close::{CloseCode, close};
+use crate::frame::{FrameError, FrameSender, accept_kind};
+use crate::timing::Timing;
+use quinn::{Connection, ReadExactError, RecvStream};
+use tessera_protocol::hello::HELLO_BYTES_FIXED;
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{Hello, HelloError};
+
+/// Why two sides did not get past the hello.
+#[derive(Debug, thiserror::Error)]
+pub enum HelloFailure {
+    /// Theirs is none, or of other versions.
+    #[error(transparent)]
+    Hello(#[from] HelloError),
+    /// It did not come.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Another stream came first.
+    #[error("the peer opened a stream of kind {0:?} before its hello")]
+    Early(StreamKind),
+}
+
+/// The dialling side: says hello, reads theirs, and agrees on a version. Closes the connection where that fails.
+pub(crate) async fn offer(
+    connection: &Connection,
+    ours: &Hello,
+    timing: &Timing,
+) -> Result<(Hello, u16), HelloFailure> {
+    let exchange = async {
+        let (mut sender, mut receiver) = connection.open_bi().await.map_err(FrameError::from)?;
+        let bytes = [&[StreamKind::Hello as u8][..], &ours.to_bytes()].concat();
+        sender.write_all(&bytes).await.map_err(FrameError::from)?;
+        // The only error is that it has ended already.
+        let _ = sender.finish();
+        read(&mut receiver).await
+    };
+    let theirs = bounded(timing, exchange).await;
+    settle(connection, theirs)
+}
+
+/// The accepting side. It says its own hello even where theirs has no version in common, so that both can name the versions.
+pub(crate) async fn answer(
+    connection: &Connection,
+    ours: &Hello,
+    timing: &Timing,
+) -> Result<(Hello, u16), HelloFailure> {
+    let exchange = async {
+        let (sender, receiver) = connection.accept_bi().await.map_err(FrameError::from)?;
+        let (kind, mut receiver) = accept_kind(receiver, timing.answer).await?;
+        if kind != StreamKind::Hello {
+            return Err(HelloFailure::Early(kind));
+        }
+        let theirs = read(receiver.stream_mut()).await?;
+        let mut sender = FrameSender::new(sender);
+        sender.send_raw(&ours.to_bytes()).await?;
+        sender.finish();
+        if theirs.agree().is_err() {
+            // The dialler closes once it has read our hello. Closing first could overtake it.
+            let _ = tokio::time::timeout(timing.answer / 4, connection.closed()).await;
+        }
+        Ok(theirs)
+    };
+    let theirs = bounded(timing, exchange).await;
+    settle(connection, theirs)
+}
+
+async fn bounded(
+    timing: &Timing,
+    exchange: impl Future<Output = Result<Hello, HelloFailure>>,
+) -> Result<Hello, HelloFailure> {
+    match tokio::time::timeout(timing.answer, exchange).await {
+        Ok(result) => result,
+        Err(_) => Err(FrameError::Silent(timing.answer).into()),
+    }
+}
+
+fn settle(
+    connection: &Connection,
+    theirs: Result<Hello, HelloFailure>,
+) -> Result<(Hello, u16), HelloFailure> {
+    let result = theirs.and_then(|theirs| {
+        let version = theirs.agree()?;
+        Ok((theirs, version))
+    });
+    if let Err(failure) = &result {
+        let code = match failure {
+            HelloFailure::Hello(HelloError::Version { .. }) => CloseCode::Version,
+            HelloFailure::Frame(FrameError::Silent(_)) => CloseCode::Silent,
+            _ => CloseCode::Protocol,
+        };
+        close(connection, code, &failure.to_string());
+    }
+    result
+}
+
+async fn read(stream: &mut RecvStream) -> Result<Hello, HelloFailure> {
+    let mut fixed = [0; HELLO_BYTES_FIXED];
+    exact(stream, &mut fixed).await?;
+    let (_, name_length) = Hello::from_fixed(&fixed)?;
+    // The length is one byte, so at most 255.
+    let mut bytes = vec![0; HELLO_BYTES_FIXED + name_length];
+    bytes[..HELLO_BYTES_FIXED].copy_from_slice(&fixed);
+    exact(stream, &mut bytes[HELLO_BYTES_FIXED..]).await?;
+    let mut hello = Hello::from_bytes(&bytes)?;
+    // It reaches terminals and logs.
+    hello.build = hello.build.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Ok(hello)
+}
+
+async fn exact(stream: &mut RecvStream, bytes: &mut [u8]) -> Result<(), HelloFailure> {
+    match stream.read_exact(bytes).await {
+        Ok(()) => Ok(()),
+        Err(ReadExactError::FinishedEarly(_)) => Err(HelloError::Short.into()),
+        Err(ReadExactError::ReadError(error)) => Err(FrameError::from(error).into()),
+    }
+}

@@ -1,0 +1,100 @@
+//! Who a certificate is about: one URI among its alternative names, `tessera://ROLE/NAME`. Checks no signature; TLS has.
+
+use rustls::pki_types::CertificateDer;
+use std::fmt;
+use tessera_protocol::NodeId;
+use tessera_protocol::client::Role;
+use tessera_protocol::limits::NAME_MAX;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+const SCHEME: &str = "tessera://";
+
+/// Who is at the other end, as the farm's authority has signed it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PeerIdentity {
+    /// What it may do.
+    pub role: Role,
+    /// Its name for people; a user's name is its identity.
+    pub name: String,
+    /// A node's id; None for users and admins.
+    pub node: Option<NodeId>,
+}
+
+/// Why a certificate tells no identity, or an identity cannot stand in one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PeerError {
+    /// Not a certificate.
+    #[error("the certificate cannot be read")]
+    Malformed,
+    /// No Tessera identity in it, or several.
+    #[error("the certificate names no Tessera identity")]
+    Nameless,
+    /// A name that has no place in a certificate.
+    #[error("name {0:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`")]
+    Name(String),
+    /// A node without an id, or an id without a node.
+    #[error("a node needs an id, and nobody else has one")]
+    NodeId,
+}
+
+impl PeerIdentity {
+    /// An identity that may be signed: the name is of letters, digits and `.`, `_`, `-`, `@`; exactly nodes have an id.
+    pub fn new(role: Role, name: &str, node: Option<NodeId>) -> Result<Self, PeerError> {
+        if !is_name(name) {
+            return Err(PeerError::Name(crate::close::cut(name, NAME_MAX).to_owned()));
+        }
+        if (role == Role::Node) != node.is_some() {
+            return Err(PeerError::NodeId);
+        }
+        Ok(Self { role, name: name.to_owned(), node })
+    }
+
+    /// The URI that stands for it in a certificate.
+    pub fn uri(&self) -> String {
+        match self.node {
+            Some(node) => format!("{SCHEME}{}/{node}", self.role),
+            None => format!("{SCHEME}{}/{}", self.role, self.name),
+        }
+    }
+
+    /// Who a certificate (that TLS has verified) is about.
+    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Result<Self, PeerError> {
+        let (_, certificate) = X509Certificate::from_der(certificate).map_err(|_| PeerError::Malformed)?;
+        let names = certificate.subject_alternative_name().map_err(|_| PeerError::Malformed)?;
+        let mut uris =
+            names.iter().flat_map(|names| &names.value.general_names).filter_map(|name| match name {
+                GeneralName::URI(uri) => uri.strip_prefix(SCHEME),
+                _ => None,
+            });
+        let (Some(uri), None) = (uris.next(), uris.next()) else { return Err(PeerError::Nameless) };
+        let (role, name) = uri.split_once('/').ok_or(PeerError::Nameless)?;
+        let role: Role = role.parse().map_err(|_| PeerError::Nameless)?;
+        if role != Role::Node {
+            return Self::new(role, name, None);
+        }
+        let node = name.parse().map_err(|_| PeerError::Nameless)?;
+        let common = certificate.subject().iter_common_name().next();
+        let name = common.and_then(|name| name.as_str().ok()).ok_or(PeerError::Nameless)?;
+        Self::new(role, name, Some(node))
+    }
+
+    /// Who is at the other end of a connection; None for a peer without a certificate (it may only enrol).
+    pub fn of_connection(connection: &quinn::Connection) -> Result<Option<Self>, PeerError> {
+        let Some(identity) = connection.peer_identity() else { return Ok(None) };
+        let chain = identity.downcast::<Vec<CertificateDer<'static>>>().map_err(|_| PeerError::Malformed)?;
+        chain.first().map(Self::of_certificate).transpose()
+    }
+}
+
+impl fmt::Display for PeerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.role, self.name)
+    }
+}
+
+/// May this stand in a certificate as a name?
+pub fn is_name(name: &str) -> bool {
+    (1..=NAME_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte))
+}

@@ -1,0 +1,136 @@
+//! The coordinator's end of the transport: binds, accepts, and turns arriving connections into links. Serves no stream.
+
+use crate::authority::{Authority, SERVER_NAME};
+use crate::close::{CloseCode, close};
+use crate::error::Ended;
+use crate::link::Link;
+use crate::peer::{PeerError, PeerIdentity};
+use crate::timing::Timing;
+use crate::{hello, socket, tls};
+use quinn::crypto::rustls::QuicServerConfig;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tessera_protocol::Hello;
+
+pub use crate::hello::HelloFailure;
+
+/// How long closes may take to reach the peers when the server stops.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Why the coordinator cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is taken, or is not this machine's.
+    #[error("cannot listen at UDP {address}")]
+    Bind {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The authority cannot be used.
+    #[error("cannot make the coordinator's certificate ({SERVER_NAME}): {0}")]
+    Tls(String),
+}
+
+/// Why an arriving connection became no link.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// TLS or QUIC failed: a foreign certificate, say.
+    #[error(transparent)]
+    Handshake(#[from] Ended),
+    /// It took too long.
+    #[error("the peer did not finish its handshake within {} s", .0.as_secs_f32())]
+    Slow(Duration),
+    /// Its certificate, though the authority's, names nobody.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// Its hello is none, or of other versions.
+    #[error(transparent)]
+    Hello(#[from] HelloFailure),
+}
+
+/// A listening coordinator.
+#[derive(Debug)]
+pub struct Server {
+    endpoint: quinn::Endpoint,
+    timing: Timing,
+}
+
+impl Server {
+    /// Listens at a UDP address; port 0 takes a free one. Must be called within a tokio runtime.
+    pub fn bind(address: SocketAddr, authority: &Authority, timing: Timing) -> Result<Self, ServeError> {
+        let broken = |error: &dyn std::fmt::Display| ServeError::Tls(error.to_string());
+        let tls = tls::server(authority).map_err(|error| broken(&error))?;
+        let crypto = QuicServerConfig::try_from(tls).map_err(|error| broken(&error))?;
+        let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        config.transport_config(socket::transport(&timing));
+        let endpoint =
+            socket::endpoint(address, Some(config)).map_err(|source| ServeError::Bind { address, source })?;
+        Ok(Self { endpoint, timing })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> std::io::Result<SocketAddr> {
+        self.endpoint.local_addr()
+    }
+
+    /// Connections that are open, those in their handshake among them.
+    pub fn open_connections(&self) -> usize {
+        self.endpoint.open_connections()
+    }
+
+    /// The next connection that arrives; None once the server is closed. Establish it in a task of its own.
+    pub async fn accept(&self) -> Option<Arriving> {
+        let incoming = self.endpoint.accept().await?;
+        Some(Arriving { incoming, timing: self.timing })
+    }
+
+    /// Closes all connections, accepts no more, and waits (at most 2 s) until the peers can know.
+    pub async fn close(&self, code: CloseCode, reason: &str) {
+        self.endpoint
+            .close(code.into(), crate::close::cut(reason, crate::close::CLOSE_REASON_MAX).as_bytes());
+        // A peer that is gone makes this wait in vain; nothing is lost by that.
+        let _ = tokio::time::timeout(CLOSE_WITHIN, self.endpoint.wait_idle()).await;
+    }
+}
+
+/// A connection before its handshake.
+#[derive(Debug)]
+pub struct Arriving {
+    incoming: quinn::Incoming,
+    timing: Timing,
+}
+
+impl Arriving {
+    /// Where it comes from.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.incoming.remote_address()
+    }
+
+    /// Turns it away: the peer sees a refused connection.
+    pub fn refuse(self) {
+        self.incoming.refuse();
+    }
+
+    /// Does the handshake and exchanges hellos. Where this fails the connection is closed, with the reason, before it returns.
+    pub async fn establish(self, ours: &Hello) -> Result<Link, AcceptError> {
+        let timing = self.timing;
+        let handshake = async { self.incoming.accept()?.await };
+        let connection = tokio::time::timeout(timing.answer, handshake)
+            .await
+            .map_err(|_| AcceptError::Slow(timing.answer))?
+            .map_err(Ended::from)?;
+        let peer = match PeerIdentity::of_connection(&connection) {
+            Ok(peer) => peer,
+            Err(error) => {
+                close(&connection, CloseCode::NotAllowed, &error.to_string());
+                return Err(error.into());
+            }
+        };
+        let (hello, version) = hello::answer(&connection, ours, &timing).await?;
+        Ok(Link { connection, peer, hello, version, timing, endpoint: None })
+    }
+}

@@ -1,0 +1,48 @@
+//! UDP sockets and QUIC's transport settings. The figures were measured on loopback; see docs/protocol.md.
+
+use crate::timing::Timing;
+use quinn::{Endpoint, EndpointConfig, IdleTimeout, TokioRuntime, TransportConfig, VarInt};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Asked of the system for each direction; with it a full-speed loopback transfer loses no packet. The system may give less.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+/// Streams of each kind that a peer may have open: 64 leases' results and a few dozen blobs side by side.
+const STREAMS_MAX: u32 = 256;
+/// Bytes of one stream on their way: 8 MiB is 80 ms at 100 MB/s.
+const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+/// Bytes of one connection on their way, and so the most that a peer can make this side hold.
+const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+
+/// A QUIC endpoint on `address`; with a server's settings it accepts.
+pub(crate) fn endpoint(address: SocketAddr, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        // `[::]` serves IPv4 too; where the system cannot, it serves IPv6.
+        let _ = socket.set_only_v6(false);
+    }
+    // Smaller buffers cost speed, not correctness.
+    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
+    let _ = socket.set_send_buffer_size(SOCKET_BUFFER_BYTES);
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Endpoint::new(EndpointConfig::default(), server, socket.into(), Arc::new(TokioRuntime))
+}
+
+/// Settings of every connection. Congestion control (Cubic) and MTU discovery stay at quinn's defaults: the others were slower.
+pub(crate) fn transport(timing: &Timing) -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    // Beyond QUIC's range (2^62 ms) there is no time-out.
+    config.max_idle_timeout(IdleTimeout::try_from(timing.idle).ok());
+    config.keep_alive_interval(Some(timing.keep_alive));
+    config.max_concurrent_bidi_streams(VarInt::from_u32(STREAMS_MAX));
+    config.max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX));
+    config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES));
+    config.receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
+    config.send_window(u64::from(CONNECTION_WINDOW_BYTES));
+    // Tessera sends no datagrams; a peer's are not buffered.
+    config.datagram_receive_buffer_size(None);
+    Arc::new(config)
+}

@@ -1,0 +1,190 @@
+//! Join tokens: what lets a machine or a person ask for a certificate. Keeps no ledger; the coordinator does.
+//!
+//! Text form: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash, 32 bytes of secret, and 4 bytes of checksum
+//! (the start of BLAKE3 over the other 64), so that a token cut short or mistyped is told from one that is not known.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::fmt;
+use std::str::FromStr;
+use tessera_protocol::client::Role;
+
+/// First characters of every token.
+pub const PREFIX: &str = "tsr1_";
+/// Bytes of a token's secret.
+pub const SECRET_BYTES: usize = 32;
+const HASH_BYTES: usize = 32;
+const CHECK_BYTES: usize = 4;
+
+/// BLAKE3 of the DER of the authority's SubjectPublicKeyInfo: names a farm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AuthorityPin(pub [u8; 32]);
+
+impl AuthorityPin {
+    /// The pin of a key, given its SubjectPublicKeyInfo in DER.
+    pub fn of_public_key(subject_public_key_info: &[u8]) -> Self {
+        Self(*blake3::hash(subject_public_key_info).as_bytes())
+    }
+}
+
+impl fmt::Debug for AuthorityPin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A join token: whom to trust, and the secret to show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JoinToken {
+    /// The authority that the farm's coordinator must have.
+    pub authority: AuthorityPin,
+    /// Proves to the coordinator that the bearer was invited.
+    pub secret: [u8; SECRET_BYTES],
+}
+
+/// Why a token does not let its bearer in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// Not a token's text.
+    #[error("not a join token: {0}; `tessera token create` prints one that begins with {PREFIX}")]
+    Form(&'static str),
+    /// Another secret.
+    #[error("the token is not known here")]
+    Unknown,
+    /// Its time has passed.
+    #[error("the token has expired")]
+    Expired,
+    /// Its uses are used up.
+    #[error("the token has been used up")]
+    Used,
+}
+
+impl JoinToken {
+    /// A new token with a secret from the operating system's random source. The error is that source's failure.
+    pub fn generate(authority: AuthorityPin) -> Result<Self, std::io::Error> {
+        let mut secret = [0; SECRET_BYTES];
+        rustls::crypto::ring::default_provider()
+            .secure_random
+            .fill(&mut secret)
+            .map_err(|_| std::io::Error::other("the operating system gives no random numbers"))?;
+        Ok(Self { authority, secret })
+    }
+
+    /// What the ledger keeps of it; see [`hash_secret`].
+    pub fn hash(&self) -> [u8; 32] {
+        hash_secret(&self.secret)
+    }
+}
+
+/// What a ledger keeps of a token's secret. The secret has 256 random bits, so a plain hash cannot be searched.
+pub fn hash_secret(secret: &[u8]) -> [u8; 32] {
+    blake3::derive_key("tessera 2026 join token ledger", secret)
+}
+
+impl fmt::Display for JoinToken {
+    /// The text form. It holds the secret: show it once, to whoever asked.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = [self.authority.0, self.secret].concat();
+        bytes.extend_from_slice(&blake3::hash(&bytes).as_bytes()[..CHECK_BYTES]);
+        write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+impl fmt::Debug for JoinToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinToken {{ authority: {:?}, secret: hidden }}", self.authority)
+    }
+}
+
+impl FromStr for JoinToken {
+    type Err = TokenError;
+
+    /// Reads the text form; white space around it does not matter.
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let code = text.trim().strip_prefix(PREFIX).ok_or(TokenError::Form("it has another beginning"))?;
+        let bytes = URL_SAFE_NO_PAD.decode(code).map_err(|_| TokenError::Form("it is cut or mistyped"))?;
+        let (body, check) =
+            bytes.split_at_checked(HASH_BYTES + SECRET_BYTES).ok_or(TokenError::Form("it is cut short"))?;
+        if check != &blake3::hash(body).as_bytes()[..CHECK_BYTES] {
+            return Err(TokenError::Form("it is cut or mistyped"));
+        }
+        let mut token = Self { authority: AuthorityPin([0; HASH_BYTES]), secret: [0; SECRET_BYTES] };
+        token.authority.0.copy_from_slice(&body[..HASH_BYTES]);
+        token.secret.copy_from_slice(&body[HASH_BYTES..]);
+        Ok(token)
+    }
+}
+
+/// One line of a coordinator's ledger of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TokenRecord {
+    /// [`hash_secret`] of its secret.
+    pub hash: [u8; 32],
+    /// What it lets its bearer become.
+    pub role: Role,
+    /// Seconds since the Unix epoch from which it is good no more.
+    pub expires_at: u64,
+    /// Times it may still be used.
+    pub uses_left: u32,
+}
+
+impl TokenRecord {
+    /// May this secret be used at this time (seconds since the Unix epoch)? Counts no use.
+    pub fn check(&self, secret: &[u8], now_secs: u64) -> Result<Role, TokenError> {
+        // blake3's comparison takes the same time wherever the bytes differ.
+        if blake3::Hash::from(hash_secret(secret)) != blake3::Hash::from(self.hash) {
+            return Err(TokenError::Unknown);
+        }
+        if now_secs >= self.expires_at {
+            return Err(TokenError::Expired);
+        }
+        if self.uses_left == 0 {
+            return Err(TokenError::Used);
+        }
+        Ok(self.role)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> JoinToken {
+        JoinToken { authority: AuthorityPin([7; 32]), secret: [9; 32] }
+    }
+
+    #[test]
+    fn a_token_survives_its_text() {
+        let text = token().to_string();
+        assert_eq!(text.parse::<JoinToken>().unwrap(), token());
+        assert_eq!(format!(" {text}\n").parse::<JoinToken>().unwrap(), token());
+        assert!(!format!("{:?}", token()).contains("9, 9"));
+    }
+
+    #[test]
+    fn a_mistyped_or_cut_token_is_no_token() {
+        let text = token().to_string();
+        for length in 0..text.len() {
+            assert!(matches!(text[..length].parse::<JoinToken>(), Err(TokenError::Form(_))), "{length}");
+        }
+        assert!(matches!(text.replacen("CQkJ", "CQkK", 1).parse::<JoinToken>(), Err(TokenError::Form(_))));
+        assert!(matches!((text + "AAAA").parse::<JoinToken>(), Err(TokenError::Form(_))));
+    }
+
+    #[test]
+    fn two_generated_tokens_differ() {
+        let pin = AuthorityPin([0; 32]);
+        assert_ne!(JoinToken::generate(pin).unwrap().secret, JoinToken::generate(pin).unwrap().secret);
+    }
+
+    #[test]
+    fn a_record_lets_in_the_right_secret_in_time_and_number() {
+        let record = TokenRecord { hash: token().hash(), role: Role::Node, expires_at: 100, uses_left: 1 };
+        assert_eq!(record.check(&[9; 32], 99), Ok(Role::Node));
+        assert_eq!(record.check(&[9; 32], 100), Err(TokenError::Expired));
+        assert_eq!(record.check(&[8; 32], 99), Err(TokenError::Unknown));
+        assert_eq!(record.check(&[], 99), Err(TokenError::Unknown));
+        let used = TokenRecord { uses_left: 0, ..record };
+        assert_eq!(used.check(&[9; 32], 99), Err(TokenError::Used));
+    }
+}
