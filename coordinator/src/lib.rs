@@ -3,6 +3,7 @@
 pub mod blobs;
 mod durable;
 pub mod folder;
+pub mod resolve;
 pub mod spool;
 pub mod store;
 pub mod tokens;
