@@ -1,9 +1,7 @@
 //! Energy: white surfaces under white light neither darken nor brighten, and simple scenes give the radiance that a formula gives.
 
-mod support;
-
+use crate::support::*;
 use std::f64::consts::PI;
-use support::*;
 use tessera_layout::*;
 
 /// Mean of a sphere seen from outside under a constant white environment.
