@@ -1,6 +1,5 @@
 //! Doors for this crate's tests: single kernel functions from `source/entry_test.cpp`, built for the oldest processor of
 //! the family. Not an interface; it changes with the kernels.
-#![expect(missing_docs, reason = "each is named after the kernel function that it calls")]
 
 use crate::CheckedScene;
 use crate::host::{RayCounts, RenderError, RenderUnit, render_unit_with};

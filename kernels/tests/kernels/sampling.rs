@@ -245,7 +245,8 @@ fn pixel_filters_are_drawn_by_their_curve() {
         0.35875 - 0.48829 * t.cos() + 0.14128 * (2.0 * t).cos() - 0.01168 * (3.0 * t).cos()
     };
     let flat = |x: f64| f64::from(x.abs() <= 0.5);
-    let curves: [(Shape, f64, &dyn Fn(f64) -> f64); 3] = [
+    type Curve<'a> = (Shape, f64, &'a dyn Fn(f64) -> f64);
+    let curves: [Curve; 3] = [
         (Shape::BoxFilter, 2.0, &flat),
         (Shape::Gaussian, 2.0, &gaussian),
         (Shape::BlackmanHarris, 1.65, &blackman),
