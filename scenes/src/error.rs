@@ -89,6 +89,12 @@ pub enum SceneError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// A choice of the caller makes no picture.
+    #[error("{problem}")]
+    Option {
+        /// What is wrong and what to do.
+        problem: String,
+    },
     /// A limit on the flattened scene.
     #[error("`{file}`: the scene has {count} {what}, more than the limit of {limit}; simplify it")]
     TooLarge {
@@ -108,7 +114,7 @@ impl SceneError {
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Read { path, .. } => path.to_str(),
-            Self::Camera { .. } => None,
+            Self::Camera { .. } | Self::Option { .. } => None,
             Self::FileTooLarge { file, .. }
             | Self::Container { file, .. }
             | Self::Json { file, .. }

@@ -8,13 +8,42 @@
 //! Everything here is deterministic: order is the file's own, arithmetic is f64 rounded to f32 once, and transcendental
 //! functions come from the `libm` crate, so that every node flattens a scene to the same bits.
 
+mod accessor;
+mod animation;
 pub mod bvh;
+mod camera;
+mod document;
+mod emitter;
+mod environment;
+mod environment_file;
 mod error;
+mod extension;
+mod files;
+mod flat_geometry;
+mod geometry;
+mod image_file;
+mod inspect;
+mod load;
 mod loaded;
+mod material;
+mod math;
+mod mesh;
+mod node;
 mod options;
+mod pose;
+mod punctual;
 mod report;
+mod source;
+mod tangent;
+mod texel;
+mod texture;
+mod topology;
+mod uri;
+mod warning;
 
 pub use error::SceneError;
-pub use loaded::{LoadedScene, files_of, load};
+pub use files::files_of;
+pub use load::load;
+pub use loaded::LoadedScene;
 pub use options::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, Limits, LoadOptions};
 pub use report::{AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport};

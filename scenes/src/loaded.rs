@@ -1,43 +1,238 @@
-//! A scene in memory. Owns what frames share; does not own a frame.
+//! A scene in memory, and flattening it for one frame. Owns what frames share; see `load` for where it comes from.
 
-use crate::{FlattenOptions, LoadOptions, SceneError, SceneReport};
-use std::path::{Path, PathBuf};
-use tessera_layout::FlatScene;
+use crate::animation::{self, Clip};
+use crate::bvh::{self, BuilderKind};
+use crate::camera::{self, ShownCamera};
+use crate::emitter::{self, TriangleEmitter};
+use crate::environment::LoadedEnvironment;
+use crate::error::SceneError;
+use crate::flat_geometry::{FlatGeometry, Parts};
+use crate::math::{Affine, add, length, narrow, scale, sub, widen};
+use crate::mesh::{Mesh, Skin};
+use crate::node::Forest;
+use crate::options::{FlattenOptions, Limits};
+use crate::punctual::Punctual;
+use crate::report::SceneReport;
+use crate::texture::TextureSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use tessera_layout::{AliasEntry, Bvh, FlatScene, Light, Material};
 
-/// A scene whose files have been read and checked.
+/// A scene whose files have been read and checked. It can be flattened for any number of frames, from any thread.
 #[derive(Debug)]
 pub struct LoadedScene {
-    file: String,
-    report: SceneReport,
+    pub(crate) parts: OwnedParts,
+    pub(crate) clips: Vec<Clip>,
+    pub(crate) cameras: Vec<ShownCamera>,
+    pub(crate) punctual: Vec<Punctual>,
+    /// Node and index into `punctual`, in canonical order.
+    pub(crate) shown_lights: Vec<(usize, usize)>,
+    pub(crate) textures: TextureSet,
+    pub(crate) environment: LoadedEnvironment,
+    /// Geometry of every frame, where it does not move.
+    pub(crate) still: Option<Arc<Moment>>,
+    pub(crate) hierarchy: HierarchyCache,
+    pub(crate) report: SceneReport,
 }
 
-/// Reads the scene `main` (a path within `dir`) and everything it names, all inside `dir`.
-pub fn load(dir: &Path, main: &str, _options: &LoadOptions) -> Result<LoadedScene, SceneError> {
-    let path = dir.join(main);
-    std::fs::metadata(&path).map_err(|source| SceneError::Read { path, source })?;
-    Ok(LoadedScene {
-        file: main.to_string(),
-        report: SceneReport { file: main.to_string(), ..Default::default() },
-    })
+/// What geometry is made of.
+#[derive(Debug)]
+pub(crate) struct OwnedParts {
+    pub(crate) file: String,
+    pub(crate) limits: Limits,
+    pub(crate) forest: Forest,
+    pub(crate) meshes: Vec<Mesh>,
+    pub(crate) skins: Vec<Skin>,
+    pub(crate) materials: Arc<Vec<Material>>,
 }
 
-/// The files that the scene at `path` consists of: the path of each within the scene's folder, and where it is.
-pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_string();
-    Ok(vec![(name, path.to_path_buf())])
+/// Geometry of one moment and what in it emits.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    pub(crate) geometry: FlatGeometry,
+    pub(crate) emitters: Vec<TriangleEmitter>,
 }
+
+/// The last hierarchy over geometry that does not move, by builder and the ray origins that it allows for.
+#[derive(Debug, Default)]
+pub(crate) struct HierarchyCache(Mutex<Option<(HierarchyKey, Arc<Bvh>)>>);
+
+type HierarchyKey = (BuilderKind, u32);
 
 impl LoadedScene {
-    /// One frame's scene.
-    pub fn flatten(&self, _options: &FlattenOptions) -> Result<FlatScene, SceneError> {
-        Err(SceneError::Container {
-            file: self.file.clone(),
-            problem: "reading glTF is not built yet".into(),
-        })
-    }
-
-    /// What is in it.
+    /// What is in the scene, what is ignored, and how much memory it needs.
     pub fn report(&self) -> &SceneReport {
         &self.report
     }
+
+    /// One frame's scene. Textures and environment are shared between frames; so are geometry and its hierarchy where
+    /// no node that carries geometry moves.
+    ///
+    /// # Errors
+    /// Where the camera does not exist, an option is no number, or an animation moves something beyond every float.
+    pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, SceneError> {
+        check(options)?;
+        let pose = animation::pose(&self.parts.forest, &self.clips, options.time_secs);
+        let worlds = self.parts.forest.worlds(&pose.locals);
+        let moment = match &self.still {
+            Some(still) => Arc::clone(still),
+            None => Arc::new(self.moment(&worlds, &pose.weights)?),
+        };
+        let geometry = &moment.geometry;
+        let bounds = (widen(geometry.lower), widen(geometry.upper));
+        let camera = camera::resolve(&self.cameras, &worlds, options, bounds)?;
+        let (center, radius) = bounding_sphere(geometry);
+        let (lights, light_alias) = self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
+        let environment = self.environment.place(
+            options.environment_intensity,
+            options.environment_rotation_degrees,
+            (lights.len() as u32).saturating_sub(1),
+            (center, radius),
+        );
+        let origin_bound = camera::origin_bound(&camera);
+        let bvh = match &self.still {
+            Some(_) => self.hierarchy.get(geometry, options.builder, origin_bound),
+            None => Arc::new(bvh::build(&geometry.triangles, options.builder, origin_bound)),
+        };
+        Ok(FlatScene {
+            triangles: Arc::clone(&geometry.triangles),
+            triangle_vertices: Arc::clone(&geometry.triangle_vertices),
+            vertices: Arc::clone(&geometry.vertices),
+            materials: Arc::clone(&self.parts.materials),
+            textures: Arc::clone(&self.textures.textures),
+            texels: Arc::clone(&self.textures.texels),
+            lights: Arc::new(lights),
+            light_alias: Arc::new(light_alias),
+            environment,
+            environment_texels: Arc::clone(&self.environment.texels),
+            environment_alias: Arc::clone(&self.environment.alias),
+            camera,
+            bvh,
+        })
+    }
+
+    /// Geometry at one moment.
+    pub(crate) fn moment(
+        &self,
+        worlds: &[Affine],
+        weights: &[Option<Vec<f64>>],
+    ) -> Result<Moment, SceneError> {
+        self.parts.moment(worlds, weights, &self.textures, self.shown_lights.len() as u32)
+    }
+
+    /// Punctual lights, then triangles in id order, then the environment; and the table that picks among them.
+    fn lights(
+        &self,
+        worlds: &[Affine],
+        emitters: &[TriangleEmitter],
+        options: &FlattenOptions,
+        scene_radius: f64,
+    ) -> Result<(Vec<Light>, Vec<AliasEntry>), SceneError> {
+        let mut lights = Vec::with_capacity(self.shown_lights.len() + emitters.len() + 1);
+        let mut powers = Vec::with_capacity(lights.capacity());
+        for &(node, light) in &self.shown_lights {
+            let light = &self.punctual[light];
+            let placed = light.place(&worlds[node]);
+            if !placed.position.iter().all(|coordinate| coordinate.is_finite()) {
+                return Err(self.parts.invalid_node(node, "its light stands beyond every float"));
+            }
+            lights.push(placed);
+            powers.push(light.power(scene_radius));
+        }
+        lights.extend(emitter::lights(emitters));
+        powers.extend(emitters.iter().map(|emitter| emitter.power));
+        if self.environment.shines(options.environment_intensity) {
+            lights.push(emitter::environment_light());
+            powers.push(self.environment.power(options.environment_intensity, scene_radius));
+        }
+        let table = emitter::pick_table(&mut lights, &powers);
+        Ok((lights, table))
+    }
+}
+
+impl OwnedParts {
+    fn borrow(&self) -> Parts<'_> {
+        Parts {
+            file: &self.file,
+            forest: &self.forest,
+            meshes: &self.meshes,
+            skins: &self.skins,
+            materials: &self.materials,
+            limits: &self.limits,
+        }
+    }
+
+    /// Triangles and vertices after instancing.
+    pub(crate) fn count(&self) -> Result<(u64, u64), SceneError> {
+        self.borrow().count()
+    }
+
+    pub(crate) fn moment(
+        &self,
+        worlds: &[Affine],
+        weights: &[Option<Vec<f64>>],
+        textures: &TextureSet,
+        first_light: u32,
+    ) -> Result<Moment, SceneError> {
+        let mut geometry = self.borrow().build(worlds, weights)?;
+        let emitters = emitter::mark(
+            &mut geometry.triangles,
+            &geometry.triangle_vertices,
+            &geometry.vertices,
+            &self.materials,
+            (textures, first_light),
+        );
+        Ok(Moment { geometry: geometry.share(), emitters })
+    }
+
+    pub(crate) fn invalid_node(&self, node: usize, problem: &str) -> SceneError {
+        let name = &self.forest.nodes[node].name;
+        SceneError::Invalid {
+            file: self.file.clone(),
+            path: format!("nodes[{node}]"),
+            problem: format!("{problem} (node {name:?}); check the transforms"),
+        }
+    }
+}
+
+impl HierarchyCache {
+    fn get(&self, geometry: &FlatGeometry, builder: BuilderKind, origin_bound: f32) -> Arc<Bvh> {
+        let key = (builder, origin_bound.to_bits());
+        // A thread that panicked while it held the lock left at worst an old entry behind.
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*cached {
+            Some((known, bvh)) if *known == key => Arc::clone(bvh),
+            _ => {
+                let bvh = Arc::new(bvh::build(&geometry.triangles, builder, origin_bound));
+                *cached = Some((key, Arc::clone(&bvh)));
+                bvh
+            }
+        }
+    }
+}
+
+fn check(options: &FlattenOptions) -> Result<(), SceneError> {
+    let wrong = |what: &str, value: f64| {
+        Err(SceneError::Option { problem: format!("{what} {value} is out of range; give a finite number") })
+    };
+    if !options.time_secs.is_finite() {
+        return wrong("time", options.time_secs);
+    }
+    let intensity = options.environment_intensity;
+    if !(intensity.is_finite() && intensity >= 0.0) {
+        return wrong("environment intensity", intensity.into());
+    }
+    if !options.environment_rotation_degrees.is_finite() {
+        return wrong("environment rotation", options.environment_rotation_degrees.into());
+    }
+    Ok(())
+}
+
+/// A sphere that holds all triangles: centre and radius in metres, the radius of a scene without any being 1.
+fn bounding_sphere(geometry: &FlatGeometry) -> ([f32; 3], f32) {
+    let (lower, upper) = (widen(geometry.lower), widen(geometry.upper));
+    let center = narrow(scale(add(lower, upper), 0.5));
+    // From the centre as rounded to floats, and a little more for the rounding of the radius itself.
+    let farthest = |corner: [f64; 3]| length(sub(corner, widen(center)));
+    let radius = (farthest(lower).max(farthest(upper)) * 1.000_001) as f32;
+    (center, if radius > 0.0 { radius } else { 1.0 })
 }

@@ -1,5 +1,7 @@
 //! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no defaults of the command line.
 
+use crate::bvh::BuilderKind;
+
 /// Where light comes from at infinity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum EnvironmentSource {
@@ -110,6 +112,8 @@ pub struct FlattenOptions {
     pub width: u32,
     /// Frame height in pixels, >= 1.
     pub height: u32,
+    /// How the hierarchy is built. Pictures do not depend on it.
+    pub builder: BuilderKind,
 }
 
 impl FlattenOptions {
@@ -123,6 +127,7 @@ impl FlattenOptions {
             environment_rotation_degrees: 0.0,
             width,
             height,
+            builder: BuilderKind::default(),
         }
     }
 }

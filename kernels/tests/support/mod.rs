@@ -1,0 +1,358 @@
+//! Small scenes made by hand, with a plain hierarchy, for tests of the kernels alone.
+#![expect(dead_code, reason = "every test binary uses a part of it")]
+
+use std::sync::Arc;
+use tessera_kernels::CheckedScene;
+use tessera_kernels::host::{Isa, RayCounts, best_isa, render_unit};
+use tessera_layout::*;
+
+/// A scene under construction: no triangles, no light, a camera at (0, 0, 4) that looks at the origin.
+pub struct Builder {
+    pub triangles: Vec<Triangle>,
+    pub triangle_vertices: Vec<[u32; 3]>,
+    pub vertices: Vec<ShadingVertex>,
+    pub materials: Vec<Material>,
+    pub textures: Vec<Texture>,
+    pub texels: Vec<u8>,
+    pub lights: Vec<(Light, f64)>,
+    pub environment: Environment,
+    pub environment_texels: Vec<[f32; 3]>,
+    pub environment_alias: Vec<AliasEntry>,
+    pub camera: Camera,
+}
+
+pub fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Material {
+    Material {
+        base_color: [base[0], base[1], base[2], 1.0],
+        emission: [0.0; 3],
+        metallic,
+        roughness,
+        normal_scale: 1.0,
+        alpha_cutoff: 0.5,
+        ior: 1.5,
+        alpha_mode: AlphaMode::Opaque as u32,
+        flags: 0,
+        reserved: [0; 2],
+        base_color_texture: TextureRef::ABSENT,
+        metallic_roughness_texture: TextureRef::ABSENT,
+        normal_texture: TextureRef::ABSENT,
+        emission_texture: TextureRef::ABSENT,
+    }
+}
+
+pub fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
+    Camera {
+        world_from_camera: [1.0, 0.0, 0.0, eye[0], 0.0, 1.0, 0.0, eye[1], 0.0, 0.0, 1.0, eye[2]],
+        kind: kind as u32,
+        half_width: half,
+        half_height: half,
+        lens_radius: 0.0,
+        focus_distance: 1.0,
+        near: 0.0,
+        far: f32::INFINITY,
+        reserved: 0,
+    }
+}
+
+pub fn light(kind: LightKind, emission: [f32; 3]) -> Light {
+    Light {
+        position: [0.0; 3],
+        kind: kind as u32,
+        direction: [0.0, -1.0, 0.0],
+        range: 0.0,
+        emission,
+        triangle: NONE,
+        spot_scale: 0.0,
+        spot_offset: 0.0,
+        pick_probability: 0.0,
+        area: 0.0,
+        reserved: [0; 4],
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            triangles: Vec::new(),
+            triangle_vertices: Vec::new(),
+            vertices: Vec::new(),
+            materials: Vec::new(),
+            textures: Vec::new(),
+            texels: Vec::new(),
+            lights: Vec::new(),
+            environment: Environment {
+                light: NONE,
+                map_from_world: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+                scene_radius: 10.0,
+                ..Environment::default()
+            },
+            environment_texels: Vec::new(),
+            environment_alias: Vec::new(),
+            camera: camera_at([0.0, 0.0, 4.0], CameraKind::Perspective, 0.3),
+        }
+    }
+}
+
+impl Builder {
+    pub fn add_material(&mut self, material: Material) -> u32 {
+        self.materials.push(material);
+        self.materials.len() as u32 - 1
+    }
+
+    /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square. Returns the first id.
+    pub fn quad(&mut self, corners: [[f32; 3]; 4], material: u32) -> u32 {
+        let (u, v) = (sub(corners[1], corners[0]), sub(corners[3], corners[0]));
+        let normal = unit(cross(u, v));
+        let first = self.vertices.len() as u32;
+        for (corner, uv) in corners.iter().zip([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]) {
+            self.vertices.push(vertex(normal, unit(u), uv));
+            let _ = corner;
+        }
+        let id = self.triangles.len() as u32;
+        self.triangle(corners, [0, 1, 2], first, material);
+        self.triangle(corners, [0, 2, 3], first, material);
+        id
+    }
+
+    fn triangle(&mut self, corners: [[f32; 3]; 4], order: [usize; 3], first: u32, material: u32) {
+        let look = &self.materials[material as usize];
+        let mut flags = 0;
+        if look.alpha_mode != AlphaMode::Opaque as u32 {
+            flags |= triangle_flags::ALPHA;
+        }
+        if look.flags & material_flags::DOUBLE_SIDED != 0 {
+            flags |= triangle_flags::DOUBLE_SIDED;
+        }
+        self.triangles.push(Triangle {
+            v0: corners[order[0]],
+            material,
+            v1: corners[order[1]],
+            flags,
+            v2: corners[order[2]],
+            light: NONE,
+        });
+        self.triangle_vertices.push(order.map(|corner| first + corner as u32));
+    }
+
+    /// A unit sphere about the origin of `rings` × 2 `rings` quads, with smooth normals.
+    pub fn sphere(&mut self, rings: usize, material: u32) {
+        let point = |i: usize, j: usize| -> [f32; 3] {
+            let theta = std::f64::consts::PI * i as f64 / rings as f64;
+            let phi = std::f64::consts::PI * j as f64 / rings as f64;
+            [(theta.sin() * phi.cos()) as f32, theta.cos() as f32, (theta.sin() * phi.sin()) as f32]
+        };
+        for i in 0..rings {
+            for j in 0..2 * rings {
+                let corners = [point(i, j), point(i, j + 1), point(i + 1, j + 1), point(i + 1, j)];
+                let first = self.vertices.len() as u32;
+                for corner in corners {
+                    self.vertices.push(vertex(unit(corner), [0.0; 3], [0.0; 2]));
+                }
+                if i > 0 {
+                    self.triangle(corners, [0, 1, 2], first, material);
+                }
+                if i + 1 < rings {
+                    self.triangle(corners, [0, 2, 3], first, material);
+                }
+            }
+        }
+    }
+
+    /// Makes a triangle emit, with a place in the light table in proportion to `power`.
+    pub fn emit(&mut self, id: u32, power: f64) {
+        let triangle = &mut self.triangles[id as usize];
+        triangle.flags |= triangle_flags::EMISSIVE;
+        triangle.light = self.lights.len() as u32;
+        let mut entry = light(LightKind::Triangle, self.materials[triangle.material as usize].emission);
+        let (a, b) = (sub(triangle.v1, triangle.v0), sub(triangle.v2, triangle.v0));
+        entry.area = 0.5 * length(cross(a, b));
+        entry.triangle = id;
+        self.lights.push((entry, power));
+    }
+
+    /// A constant environment, as a light too.
+    pub fn constant(&mut self, radiance: [f32; 3]) {
+        self.environment.present = 1;
+        self.environment.constant = radiance;
+        self.environment.intensity = 1.0;
+        self.lights.push((light(LightKind::Environment, radiance), 1.0));
+    }
+
+    /// An environment map from a function of (column, row), as a light too.
+    pub fn map(&mut self, width: u32, height: u32, texel: impl Fn(u32, u32) -> [f32; 3]) {
+        let mut weights = Vec::new();
+        for row in 0..height {
+            let sine = (std::f64::consts::PI * (f64::from(row) + 0.5) / f64::from(height)).sin();
+            for column in 0..width {
+                let value = texel(column, row);
+                self.environment_texels.push(value);
+                weights.push(value.iter().map(|v| f64::from(*v)).sum::<f64>() * sine);
+            }
+        }
+        self.environment_alias = build_alias_table(&weights);
+        (self.environment.width, self.environment.height) = (width, height);
+        (self.environment.present, self.environment.intensity) = (1, 1.0);
+        self.lights.push((light(LightKind::Environment, [1.0; 3]), 1.0));
+    }
+
+    pub fn finish(self) -> CheckedScene {
+        CheckedScene::new(Arc::new(self.flat())).expect("scenes of tests are right")
+    }
+
+    pub fn flat(self) -> FlatScene {
+        let weights: Vec<f64> = self.lights.iter().map(|(_, power)| *power).collect();
+        let light_alias = build_alias_table(&weights);
+        let mut lights: Vec<Light> = self.lights.into_iter().map(|(light, _)| light).collect();
+        for (light, entry) in lights.iter_mut().zip(&light_alias) {
+            light.pick_probability = entry.probability;
+        }
+        let mut environment = self.environment;
+        if let Some(last) = lights.last().filter(|last| last.kind == LightKind::Environment as u32) {
+            let _ = last;
+            environment.light = lights.len() as u32 - 1;
+        }
+        FlatScene {
+            bvh: Arc::new(plain_bvh(&self.triangles)),
+            triangles: Arc::new(self.triangles),
+            triangle_vertices: Arc::new(self.triangle_vertices),
+            vertices: Arc::new(self.vertices),
+            materials: Arc::new(self.materials),
+            textures: Arc::new(self.textures),
+            texels: Arc::new(self.texels),
+            lights: Arc::new(lights),
+            light_alias: Arc::new(light_alias),
+            environment,
+            environment_texels: Arc::new(self.environment_texels),
+            environment_alias: Arc::new(self.environment_alias),
+            camera: self.camera,
+        }
+    }
+}
+
+fn vertex(normal: [f32; 3], tangent: [f32; 3], uv: [f32; 2]) -> ShadingVertex {
+    ShadingVertex {
+        normal,
+        u0: uv[0],
+        tangent,
+        tangent_sign: 1.0,
+        color: [1.0; 4],
+        v0: uv[1],
+        uv1: uv,
+        reserved: 0.0,
+    }
+}
+
+/// A hierarchy that splits the triangles in the order of their ids: slow, and right.
+fn plain_bvh(triangles: &[Triangle]) -> Bvh {
+    let mut bvh = Bvh { padding: 4e-5, ..Bvh::default() };
+    if !triangles.is_empty() {
+        let ids: Vec<u32> = (0..triangles.len() as u32).collect();
+        build_node(&mut bvh, triangles, &ids);
+    }
+    bvh
+}
+
+fn build_node(bvh: &mut Bvh, triangles: &[Triangle], ids: &[u32]) -> u32 {
+    let node = bvh.nodes.len();
+    bvh.nodes.push(BvhNode8 {
+        bounds: [[[f32::INFINITY; 8]; 3], [[f32::NEG_INFINITY; 8]; 3]],
+        child: [CHILD_EMPTY; 8],
+        reserved: [0; 8],
+    });
+    let share = ids.len().div_ceil(8).max(LEAF_TRIANGLES_MAX as usize);
+    for (slot, part) in ids.chunks(share).enumerate() {
+        for id in part {
+            let triangle = &triangles[*id as usize];
+            for corner in [triangle.v0, triangle.v1, triangle.v2] {
+                for (axis, value) in corner.into_iter().enumerate() {
+                    let padding = 2.0 * bvh.padding;
+                    let bounds = &mut bvh.nodes[node].bounds;
+                    bounds[0][axis][slot] = bounds[0][axis][slot].min(value - padding);
+                    bounds[1][axis][slot] = bounds[1][axis][slot].max(value + padding);
+                }
+            }
+        }
+        bvh.nodes[node].child[slot] = if part.len() <= LEAF_TRIANGLES_MAX as usize {
+            bvh.blocks.push(block(triangles, part));
+            CHILD_LEAF_FLAG | (bvh.blocks.len() as u32 - 1)
+        } else {
+            build_node(bvh, triangles, part)
+        };
+    }
+    node as u32
+}
+
+fn block(triangles: &[Triangle], ids: &[u32]) -> TriangleBlock {
+    let mut block = TriangleBlock { corner: [[[f32::NAN; 4]; 3]; 3], triangle: [NONE; 4] };
+    for (lane, id) in ids.iter().enumerate() {
+        let triangle = &triangles[*id as usize];
+        for (corner, position) in [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate() {
+            for (axis, value) in position.into_iter().enumerate() {
+                block.corner[corner][axis][lane] = value;
+            }
+        }
+        let alpha = triangle.flags & triangle_flags::ALPHA != 0;
+        block.triangle[lane] = id | if alpha { BLOCK_ALPHA_FLAG } else { 0 };
+    }
+    block
+}
+
+pub fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+pub fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+pub fn length(a: [f32; 3]) -> f32 {
+    (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]).sqrt()
+}
+
+pub fn unit(a: [f32; 3]) -> [f32; 3] {
+    let scale = 1.0 / length(a);
+    [a[0] * scale, a[1] * scale, a[2] * scale]
+}
+
+/// A whole frame of `width` × `height` pixels as one unit.
+pub fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
+    UnitParams {
+        frame_width: width,
+        frame_height: height,
+        x: 0,
+        y: 0,
+        width,
+        height,
+        first_sample: 0,
+        sample_count: samples,
+        seed: 1,
+        depth,
+        aovs: 0,
+        filter: PixelFilter::Box as u32,
+        frame: 0,
+        job_samples: samples,
+        reserved: [0; 2],
+    }
+}
+
+/// The sums of a unit.
+pub fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i64>, RayCounts) {
+    let mut film = vec![0; (unit.channels() * unit.width * unit.height) as usize];
+    let mut counts = RayCounts::default();
+    render_unit(isa, scene, unit, &mut film, &mut counts).expect("units of tests are right");
+    assert_eq!(counts.non_finite, 0);
+    (film, counts)
+}
+
+/// Means of a unit's samples, channel by channel.
+pub fn means(scene: &CheckedScene, unit: &UnitParams) -> Vec<f64> {
+    let (film, _) = sums(best_isa(), scene, unit);
+    let scale = f64::from(1u32 << FILM_FRACTION_BITS) * f64::from(unit.sample_count);
+    film.iter().map(|sum| *sum as f64 / scale).collect()
+}
+
+/// Mean of one channel over all pixels.
+pub fn channel_mean(values: &[f64], unit: &UnitParams, channel: usize) -> f64 {
+    let plane = (unit.width * unit.height) as usize;
+    values[channel * plane..(channel + 1) * plane].iter().sum::<f64>() / plane as f64
+}

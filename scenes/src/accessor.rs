@@ -1,0 +1,249 @@
+//! Accessors: typed numbers out of buffer views, every byte bounds-checked. Owns no meaning of the numbers.
+
+use crate::document::Document;
+use crate::error::SceneError;
+use gltf::json::accessor::{Accessor, ComponentType, Type};
+use gltf::json::validation::Checked;
+
+/// Elements of an accessor that no bytes stand behind (sparse over zeros) at most: 2^22 × 16 floats is 256 MiB.
+const ZERO_ELEMENTS_MAX: u64 = 1 << 22;
+
+/// Where elements lie: a run of `count` elements of `size` bytes, `stride` apart.
+struct Run<'a> {
+    bytes: &'a [u8],
+    stride: usize,
+    size: usize,
+}
+
+impl<'a> Run<'a> {
+    fn element(&self, index: usize) -> &'a [u8] {
+        let start = index * self.stride;
+        &self.bytes[start..start + self.size]
+    }
+}
+
+/// An accessor whose JSON has been checked, and whose bytes are there.
+struct CheckedAccessor<'a> {
+    json: &'a Accessor,
+    count: usize,
+    component: ComponentType,
+    components: usize,
+}
+
+impl Document {
+    /// How many elements an accessor has, without reading it.
+    pub(crate) fn accessor_count(&self, index: usize, path: &str) -> Result<u64, SceneError> {
+        Ok(self.at(&self.root.accessors, index, path, "accessors")?.count.0)
+    }
+
+    /// Reads an accessor of `N` components as floats; integers are scaled where it says `normalized`. All finite.
+    pub(crate) fn floats<const N: usize>(
+        &self,
+        index: usize,
+        path: &str,
+    ) -> Result<Vec<[f32; N]>, SceneError> {
+        let checked = self.check_accessor(index, path, &[N])?;
+        let flat = self.read(index, &checked, checked.json.normalized)?;
+        Ok(flat.chunks_exact(N).map(|chunk| std::array::from_fn(|i| chunk[i])).collect())
+    }
+
+    /// Reads colours: three components (alpha becomes 1) or four.
+    pub(crate) fn colors(&self, index: usize, path: &str) -> Result<Vec<[f32; 4]>, SceneError> {
+        let checked = self.check_accessor(index, path, &[3, 4])?;
+        let flat = self.read(index, &checked, checked.json.normalized)?;
+        let alpha = |chunk: &[f32]| chunk.get(3).copied().unwrap_or(1.0);
+        Ok(flat
+            .chunks_exact(checked.components)
+            .map(|chunk| [chunk[0], chunk[1], chunk[2], alpha(chunk)])
+            .collect())
+    }
+
+    /// Reads unsigned integers of `N` components: indices and joints.
+    pub(crate) fn integers<const N: usize>(
+        &self,
+        index: usize,
+        path: &str,
+    ) -> Result<Vec<[u32; N]>, SceneError> {
+        let checked = self.check_accessor(index, path, &[N])?;
+        if !matches!(checked.component, ComponentType::U8 | ComponentType::U16 | ComponentType::U32) {
+            let place = format!("accessors[{index}].componentType");
+            return Err(self.invalid(place, format!("{path} needs unsigned integers; export the file again")));
+        }
+        let mut values = vec![[0u32; N]; checked.count];
+        let width = component_bytes(checked.component);
+        self.visit(index, &checked, |element, bytes| {
+            for (value, part) in values[element].iter_mut().zip(bytes.chunks_exact(width)) {
+                *value = part.iter().rev().fold(0, |sum, byte| (sum << 8) | u32::from(*byte));
+            }
+        })?;
+        Ok(values)
+    }
+
+    fn check_accessor(
+        &self,
+        index: usize,
+        path: &str,
+        allowed: &[usize],
+    ) -> Result<CheckedAccessor<'_>, SceneError> {
+        let json = self.at(&self.root.accessors, index, path, "accessors")?;
+        let place = format!("accessors[{index}]");
+        let Checked::Valid(component) = json.component_type else {
+            return Err(self.invalid(format!("{place}.componentType"), "is none of glTF's; export it again"));
+        };
+        let Checked::Valid(kind) = json.type_ else {
+            return Err(self.invalid(format!("{place}.type"), "is none of glTF's; export it again"));
+        };
+        let components = match kind {
+            Type::Scalar => 1,
+            Type::Vec2 => 2,
+            Type::Vec3 => 3,
+            Type::Vec4 | Type::Mat2 => 4,
+            Type::Mat3 => 9,
+            Type::Mat4 => 16,
+        };
+        if !allowed.contains(&components) {
+            let wanted = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
+            let problem = format!("has {components} components, but {path} needs {wanted}");
+            return Err(self.invalid(format!("{place}.type"), problem));
+        }
+        if json.buffer_view.is_none() && json.count.0 > ZERO_ELEMENTS_MAX {
+            let problem =
+                format!("{} elements without a buffer view are more than {ZERO_ELEMENTS_MAX}", json.count.0);
+            return Err(self.invalid(format!("{place}.count"), problem));
+        }
+        let count = usize::try_from(json.count.0)
+            .map_err(|_| self.invalid(format!("{place}.count"), "is beyond this machine's memory"))?;
+        let checked = CheckedAccessor { json, count, component: component.0, components };
+        // Finds out whether the bytes are there before anybody allocates for `count` elements.
+        self.base_run(index, &checked)?;
+        Ok(checked)
+    }
+
+    fn base_run(&self, index: usize, checked: &CheckedAccessor) -> Result<Option<Run<'_>>, SceneError> {
+        let place = format!("accessors[{index}]");
+        let Some(view) = checked.json.buffer_view else { return Ok(None) };
+        let offset = checked.json.byte_offset.map_or(0, |offset| offset.0);
+        let size = checked.components * component_bytes(checked.component);
+        let stride = self.root.buffer_views.get(view.value()).and_then(|view| view.byte_stride);
+        let stride = stride.map_or(size, |stride| stride.0);
+        self.run(view.value(), offset, checked.count, (size, stride), &place).map(Some)
+    }
+
+    fn run(
+        &self,
+        view: usize,
+        offset: u64,
+        count: usize,
+        (size, stride): (usize, usize),
+        place: &str,
+    ) -> Result<Run<'_>, SceneError> {
+        let bytes = self.view(view, &format!("{place}.bufferView"))?;
+        if stride < size {
+            let problem =
+                format!("byteStride {stride} is less than the {size} bytes of an element of {place}");
+            return Err(self.invalid(format!("bufferViews[{view}].byteStride"), problem));
+        }
+        let needed = match count {
+            0 => Some(0),
+            _ => (count - 1).checked_mul(stride).and_then(|bytes| bytes.checked_add(size)),
+        };
+        let start = usize::try_from(offset).ok();
+        let end = start.zip(needed).and_then(|(start, needed)| start.checked_add(needed));
+        let bytes = start.zip(end).and_then(|(start, end)| bytes.get(start..end)).ok_or_else(|| {
+            let have = bytes.len();
+            let problem = format!(
+                "{count} elements of {size} bytes from byte {offset} reach beyond bufferViews[{view}], which has {have}"
+            );
+            self.invalid(place, problem)
+        })?;
+        Ok(Run { bytes, stride, size })
+    }
+
+    /// Calls `each` with every element's bytes, then again with those that the sparse part replaces.
+    fn visit(
+        &self,
+        index: usize,
+        checked: &CheckedAccessor,
+        mut each: impl FnMut(usize, &[u8]),
+    ) -> Result<(), SceneError> {
+        if let Some(run) = self.base_run(index, checked)? {
+            for element in 0..checked.count {
+                each(element, run.element(element));
+            }
+        }
+        let Some(sparse) = &checked.json.sparse else { return Ok(()) };
+        let place = format!("accessors[{index}].sparse");
+        let Checked::Valid(component) = sparse.indices.component_type else {
+            return Err(self.invalid(format!("{place}.indices.componentType"), "is none of glTF's"));
+        };
+        let width = component_bytes(component.0);
+        let size = checked.components * component_bytes(checked.component);
+        let count = usize::try_from(sparse.count.0).unwrap_or(usize::MAX);
+        let indices = &sparse.indices;
+        let at_indices = format!("{place}.indices");
+        let keys =
+            self.run(indices.buffer_view.value(), indices.byte_offset.0, count, (width, width), &at_indices)?;
+        let values = &sparse.values;
+        let at_values = format!("{place}.values");
+        let replaced =
+            self.run(values.buffer_view.value(), values.byte_offset.0, count, (size, size), &at_values)?;
+        for entry in 0..count {
+            let key =
+                keys.element(entry).iter().rev().fold(0usize, |sum, byte| (sum << 8) | usize::from(*byte));
+            if key >= checked.count {
+                let problem = format!("entry {entry} replaces element {key} of {}", checked.count);
+                return Err(self.invalid(at_indices, problem));
+            }
+            each(key, replaced.element(entry));
+        }
+        Ok(())
+    }
+
+    fn read(
+        &self,
+        index: usize,
+        checked: &CheckedAccessor,
+        normalized: bool,
+    ) -> Result<Vec<f32>, SceneError> {
+        let components = checked.components;
+        let mut values = vec![0.0f32; checked.count * components];
+        let component = checked.component;
+        let width = component_bytes(component);
+        self.visit(index, checked, |element, bytes| {
+            let target = &mut values[element * components..][..components];
+            for (value, part) in target.iter_mut().zip(bytes.chunks_exact(width)) {
+                *value = float_from(part, component, normalized);
+            }
+        })?;
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(bad) => {
+                let (element, value) = (bad / components, values[bad]);
+                let problem = format!("element {element} holds {value}; export the file without it");
+                Err(self.invalid(format!("accessors[{index}]"), problem))
+            }
+        }
+    }
+}
+
+fn component_bytes(component: ComponentType) -> usize {
+    match component {
+        ComponentType::I8 | ComponentType::U8 => 1,
+        ComponentType::I16 | ComponentType::U16 => 2,
+        ComponentType::U32 | ComponentType::F32 => 4,
+    }
+}
+
+/// One component as a float (glTF 2.0, §3.6.2.2 for the normalized ones).
+fn float_from(bytes: &[u8], component: ComponentType, normalized: bool) -> f32 {
+    let word = bytes.iter().rev().fold(0u32, |sum, byte| (sum << 8) | u32::from(*byte));
+    let (value, largest) = match component {
+        ComponentType::F32 => return f32::from_bits(word),
+        ComponentType::I8 => (f32::from(word as u8 as i8), 127.0),
+        ComponentType::U8 => (f32::from(word as u8), 255.0),
+        ComponentType::I16 => (f32::from(word as u16 as i16), 32_767.0),
+        ComponentType::U16 => (f32::from(word as u16), 65_535.0),
+        ComponentType::U32 => (word as f32, 4_294_967_295.0),
+    };
+    if normalized { (value / largest).max(-1.0) } else { value }
+}

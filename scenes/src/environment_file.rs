@@ -1,0 +1,125 @@
+//! `.hdr` (Radiance RGBE) and `.exr` files into linear radiance, within limits checked on the header. Owns no sampling.
+
+use exr::prelude::{MetaData, ReadChannels, ReadLayers, read};
+use image::{DynamicImage, ImageDecoder};
+use std::io::Cursor;
+use tessera_layout::FILM_VALUE_MAX;
+
+/// First bytes of an OpenEXR file.
+const EXR_MAGIC: [u8; 4] = [0x76, 0x2f, 0x31, 0x01];
+/// First bytes of a Radiance file: `#?RADIANCE` or `#?RGBE`.
+const HDR_MAGIC: &[u8] = b"#?";
+/// Largest edge of a map.
+const EDGE_MAX: u64 = 1 << 16;
+
+/// A decoded map.
+#[derive(Debug)]
+pub(crate) struct Map {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Finite and >= 0, rows from the top.
+    pub(crate) texels: Vec<[f32; 3]>,
+    /// Values that were not.
+    pub(crate) repaired: usize,
+}
+
+/// Decodes a map; what it is shows in its first bytes. The error says what is wrong and what to do.
+pub(crate) fn decode(bytes: &[u8], texels_max: u64) -> Result<Map, String> {
+    let (width, height, mut texels) = if bytes.starts_with(&EXR_MAGIC) {
+        decode_exr(bytes, texels_max)?
+    } else if bytes.starts_with(HDR_MAGIC) {
+        decode_hdr(bytes, texels_max)?
+    } else {
+        return Err("it is neither Radiance HDR nor OpenEXR; convert it".into());
+    };
+    let mut repaired = 0;
+    for value in texels.iter_mut().flatten() {
+        if !(*value >= 0.0 && value.is_finite()) {
+            // Half floats overflow to infinity in a bright sun; NaN and negative light are nothing.
+            *value = if *value > 0.0 { FILM_VALUE_MAX } else { 0.0 };
+            repaired += 1;
+        }
+    }
+    Ok(Map { width, height, texels, repaired })
+}
+
+fn check_size(width: u64, height: u64, texels_max: u64) -> Result<(u32, u32), String> {
+    let edges = 1..=EDGE_MAX;
+    if edges.contains(&width) && edges.contains(&height) && width * height <= texels_max {
+        return Ok((width as u32, height as u32));
+    }
+    Err(format!("{width}x{height} texels are none, or more than {texels_max}; resize it"))
+}
+
+type Pixels = (u32, u32, Vec<[f32; 3]>);
+
+fn decode_hdr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
+    let wrong = |error: image::ImageError| format!("it cannot be decoded ({error}); write it again");
+    let decoder = image::codecs::hdr::HdrDecoder::new_nonstrict(Cursor::new(bytes)).map_err(wrong)?;
+    let (width, height) = decoder.dimensions();
+    let (width, height) = check_size(width.into(), height.into(), texels_max)?;
+    let values = DynamicImage::from_decoder(decoder).map_err(wrong)?.into_rgb32f().into_raw();
+    Ok((width, height, values.chunks_exact(3).map(|texel| [texel[0], texel[1], texel[2]]).collect()))
+}
+
+fn decode_exr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
+    let wrong = |error: exr::error::Error| format!("it cannot be decoded ({error}); write it again");
+    let meta = MetaData::read_from_buffered(Cursor::new(bytes), false).map_err(wrong)?;
+    for header in &meta.headers {
+        check_size(header.layer_size.0 as u64, header.layer_size.1 as u64, texels_max)?;
+    }
+    let image = read()
+        .no_deep_data()
+        .largest_resolution_level()
+        .rgb_channels(
+            |size, _| (size.0, vec![[0.0f32; 3]; size.0 * size.1]),
+            |(width, texels): &mut (usize, Vec<[f32; 3]>), at, (r, g, b): (f32, f32, f32)| {
+                if let Some(texel) = texels.get_mut(at.1 * *width + at.0) {
+                    *texel = [r, g, b];
+                }
+            },
+        )
+        .first_valid_layer()
+        .all_attributes()
+        .from_buffered(Cursor::new(bytes))
+        .map_err(wrong)?;
+    let size = image.layer_data.size;
+    let (width, height) = check_size(size.0 as u64, size.1 as u64, texels_max)?;
+    Ok((width, height, image.layer_data.channel_data.pixels.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exr::prelude::write_rgb_file;
+
+    #[test]
+    fn an_exr_keeps_its_rows_and_loses_what_is_no_light() {
+        let dir = std::env::temp_dir().join(format!("tessera-exr-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("map.exr");
+        write_rgb_file(&file, 2, 2, |x, y| match (x, y) {
+            (0, 0) => (1.0f32, 2.0f32, 3.0f32),
+            (1, 0) => (-1.0, f32::NAN, f32::INFINITY),
+            _ => (0.5, 0.5, y as f32),
+        })
+        .unwrap();
+        let map = decode(&std::fs::read(&file).unwrap(), 4).unwrap();
+        assert_eq!((map.width, map.height, map.repaired), (2, 2, 3));
+        assert_eq!(map.texels[0], [1.0, 2.0, 3.0]);
+        assert_eq!(map.texels[1], [0.0, 0.0, FILM_VALUE_MAX]);
+        assert_eq!(map.texels[2], [0.5, 0.5, 1.0]);
+        assert!(decode(&std::fs::read(&file).unwrap(), 3).is_err());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_radiance_file_without_run_lengths_is_read() {
+        let mut bytes = b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n".to_vec();
+        bytes.extend([128, 64, 0, 129, 255, 255, 255, 128]);
+        let map = decode(&bytes, 2).unwrap();
+        assert_eq!(map.texels, [[1.0, 0.5, 0.0], [255.0 / 256.0; 3]]);
+        assert!(decode(&bytes, 1).is_err());
+        assert!(decode(b"GIF89a", 9).unwrap_err().contains("neither"));
+    }
+}

@@ -1,0 +1,89 @@
+//! Which extensions are applied, and what looks different where one is not. Owns no extension's meaning.
+
+use crate::document::Document;
+use crate::error::SceneError;
+use crate::report::ExtensionReport;
+
+/// Extensions that are applied, or that ask for nothing a picture would show.
+const APPLIED: &[&str] = &[
+    "EXT_mesh_gpu_instancing",
+    "KHR_lights_punctual",
+    "KHR_materials_emissive_strength",
+    "KHR_materials_ior",
+    "KHR_materials_unlit",
+    "KHR_mesh_quantization",
+    "KHR_texture_transform",
+    "KHR_xmp",
+    "KHR_xmp_json_ld",
+];
+
+/// Extensions that are known and not applied: what will look different without each.
+const IGNORED: &[(&str, &str)] = &[
+    ("EXT_lights_ies", "lights shine evenly instead of by their IES profile"),
+    ("EXT_lights_image_based", "the scene's own image-based light is absent; give one with --env"),
+    ("EXT_meshopt_compression", "geometry is read from its uncompressed fallback"),
+    ("EXT_texture_avif", "textures use their fallback image, or are white where they have none"),
+    ("EXT_texture_webp", "textures use their fallback image, or are white where they have none"),
+    ("KHR_animation_pointer", "animated properties other than node transforms and weights stand still"),
+    ("KHR_draco_mesh_compression", "geometry is read from its uncompressed fallback"),
+    ("KHR_materials_anisotropy", "brushed highlights are round"),
+    ("KHR_materials_clearcoat", "the clear coat is absent: surfaces look less glossy"),
+    ("KHR_materials_diffuse_transmission", "thin surfaces let no light through"),
+    ("KHR_materials_dispersion", "glass splits no colours"),
+    ("KHR_materials_iridescence", "thin-film colours are absent"),
+    (
+        "KHR_materials_pbrSpecularGlossiness",
+        "such materials use their metallic-roughness fallback, often plain white",
+    ),
+    ("KHR_materials_sheen", "cloth lacks its sheen"),
+    ("KHR_materials_specular", "reflections of non-metals keep their default strength and colour"),
+    ("KHR_materials_transmission", "glass is opaque"),
+    ("KHR_materials_variants", "the default variant of each material is shown"),
+    ("KHR_materials_volume", "glass has no thickness and tints no light"),
+    ("KHR_node_visibility", "nodes marked invisible are shown"),
+    ("KHR_texture_basisu", "textures use their fallback image, or are white where they have none"),
+    ("MSFT_lod", "the finest level of detail is always shown"),
+    ("MSFT_texture_dds", "textures use their fallback image, or are white where they have none"),
+];
+
+/// What each extension of the file means here. A required one that is not applied is an error that names it.
+pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneError> {
+    let root = &document.root;
+    let missing: Vec<String> =
+        root.extensions_required.iter().filter(|name| !is_applied(name)).cloned().collect();
+    if !missing.is_empty() {
+        let hint = hint_for(&missing).into();
+        return Err(SceneError::Extension { file: document.file.clone(), names: missing, hint });
+    }
+    let names: std::collections::BTreeSet<&String> =
+        root.extensions_used.iter().chain(&root.extensions_required).collect();
+    Ok(names
+        .into_iter()
+        .map(|name| ExtensionReport {
+            name: name.clone(),
+            required: root.extensions_required.contains(name),
+            applied: is_applied(name),
+            effect: if is_applied(name) { String::new() } else { effect_of(name).into() },
+        })
+        .collect())
+}
+
+fn is_applied(name: &str) -> bool {
+    APPLIED.contains(&name)
+}
+
+fn effect_of(name: &str) -> &'static str {
+    let known = IGNORED.iter().find(|(known, _)| *known == name);
+    known.map_or("it is unknown to Tessera: what it adds is absent", |(_, effect)| effect)
+}
+
+fn hint_for(missing: &[String]) -> &'static str {
+    let names = |part: &str| missing.iter().any(|name| name.contains(part));
+    if names("draco") || names("meshopt") {
+        "export the scene without mesh compression, or decompress it with a glTF tool"
+    } else if names("texture_") {
+        "convert the textures to PNG or JPEG"
+    } else {
+        "export the scene without them, or list them as optional"
+    }
+}

@@ -1,0 +1,207 @@
+//! All triangles of one moment in world space, in canonical order: nodes as the scene shows them, then instances, then
+//! primitives, then triangles. Does not make lights or hierarchies.
+
+use crate::error::SceneError;
+use crate::geometry::Geometry;
+use crate::math::Affine;
+use crate::mesh::{Mesh, Skin};
+use crate::node::Forest;
+use crate::options::Limits;
+use crate::pose::{self, Placement, Target};
+use rayon::prelude::*;
+use std::sync::Arc;
+use tessera_layout::{AlphaMode, Material, ShadingVertex, Triangle, material_flags, triangle_flags};
+
+/// Geometry of one moment.
+#[derive(Debug)]
+pub(crate) struct FlatGeometry {
+    pub(crate) triangles: Arc<Vec<Triangle>>,
+    pub(crate) triangle_vertices: Arc<Vec<[u32; 3]>>,
+    pub(crate) vertices: Arc<Vec<ShadingVertex>>,
+    /// Lower and upper corner of all triangles, metres; both zero where there are none.
+    pub(crate) lower: [f32; 3],
+    pub(crate) upper: [f32; 3],
+}
+
+/// The same while it is still being made.
+pub(crate) struct PlacedGeometry {
+    pub(crate) triangles: Vec<Triangle>,
+    pub(crate) triangle_vertices: Vec<[u32; 3]>,
+    pub(crate) vertices: Vec<ShadingVertex>,
+}
+
+impl PlacedGeometry {
+    /// Ends the making: from here on, frames share it.
+    pub(crate) fn share(self) -> FlatGeometry {
+        let (lower, upper) = bounds(&self.triangles);
+        FlatGeometry {
+            triangles: Arc::new(self.triangles),
+            triangle_vertices: Arc::new(self.triangle_vertices),
+            vertices: Arc::new(self.vertices),
+            lower,
+            upper,
+        }
+    }
+}
+
+/// What geometry is made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) forest: &'a Forest,
+    pub(crate) meshes: &'a [Mesh],
+    pub(crate) skins: &'a [Skin],
+    pub(crate) materials: &'a [Material],
+    pub(crate) limits: &'a Limits,
+}
+
+/// One primitive in one place.
+struct Draw<'a> {
+    node: usize,
+    instance: usize,
+    geometry: &'a Geometry,
+    material: u32,
+    first_vertex: u32,
+}
+
+impl<'a> Parts<'a> {
+    /// Triangles and vertices after instancing; an error where they are beyond the limits.
+    pub(crate) fn count(&self) -> Result<(u64, u64), SceneError> {
+        let (mut triangles, mut vertices) = (0u64, 0u64);
+        for &node in &self.forest.shown {
+            let node = &self.forest.nodes[node];
+            let Some(mesh) = node.mesh else { continue };
+            for surface in &self.meshes[mesh].surfaces {
+                let instances = node.instances.len() as u64;
+                triangles += instances * surface.geometry.triangles.len() as u64;
+                vertices += instances * surface.geometry.positions.len() as u64;
+            }
+        }
+        self.check("triangles", triangles, self.limits.triangles)?;
+        // Triangles name vertices by 32 bits, whatever the caller's limit.
+        self.check("vertices", vertices, self.limits.vertices.min(u64::from(u32::MAX)))?;
+        Ok((triangles, vertices))
+    }
+
+    fn check(&self, what: &'static str, count: u64, limit: u64) -> Result<(), SceneError> {
+        if count > limit {
+            return Err(SceneError::TooLarge { file: self.file.into(), what, count, limit });
+        }
+        Ok(())
+    }
+
+    /// Places everything. `weights` are animated morph weights per node.
+    pub(crate) fn build(
+        &self,
+        worlds: &[Affine],
+        weights: &[Option<Vec<f64>>],
+    ) -> Result<PlacedGeometry, SceneError> {
+        let (triangle_count, vertex_count) = self.count()?;
+        let mut triangles = vec![Triangle::default(); triangle_count as usize];
+        let mut triangle_vertices = vec![[0u32; 3]; triangle_count as usize];
+        let mut vertices = vec![ShadingVertex::default(); vertex_count as usize];
+        let draws = self.draws();
+        let mut targets = Vec::with_capacity(draws.len());
+        let mut rest: (&mut [Triangle], &mut [[u32; 3]], &mut [ShadingVertex]) =
+            (&mut triangles, &mut triangle_vertices, &mut vertices);
+        for draw in &draws {
+            let count = draw.geometry.triangles.len();
+            let (own, other) = rest.0.split_at_mut(count);
+            let (own_corners, other_corners) = rest.1.split_at_mut(count);
+            let (own_vertices, other_vertices) = rest.2.split_at_mut(draw.geometry.positions.len());
+            rest = (other, other_corners, other_vertices);
+            targets.push(Target { triangles: own, triangle_vertices: own_corners, vertices: own_vertices });
+        }
+        let joints = self.joint_maps(worlds);
+        draws.par_iter().zip(targets).try_for_each(|(draw, target)| {
+            let placement = self.placement(draw, worlds, weights, &joints);
+            pose::place(draw.geometry, &placement, target)
+                .map_err(|vertex| self.not_finite(draw.node, vertex))
+        })?;
+        Ok(PlacedGeometry { triangles, triangle_vertices, vertices })
+    }
+
+    fn draws(&self) -> Vec<Draw<'a>> {
+        let mut draws = Vec::new();
+        let mut first_vertex = 0u32;
+        for &node in &self.forest.shown {
+            let Some(mesh) = self.forest.nodes[node].mesh else { continue };
+            for instance in 0..self.forest.nodes[node].instances.len() {
+                for surface in &self.meshes[mesh].surfaces {
+                    let geometry = &*surface.geometry;
+                    draws.push(Draw { node, instance, geometry, material: surface.material, first_vertex });
+                    // `count` has checked that the sum fits.
+                    first_vertex += geometry.positions.len() as u32;
+                }
+            }
+        }
+        draws
+    }
+
+    /// World from mesh per joint of every skin.
+    fn joint_maps(&self, worlds: &[Affine]) -> Vec<Vec<Affine>> {
+        let map = |skin: &Skin| {
+            let pairs = skin.joints.iter().zip(&skin.inverse_binds);
+            pairs.map(|(joint, inverse)| worlds[*joint].after(inverse)).collect()
+        };
+        self.skins.iter().map(map).collect()
+    }
+
+    fn placement<'b>(
+        &self,
+        draw: &Draw,
+        worlds: &[Affine],
+        weights: &'b [Option<Vec<f64>>],
+        joints: &'b [Vec<Affine>],
+    ) -> Placement<'b>
+    where
+        'a: 'b,
+    {
+        let node = &self.forest.nodes[draw.node];
+        let mesh_weights = node.mesh.map_or(&[][..], |mesh| self.meshes[mesh].default_weights.as_slice());
+        Placement {
+            world: worlds[draw.node].after(&node.instances[draw.instance]),
+            joints: node.skin.map(|skin| joints[skin].as_slice()),
+            weights: weights[draw.node].as_deref().or(node.weights.as_deref()).unwrap_or(mesh_weights),
+            material: draw.material,
+            material_flags: flags_of(&self.materials[draw.material as usize]),
+            first_vertex: draw.first_vertex,
+        }
+    }
+
+    fn not_finite(&self, node: usize, vertex: usize) -> SceneError {
+        let name = &self.forest.nodes[node].name;
+        SceneError::Invalid {
+            file: self.file.into(),
+            path: format!("nodes[{node}]"),
+            problem: format!(
+                "vertex {vertex} of {name:?} is placed beyond every float; check the transforms"
+            ),
+        }
+    }
+}
+
+/// The bits that a material gives to its triangles.
+fn flags_of(material: &Material) -> u32 {
+    let mut flags = 0;
+    if material.alpha_mode != AlphaMode::Opaque as u32 {
+        flags |= triangle_flags::ALPHA;
+    }
+    if material.flags & material_flags::DOUBLE_SIDED != 0 {
+        flags |= triangle_flags::DOUBLE_SIDED;
+    }
+    flags
+}
+
+fn bounds(triangles: &[Triangle]) -> ([f32; 3], [f32; 3]) {
+    let Some(first) = triangles.first() else { return ([0.0; 3], [0.0; 3]) };
+    let (mut lower, mut upper) = (first.v0, first.v0);
+    for triangle in triangles {
+        for corner in [triangle.v0, triangle.v1, triangle.v2] {
+            for axis in 0..3 {
+                lower[axis] = lower[axis].min(corner[axis]);
+                upper[axis] = upper[axis].max(corner[axis]);
+            }
+        }
+    }
+    (lower, upper)
+}

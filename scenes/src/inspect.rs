@@ -1,0 +1,85 @@
+//! The report about a scene, from what has been loaded. Owns no loading.
+
+use crate::animation::Clip;
+use crate::camera::Projection;
+use crate::document::Document;
+use crate::loaded::{LoadedScene, Moment};
+use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
+use crate::warning::Warnings;
+use tessera_layout::{AliasEntry, Light, Material, ShadingVertex, Texture, Triangle};
+
+/// Everything there is to say about a scene; `first` is its geometry at time 0.
+pub(crate) fn report(
+    scene: &LoadedScene,
+    document: &Document,
+    first: &Moment,
+    extensions: Vec<ExtensionReport>,
+    warnings: Warnings,
+) -> SceneReport {
+    let root = &document.root;
+    let geometry = &first.geometry;
+    SceneReport {
+        file: document.file.clone(),
+        generator: root.asset.generator.clone().unwrap_or_default(),
+        nodes: scene.parts.forest.shown.len() as u64,
+        meshes: root.meshes.len() as u64,
+        triangles_stored: stored_triangles(scene),
+        triangles: geometry.triangles.len() as u64,
+        vertices: geometry.vertices.len() as u64,
+        materials: root.materials.len() as u64,
+        skins: root.skins.len() as u64,
+        textures: scene.textures.reports.clone(),
+        cameras: scene
+            .cameras
+            .iter()
+            .zip(0..)
+            .map(|(camera, index)| CameraReport {
+                index,
+                name: camera.name.clone(),
+                kind: match camera.projection {
+                    Projection::Perspective { .. } => "perspective",
+                    Projection::Orthographic { .. } => "orthographic",
+                },
+            })
+            .collect(),
+        punctual_lights: scene.shown_lights.len() as u64,
+        emissive_triangles: first.emitters.len() as u64,
+        environment: scene.environment.description.clone(),
+        bounds_lower: geometry.lower,
+        bounds_upper: geometry.upper,
+        animations: scene.clips.iter().map(animation).collect(),
+        geometry_animated: scene.still.is_none(),
+        extensions,
+        memory_bytes: memory(scene, first),
+        warnings: warnings.into_list(),
+    }
+}
+
+fn animation(clip: &Clip) -> AnimationReport {
+    AnimationReport {
+        name: clip.name.clone(),
+        length_secs: clip.length,
+        channels: clip.channels.len() as u32,
+        played: clip.played,
+    }
+}
+
+/// Triangles of the meshes as the file stores them, each mesh once.
+fn stored_triangles(scene: &LoadedScene) -> u64 {
+    let surfaces = scene.parts.meshes.iter().flat_map(|mesh| &mesh.surfaces);
+    surfaces.map(|surface| surface.geometry.triangles.len() as u64).sum()
+}
+
+/// Bytes of all arrays of a flat scene, its hierarchy apart.
+fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
+    let bytes = |count: usize, size: usize| count as u64 * size as u64;
+    let triangles = first.geometry.triangles.len();
+    let lights = scene.shown_lights.len() + first.emitters.len() + 1;
+    bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>())
+        + bytes(first.geometry.vertices.len(), size_of::<ShadingVertex>())
+        + bytes(scene.parts.materials.len(), size_of::<Material>())
+        + bytes(scene.textures.textures.len(), size_of::<Texture>())
+        + scene.textures.texels.len() as u64
+        + bytes(lights, size_of::<Light>() + size_of::<AliasEntry>())
+        + bytes(scene.environment.texels.len(), size_of::<[f32; 3]>() + size_of::<AliasEntry>())
+}

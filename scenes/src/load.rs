@@ -1,0 +1,132 @@
+//! From files to a scene in memory: the order in which parts are read, and what is said about them.
+
+use crate::animation::{self, Clip};
+use crate::camera::{self, ShownCamera};
+use crate::document::Document;
+use crate::environment;
+use crate::error::SceneError;
+use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts};
+use crate::node::{self, Forest};
+use crate::options::LoadOptions;
+use crate::source::Source;
+use crate::texture::TextureTable;
+use crate::warning::Warnings;
+use crate::{emitter, extension, inspect, material, mesh, punctual};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads the scene `main`, a path within `dir`, and every file that it names, all inside `dir`.
+///
+/// # Errors
+/// See [`SceneError`]; every one names the file and the place in it.
+pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene, SceneError> {
+    let source = Source::new(dir, main, &options.limits)?;
+    let mut warnings = Warnings::default();
+    let mut document = Document::open(&source)?;
+    let extensions = extension::check(&document)?;
+    for extension in extensions.iter().filter(|extension| !extension.applied) {
+        warnings.add(format!("{} is ignored: {}", extension.name, extension.effect));
+    }
+    document.read_buffers(&source)?;
+    let document = document;
+    let forest = node::read(&document, options.limits.nodes)?;
+    let mut table = TextureTable::default();
+    let materials = Arc::new(material::read_all(&document, &mut table, &mut warnings)?);
+    let textures = table.decode(&document, &source)?;
+    let meshes = mesh::read_all(&document, &materials, &options.limits, &mut warnings)?;
+    let skins = mesh::read_skins(&document)?;
+    let targets: Vec<usize> =
+        forest.nodes.iter().map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count)).collect();
+    let clips = animation::read(&document, &targets, &mut warnings)?;
+    let lights = punctual::read_all(&document)?;
+    let shown_lights = shown_lights(&document, &forest, lights.len())?;
+    let cameras = shown_cameras(&document, &forest)?;
+    let file = document.file.clone();
+    let parts = OwnedParts { file, limits: options.limits.clone(), forest, meshes, skins, materials };
+    parts.count()?;
+    let has_emitters =
+        parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh).any(|mesh| {
+            let materials = parts.meshes[mesh].surfaces.iter().map(|surface| surface.material);
+            materials
+                .into_iter()
+                .any(|material| emitter::emits(&parts.materials[material as usize], &textures))
+        });
+    let is_lit = has_emitters || !shown_lights.is_empty();
+    let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
+    if cameras.is_empty() {
+        warnings
+            .add("the scene has no camera; one is placed that frames it from the front, slightly from above");
+    }
+    let pose = animation::pose(&parts.forest, &clips, 0.0);
+    let worlds = parts.forest.worlds(&pose.locals);
+    let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, shown_lights.len() as u32)?);
+    if first.geometry.triangles.is_empty() {
+        warnings.add("the scene has no triangle; only the environment will be seen");
+    }
+    let is_animated = is_geometry_animated(&parts, &clips);
+    let mut scene = LoadedScene {
+        parts,
+        clips,
+        cameras,
+        punctual: lights,
+        shown_lights,
+        textures,
+        environment,
+        still: (!is_animated).then(|| Arc::clone(&first)),
+        hierarchy: HierarchyCache::default(),
+        report: Default::default(),
+    };
+    scene.report = inspect::report(&scene, &document, &first, extensions, warnings);
+    Ok(scene)
+}
+
+fn shown_lights(
+    document: &Document,
+    forest: &Forest,
+    light_count: usize,
+) -> Result<Vec<(usize, usize)>, SceneError> {
+    let mut shown = Vec::new();
+    for &node in &forest.shown {
+        let Some(light) = forest.nodes[node].light else { continue };
+        if light >= light_count {
+            let path = format!("nodes[{node}].extensions.KHR_lights_punctual.light");
+            return Err(document.invalid(path, format!("names light {light}, but there are {light_count}")));
+        }
+        shown.push((node, light));
+    }
+    Ok(shown)
+}
+
+fn shown_cameras(document: &Document, forest: &Forest) -> Result<Vec<ShownCamera>, SceneError> {
+    let cameras = camera::read_all(document)?;
+    let shown = forest.shown.iter().filter_map(|&index| {
+        let node = &forest.nodes[index];
+        let camera = &cameras[node.camera?];
+        Some(ShownCamera {
+            name: if camera.name.is_empty() { node.name.clone() } else { camera.name.clone() },
+            node_name: node.name.clone(),
+            node: index,
+            projection: camera.projection,
+        })
+    });
+    Ok(shown.collect())
+}
+
+/// Whether any frame shows other triangles than the first: a node that carries some moves, or a joint of its skin, or
+/// its morph weights.
+fn is_geometry_animated(parts: &OwnedParts, clips: &[Clip]) -> bool {
+    let mut moved = vec![false; parts.forest.nodes.len()];
+    let mut morphed = vec![false; parts.forest.nodes.len()];
+    for channel in animation::played(clips) {
+        match channel.target {
+            animation::Target::Weights => morphed[channel.node] = true,
+            _ => moved[channel.node] = true,
+        }
+    }
+    let moved = parts.forest.spread(moved);
+    parts.forest.shown.iter().any(|&index| {
+        let node = &parts.forest.nodes[index];
+        let joint_moves = |skin: usize| parts.skins[skin].joints.iter().any(|joint| moved[*joint]);
+        node.mesh.is_some() && (moved[index] || morphed[index] || node.skin.is_some_and(joint_moves))
+    })
+}

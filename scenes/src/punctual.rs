@@ -1,0 +1,115 @@
+//! KHR_lights_punctual: point, spot and directional lights of the file, and their place in the world.
+
+use crate::document::Document;
+use crate::error::SceneError;
+use crate::math::{Affine, luminance, narrow, normalize, scale, widen};
+use serde::Deserialize;
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+use tessera_layout::{Light, LightKind, NONE};
+
+/// Cosines of a spot's cones are kept this far apart, as the extension recommends against division by zero.
+const SPOT_COSINE_GAP_MIN: f64 = 0.001;
+
+#[derive(Deserialize)]
+struct Lights {
+    #[serde(default)]
+    lights: Vec<LightJson>,
+}
+
+#[derive(Deserialize)]
+struct LightJson {
+    #[serde(default)]
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    color: Option<[f32; 3]>,
+    intensity: Option<f32>,
+    range: Option<f32>,
+    spot: Option<SpotJson>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SpotJson {
+    inner_cone_angle: Option<f64>,
+    outer_cone_angle: Option<f64>,
+}
+
+/// A light of the file, before any node places it.
+#[derive(Clone, Debug)]
+pub(crate) struct Punctual {
+    kind: LightKind,
+    emission: [f32; 3],
+    range: f32,
+    cos_inner: f64,
+    cos_outer: f64,
+}
+
+/// Reads the file's lights.
+pub(crate) fn read_all(document: &Document) -> Result<Vec<Punctual>, SceneError> {
+    let extensions = document.root.extensions.as_ref().map(|extensions| &extensions.others);
+    let lights: Option<Lights> = document.extension(extensions, "KHR_lights_punctual", "")?;
+    let lights = lights.map(|lights| lights.lights).unwrap_or_default();
+    lights.iter().enumerate().map(|(index, json)| read(document, index, json)).collect()
+}
+
+fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual, SceneError> {
+    let path = format!("extensions.KHR_lights_punctual.lights[{index}]");
+    let wrong = |field: &str, problem: &str| {
+        Err(document.invalid(format!("{path}.{field}"), format!("{problem} (light {:?})", json.name)))
+    };
+    let kind = match json.kind.as_str() {
+        "point" => LightKind::Point,
+        "spot" => LightKind::Spot,
+        "directional" => LightKind::Directional,
+        _ => return wrong("type", "is none of point, spot and directional"),
+    };
+    let intensity = json.intensity.unwrap_or(1.0);
+    let emission = json.color.unwrap_or([1.0; 3]).map(|value| value * intensity);
+    if !emission.iter().all(|value| value.is_finite() && *value >= 0.0) {
+        return wrong("intensity", "and color must be finite and not below 0");
+    }
+    let range = json.range.unwrap_or(0.0);
+    if !(range >= 0.0 && range.is_finite()) || json.range == Some(0.0) {
+        return wrong("range", "must be finite and above 0; leave it out for an infinite one");
+    }
+    let inner = json.spot.as_ref().and_then(|spot| spot.inner_cone_angle).unwrap_or(0.0);
+    let outer = json.spot.as_ref().and_then(|spot| spot.outer_cone_angle).unwrap_or(FRAC_PI_4);
+    if !(inner >= 0.0 && inner < outer && outer <= FRAC_PI_2 + 1e-6) {
+        return wrong("spot", "needs 0 <= innerConeAngle < outerConeAngle <= pi/2");
+    }
+    Ok(Punctual { kind, emission, range, cos_inner: libm::cos(inner), cos_outer: libm::cos(outer) })
+}
+
+impl Punctual {
+    /// The light as its node places it. Scale changes neither brightness nor cone.
+    pub(crate) fn place(&self, world: &Affine) -> Light {
+        let direction = normalize(scale(world.column(2), -1.0)).unwrap_or([0.0, 0.0, -1.0]);
+        let spot_scale = 1.0 / (self.cos_inner - self.cos_outer).max(SPOT_COSINE_GAP_MIN);
+        let is_spot = self.kind == LightKind::Spot;
+        Light {
+            position: narrow(world.offset),
+            kind: self.kind as u32,
+            direction: narrow(direction),
+            range: self.range,
+            emission: self.emission,
+            triangle: NONE,
+            spot_scale: if is_spot { spot_scale as f32 } else { 0.0 },
+            spot_offset: if is_spot { (-self.cos_outer * spot_scale) as f32 } else { 0.0 },
+            pick_probability: 0.0,
+            area: 0.0,
+            reserved: [0; 4],
+        }
+    }
+
+    /// Estimated power: intensity over the whole sphere or half of the way between the cones; irradiance over the disk
+    /// that the scene, of `scene_radius` metres, shows to a directional light.
+    pub(crate) fn power(&self, scene_radius: f64) -> f64 {
+        let emission = luminance(widen(self.emission));
+        match self.kind {
+            LightKind::Spot => emission * 2.0 * PI * (1.0 - 0.5 * (self.cos_inner + self.cos_outer)),
+            LightKind::Directional => emission * PI * scene_radius * scene_radius,
+            _ => emission * 4.0 * PI,
+        }
+    }
+}

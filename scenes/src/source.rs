@@ -1,0 +1,72 @@
+//! Reading the files of one scene, each inside its folder and within the limits. Owns no meaning of what is read.
+
+use crate::error::SceneError;
+use crate::options::Limits;
+use crate::uri;
+use std::cell::Cell;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A scene's folder and its main file.
+pub(crate) struct Source<'a> {
+    dir: &'a Path,
+    /// The main file's path within `dir`.
+    pub(crate) main: String,
+    /// Limits.
+    pub(crate) limits: &'a Limits,
+    bytes_read: Cell<u64>,
+}
+
+impl<'a> Source<'a> {
+    /// The scene `main` within `dir`.
+    pub(crate) fn new(dir: &'a Path, main: &str, limits: &'a Limits) -> Result<Self, SceneError> {
+        let main = confined(main, main)?;
+        Ok(Self { dir, main, limits, bytes_read: Cell::new(0) })
+    }
+
+    /// Path within `dir` of a file that the main file names by a path relative to itself.
+    pub(crate) fn beside_main(&self, relative: &str) -> String {
+        match self.main.rsplit_once('/') {
+            Some((folder, _)) => format!("{folder}/{relative}"),
+            None => relative.to_string(),
+        }
+    }
+
+    /// Where a path within `dir` is.
+    pub(crate) fn locate(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    /// The bytes of a file, whose path is confined.
+    pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, SceneError> {
+        let path = self.locate(file);
+        let wrong = |source| SceneError::Read { path: path.clone(), source };
+        let handle = std::fs::File::open(&path).map_err(wrong)?;
+        let metadata = handle.metadata().map_err(wrong)?;
+        if !metadata.is_file() {
+            return Err(wrong(std::io::Error::other("it is not a regular file")));
+        }
+        let left = self.limits.total_bytes.saturating_sub(self.bytes_read.get());
+        let limit = self.limits.file_bytes.min(left);
+        if metadata.len() > limit {
+            return Err(SceneError::FileTooLarge { file: file.into(), bytes: metadata.len(), limit });
+        }
+        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        handle.take(limit + 1).read_to_end(&mut bytes).map_err(wrong)?;
+        if bytes.len() as u64 > limit {
+            return Err(SceneError::FileTooLarge { file: file.into(), bytes: bytes.len() as u64, limit });
+        }
+        self.bytes_read.set(self.bytes_read.get() + bytes.len() as u64);
+        Ok(bytes)
+    }
+}
+
+/// A path that a person or a job gave, if it stays inside the scene's folder.
+pub(crate) fn confined(file: &str, path: &str) -> Result<String, SceneError> {
+    uri::confine(path).map_err(|problem| SceneError::Uri {
+        file: file.into(),
+        path: "(path)".into(),
+        uri: uri::shown(path),
+        problem,
+    })
+}

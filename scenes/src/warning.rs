@@ -1,0 +1,34 @@
+//! What will look different from what the file asks for, each said once and in a fixed order.
+
+/// Warnings kept at most; a hostile file could otherwise fill the memory with them.
+const WARNINGS_MAX: usize = 256;
+
+/// A list of warnings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warnings {
+    list: Vec<String>,
+    dropped: usize,
+}
+
+impl Warnings {
+    /// Adds a warning, unless it is there already.
+    pub(crate) fn add(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if self.list.contains(&text) {
+            return;
+        }
+        if self.list.len() < WARNINGS_MAX {
+            self.list.push(text);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn into_list(mut self) -> Vec<String> {
+        if self.dropped > 0 {
+            self.list.push(format!("and {} more warnings", self.dropped));
+        }
+        self.list
+    }
+}

@@ -1,0 +1,87 @@
+//! Every file of the shared fixtures loads, or fails for the reason it was put there for. Skipped by name without them.
+
+use std::path::{Path, PathBuf};
+use tessera_scenes::{FlattenOptions, LoadOptions, SceneError, load};
+
+/// The folder of fixtures, where this checkout has one beside it.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let mut folder = Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf();
+    while folder.pop() {
+        let shared = folder.join("shared/scenes");
+        if shared.join("manifest.json").is_file() {
+            return Some(shared);
+        }
+    }
+    None
+}
+
+/// Files that need what is not read, and the names that the error must give.
+const REFUSED: &[(&str, &[&str])] = &[
+    ("compressed/Sponza-draco-webp.glb", &["EXT_texture_webp", "KHR_draco_mesh_compression"]),
+    ("compressed/CesiumMan-Draco/CesiumMan.gltf", &["KHR_draco_mesh_compression"]),
+    ("compressed/BoxTextured-meshopt.glb", &["EXT_meshopt_compression"]),
+];
+
+#[test]
+fn every_shared_scene_loads_or_names_what_it_needs() {
+    let Some(shared) = shared() else {
+        println!("skipped: every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the checkout)");
+        return;
+    };
+    let manifest = std::fs::read(shared.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let mut seen = 0;
+    for row in manifest.as_array().unwrap() {
+        let file = row["file"].as_str().unwrap();
+        if !(file.ends_with(".glb") || file.ends_with(".gltf")) {
+            continue;
+        }
+        seen += 1;
+        let loaded = load(&shared, file, &LoadOptions::default());
+        if let Some((_, names)) = REFUSED.iter().find(|(refused, _)| *refused == file) {
+            let Err(SceneError::Extension { names: named, .. }) = loaded else {
+                panic!("{file}: must be refused for {names:?}");
+            };
+            assert_eq!(named, *names, "{file}");
+            continue;
+        }
+        let scene = loaded.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let report = scene.report();
+        for (what, have) in [
+            ("triangles", report.triangles_stored),
+            ("triangles_instanced", report.triangles),
+            ("materials", report.materials),
+            ("skins", report.skins),
+        ] {
+            assert_eq!(Some(have), row[what].as_u64(), "{file}: {what}");
+        }
+        if report.triangles > 1_000_000 {
+            continue;
+        }
+        let flat = scene.flatten(&FlattenOptions::still(64, 64)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        check(file, &flat);
+    }
+    assert_eq!(seen, 41, "the manifest lists other scenes than this test knows");
+}
+
+/// What every flat scene must hold.
+fn check(file: &str, flat: &tessera_layout::FlatScene) {
+    let unit = |v: [f32; 3]| (v.iter().map(|c| c * c).sum::<f32>() - 1.0).abs() < 1e-4;
+    assert!(flat.vertices.iter().all(|v| unit(v.normal)), "{file}: a normal is not a unit vector");
+    assert!(
+        flat.vertices.iter().all(|v| v.tangent == [0.0; 3] || unit(v.tangent)),
+        "{file}: a tangent is neither a unit vector nor zero"
+    );
+    for (id, triangle) in flat.triangles.iter().enumerate() {
+        assert!((triangle.material as usize) < flat.materials.len(), "{file}: triangle {id}");
+        assert!(flat.triangle_vertices[id].iter().all(|v| (*v as usize) < flat.vertices.len()));
+        if triangle.light != tessera_layout::NONE {
+            assert_eq!(flat.lights[triangle.light as usize].triangle as usize, id, "{file}");
+        }
+    }
+    assert!(!flat.lights.is_empty(), "{file}: nothing gives light");
+    assert_eq!(flat.lights.len(), flat.light_alias.len());
+    let total: f64 = flat.lights.iter().map(|light| f64::from(light.pick_probability)).sum();
+    assert!((total - 1.0).abs() < 1e-4, "{file}: pick probabilities sum to {total}");
+    assert!(flat.bvh.nodes.is_empty() == flat.triangles.is_empty(), "{file}");
+}
