@@ -90,7 +90,10 @@ fn settle(
             HelloFailure::Frame(FrameError::Silent(_)) => CloseCode::Silent,
             _ => CloseCode::Protocol,
         };
-        close(connection, code, &failure.to_string());
+        // A connection that the peer has ended keeps the peer's reason.
+        if connection.close_reason().is_none() {
+            close(connection, code, &failure.to_string());
+        }
     }
     result
 }
@@ -114,5 +117,69 @@ async fn exact(stream: &mut RecvStream, bytes: &mut [u8]) -> Result<(), HelloFai
         Ok(()) => Ok(()),
         Err(ReadExactError::FinishedEarly(_)) => Err(HelloError::Short.into()),
         Err(ReadExactError::ReadError(error)) => Err(FrameError::from(error).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::{AcceptError, Server};
+    use crate::{Authority, PeerIdentity, socket, tls};
+    use quinn::crypto::rustls::QuicClientConfig;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tessera_protocol::Fingerprint;
+    use tessera_protocol::client::Role;
+
+    /// What the server makes of a peer that opens its first stream with these bytes, and ends it or not.
+    async fn greeted_with(bytes: &[u8], end: bool) -> (HelloFailure, Option<CloseCode>) {
+        let timing = Timing { answer: Duration::from_millis(400), ..Timing::default() };
+        let authority = Authority::generate().unwrap();
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), &authority, timing).unwrap();
+        let identity = authority.issue(&PeerIdentity::new(Role::User, "ada", None).unwrap()).unwrap();
+        let crypto = QuicClientConfig::try_from(tls::client(&identity).unwrap()).unwrap();
+        let config = quinn::ClientConfig::new(Arc::new(crypto));
+        let endpoint = socket::endpoint("127.0.0.1:0".parse().unwrap(), None).unwrap();
+        let ours = Hello::ours(Fingerprint([0; 32]));
+        let peer = async {
+            let address = server.local_address().unwrap();
+            let connection =
+                endpoint.connect_with(config, address, tls::server_name()).unwrap().await.unwrap();
+            let (mut sender, _receiver) = connection.open_bi().await.unwrap();
+            sender.write_all(bytes).await.unwrap();
+            if end {
+                sender.finish().unwrap();
+            }
+            match connection.closed().await {
+                quinn::ConnectionError::ApplicationClosed(close) => {
+                    CloseCode::from_number(close.error_code.into_inner())
+                }
+                other => panic!("{other}"),
+            }
+        };
+        let served = async { server.accept().await.unwrap().establish(&ours).await };
+        let (result, code) = tokio::join!(served, peer);
+        let Err(AcceptError::Hello(failure)) = result else { panic!("{result:?}") };
+        (failure, code)
+    }
+
+    #[tokio::test]
+    async fn a_silent_a_foreign_and_a_cut_hello_close_the_connection_with_the_reason() {
+        use StreamKind::{Hello as HelloKind, Request};
+        let (failure, code) = greeted_with(&[], false).await;
+        assert!(matches!(failure, HelloFailure::Frame(FrameError::Silent(_))), "{failure:?}");
+        assert_eq!(code, Some(CloseCode::Silent));
+
+        let foreign = [&[HelloKind as u8][..], b"GET / HTTP/1.1\r\nHost: farm.example.org\r\n\r\n"].concat();
+        let (failure, code) = greeted_with(&foreign, false).await;
+        assert!(matches!(failure, HelloFailure::Hello(HelloError::Foreign)), "{failure:?}");
+        assert_eq!(code, Some(CloseCode::Protocol));
+
+        let (failure, _) = greeted_with(&[HelloKind as u8, b'T', b'S'], true).await;
+        assert!(matches!(failure, HelloFailure::Hello(HelloError::Short)), "{failure:?}");
+        let (failure, _) = greeted_with(&[HelloKind as u8, b'T', b'S'], false).await;
+        assert!(matches!(failure, HelloFailure::Frame(FrameError::Silent(_))), "{failure:?}");
+        let (failure, _) = greeted_with(&[Request as u8], false).await;
+        assert!(matches!(failure, HelloFailure::Early(Request)), "{failure:?}");
     }
 }

@@ -1,0 +1,328 @@
+//! Blobs over streams: whole, interrupted, corrupt, absent, and from peers that lie.
+
+use crate::farm::*;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tessera_protocol::BlobHash;
+use tessera_protocol::limits::BLOB_BYTES_MAX;
+use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest, StreamKind};
+use tessera_transport::blob::{get, put, serve_get, serve_put};
+use tessera_transport::frame::{FrameReceiver, FrameSender, accept_kind, open_both};
+use tessera_transport::{BlobError, BlobStore, CloseCode, FarmClient, FrameError, Link, Timing};
+
+/// Files in one folder; the whole ones are listed.
+struct Shelf {
+    folder: tempfile::TempDir,
+    whole: Mutex<BTreeMap<BlobHash, PathBuf>>,
+}
+
+impl Shelf {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { folder: tempfile::tempdir().unwrap(), whole: Mutex::default() })
+    }
+
+    fn add(&self, hash: BlobHash, bytes: &[u8]) {
+        let path = self.folder.path().join(hash.to_string());
+        std::fs::write(&path, bytes).unwrap();
+        self.whole.lock().unwrap().insert(hash, path);
+    }
+
+    fn part(&self, hash: BlobHash) -> PathBuf {
+        self.folder.path().join(format!("{hash}.part"))
+    }
+
+    fn file_count(&self) -> usize {
+        std::fs::read_dir(self.folder.path()).unwrap().count()
+    }
+}
+
+impl BlobStore for Shelf {
+    fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>> {
+        Ok(self.whole.lock().unwrap().get(&hash).cloned())
+    }
+
+    fn begin(&self, hash: BlobHash, length: u64) -> Result<PathBuf, String> {
+        if length == 13 { Err("the disk is full".into()) } else { Ok(self.part(hash)) }
+    }
+
+    fn keep(&self, hash: BlobHash, file: &Path) -> io::Result<()> {
+        let path = self.folder.path().join(hash.to_string());
+        tessera_transport::files::rename_synced(file, &path)?;
+        self.whole.lock().unwrap().insert(hash, path);
+        Ok(())
+    }
+}
+
+/// Serves blob streams until the connection ends.
+fn serve(link: Link, shelf: Arc<Shelf>) {
+    tokio::spawn(async move {
+        while let Ok((sender, receiver)) = link.connection.accept_bi().await {
+            let (shelf, timing) = (shelf.clone(), link.timing);
+            tokio::spawn(async move {
+                let mut sender = FrameSender::new(sender);
+                // Errors are what these tests provoke; the other end must see them.
+                match accept_kind(receiver, timing.answer).await {
+                    Ok((StreamKind::BlobGet, mut receiver)) => {
+                        let _ = serve_get(&shelf, &mut sender, &mut receiver, &timing).await;
+                    }
+                    Ok((StreamKind::BlobPut, mut receiver)) => {
+                        let _ = serve_put(&shelf, &mut sender, &mut receiver, &timing).await;
+                    }
+                    _ => sender.reset(CloseCode::Protocol),
+                }
+            });
+        }
+    });
+}
+
+struct Bench {
+    farm: Farm,
+    shelf: Arc<Shelf>,
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            farm: Farm::start(Timing::default()),
+            shelf: Shelf::new(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    async fn client(&self) -> FarmClient {
+        let (served, dialled) = self.farm.pair(&self.farm.identity("ada")).await;
+        serve(served, self.shelf.clone());
+        FarmClient::new(dialled)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+fn bytes_of(length: usize) -> (Vec<u8>, BlobHash) {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().update(b"blob").finalize_xof().fill(&mut bytes);
+    let hash = BlobHash::of(&bytes);
+    (bytes, hash)
+}
+
+fn quiet(_: u64, _: u64) {}
+
+#[tokio::test]
+async fn a_blob_goes_and_comes_back() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    for length in [0, 1, 3_000_001] {
+        let (bytes, hash) = bytes_of(length);
+        let source = bench.path("source");
+        std::fs::write(&source, &bytes).unwrap();
+        let blob = tessera_transport::client::hash_file(&source).unwrap();
+        assert_eq!(blob, (hash, length as u64));
+        assert_eq!(client.put_blob(blob, &source, &mut quiet).await.unwrap(), length as u64);
+        // Again: nothing need be sent.
+        assert_eq!(client.put_blob(blob, &source, &mut quiet).await.unwrap(), 0);
+
+        let (target, mut seen) = (bench.path("target"), Vec::new());
+        let mut progress = |held: u64, all: u64| seen.push((held, all));
+        assert_eq!(client.get_blob(hash, 1 << 30, &target, &mut progress).await.unwrap(), length as u64);
+        assert_eq!(std::fs::read(&target).unwrap(), bytes);
+        assert_eq!(seen.last(), Some(&(length as u64, length as u64)));
+        assert!(seen.is_sorted());
+        assert!(!bench.path("target.part").exists());
+    }
+    assert_eq!(bench.shelf.file_count(), 3);
+}
+
+#[tokio::test]
+async fn a_get_goes_on_where_it_was_interrupted() {
+    let bench = Bench::new();
+    let (bytes, hash) = bytes_of(2_000_000);
+    bench.shelf.add(hash, &bytes);
+    let target = bench.path("target");
+
+    // The connection ends after some of the bytes.
+    let (served, dialled) = bench.farm.pair(&bench.farm.identity("ada")).await;
+    let coordinator = async {
+        let (sender, receiver) = served.connection.accept_bi().await.unwrap();
+        let (_, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
+        let request: BlobRequest = receiver.expect(served.timing.answer).await.unwrap();
+        assert_eq!(request, BlobRequest { hash, offset: 0 });
+        let mut sender = FrameSender::new(sender);
+        sender.send(&BlobReply::From { offset: 0, length: 2_000_000 }).await.unwrap();
+        sender.send_raw(&bytes[..700_000]).await.unwrap();
+        sender.finish_and_deliver(served.timing.answer).await.unwrap();
+    };
+    let (timing, mut progress) = (Timing::default(), quiet);
+    let (_, result) =
+        tokio::join!(coordinator, get(&dialled.connection, hash, 1 << 30, &target, &timing, &mut progress));
+    assert!(matches!(result, Err(BlobError::Frame(FrameError::Cut))), "{result:?}");
+    assert!(!target.exists());
+    assert_eq!(std::fs::metadata(bench.path("target.part")).unwrap().len(), 700_000);
+
+    let (client, mut first) = (bench.client().await, None);
+    let mut progress = |held: u64, _: u64| {
+        first.get_or_insert(held);
+    };
+    client.get_blob(hash, 1 << 30, &target, &mut progress).await.unwrap();
+    assert_eq!(first, Some(700_000));
+    assert_eq!(std::fs::read(&target).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn a_put_goes_on_where_it_was_interrupted() {
+    let bench = Bench::new();
+    let (bytes, hash) = bytes_of(2_000_000);
+    let source = bench.path("source");
+    std::fs::write(&source, &bytes).unwrap();
+    {
+        let client = bench.client().await;
+        let connection = &client.link().connection;
+        let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobPut).await.unwrap();
+        sender.send(&BlobOffer { hash, length: 2_000_000 }).await.unwrap();
+        let reply: BlobReply = receiver.expect(Timing::default().answer).await.unwrap();
+        assert_eq!(reply, BlobReply::From { offset: 0, length: 2_000_000 });
+        sender.send_raw(&bytes[..800_000]).await.unwrap();
+        sender.finish_and_deliver(Timing::default().answer).await.unwrap();
+        // The answer to an end that came too early; after it, the other side has let go of the part.
+        let receipt: BlobReceipt = receiver.expect(Timing::default().answer).await.unwrap();
+        assert!(matches!(receipt, BlobReceipt::Refused(_)));
+        receiver.receive::<BlobReceipt>().await.unwrap();
+    }
+    assert_eq!(std::fs::metadata(bench.shelf.part(hash)).unwrap().len(), 800_000);
+    let client = bench.client().await;
+    let sent = client.put_blob((hash, 2_000_000), &source, &mut quiet).await.unwrap();
+    assert_eq!(sent, 1_200_000);
+    assert_eq!(std::fs::read(bench.shelf.find(hash).unwrap().unwrap()).unwrap(), bytes);
+    assert!(!bench.shelf.part(hash).exists());
+}
+
+#[tokio::test]
+async fn a_corrupt_blob_leaves_no_file() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (mut bytes, hash) = bytes_of(500_000);
+    bytes[123_456] ^= 1;
+    bench.shelf.add(hash, &bytes);
+    let target = bench.path("target");
+    let error = client.get_blob(hash, 1 << 30, &target, &mut quiet).await.unwrap_err();
+    assert!(matches!(error, BlobError::Corrupt { .. }), "{error:?}");
+    assert!(!error.is_interruption());
+    assert!(!target.exists() && !bench.path("target.part").exists());
+
+    let (_, other) = bytes_of(500_001);
+    let source = bench.path("source");
+    std::fs::write(&source, &bytes).unwrap();
+    let error = client.put_blob((other, 500_000), &source, &mut quiet).await.unwrap_err();
+    assert!(matches!(&error, BlobError::Refused { reason, .. } if reason.contains("corrupt")), "{error:?}");
+    assert!(!bench.shelf.part(other).exists());
+    assert_eq!(bench.shelf.find(other).unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_damaged_rest_of_a_former_get_is_replaced() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (bytes, hash) = bytes_of(400_000);
+    bench.shelf.add(hash, &bytes);
+    let target = bench.path("target");
+    // Wrong bytes; too many bytes for the caller's limit; more bytes than the blob has.
+    for (rest, limit) in [(vec![1; 1000], 1 << 30), (vec![1; 500_000], 450_000), (vec![1; 500_000], 1 << 30)]
+    {
+        std::fs::write(bench.path("target.part"), rest).unwrap();
+        client.get_blob(hash, limit, &target, &mut quiet).await.unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), bytes);
+        std::fs::remove_file(&target).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn absent_refused_and_oversized_blobs_are_named() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (bytes, hash) = bytes_of(1000);
+    let target = bench.path("target");
+    let error = client.get_blob(hash, 1 << 30, &target, &mut quiet).await.unwrap_err();
+    assert!(matches!(error, BlobError::Absent(absent) if absent == hash), "{error:?}");
+    bench.shelf.add(hash, &bytes);
+    let error = client.get_blob(hash, 999, &target, &mut quiet).await.unwrap_err();
+    assert!(matches!(error, BlobError::TooLong { length: 1000, limit: 999, .. }), "{error:?}");
+    assert!(!target.exists());
+
+    let source = bench.path("source");
+    std::fs::write(&source, [0; 13]).unwrap();
+    let other = BlobHash([1; 32]);
+    let error = client.put_blob((other, 13), &source, &mut quiet).await.unwrap_err();
+    assert!(
+        matches!(&error, BlobError::Refused { reason, .. } if reason.contains("disk is full")),
+        "{error:?}"
+    );
+    let error = client.put_blob((other, BLOB_BYTES_MAX + 1), &source, &mut quiet).await.unwrap_err();
+    assert!(matches!(&error, BlobError::Refused { reason, .. } if reason.contains("at most")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_became_shorter_fails_its_put() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (bytes, hash) = bytes_of(1000);
+    let source = bench.path("source");
+    std::fs::write(&source, &bytes[..999]).unwrap();
+    let error = client.put_blob((hash, 1000), &source, &mut quiet).await.unwrap_err();
+    assert!(matches!(error, BlobError::File { .. }), "{error:?}");
+    assert_eq!(bench.shelf.find(hash).unwrap(), None);
+}
+
+#[tokio::test]
+async fn two_puts_of_the_same_blob_do_not_disturb_each_other() {
+    let bench = Bench::new();
+    let (first, second) = (bench.client().await, bench.client().await);
+    let (bytes, hash) = bytes_of(1_500_000);
+    let source = bench.path("source");
+    std::fs::write(&source, &bytes).unwrap();
+    let blob = (hash, 1_500_000);
+    let (mut a, mut b) = (quiet, quiet);
+    let (one, two) =
+        tokio::join!(first.put_blob(blob, &source, &mut a), second.put_blob(blob, &source, &mut b));
+    one.unwrap();
+    two.unwrap();
+    assert_eq!(std::fs::read(bench.shelf.find(hash).unwrap().unwrap()).unwrap(), bytes);
+    assert_eq!(bench.shelf.file_count(), 1);
+}
+
+#[tokio::test]
+async fn a_peer_that_stops_within_a_blob_is_found_silent() {
+    let bench = Bench::new();
+    let (served, dialled) = bench.farm.pair(&bench.farm.identity("ada")).await;
+    let (_, hash) = bytes_of(1000);
+    let target = bench.path("target");
+    let coordinator = async {
+        let (sender, receiver) = served.connection.accept_bi().await.unwrap();
+        let mut sender = FrameSender::new(sender);
+        sender.send(&BlobReply::From { offset: 0, length: 1000 }).await.unwrap();
+        sender.send_raw(&[0; 10]).await.unwrap();
+        (sender, FrameReceiver::new(receiver))
+    };
+    let (timing, mut progress) = (short(), quiet);
+    let (_held, result) =
+        tokio::join!(coordinator, get(&dialled.connection, hash, 1000, &target, &timing, &mut progress));
+    let error = result.unwrap_err();
+    assert!(matches!(error, BlobError::Frame(FrameError::Silent(_))), "{error:?}");
+    assert!(error.is_interruption());
+
+    // A put's offer that is answered for another length.
+    let coordinator = async {
+        let (sender, _receiver) = served.connection.accept_bi().await.unwrap();
+        let mut sender = FrameSender::new(sender);
+        sender.send(&BlobReply::From { offset: 0, length: 1 << 40 }).await.unwrap();
+        sender
+    };
+    let source = bench.path("source");
+    std::fs::write(&source, [0; 10]).unwrap();
+    let (_held, result) =
+        tokio::join!(coordinator, put(&dialled.connection, (hash, 10), &source, &timing, &mut progress));
+    assert!(matches!(result, Err(BlobError::Protocol { .. })), "{result:?}");
+}

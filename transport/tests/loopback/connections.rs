@@ -1,0 +1,156 @@
+//! Who gets a connection, and what everybody else is told.
+
+use crate::farm::*;
+use std::time::{Duration, Instant};
+use tessera_protocol::HelloError;
+use tessera_transport::error::Ended;
+use tessera_transport::server::HelloFailure;
+use tessera_transport::{
+    AcceptError, Authority, CloseCode, ConnectError, ConnectFailure, Identity, Timing, connect,
+};
+
+#[tokio::test]
+async fn both_ends_know_each_other() {
+    let farm = Farm::start(Timing::default());
+    let (served, dialled) = farm.pair(&farm.identity("ada")).await;
+    assert_eq!(served.peer, Some(user("ada")));
+    assert_eq!(dialled.peer, None);
+    assert_eq!((served.version, dialled.version), (1, 1));
+    assert_eq!(dialled.hello, hello());
+
+    let peer = node("n7.lan");
+    let (served, _dialled) = farm.pair(&farm.authority.issue(&peer).unwrap()).await;
+    assert_eq!(served.peer, Some(peer));
+}
+
+#[tokio::test]
+async fn an_identity_of_another_farm_finds_no_coordinator() {
+    let farm = Farm::start(Timing::default());
+    let stranger = Authority::generate().unwrap().issue(&user("eve")).unwrap();
+    let ours = hello();
+    let (served, dialled) =
+        tokio::join!(farm.next_peer(&ours), connect(&farm.address, &stranger, &ours, Timing::default()));
+    assert!(matches!(served, Err(AcceptError::Handshake(_))), "{served:?}");
+    let error = dialled.unwrap_err();
+    assert!(matches!(error, ConnectError::Foreign { .. }), "{error:?}");
+    assert_eq!(error.failure(), ConnectFailure::NotAllowed);
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority_is_rejected_by_the_coordinator() {
+    // This client trusts the right coordinator, but its own certificate is signed by somebody else.
+    let farm = Farm::start(Timing::default());
+    let forged = forge(&farm.identity("ada"), &Authority::generate().unwrap().issue(&user("ada")).unwrap());
+    let ours = hello();
+    let (served, dialled) =
+        tokio::join!(farm.next_peer(&ours), connect(&farm.address, &forged, &ours, Timing::default()));
+    assert!(matches!(served, Err(AcceptError::Handshake(_))), "{served:?}");
+    let error = dialled.unwrap_err();
+    assert!(matches!(error, ConnectError::Rejected { .. }), "{error:?}");
+    assert!(error.hint().is_some());
+}
+
+/// Key and certificate of `own`, with the authority of `trusting`, by way of the file they are kept in.
+fn forge(trusting: &Identity, own: &Identity) -> Identity {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |identity: &Identity| {
+        identity.save(folder.path()).unwrap();
+        std::fs::read_to_string(folder.path().join("identity.pem")).unwrap()
+    };
+    const MARK: &str = "-----BEGIN CERTIFICATE-----";
+    let (own, trusting) = (text(own), text(trusting));
+    let own: Vec<&str> = own.split(MARK).collect();
+    let trusting: Vec<&str> = trusting.split(MARK).collect();
+    let forged = [own[0], own[1], trusting[2]].join(MARK);
+    std::fs::write(folder.path().join("identity.pem"), forged).unwrap();
+    Identity::load(folder.path()).unwrap()
+}
+
+#[tokio::test]
+async fn a_port_where_nobody_listens_is_told_at_once() {
+    let free = std::net::UdpSocket::bind(LOOPBACK).unwrap().local_addr().unwrap();
+    let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
+    let started = Instant::now();
+    let error = connect(&free.into(), &identity, &hello(), Timing::default()).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Refused { .. }), "{error:?}");
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(error.failure(), ConnectFailure::Unreachable);
+}
+
+#[tokio::test]
+async fn a_silent_port_is_given_up() {
+    let silent = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
+    let timing = Timing { idle: Duration::from_millis(400), ..Timing::default() };
+    let address = silent.local_addr().unwrap().into();
+    let error = connect(&address, &identity, &hello(), timing).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_host_without_an_address_is_named() {
+    let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
+    let address = "no-such-host.invalid:7420".parse().unwrap();
+    let error = connect(&address, &identity, &hello(), Timing::default()).await.unwrap_err();
+    assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
+    assert_eq!(error.failure(), ConnectFailure::Unreachable);
+}
+
+#[tokio::test]
+async fn a_newer_coordinator_is_named_by_the_client() {
+    let farm = Farm::start(Timing::default());
+    let identity = farm.identity("ada");
+    let (theirs, ours) = (strange_hello(), hello());
+    let (served, dialled) =
+        tokio::join!(farm.next_peer(&theirs), connect(&farm.address, &identity, &ours, Timing::default()));
+    let error = dialled.unwrap_err();
+    let ConnectError::Version { source, .. } = &error else { panic!("{error:?}") };
+    assert!(source.to_string().contains("tessera from the future"), "{source}");
+    assert_eq!(error.failure(), ConnectFailure::Version);
+    // The newer build takes the older one's range for good here; it learns by the close.
+    let ended = Ended::from(served.unwrap().connection.closed().await);
+    assert!(
+        matches!(&ended, Ended::Closed { code: Some(CloseCode::Version), reason } if reason.contains("900"))
+    );
+}
+
+#[tokio::test]
+async fn a_newer_client_is_named_by_the_coordinator() {
+    let farm = Farm::start(short());
+    let identity = farm.identity("ada");
+    let (theirs, ours) = (strange_hello(), hello());
+    let (served, dialled) = tokio::join!(farm.next_peer(&ours), async {
+        let link = connect(&farm.address, &identity, &theirs, Timing::default()).await?;
+        // The hello was answered, so that this side could name the versions; then the coordinator closes.
+        Err::<(), _>(ConnectError::Ended {
+            address: farm.address.clone(),
+            source: link.connection.closed().await.into(),
+        })
+    });
+    let error = served.unwrap_err();
+    assert!(matches!(
+        error,
+        AcceptError::Hello(HelloFailure::Hello(HelloError::Version { newest: 901, .. }))
+    ));
+    assert!(error.to_string().contains("tessera from the future"), "{error}");
+    let error = dialled.unwrap_err();
+    let ConnectError::Ended { source: Ended::Closed { code, reason }, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(*code, Some(CloseCode::Version));
+    assert!(reason.contains("900 to 901"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_close_tells_its_reason_and_a_stopped_server_says_so() {
+    let farm = Farm::start(Timing::default());
+    let (served, dialled) = farm.pair(&farm.identity("ada")).await;
+    dialled.close(CloseCode::Done, "bye\nnow").await;
+    let ended = Ended::from(served.connection.closed().await);
+    assert_eq!(ended, Ended::Closed { code: Some(CloseCode::Done), reason: "bye now".into() });
+
+    let (_served, dialled) = farm.pair(&farm.identity("bob")).await;
+    farm.server.close(CloseCode::ShuttingDown, "maintenance").await;
+    let ended = Ended::from(dialled.connection.closed().await);
+    assert_eq!(ended, Ended::Closed { code: Some(CloseCode::ShuttingDown), reason: "maintenance".into() });
+}
