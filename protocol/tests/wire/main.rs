@@ -1,0 +1,8 @@
+//! The wire format from outside: pinned bytes, lying lengths, and specs that make no sense.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
+
+mod bounds;
+mod golden;
+mod samples;
+mod spec;

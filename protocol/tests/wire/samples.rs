@@ -1,0 +1,344 @@
+//! One value of every variant of everything that crosses the wire, each under a name. The names come from matches without a
+//! catch-all, so that a new variant does not compile until it has a value here.
+
+use tessera_protocol::client::*;
+use tessera_protocol::job::*;
+use tessera_protocol::node::*;
+use tessera_protocol::status::*;
+use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
+use tessera_protocol::*;
+
+pub(crate) fn uuid(byte: u8) -> uuid::Uuid {
+    uuid::Uuid::from_bytes([byte; 16])
+}
+
+pub(crate) fn hash(byte: u8) -> BlobHash {
+    BlobHash([byte; 32])
+}
+
+fn lease() -> Lease {
+    let unit = UnitKey { job: JobId(uuid(1)), frame: FrameNumber(2), unit: UnitIndex(300) };
+    Lease { unit, epoch: Epoch(70_000) }
+}
+
+/// A spec that is right, with little in it.
+pub(crate) fn render() -> RenderSpec {
+    RenderSpec {
+        scene: "a.glb".into(),
+        files: vec![AssetFile { path: "a.glb".into(), hash: hash(1), length: 1000 }],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: 640,
+        height: 480,
+        frames: "1-10x3".parse().unwrap(),
+        fps: 24.0,
+        spp: 64,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::BlackmanHarris,
+        tile: 64,
+        unit_samples: 0,
+        aovs: vec![AovSpec::Albedo, AovSpec::Depth],
+        formats: vec![FormatSpec::Exr, FormatSpec::Png],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    }
+}
+
+/// The other variants of a spec's parts.
+fn render_otherwise() -> RenderSpec {
+    RenderSpec {
+        environment: EnvironmentSpec::Map { path: "sky.hdr".into() },
+        camera: CameraSpec::LookAt {
+            eye: [0.0, 1.0, 2.0],
+            target: [0.0; 3],
+            up: [0.0, 1.0, 0.0],
+            vfov_degrees: 45.0,
+        },
+        lens: Some(LensSpec { radius: 0.01, focus_distance: 2.5 }),
+        filter: FilterSpec::Gaussian,
+        aovs: vec![AovSpec::Normal, AovSpec::Position],
+        formats: vec![FormatSpec::Png16],
+        tone_map: ToneMapSpec::Agx,
+        ..render()
+    }
+}
+
+fn render_thirdly() -> RenderSpec {
+    RenderSpec {
+        environment: EnvironmentSpec::Constant([0.25, 0.5, 1.0]),
+        camera: CameraSpec::Named("main".into()),
+        filter: FilterSpec::Box,
+        tone_map: ToneMapSpec::PbrNeutral,
+        ..render()
+    }
+}
+
+pub(crate) fn job(render: RenderSpec) -> JobSpec {
+    JobSpec { name: "cornell".into(), priority: 50, kind: JobKind::Render(render) }
+}
+
+fn summary(state: JobState) -> JobSummary {
+    JobSummary {
+        job: JobId(uuid(1)),
+        name: "cornell".into(),
+        owner: "ada".into(),
+        state,
+        priority: 50,
+        submitted_at: 1_700_000_000,
+        ended_at: Some(1_700_000_100),
+        frames: 4,
+        frames_done: 3,
+        frames_failed: 1,
+        units: 400,
+        units_committed: 300,
+        units_leased: 2,
+        samples_committed: 1 << 40,
+        note: "n".into(),
+    }
+}
+
+fn node_summary(state: NodeState) -> NodeSummary {
+    NodeSummary {
+        node: NodeId(uuid(2)),
+        name: "n1".into(),
+        state,
+        devices: vec![device(DeviceKind::Cuda)],
+        units_leased: 2,
+        units_committed: 3,
+        samples_per_second: 1.5,
+        silent_secs: 4,
+        build: "tessera".into(),
+        note: String::new(),
+    }
+}
+
+fn device(kind: DeviceKind) -> DeviceInfo {
+    DeviceInfo { kind, name: "d".into(), parallelism: 16, memory_bytes: 1 << 33 }
+}
+
+pub(crate) fn requests() -> Vec<(String, Request)> {
+    use Request::*;
+    let all = vec![
+        MissingBlobs(vec![hash(1), hash(2)]),
+        Submit { job: JobId(uuid(1)), spec: Box::new(job(render()).into()) },
+        Submit { job: JobId(uuid(1)), spec: Box::new(job(render_otherwise()).into()) },
+        Submit { job: JobId(uuid(1)), spec: Box::new(job(render_thirdly()).into()) },
+        Submit {
+            job: JobId(uuid(1)),
+            spec: Box::new(job(RenderSpec { camera: CameraSpec::Index(300), ..render() }).into()),
+        },
+        Jobs,
+        Job(JobId(uuid(1))),
+        Frames { job: JobId(uuid(1)), from: 16_384 },
+        Watch(JobId(uuid(1))),
+        Cancel(JobId(uuid(1))),
+        Nodes,
+        Drain { node: "n1".into(), drain: true },
+        CreateToken { role: Role::Node, ttl_secs: 86_400, uses: 1 },
+        CreateToken { role: Role::User, ttl_secs: 1, uses: 2 },
+        CreateToken { role: Role::Admin, ttl_secs: 1, uses: 2 },
+        Audit,
+    ];
+    named(all, |request| match request {
+        MissingBlobs(_) => "request.missing_blobs",
+        Submit { .. } => "request.submit",
+        Jobs => "request.jobs",
+        Job(_) => "request.job",
+        Frames { .. } => "request.frames",
+        Watch(_) => "request.watch",
+        Cancel(_) => "request.cancel",
+        Nodes => "request.nodes",
+        Drain { .. } => "request.drain",
+        CreateToken { .. } => "request.create_token",
+        Audit => "request.audit",
+    })
+}
+
+pub(crate) fn responses() -> Vec<(String, Response)> {
+    use Response::*;
+    let detail = JobDetail {
+        summary: summary(JobState::Failed),
+        spec: job(render()),
+        fingerprint: Some(Fingerprint([9; 32])),
+        failures: vec![FailureNote { at: 5, unit: "u".into(), node: "n1".into(), reason: "r".into() }],
+    };
+    let file = FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
+    let frame = |number, state| FrameStatus { frame: FrameNumber(number), state };
+    let states = [NodeState::Ready, NodeState::Draining, NodeState::Away, NodeState::Lost, NodeState::Unfit];
+    let report = AuditReport {
+        records: 1,
+        jobs: 2,
+        units_committed: 3,
+        problems: vec!["p".into()],
+        ..Default::default()
+    };
+    let all = vec![
+        Blobs(vec![hash(1)]),
+        Accepted(JobId(uuid(1))),
+        Jobs(vec![summary(JobState::Queued), summary(JobState::Running), summary(JobState::Done)]),
+        Job(Box::new(detail)),
+        Frames(vec![
+            frame(1, FrameState::Open { committed: 1, units: 80 }),
+            frame(2, FrameState::Resolving),
+            frame(3, FrameState::Done(vec![file])),
+            frame(4, FrameState::Failed("dead".into())),
+        ]),
+        Progress(Box::new(client::Progress {
+            summary: summary(JobState::Cancelled),
+            finished: FrameSet::one(FrameNumber(3)),
+        })),
+        Nodes(states.map(node_summary).to_vec()),
+        Done,
+        Token("tsr1_x".into()),
+        Audit(report),
+        Error(RequestError::NotFound("a".into())),
+        Error(RequestError::NotAllowed("b".into())),
+        Error(RequestError::Invalid("c".into())),
+        Error(RequestError::Unavailable("d".into())),
+    ];
+    named(all, |response| match response {
+        Blobs(_) => "response.blobs",
+        Accepted(_) => "response.accepted",
+        Jobs(_) => "response.jobs",
+        Job(_) => "response.job",
+        Frames(_) => "response.frames",
+        Progress(_) => "response.progress",
+        Nodes(_) => "response.nodes",
+        Done => "response.done",
+        Token(_) => "response.token",
+        Audit(_) => "response.audit",
+        Error(_) => "response.error",
+    })
+}
+
+pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
+    use NodeToCoordinator::*;
+    let join = node::Join {
+        node: NodeId(uuid(2)),
+        name: "n1".into(),
+        process: ProcessEpoch(9),
+        devices: vec![device(DeviceKind::Cpu), device(DeviceKind::Cuda)],
+        capacity: 4,
+        running: vec![lease()],
+        finished: vec![lease()],
+        scenes: vec![hash(1)],
+    };
+    let failed = |failure| Failed { lease: lease(), failure };
+    let all = vec![
+        Join(join),
+        Capacity { units: 3 },
+        Scene { scene: hash(1), held: true },
+        failed(Failure::Scene("a".into())),
+        failed(Failure::Asset("b".into())),
+        failed(Failure::Device("c".into())),
+        failed(Failure::OutOfMemory("d".into())),
+        Returned { leases: vec![lease()] },
+        Draining,
+    ];
+    named(all, |message| match message {
+        Join(_) => "node.join",
+        Capacity { .. } => "node.capacity",
+        Scene { .. } => "node.scene",
+        Failed { .. } => "node.failed",
+        Returned { .. } => "node.returned",
+        Draining => "node.draining",
+    })
+}
+
+pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
+    use CoordinatorToNode::*;
+    let work = Assignment {
+        job: JobId(uuid(1)),
+        frame: FrameNumber(2),
+        unit: UnitIndex(3),
+        epoch: Epoch(4),
+        tile: TileRect { x: 64, y: 128, width: 64, height: 32 },
+        samples: SampleRange { first: 0, count: 16 },
+    };
+    let all = vec![
+        Job { job: JobId(uuid(1)), render: Box::new(render()) },
+        Work(vec![work]),
+        Committed { lease: lease() },
+        Unwanted { lease: lease() },
+        Revoke { leases: vec![lease()] },
+        Forget { job: JobId(uuid(1)) },
+        Drain,
+        Refused { reason: "r".into() },
+    ];
+    named(all, |message| match message {
+        Job { .. } => "coordinator.job",
+        Work(_) => "coordinator.work",
+        Committed { .. } => "coordinator.committed",
+        Unwanted { .. } => "coordinator.unwanted",
+        Revoke { .. } => "coordinator.revoke",
+        Forget { .. } => "coordinator.forget",
+        Drain => "coordinator.drain",
+        Refused { .. } => "coordinator.refused",
+    })
+}
+
+pub(crate) fn blob_replies() -> Vec<(String, BlobReply)> {
+    use BlobReply::*;
+    let all = vec![From { offset: 1, length: 1 << 33 }, Absent, Held, Refused("r".into())];
+    named(all, |reply| match reply {
+        From { .. } => "blob_reply.from",
+        Absent => "blob_reply.absent",
+        Held => "blob_reply.held",
+        Refused(_) => "blob_reply.refused",
+    })
+}
+
+pub(crate) fn blob_receipts() -> Vec<(String, BlobReceipt)> {
+    use BlobReceipt::*;
+    named(vec![Stored, Refused("r".into())], |receipt| match receipt {
+        Stored => "blob_receipt.stored",
+        Refused(_) => "blob_receipt.refused",
+    })
+}
+
+pub(crate) fn enrol_replies() -> Vec<(String, EnrolReply)> {
+    use EnrolReply::*;
+    named(vec![Certificate(vec![vec![1, 2], vec![3]]), Refused("r".into())], |reply| match reply {
+        Certificate(_) => "enrol_reply.certificate",
+        Refused(_) => "enrol_reply.refused",
+    })
+}
+
+pub(crate) fn enrol_request() -> EnrolRequest {
+    let node = Some(NodeId(uuid(2)));
+    EnrolRequest { secret: vec![1, 2, 3], certificate_request: vec![4], node, name: "n1".into() }
+}
+
+pub(crate) fn result_header() -> ResultHeader {
+    ResultHeader { lease: lease(), hash: hash(1), length: 70_000, device_micros: 1_500_000, rays: 1 << 40 }
+}
+
+pub(crate) fn heartbeat() -> Heartbeat {
+    Heartbeat { sequence: 5, leases: vec![lease()], outbox: 1, busy: 0.75 }
+}
+
+pub(crate) fn blob_request() -> BlobRequest {
+    BlobRequest { hash: hash(1), offset: 1 << 20 }
+}
+
+pub(crate) fn blob_offer() -> BlobOffer {
+    BlobOffer { hash: hash(1), length: 1 << 20 }
+}
+
+/// Values with the names of their variants, numbered where a variant has several.
+fn named<T>(all: Vec<T>, name: impl Fn(&T) -> &'static str) -> Vec<(String, T)> {
+    let mut seen = std::collections::BTreeMap::new();
+    all.into_iter()
+        .map(|value| {
+            let count = seen.entry(name(&value)).or_insert(0);
+            *count += 1;
+            let text =
+                if *count == 1 { name(&value).to_owned() } else { format!("{}.{count}", name(&value)) };
+            (text, value)
+        })
+        .collect()
+}

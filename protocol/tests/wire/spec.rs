@@ -1,0 +1,121 @@
+//! Specs that make no sense: the error names the field.
+
+use crate::samples::{hash, job, render};
+use tessera_protocol::job::*;
+use tessera_protocol::limits::*;
+use tessera_protocol::{FrameSet, RawJobSpec};
+
+fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
+    RawJobSpec::from(spec).check()
+}
+
+/// The field that is named when `spoil` has been at a good spec.
+fn named(spoil: impl FnOnce(&mut RenderSpec)) -> &'static str {
+    let mut spec = render();
+    spoil(&mut spec);
+    let error = check(job(spec)).expect_err("the spoilt spec was taken");
+    assert!(!error.problem.is_empty());
+    error.field
+}
+
+fn file(path: &str) -> AssetFile {
+    AssetFile { path: path.into(), hash: hash(2), length: 1 }
+}
+
+#[test]
+fn a_good_spec_is_taken_unchanged() {
+    assert_eq!(check(job(render())), Ok(job(render())));
+}
+
+#[test]
+fn names_and_priorities_have_bounds() {
+    for name in ["", ".hidden", "a/b", "a\\b", "a\nb", &"x".repeat(NAME_MAX + 1)] {
+        let spec = JobSpec { name: name.into(), ..job(render()) };
+        assert_eq!(check(spec).unwrap_err().field, "name", "{name:?}");
+    }
+    assert_eq!(check(JobSpec { priority: 101, ..job(render()) }).unwrap_err().field, "priority");
+}
+
+#[test]
+fn paths_stay_in_the_scenes_folder() {
+    for path in ["/etc/passwd", "../a", "a/../../b", "a//b", "./a", "a\\b", "C:a", "http://a/b", "", "a\0"] {
+        assert_eq!(named(|spec| spec.files.push(file(path))), "scene", "{path:?}");
+    }
+    assert_eq!(named(|spec| spec.files.push(file(&"x".repeat(ASSET_PATH_MAX + 1)))), "scene");
+    assert_eq!(named(|spec| spec.files.push(file("a.glb"))), "scene");
+    assert_eq!(named(|spec| spec.files[0].length = BLOB_BYTES_MAX + 1), "scene");
+    assert_eq!(named(|spec| spec.scene = "b.glb".into()), "scene");
+    let many = (0..=SCENE_FILES_MAX).map(|index| file(&format!("{index}")));
+    assert_eq!(named(|spec| spec.files.extend(many)), "scene");
+}
+
+#[test]
+fn pictures_have_bounds() {
+    assert_eq!(named(|spec| spec.width = 0), "size");
+    assert_eq!(named(|spec| spec.height = FRAME_EDGE_MAX + 1), "size");
+    assert_eq!(named(|spec| (spec.width, spec.height) = (FRAME_EDGE_MAX, FRAME_EDGE_MAX)), "size");
+    assert_eq!(named(|spec| spec.spp = 0), "spp");
+    assert_eq!(named(|spec| spec.spp = SPP_MAX + 1), "spp");
+    assert_eq!(named(|spec| spec.depth = DEPTH_MAX + 1), "depth");
+    assert_eq!(named(|spec| spec.tile = TILE_EDGE_MIN - 1), "tile");
+    assert_eq!(named(|spec| spec.tile = TILE_EDGE_MAX + 1), "tile");
+    assert_eq!(named(|spec| spec.unit_samples = 65), "unit-samples");
+    assert_eq!(named(|spec| spec.frames = FrameSet::default()), "frames");
+    for fps in [0.0, -1.0, f64::NAN, f64::INFINITY, 10_001.0] {
+        assert_eq!(named(|spec| spec.fps = fps), "fps");
+    }
+    let many_units = |spec: &mut RenderSpec| {
+        (spec.width, spec.height, spec.tile, spec.spp, spec.unit_samples) = (16_384, 16_384, 8, 64, 1);
+    };
+    assert_eq!(named(many_units), "tile");
+    let many_frames = |spec: &mut RenderSpec| {
+        (spec.width, spec.height, spec.tile) = (4096, 4096, 8);
+        spec.frames = "1-100000".parse().unwrap();
+    };
+    assert_eq!(named(many_frames), "frames");
+}
+
+#[test]
+fn cameras_lenses_and_light_are_finite() {
+    let look = |eye: [f32; 3], vfov_degrees| CameraSpec::LookAt {
+        eye,
+        target: [0.0; 3],
+        up: [0.0, 1.0, 0.0],
+        vfov_degrees,
+    };
+    assert_eq!(named(|spec| spec.camera = look([f32::NAN, 0.0, 0.0], 45.0)), "eye, target, up");
+    assert_eq!(named(|spec| spec.camera = look([0.0; 3], 45.0)), "eye, target");
+    for vfov in [0.0, 180.0, f32::NAN] {
+        assert_eq!(named(|spec| spec.camera = look([1.0; 3], vfov)), "vfov");
+    }
+    assert_eq!(named(|spec| spec.camera = CameraSpec::Named(String::new())), "camera");
+    for (radius, focus_distance) in [(0.0, 1.0), (1.0, -1.0), (f32::INFINITY, 1.0)] {
+        assert_eq!(named(|spec| spec.lens = Some(LensSpec { radius, focus_distance })), "lens");
+    }
+    assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Map { path: "sky.hdr".into() }), "env");
+    assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Constant([1.0, -1.0, 0.0])), "env");
+    for intensity in [-1.0, f32::NAN] {
+        assert_eq!(named(|spec| spec.environment_intensity = intensity), "env-intensity");
+    }
+    assert_eq!(named(|spec| spec.environment_rotation_degrees = f32::INFINITY), "env-rotate");
+}
+
+#[test]
+fn outputs_are_in_order_and_distinct() {
+    assert_eq!(named(|spec| spec.aovs = vec![AovSpec::Depth, AovSpec::Albedo]), "aov");
+    assert_eq!(named(|spec| spec.aovs = vec![AovSpec::Depth, AovSpec::Depth]), "aov");
+    assert_eq!(named(|spec| spec.formats = vec![]), "format");
+    assert_eq!(named(|spec| spec.formats = vec![FormatSpec::Png, FormatSpec::Png16]), "format");
+    for exposure in [65.0, f32::NAN] {
+        assert_eq!(named(|spec| spec.exposure = exposure), "exposure");
+    }
+}
+
+#[test]
+fn a_scenes_hash_depends_on_its_files_alone() {
+    let mut other = render();
+    (other.width, other.spp, other.seed) = (1, 1, 9);
+    assert_eq!(other.scene_hash(), render().scene_hash());
+    other.files[0].hash = hash(7);
+    assert_ne!(other.scene_hash(), render().scene_hash());
+}
