@@ -93,8 +93,7 @@ pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameN
         lens: spec.lens.map(|lens| Lens { radius: lens.radius, focus_distance: lens.focus_distance }),
         environment_intensity: spec.environment_intensity,
         environment_rotation_degrees: spec.environment_rotation_degrees,
-        width: spec.width,
-        height: spec.height,
+        ..FlattenOptions::still(spec.width, spec.height)
     }
 }
 
