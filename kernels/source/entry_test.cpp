@@ -1,3 +1,171 @@
-#include "render.h"
-#include "traverse.h"
-extern "C" bool tessera_test_nothing(const SceneView* scene, const Ray* ray, Hit* hit) { return intersect_closest(*scene, *ray, 0, hit); }
+// Doors for tests: single functions of the kernels behind C entries, and the layout as this compiler sees it. Not part of
+// the product and not in the fingerprint.
+#include "stages.h"
+
+#define OF(type, field) (u32) __builtin_offsetof(type, field)
+#define SIZES(type) (u32)sizeof(type), (u32)alignof(type)
+
+// Size, alignment and the offset of every field, struct by struct, in the order of tests/layout.rs.
+static const u32 LAYOUT[] = {
+    SIZES(Triangle), OF(Triangle, v0), OF(Triangle, material), OF(Triangle, v1), OF(Triangle, flags), OF(Triangle, v2),
+    OF(Triangle, light),
+    SIZES(ShadingVertex), OF(ShadingVertex, normal), OF(ShadingVertex, u0), OF(ShadingVertex, tangent),
+    OF(ShadingVertex, tangent_sign), OF(ShadingVertex, color), OF(ShadingVertex, v0), OF(ShadingVertex, uv1),
+    OF(ShadingVertex, reserved),
+    SIZES(TextureRef), OF(TextureRef, uv_from_mesh), OF(TextureRef, texture), OF(TextureRef, uv_set),
+    OF(TextureRef, reserved),
+    SIZES(Material), OF(Material, base_color), OF(Material, emission), OF(Material, metallic), OF(Material, roughness),
+    OF(Material, normal_scale), OF(Material, alpha_cutoff), OF(Material, ior), OF(Material, alpha_mode),
+    OF(Material, flags), OF(Material, reserved), OF(Material, base_color_texture),
+    OF(Material, metallic_roughness_texture), OF(Material, normal_texture), OF(Material, emission_texture),
+    SIZES(Texture), OF(Texture, offset), OF(Texture, width), OF(Texture, height), OF(Texture, format),
+    OF(Texture, wrap_u), OF(Texture, wrap_v), OF(Texture, bilinear),
+    SIZES(Light), OF(Light, position), OF(Light, kind), OF(Light, direction), OF(Light, range), OF(Light, emission),
+    OF(Light, triangle), OF(Light, spot_scale), OF(Light, spot_offset), OF(Light, pick_probability), OF(Light, area),
+    OF(Light, reserved),
+    SIZES(AliasEntry), OF(AliasEntry, threshold), OF(AliasEntry, alias), OF(AliasEntry, probability),
+    OF(AliasEntry, reserved),
+    SIZES(Environment), OF(Environment, width), OF(Environment, height), OF(Environment, light),
+    OF(Environment, present), OF(Environment, constant), OF(Environment, intensity), OF(Environment, map_from_world),
+    OF(Environment, scene_radius), OF(Environment, scene_center), OF(Environment, reserved),
+    SIZES(Camera), OF(Camera, world_from_camera), OF(Camera, kind), OF(Camera, half_width), OF(Camera, half_height),
+    OF(Camera, lens_radius), OF(Camera, focus_distance), OF(Camera, near_clip), OF(Camera, far_clip),
+    OF(Camera, reserved),
+    SIZES(BvhNode8), OF(BvhNode8, bounds), OF(BvhNode8, child), OF(BvhNode8, reserved),
+    SIZES(TriangleBlock), OF(TriangleBlock, corner), OF(TriangleBlock, triangle),
+    SIZES(SceneView), OF(SceneView, triangles), OF(SceneView, triangle_vertices), OF(SceneView, vertices),
+    OF(SceneView, materials), OF(SceneView, textures), OF(SceneView, texels), OF(SceneView, lights),
+    OF(SceneView, light_alias), OF(SceneView, environment_texels), OF(SceneView, environment_alias),
+    OF(SceneView, bvh_nodes), OF(SceneView, triangle_blocks), OF(SceneView, triangle_count),
+    OF(SceneView, material_count), OF(SceneView, texture_count), OF(SceneView, light_count),
+    OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, reserved), OF(SceneView, environment),
+    OF(SceneView, camera),
+    SIZES(UnitParams), OF(UnitParams, frame_width), OF(UnitParams, frame_height), OF(UnitParams, x), OF(UnitParams, y),
+    OF(UnitParams, width), OF(UnitParams, height), OF(UnitParams, first_sample), OF(UnitParams, sample_count),
+    OF(UnitParams, seed), OF(UnitParams, depth), OF(UnitParams, aovs), OF(UnitParams, filter), OF(UnitParams, frame),
+    OF(UnitParams, job_samples), OF(UnitParams, reserved),
+    SIZES(RayCounts), OF(RayCounts, closest), OF(RayCounts, any), OF(RayCounts, clamped), OF(RayCounts, non_finite),
+};
+
+extern "C" {
+
+const u32* tessera_test_layout(u32* count) {
+    *count = sizeof(LAYOUT) / sizeof(LAYOUT[0]);
+    return LAYOUT;
+}
+
+void tessera_test_sincos(float turns, float* result) {
+    const SinCos value = sincos_turns(turns);
+    result[0] = value.sine;
+    result[1] = value.cosine;
+}
+
+float tessera_test_atan2(float y, float x) { return atan2_(y, x); }
+i32 tessera_test_floor(float value) { return floor_to_int(value); }
+i64 tessera_test_film_fixed(float value) { return film_fixed(value); }
+
+void tessera_test_film_add(i64* film, u32 channels, const float* values, RayCounts* counts) {
+    FilmSample sample;
+    for (u32 channel = 0; channel < channels; ++channel) sample.values[channel] = values[channel];
+    film_add(film, channels, 1, 0, sample, *counts);
+}
+
+void tessera_test_draw(u32 key, u32 index, u32 dimension, u32* result) {
+    const Bits2 bits = draw_bits(make_sampler(key, index), dimension);
+    result[0] = bits.x;
+    result[1] = bits.y;
+}
+
+// 0 disk, 1 cosine hemisphere, 2 triangle, 3 tent (of x), 4 and up: pixel filter.
+void tessera_test_shape(u32 shape, float x, float y, float* result) {
+    const Vec2 random = vec2(x, y);
+    Vec3 point = splat(0.0f);
+    Vec2 flat = vec2(0.0f, 0.0f);
+    if (shape == 0) flat = sample_disk(random);
+    if (shape == 1) point = sample_cosine(random);
+    if (shape == 2) flat = sample_triangle(random);
+    if (shape == 3) flat = vec2(sample_tent(x), sample_tent(y));
+    if (shape >= 4) flat = filter_sample(shape - 4, random);
+    result[0] = shape == 1 ? point.x : flat.x;
+    result[1] = shape == 1 ? point.y : flat.y;
+    result[2] = point.z;
+}
+
+// `surface`: base colour, metallic, roughness, F0 of the dielectric.
+static Bsdf bsdf_of(const float* surface, const float* out) {
+    return make_bsdf(vec3_from(surface), surface[3], surface[4], surface[5], vec3_from(out));
+}
+
+// Value (three) and density.
+void tessera_test_bsdf(const float* surface, const float* out, const float* in, float* result) {
+    const BsdfValue value = bsdf_evaluate(bsdf_of(surface, out), vec3_from(in));
+    result[0] = value.value.x;
+    result[1] = value.value.y;
+    result[2] = value.value.z;
+    result[3] = value.density;
+}
+
+// Direction (three), weight (three), density (0: none).
+void tessera_test_bsdf_sample(const float* surface, const float* out, const float* random, float* result) {
+    const BsdfSample sample = bsdf_sample(bsdf_of(surface, out), random[0], vec2(random[1], random[2]));
+    result[0] = sample.in.x;
+    result[1] = sample.in.y;
+    result[2] = sample.in.z;
+    result[3] = sample.weight.x;
+    result[4] = sample.weight.y;
+    result[5] = sample.weight.z;
+    result[6] = sample.valid ? sample.density : 0.0f;
+}
+
+void tessera_test_visible_normal(float alpha, const float* out, const float* random, float* result) {
+    const Vec3 normal = sample_visible_normal(alpha, vec3_from(out), vec2(random[0], random[1]));
+    result[0] = normal.x;
+    result[1] = normal.y;
+    result[2] = normal.z;
+}
+
+// Direction (three), radiance (three), density.
+void tessera_test_environment_sample(const SceneView* scene, u32 choice, float x, float y, float* result) {
+    const EnvironmentSample sample = environment_sample_map(*scene, choice, vec2(x, y));
+    result[0] = sample.direction.x;
+    result[1] = sample.direction.y;
+    result[2] = sample.direction.z;
+    result[3] = sample.radiance.x;
+    result[4] = sample.radiance.y;
+    result[5] = sample.radiance.z;
+    result[6] = sample.density;
+}
+
+// Radiance (three), density.
+void tessera_test_environment(const SceneView* scene, const float* direction, float* result) {
+    const EnvironmentValue value = environment_map_value(*scene, vec3_from(direction), true);
+    result[0] = value.radiance.x;
+    result[1] = value.radiance.y;
+    result[2] = value.radiance.z;
+    result[3] = value.density;
+}
+
+void tessera_test_texture(const SceneView* scene, u32 which, float u, float v, float* result) {
+    const Vec4 value = sample_texture(*scene, which, vec2(u, v));
+    result[0] = value.x;
+    result[1] = value.y;
+    result[2] = value.z;
+    result[3] = value.w;
+}
+
+// Origin (three), direction (three), t_max.
+void tessera_test_camera(const Camera* camera, float x, float y, float lens_x, float lens_y, float* result) {
+    const Ray ray = camera_ray(*camera, x, y, vec2(lens_x, lens_y));
+    result[0] = ray.origin.x;
+    result[1] = ray.origin.y;
+    result[2] = ray.origin.z;
+    result[3] = ray.direction.x;
+    result[4] = ray.direction.y;
+    result[5] = ray.direction.z;
+    result[6] = ray.t_max;
+}
+
+bool tessera_test_alpha(const SceneView* scene, u32 key, u32 triangle, float u, float v) {
+    return alpha_accepts(*scene, key, triangle, u, v);
+}
+}

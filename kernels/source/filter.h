@@ -11,7 +11,8 @@ const u32 FILTER_STEPS = 128;
 // Offset along one axis from the pixel's centre, from a random number and the quantiles of |x|.
 TESSERA_FN float filter_quantile(const float* quantiles, float random) {
     const float centred = fma_(2.0f, random, -1.0f);
-    const float at = abs_(centred) * (float)FILTER_STEPS;
+    const float beyond = sqrt_(1.0f - abs_(centred));
+    const float at = (1.0f - beyond) * (float)FILTER_STEPS;
     const u32 step = min_u32((u32)(i32)at, FILTER_STEPS - 1);
     return copysign_(lerp_(quantiles[step], quantiles[step + 1], at - (float)step), centred);
 }

@@ -149,7 +149,11 @@ fn check_hierarchy(scene: &FlatScene) -> Result<(), SceneError> {
     let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
     let triangles = scene.triangles.len();
     all("triangle block", blocks, |block| {
-        block.triangle.iter().all(|id| *id == NONE || ((id & !BLOCK_ALPHA_FLAG) as usize) < triangles)
+        (0..4).all(|lane| {
+            let id = block.triangle[lane];
+            let empty = id == NONE && block.corner[0][0][lane].is_nan();
+            empty || ((id & !BLOCK_ALPHA_FLAG) as usize) < triangles
+        })
     })?;
     let mut reached = vec![false; nodes.len()];
     let mut open: Vec<(usize, u32)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 1)] };
@@ -157,7 +161,15 @@ fn check_hierarchy(scene: &FlatScene) -> Result<(), SceneError> {
         if std::mem::replace(&mut reached[node], true) || level > BVH_DEPTH_MAX {
             return Err(SceneError::Hierarchy(BVH_DEPTH_MAX));
         }
-        for child in nodes[node].child.into_iter().filter(|child| *child != CHILD_EMPTY) {
+        for (slot, child) in nodes[node].child.into_iter().enumerate() {
+            if child == CHILD_EMPTY {
+                // Its box is what keeps rays from following it.
+                let bounds = &nodes[node].bounds;
+                if !(0..3).all(|axis| bounds[0][axis][slot] > bounds[1][axis][slot]) {
+                    return Err(SceneError::Index { what: "bvh node", index: node });
+                }
+                continue;
+            }
             let index = (child & !CHILD_LEAF_FLAG) as usize;
             let leaf = child & CHILD_LEAF_FLAG != 0;
             if index >= if leaf { blocks.len() } else { nodes.len() } {

@@ -1,1 +1,170 @@
-//! Doors for this crate's tests.
+//! Doors for this crate's tests: single kernel functions from `source/entry_test.cpp`, built for the oldest processor of
+//! the family. Not an interface; it changes with the kernels.
+
+use crate::CheckedScene;
+use crate::host::{RayCounts, RenderError, RenderUnit, render_unit_with};
+use tessera_layout::{Camera, SceneView, UnitParams};
+
+unsafe extern "C" {
+    fn tessera_test_layout(count: *mut u32) -> *const u32;
+    fn tessera_test_sincos(turns: f32, result: *mut f32);
+    fn tessera_test_atan2(y: f32, x: f32) -> f32;
+    fn tessera_test_floor(value: f32) -> i32;
+    fn tessera_test_film_fixed(value: f32) -> i64;
+    fn tessera_test_film_add(film: *mut i64, channels: u32, values: *const f32, counts: *mut RayCounts);
+    fn tessera_test_draw(key: u32, index: u32, dimension: u32, result: *mut u32);
+    fn tessera_test_shape(shape: u32, x: f32, y: f32, result: *mut f32);
+    fn tessera_test_bsdf(surface: *const f32, out: *const f32, towards: *const f32, result: *mut f32);
+    fn tessera_test_bsdf_sample(surface: *const f32, out: *const f32, random: *const f32, result: *mut f32);
+    fn tessera_test_visible_normal(alpha: f32, out: *const f32, random: *const f32, result: *mut f32);
+    fn tessera_test_environment_sample(
+        scene: *const SceneView,
+        choice: u32,
+        x: f32,
+        y: f32,
+        result: *mut f32,
+    );
+    fn tessera_test_environment(scene: *const SceneView, direction: *const f32, result: *mut f32);
+    fn tessera_test_texture(scene: *const SceneView, which: u32, u: f32, v: f32, result: *mut f32);
+    fn tessera_test_camera(camera: *const Camera, x: f32, y: f32, lens_x: f32, lens_y: f32, result: *mut f32);
+    fn tessera_test_alpha(scene: *const SceneView, key: u32, triangle: u32, u: f32, v: f32) -> bool;
+}
+
+// SAFETY of this whole file: every entry reads and writes exactly the array sizes of the signatures below, and follows
+// indices of checked scenes only; where an index comes from the caller it is checked first.
+
+pub fn layout() -> Vec<u32> {
+    let mut count = 0;
+    unsafe {
+        let first = tessera_test_layout(&mut count);
+        std::slice::from_raw_parts(first, count as usize).to_vec()
+    }
+}
+
+pub fn sincos(turns: f32) -> [f32; 2] {
+    let mut result = [0.0; 2];
+    unsafe { tessera_test_sincos(turns, result.as_mut_ptr()) };
+    result
+}
+
+pub fn atan2(y: f32, x: f32) -> f32 {
+    unsafe { tessera_test_atan2(y, x) }
+}
+
+pub fn floor(value: f32) -> i32 {
+    unsafe { tessera_test_floor(value) }
+}
+
+pub fn film_fixed(value: f32) -> i64 {
+    unsafe { tessera_test_film_fixed(value) }
+}
+
+pub fn film_add(film: &mut [i64], values: &[f32], counts: &mut RayCounts) {
+    assert!(film.len() == values.len() && values.len() <= tessera_layout::CHANNELS_MAX as usize);
+    unsafe { tessera_test_film_add(film.as_mut_ptr(), film.len() as u32, values.as_ptr(), counts) };
+}
+
+pub fn draw(key: u32, index: u32, dimension: u32) -> [u32; 2] {
+    let mut result = [0; 2];
+    unsafe { tessera_test_draw(key, index, dimension, result.as_mut_ptr()) };
+    result
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u32)]
+pub enum Shape {
+    Disk = 0,
+    Cosine = 1,
+    Triangle = 2,
+    Tent = 3,
+    BoxFilter = 4,
+    Gaussian = 5,
+    BlackmanHarris = 6,
+}
+
+pub fn shape(shape: Shape, random: [f32; 2]) -> [f32; 3] {
+    let mut result = [0.0; 3];
+    unsafe { tessera_test_shape(shape as u32, random[0], random[1], result.as_mut_ptr()) };
+    result
+}
+
+/// Base colour, metallic, roughness, F0 of the dielectric.
+pub type Surface = [f32; 6];
+
+/// Value times cosine (three), density.
+pub fn bsdf(surface: &Surface, out: [f32; 3], towards: [f32; 3]) -> [f32; 4] {
+    let mut result = [0.0; 4];
+    unsafe { tessera_test_bsdf(surface.as_ptr(), out.as_ptr(), towards.as_ptr(), result.as_mut_ptr()) };
+    result
+}
+
+/// Direction (three), weight (three), density (0: none).
+pub fn bsdf_sample(surface: &Surface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
+    let mut result = [0.0; 7];
+    unsafe { tessera_test_bsdf_sample(surface.as_ptr(), out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
+    result
+}
+
+pub fn visible_normal(alpha: f32, out: [f32; 3], random: [f32; 2]) -> [f32; 3] {
+    let mut result = [0.0; 3];
+    unsafe { tessera_test_visible_normal(alpha, out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
+    result
+}
+
+/// Direction (three), radiance (three), density. The scene has an environment map.
+pub fn environment_sample(scene: &CheckedScene, choice: u32, random: [f32; 2]) -> [f32; 7] {
+    assert!(scene.environment.width > 0);
+    let mut result = [0.0; 7];
+    let view = scene.view();
+    unsafe { tessera_test_environment_sample(&view, choice, random[0], random[1], result.as_mut_ptr()) };
+    result
+}
+
+/// Radiance (three), density. The scene has an environment map.
+pub fn environment(scene: &CheckedScene, direction: [f32; 3]) -> [f32; 4] {
+    assert!(scene.environment.width > 0);
+    let mut result = [0.0; 4];
+    unsafe { tessera_test_environment(&scene.view(), direction.as_ptr(), result.as_mut_ptr()) };
+    result
+}
+
+pub fn texture(scene: &CheckedScene, which: u32, uv: [f32; 2]) -> [f32; 4] {
+    assert!((which as usize) < scene.textures.len());
+    let mut result = [0.0; 4];
+    unsafe { tessera_test_texture(&scene.view(), which, uv[0], uv[1], result.as_mut_ptr()) };
+    result
+}
+
+/// Origin (three), direction (three), t_max.
+pub fn camera(camera: &Camera, at: [f32; 2], lens: [f32; 2]) -> [f32; 7] {
+    let mut result = [0.0; 7];
+    unsafe { tessera_test_camera(camera, at[0], at[1], lens[0], lens[1], result.as_mut_ptr()) };
+    result
+}
+
+pub fn alpha_accepts(scene: &CheckedScene, key: u32, triangle: u32, at: [f32; 2]) -> bool {
+    assert!((triangle as usize) < scene.triangles.len());
+    unsafe { tessera_test_alpha(&scene.view(), key, triangle, at[0], at[1]) }
+}
+
+/// The flags that host builds are compiled with, and the folder of their source.
+pub const COMPILER_FLAGS: &str = env!("TESSERA_KERNEL_FLAGS");
+pub const SOURCE_FOLDER: &str = env!("TESSERA_KERNEL_SOURCE");
+
+/// [`crate::host::render_unit`] through an entry that a test has loaded.
+///
+/// # Safety
+/// `entry` must be `tessera_render_unit` of `entry_host.cpp` as another compiler built it for this processor.
+pub unsafe fn render_with(
+    entry: *mut std::ffi::c_void,
+    scene: &CheckedScene,
+    unit: &UnitParams,
+    film: &mut [i64],
+) -> Result<RayCounts, RenderError> {
+    let mut counts = RayCounts::default();
+    unsafe {
+        let entry: RenderUnit = std::mem::transmute(entry);
+        render_unit_with(entry, scene, unit, film, &mut counts)?;
+    }
+    Ok(counts)
+}

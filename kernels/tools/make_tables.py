@@ -97,7 +97,8 @@ FILTER_STEPS = 128
 
 
 def inverse_distribution(density, radius):
-    """Knots of the inverse of the distribution of |x| under a symmetric density on [-radius, radius]."""
+    """|x| beyond which a share (1 - k / FILTER_STEPS)^2 of a symmetric density on [-radius, radius] lies. The square puts more
+    knots into the tail."""
     count = 200000
     step = radius / count
     sums, total = [0.0], 0.0
@@ -106,7 +107,7 @@ def inverse_distribution(density, radius):
         sums.append(total)
     knots, at = [], 0
     for k in range(FILTER_STEPS + 1):
-        want = total * k / FILTER_STEPS
+        want = total * (1 - (1 - k / FILTER_STEPS) ** 2)
         while at < count and sums[at + 1] < want:
             at += 1
         if k == FILTER_STEPS:
@@ -136,7 +137,7 @@ def main():
            "cosine-weighted mean."],
           [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)])
     write("filter_table.h",
-          ["Pixel filters: |x| in pixels at which the distribution reaches k / 128, k from 0 to 128."],
+          ["Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 of the filter lies, k from 0 to 128."],
           [(f"GAUSSIAN_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(gaussian, 2.0)),
            (f"BLACKMAN_HARRIS_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(blackman_harris, 1.65))])
 

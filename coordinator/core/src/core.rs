@@ -1,20 +1,31 @@
 //! The core itself: takes inputs, keeps the state, gives steps. What each noun does is in its own module.
 
-use crate::action::Step;
-use crate::input::Input;
-use crate::journal::Record;
+use crate::action::{Action, Step};
+use crate::fair::Shares;
+use crate::farm::Farm;
+use crate::frame::Frame;
+use crate::input::{Input, RequestId, SessionId};
+use crate::journal::{Commit, Record};
+use crate::lease::{Epochs, Leases};
 use crate::moment::Moment;
+use crate::roster::Roster;
 use crate::settings::Settings;
-use crate::snapshot::{Part, SnapshotPart};
-use tessera_protocol::client::AuditReport;
-use tessera_protocol::ids::{Epoch, JobId};
-use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
+use crate::snapshot::{SnapshotPart, restore};
+use crate::timers::{Timer, Timers};
+use crate::work::Work;
+use std::collections::BTreeMap;
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+
+/// Commits in one record at most: 4096 of 60 bytes are a quarter of a megabyte.
+const COMMITS_MAX: usize = 4096;
 
 /// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired in silence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("record {position} of the journal contradicts what is before it: {problem}")]
+#[error("entry {position} of the journal contradicts what is before it: {problem}")]
 pub struct ReplayError {
-    /// Position of the record (or snapshot part), counted from 0.
+    /// Position among the snapshot's parts and then the records, counted from 0.
     pub position: u64,
     /// What is wrong.
     pub problem: String,
@@ -23,81 +34,205 @@ pub struct ReplayError {
 /// The state machine that decides everything.
 #[derive(Debug)]
 pub struct Core {
-    settings: Settings,
-    now: Moment,
+    pub(crate) settings: Settings,
+    pub(crate) now: Moment,
+    /// What the journal tells; changed by [`Core::record`] alone.
+    pub(crate) farm: Farm,
+    pub(crate) leases: Leases,
+    pub(crate) epochs: Epochs,
+    pub(crate) roster: Roster,
+    /// Of every job that has not ended.
+    pub(crate) work: BTreeMap<JobId, Work>,
+    pub(crate) shares: Shares,
+    pub(crate) timers: Timers,
+    /// Resolves that failed so far, of frames that wait for their files.
+    pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::resolve::Wait>,
+    /// Nothing is leased before.
+    pub(crate) settled_at: Moment,
+    pub(crate) hungry: Hungry,
+    /// Commits of this step that are not in a record yet.
+    commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
     step: Step,
+}
+
+/// Which nodes may get more work since the last time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hungry {
+    Nobody,
+    One(NodeId),
+    Anybody,
 }
 
 impl Core {
     /// A farm that has never run.
     pub fn new(settings: Settings, now: Moment) -> Self {
-        Self { settings, now, step: Step::default() }
+        Self::over(settings, Farm::default(), now)
     }
 
-    /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait for their files are asked for again by the
-    /// first step.
+    /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait for their files are asked for
+    /// again by the first step.
     pub fn replay(
         settings: Settings,
         snapshot: impl IntoIterator<Item = SnapshotPart>,
         records: impl IntoIterator<Item = Record>,
         now: Moment,
     ) -> Result<Self, ReplayError> {
-        let _ = (snapshot.into_iter().count(), records.into_iter().count());
-        Ok(Self::new(settings, now))
+        let mut position = 0;
+        let mut farm = Farm::default();
+        for part in snapshot {
+            restore(&mut farm, part).map_err(|problem| ReplayError { position, problem })?;
+            position += 1;
+        }
+        for record in records {
+            farm.apply(&record).map_err(|problem| ReplayError { position, problem })?;
+            position += 1;
+        }
+        let mut core = Self::over(settings, farm, now);
+        core.take_up();
+        Ok(core)
     }
 
-    /// The durable state: all records so far, those of steps not yet taken included. Take the step first, and store the snapshot after it.
+    fn over(settings: Settings, farm: Farm, now: Moment) -> Self {
+        Self {
+            epochs: Epochs::new(farm.epochs_reserved),
+            settings,
+            now,
+            farm,
+            leases: Leases::default(),
+            roster: Roster::default(),
+            work: BTreeMap::new(),
+            shares: Shares::default(),
+            timers: Timers::default(),
+            resolves: BTreeMap::new(),
+            settled_at: now,
+            hungry: Hungry::Nobody,
+            commits: BTreeMap::new(),
+            step: Step::default(),
+        }
+    }
+
+    /// Goes on with what was open when the records end.
+    fn take_up(&mut self) {
+        let open: Vec<JobId> = self.farm.order.iter().copied().filter(|job| self.is_open(*job)).collect();
+        for id in open {
+            self.open_work(id);
+            let Some(job) = self.farm.jobs.get(&id) else { continue };
+            let complete = job.frames().iter().enumerate().filter(|(_, frame)| **frame == Frame::Complete);
+            let numbers: Vec<_> = complete.filter_map(|(position, _)| job.number(position as u32)).collect();
+            for frame in numbers {
+                self.act(Action::ResolveFrame { job: id, frame });
+            }
+            // The process may have ended between a job's last frame and its end.
+            self.end_if_over(id);
+        }
+        if self.farm.epochs_reserved.0 > 0 && !self.work.is_empty() {
+            self.settled_at = self.now.after(self.settings.settle);
+            self.timers.set(self.settled_at, Timer::Settled);
+        }
+    }
+
+    /// The durable state in parts: all records so far, those of a step not yet taken included. Take the step first, and store
+    /// the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
-        vec![SnapshotPart(Part::Farm { epochs_reserved: Epoch(0) })]
+        crate::snapshot::parts(&self.farm)
     }
 
     /// Takes one input in. Never panics, whatever a peer sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.now = self.now.max(now);
-        let _ = (input, &self.settings);
+        self.on_time();
+        match input {
+            Input::Submit { request, job, spec, caller } => self.on_submit(request, job, spec, caller),
+            Input::Cancel { request, job, caller } => self.on_cancel(request, job, &caller),
+            Input::Drain { request, node, drain } => self.on_drain(request, &node, drain),
+            Input::NodeJoined { session, join, fingerprint, build } => {
+                self.on_joined(session, &join, fingerprint, &build)
+            }
+            Input::SessionLost { session } => self.on_session_lost(session),
+            Input::Capacity { session, units } => self.on_capacity(session, units),
+            Input::SceneHeld { session, scene, held } => self.on_scene_held(session, scene, held),
+            Input::Heartbeat { session, heartbeat } => self.on_heartbeat(session, &heartbeat),
+            Input::ResultArrived { session, result } => self.on_result(session, &result),
+            Input::ResultDamaged { session, lease, reason } => {
+                self.on_result_damaged(session, lease, &reason)
+            }
+            Input::UnitFailed { session, lease, failure } => self.on_unit_failed(session, lease, &failure),
+            Input::Returned { session, leases } => self.on_returned(session, &leases),
+            Input::NodeDraining { session } => self.on_node_draining(session),
+            Input::FrameResolved { job, frame, files } => self.on_resolved(job, frame, files),
+            Input::FrameResolveFailed { job, frame, failure } => self.on_resolve_failed(job, frame, failure),
+            Input::Tick => {}
+        }
+        self.give_work();
     }
 
     /// What came of the inputs since the last call.
     pub fn take_step(&mut self) -> Step {
+        self.flush_commits();
         std::mem::take(&mut self.step)
     }
 
-    /// When the core wants a [`Input::Tick`] at the latest, if nothing else comes; None: never.
+    /// When the core wants an [`Input::Tick`] at the latest, if nothing else comes; None: never.
     pub fn next_wakeup(&self) -> Option<Moment> {
-        None
+        let lease = self.leases.first_deadline().map(|(until, _)| until);
+        [self.timers.first(), lease].into_iter().flatten().min()
     }
 
-    /// Jobs in the order of their acceptance, at most the newest [`tessera_protocol::limits::ROWS_MAX`].
-    pub fn jobs(&self) -> Vec<JobSummary> {
-        Vec::new()
+    /// Every lease that is held, and by whom.
+    pub fn leases(&self) -> impl Iterator<Item = (Lease, NodeId)> + '_ {
+        self.leases.iter().map(|(lease, held)| (lease, held.node))
     }
 
-    /// The line of one job.
-    pub fn job_summary(&self, _job: JobId) -> Option<JobSummary> {
-        None
+    /// The lease of a unit, if it is leased now.
+    pub fn lease_of(&self, unit: UnitKey) -> Option<(Lease, NodeId)> {
+        let lease = Lease { unit, epoch: self.leases.of_unit(unit)? };
+        self.leases.get(lease).map(|held| (lease, held.node))
     }
 
-    /// One job, whole.
-    pub fn job(&self, _job: JobId) -> Option<JobDetail> {
-        None
+    pub(crate) fn is_open(&self, job: JobId) -> bool {
+        self.farm.jobs.get(&job).is_some_and(|job| !job.is_final())
     }
 
-    /// A page of a job's frames from a position on, at most [`tessera_protocol::limits::FRAME_PAGE_MAX`]; None for no such job.
-    pub fn frames(&self, _job: JobId, _from: u32) -> Option<Vec<FrameStatus>> {
-        None
+    /// Writes a fact down: it is true from now on, here and after a restart.
+    pub(crate) fn record(&mut self, record: Record) {
+        self.flush_commits();
+        self.farm.apply(&record).expect("what is recorded has been checked against the state");
+        self.step.records.push(record);
     }
 
-    /// Nodes by name, at most [`tessera_protocol::limits::ROWS_MAX`].
-    pub fn nodes(&self, _now: Moment) -> Vec<NodeSummary> {
-        Vec::new()
+    /// Writes a commit down, in one record with the others of its frame in this step.
+    pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
+        let record = Record::UnitsCommitted { job: unit.job, frame: unit.frame, commits: vec![commit] };
+        self.farm.apply(&record).expect("what is committed has been checked against the state");
+        self.commits.entry((unit.job, unit.frame)).or_default().push(commit);
     }
 
-    /// Checks a journal against itself, with its own bookkeeping: see [`AuditReport`].
-    pub fn audit(
-        snapshot: impl IntoIterator<Item = SnapshotPart>,
-        records: impl IntoIterator<Item = Record>,
-    ) -> AuditReport {
-        let _ = (snapshot.into_iter().count(), records.into_iter().count());
-        AuditReport::default()
+    fn flush_commits(&mut self) {
+        for ((job, frame), commits) in std::mem::take(&mut self.commits) {
+            for part in commits.chunks(COMMITS_MAX) {
+                let commits = part.to_vec();
+                self.step.records.push(Record::UnitsCommitted { job, frame, commits });
+            }
+        }
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.step.actions.push(action);
+    }
+
+    pub(crate) fn send(&mut self, session: SessionId, message: CoordinatorToNode) {
+        self.act(Action::Send { session, message });
+    }
+
+    /// Sends to a node that is here.
+    pub(crate) fn tell(&mut self, node: NodeId, message: CoordinatorToNode) {
+        if let Some(session) = self.roster.session_of(node) {
+            self.send(session, message);
+        }
+    }
+
+    pub(crate) fn reply(&mut self, request: RequestId, answer: Result<Response, RequestError>) {
+        let response = answer.unwrap_or_else(Response::Error);
+        self.act(Action::Reply { request, response });
     }
 }

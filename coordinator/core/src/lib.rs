@@ -16,8 +16,26 @@ pub mod moment;
 pub mod settings;
 pub mod splitter;
 
+mod audit;
+mod bitmap;
+mod check;
 mod core;
+mod fair;
+mod farm;
+mod frame;
+mod job;
+mod jobs;
+mod lease;
+mod listing;
+mod resolve;
+mod results;
+mod retry;
+mod roster;
+mod scheduler;
+mod sessions;
 mod snapshot;
+mod timers;
+mod work;
 
 pub use action::{Action, Step, Timing};
 pub use core::{Core, ReplayError};

@@ -1,5 +1,4 @@
 //! Small scenes made by hand, with a plain hierarchy, for tests of the kernels alone.
-#![expect(dead_code, reason = "every test binary uses a part of it")]
 
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
@@ -7,21 +6,21 @@ use tessera_kernels::host::{Isa, RayCounts, best_isa, render_unit};
 use tessera_layout::*;
 
 /// A scene under construction: no triangles, no light, a camera at (0, 0, 4) that looks at the origin.
-pub struct Builder {
-    pub triangles: Vec<Triangle>,
-    pub triangle_vertices: Vec<[u32; 3]>,
-    pub vertices: Vec<ShadingVertex>,
-    pub materials: Vec<Material>,
-    pub textures: Vec<Texture>,
-    pub texels: Vec<u8>,
-    pub lights: Vec<(Light, f64)>,
-    pub environment: Environment,
-    pub environment_texels: Vec<[f32; 3]>,
-    pub environment_alias: Vec<AliasEntry>,
-    pub camera: Camera,
+pub(crate) struct Builder {
+    pub(crate) triangles: Vec<Triangle>,
+    pub(crate) triangle_vertices: Vec<[u32; 3]>,
+    pub(crate) vertices: Vec<ShadingVertex>,
+    pub(crate) materials: Vec<Material>,
+    pub(crate) textures: Vec<Texture>,
+    pub(crate) texels: Vec<u8>,
+    pub(crate) lights: Vec<(Light, f64)>,
+    pub(crate) environment: Environment,
+    pub(crate) environment_texels: Vec<[f32; 3]>,
+    pub(crate) environment_alias: Vec<AliasEntry>,
+    pub(crate) camera: Camera,
 }
 
-pub fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Material {
+pub(crate) fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Material {
     Material {
         base_color: [base[0], base[1], base[2], 1.0],
         emission: [0.0; 3],
@@ -40,7 +39,7 @@ pub fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Material {
     }
 }
 
-pub fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
+pub(crate) fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
     Camera {
         world_from_camera: [1.0, 0.0, 0.0, eye[0], 0.0, 1.0, 0.0, eye[1], 0.0, 0.0, 1.0, eye[2]],
         kind: kind as u32,
@@ -54,7 +53,7 @@ pub fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
     }
 }
 
-pub fn light(kind: LightKind, emission: [f32; 3]) -> Light {
+pub(crate) fn light(kind: LightKind, emission: [f32; 3]) -> Light {
     Light {
         position: [0.0; 3],
         kind: kind as u32,
@@ -94,13 +93,13 @@ impl Default for Builder {
 }
 
 impl Builder {
-    pub fn add_material(&mut self, material: Material) -> u32 {
+    pub(crate) fn add_material(&mut self, material: Material) -> u32 {
         self.materials.push(material);
         self.materials.len() as u32 - 1
     }
 
     /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square. Returns the first id.
-    pub fn quad(&mut self, corners: [[f32; 3]; 4], material: u32) -> u32 {
+    pub(crate) fn quad(&mut self, corners: [[f32; 3]; 4], material: u32) -> u32 {
         let (u, v) = (sub(corners[1], corners[0]), sub(corners[3], corners[0]));
         let normal = unit(cross(u, v));
         let first = self.vertices.len() as u32;
@@ -135,7 +134,7 @@ impl Builder {
     }
 
     /// A unit sphere about the origin of `rings` × 2 `rings` quads, with smooth normals.
-    pub fn sphere(&mut self, rings: usize, material: u32) {
+    pub(crate) fn sphere(&mut self, rings: usize, material: u32) {
         let point = |i: usize, j: usize| -> [f32; 3] {
             let theta = std::f64::consts::PI * i as f64 / rings as f64;
             let phi = std::f64::consts::PI * j as f64 / rings as f64;
@@ -159,7 +158,7 @@ impl Builder {
     }
 
     /// Makes a triangle emit, with a place in the light table in proportion to `power`.
-    pub fn emit(&mut self, id: u32, power: f64) {
+    pub(crate) fn emit(&mut self, id: u32, power: f64) {
         let triangle = &mut self.triangles[id as usize];
         triangle.flags |= triangle_flags::EMISSIVE;
         triangle.light = self.lights.len() as u32;
@@ -171,7 +170,7 @@ impl Builder {
     }
 
     /// A constant environment, as a light too.
-    pub fn constant(&mut self, radiance: [f32; 3]) {
+    pub(crate) fn constant(&mut self, radiance: [f32; 3]) {
         self.environment.present = 1;
         self.environment.constant = radiance;
         self.environment.intensity = 1.0;
@@ -179,7 +178,7 @@ impl Builder {
     }
 
     /// An environment map from a function of (column, row), as a light too.
-    pub fn map(&mut self, width: u32, height: u32, texel: impl Fn(u32, u32) -> [f32; 3]) {
+    pub(crate) fn map(&mut self, width: u32, height: u32, texel: impl Fn(u32, u32) -> [f32; 3]) {
         let mut weights = Vec::new();
         for row in 0..height {
             let sine = (std::f64::consts::PI * (f64::from(row) + 0.5) / f64::from(height)).sin();
@@ -195,11 +194,11 @@ impl Builder {
         self.lights.push((light(LightKind::Environment, [1.0; 3]), 1.0));
     }
 
-    pub fn finish(self) -> CheckedScene {
+    pub(crate) fn finish(self) -> CheckedScene {
         CheckedScene::new(Arc::new(self.flat())).expect("scenes of tests are right")
     }
 
-    pub fn flat(self) -> FlatScene {
+    pub(crate) fn flat(self) -> FlatScene {
         let weights: Vec<f64> = self.lights.iter().map(|(_, power)| *power).collect();
         let light_alias = build_alias_table(&weights);
         let mut lights: Vec<Light> = self.lights.into_iter().map(|(light, _)| light).collect();
@@ -297,25 +296,25 @@ fn block(triangles: &[Triangle], ids: &[u32]) -> TriangleBlock {
     block
 }
 
-pub fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+pub(crate) fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-pub fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+pub(crate) fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-pub fn length(a: [f32; 3]) -> f32 {
+pub(crate) fn length(a: [f32; 3]) -> f32 {
     (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]).sqrt()
 }
 
-pub fn unit(a: [f32; 3]) -> [f32; 3] {
+pub(crate) fn unit(a: [f32; 3]) -> [f32; 3] {
     let scale = 1.0 / length(a);
     [a[0] * scale, a[1] * scale, a[2] * scale]
 }
 
 /// A whole frame of `width` × `height` pixels as one unit.
-pub fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
+pub(crate) fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
     UnitParams {
         frame_width: width,
         frame_height: height,
@@ -336,7 +335,7 @@ pub fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
 }
 
 /// The sums of a unit.
-pub fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i64>, RayCounts) {
+pub(crate) fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i64>, RayCounts) {
     let mut film = vec![0; (unit.channels() * unit.width * unit.height) as usize];
     let mut counts = RayCounts::default();
     render_unit(isa, scene, unit, &mut film, &mut counts).expect("units of tests are right");
@@ -345,14 +344,14 @@ pub fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i64>, Ray
 }
 
 /// Means of a unit's samples, channel by channel.
-pub fn means(scene: &CheckedScene, unit: &UnitParams) -> Vec<f64> {
+pub(crate) fn means(scene: &CheckedScene, unit: &UnitParams) -> Vec<f64> {
     let (film, _) = sums(best_isa(), scene, unit);
     let scale = f64::from(1u32 << FILM_FRACTION_BITS) * f64::from(unit.sample_count);
     film.iter().map(|sum| *sum as f64 / scale).collect()
 }
 
 /// Mean of one channel over all pixels.
-pub fn channel_mean(values: &[f64], unit: &UnitParams, channel: usize) -> f64 {
+pub(crate) fn channel_mean(values: &[f64], unit: &UnitParams, channel: usize) -> f64 {
     let plane = (unit.width * unit.height) as usize;
     values[channel * plane..(channel + 1) * plane].iter().sum::<f64>() / plane as f64
 }

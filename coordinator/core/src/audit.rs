@@ -1,0 +1,229 @@
+//! Checks a journal against itself with bookkeeping of its own, so that a fault of the core does not hide itself.
+
+use crate::bitmap::Bitmap;
+use crate::core::Core;
+use crate::frame::Frame;
+use crate::journal::{Commit, Record};
+use crate::snapshot::{Part, SnapshotPart};
+use crate::splitter::Grid;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::client::AuditReport;
+use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId};
+use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::status::JobState;
+
+/// Problems listed at most.
+const PROBLEMS_MAX: usize = 100;
+
+impl Core {
+    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once and under a reserved epoch used for no
+    /// other unit, every finished frame with all its units, every job that is done with all its frames.
+    pub fn audit(
+        snapshot: impl IntoIterator<Item = SnapshotPart>,
+        records: impl IntoIterator<Item = Record>,
+    ) -> AuditReport {
+        let mut ledger = Ledger::default();
+        for part in snapshot {
+            ledger.report.records += 1;
+            ledger.take_part(part.0);
+        }
+        for record in records {
+            ledger.report.records += 1;
+            ledger.take(record);
+        }
+        ledger.report
+    }
+}
+
+#[derive(Default)]
+struct Ledger {
+    report: AuditReport,
+    reserved: Epoch,
+    jobs: BTreeMap<JobId, Entry>,
+    /// Epochs of commits, of the records alone.
+    epochs: BTreeSet<Epoch>,
+}
+
+struct Entry {
+    grid: Grid,
+    numbers: Vec<FrameNumber>,
+    committed: BTreeMap<FrameNumber, Bitmap>,
+    done: BTreeSet<FrameNumber>,
+    failed: BTreeSet<FrameNumber>,
+    fingerprint: Option<Fingerprint>,
+    ended: bool,
+}
+
+impl Ledger {
+    fn problem(&mut self, text: String) {
+        if self.report.problems.len() < PROBLEMS_MAX {
+            self.report.problems.push(text);
+        }
+    }
+
+    fn accept(&mut self, id: JobId, spec: &JobSpec) {
+        let JobKind::Render(render) = &spec.kind;
+        let entry = Entry {
+            grid: Grid::of(render),
+            numbers: render.frames.iter().collect(),
+            committed: BTreeMap::new(),
+            done: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            fingerprint: None,
+            ended: false,
+        };
+        self.report.jobs += 1;
+        if self.jobs.insert(id, entry).is_some() {
+            self.problem(format!("job {id} is accepted twice"));
+        }
+    }
+
+    /// The entry of a job that goes on; a record about any other is a problem.
+    fn open(&mut self, id: JobId, what: &str) -> Option<&mut Entry> {
+        let problem = match self.jobs.get(&id) {
+            None => format!("{what} of job {id}, which was never accepted"),
+            Some(entry) if entry.ended => format!("{what} of job {id}, which had ended"),
+            Some(_) => return self.jobs.get_mut(&id),
+        };
+        self.problem(problem);
+        None
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::EpochsReserved { up_to } if up_to <= self.reserved => {
+                self.problem(format!("epochs are reserved up to {up_to} after {}", self.reserved));
+            }
+            Record::EpochsReserved { up_to } => self.reserved = up_to,
+            Record::JobAccepted { job, spec, .. } => self.accept(job, &spec),
+            Record::JobPinned { job, fingerprint } => self.pin(job, fingerprint),
+            Record::UnitsCommitted { job, frame, commits } => {
+                commits.iter().for_each(|commit| self.commit(job, frame, commit));
+            }
+            Record::AttemptsEnded { attempts, .. } => {
+                for attempt in attempts {
+                    self.open(attempt.lease.unit.job, "an attempt");
+                }
+            }
+            Record::FrameFinished { job, frame, .. } => self.finish(job, frame),
+            Record::FrameFailed { job, frame, .. } => self.fail(job, frame),
+            Record::JobEnded { job, state, .. } => self.end(job, state),
+            Record::NodeDrained { .. } => {}
+        }
+    }
+
+    fn pin(&mut self, id: JobId, fingerprint: Fingerprint) {
+        if let Some(entry) = self.open(id, "the fingerprint")
+            && entry.fingerprint.replace(fingerprint).is_some()
+        {
+            self.problem(format!("job {id} is pinned twice"));
+        }
+    }
+
+    fn commit(&mut self, id: JobId, frame: FrameNumber, commit: &Commit) {
+        if commit.epoch >= self.reserved {
+            self.problem(format!("{id}/{frame}: {} was never reserved", commit.epoch));
+        }
+        if !self.epochs.insert(commit.epoch) {
+            self.problem(format!("{id}/{frame}: {} is committed twice", commit.epoch));
+        }
+        let unit = commit.unit.0;
+        let Some(entry) = self.open(id, "a result") else { return };
+        let units = entry.grid.units();
+        if unit >= units || entry.numbers.binary_search(&frame).is_err() {
+            return self.problem(format!("{id}/{frame} has no unit {unit}"));
+        }
+        let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
+        let fresh = entry.committed.entry(frame).or_insert_with(|| Bitmap::new(units)).set(unit);
+        if fresh {
+            self.report.units_committed += 1;
+        } else {
+            self.report.units_committed_twice += 1;
+            self.problem(format!("{id}/{frame}/u{unit:05} is committed twice"));
+        }
+        if closed {
+            self.problem(format!("{id}/{frame}/u{unit:05} is committed after the frame's end"));
+        }
+    }
+
+    fn finish(&mut self, id: JobId, frame: FrameNumber) {
+        let Some(entry) = self.open(id, "a frame") else { return };
+        let units = entry.grid.units();
+        let committed = entry.committed.get(&frame).map_or(0, Bitmap::ones);
+        let twice = !entry.done.insert(frame) || entry.failed.contains(&frame);
+        if committed != units {
+            self.problem(format!("{id}/{frame} is finished with {committed} of {units} units"));
+        }
+        match twice {
+            true => self.problem(format!("{id}/{frame} ends twice")),
+            false => self.report.frames += 1,
+        }
+    }
+
+    fn fail(&mut self, id: JobId, frame: FrameNumber) {
+        let Some(entry) = self.open(id, "a frame") else { return };
+        if !entry.failed.insert(frame) || entry.done.contains(&frame) {
+            self.problem(format!("{id}/{frame} ends twice"));
+        }
+    }
+
+    fn end(&mut self, id: JobId, state: JobState) {
+        let Some(entry) = self.open(id, "the end") else { return };
+        entry.ended = true;
+        let (done, all) = (entry.done.len(), entry.numbers.len());
+        if (state == JobState::Done) != (done == all) {
+            self.problem(format!("job {id} ends as {state:?} with {done} of {all} frames"));
+        }
+    }
+
+    fn take_part(&mut self, part: Part) {
+        match part {
+            Part::Farm(farm) => self.reserved = farm.epochs_reserved,
+            Part::Job(job) => {
+                self.accept(job.id, &job.spec);
+                if let Some(entry) = self.jobs.get_mut(&job.id) {
+                    entry.fingerprint = job.fingerprint;
+                    entry.ended = job.end.is_some();
+                }
+            }
+            Part::Frames { job, from, frames } => {
+                for (position, frame) in (from as usize..).zip(frames) {
+                    self.take_frame(job, position, frame);
+                }
+            }
+        }
+    }
+
+    fn take_frame(&mut self, id: JobId, position: usize, frame: Frame) {
+        let Some(entry) = self.jobs.get_mut(&id) else {
+            return self.problem(format!("frames of job {id}, which was never accepted"));
+        };
+        let Some(number) = entry.numbers.get(position).copied() else {
+            return self.problem(format!("job {id} has no frame at {position}"));
+        };
+        let units = entry.grid.units();
+        let mut all = Bitmap::new(units);
+        match frame {
+            Frame::Untouched => {}
+            Frame::Open(open) => {
+                self.report.units_committed += u64::from(open.committed.ones());
+                entry.committed.insert(number, open.committed);
+            }
+            Frame::Complete | Frame::Done(_) => {
+                (0..units).for_each(|unit| {
+                    all.set(unit);
+                });
+                entry.committed.insert(number, all);
+                self.report.units_committed += u64::from(units);
+                if let Frame::Done(_) = frame {
+                    entry.done.insert(number);
+                    self.report.frames += 1;
+                }
+            }
+            Frame::Failed(failed) => {
+                self.report.units_committed += u64::from(failed.units_committed);
+                entry.failed.insert(number);
+            }
+        }
+    }
+}

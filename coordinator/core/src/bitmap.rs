@@ -1,0 +1,85 @@
+//! A set of unit indices of one frame, a bit each, and how many there are.
+
+use serde::{Deserialize, Serialize};
+
+/// Bits below a length that the owner knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bitmap {
+    words: Vec<u64>,
+    ones: u32,
+}
+
+impl Bitmap {
+    pub(crate) fn new(bits: u32) -> Self {
+        Self { words: vec![0; bits.div_ceil(64) as usize], ones: 0 }
+    }
+
+    pub(crate) fn get(&self, bit: u32) -> bool {
+        self.words.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    /// Sets a bit; false if it was set already or is out of range.
+    pub(crate) fn set(&mut self, bit: u32) -> bool {
+        match self.words.get_mut(bit as usize / 64) {
+            Some(word) if *word >> (bit % 64) & 1 == 0 => {
+                *word |= 1 << (bit % 64);
+                self.ones += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn ones(&self) -> u32 {
+        self.ones
+    }
+
+    /// The count stands for the bits, there are words for exactly `bits` of them, and none beyond is set.
+    pub(crate) fn is_sound(&self, bits: u32) -> bool {
+        let counted: u32 = self.words.iter().map(|word| word.count_ones()).sum();
+        let tail_clear = match (bits % 64, self.words.last()) {
+            (0, _) | (_, None) => true,
+            (used, Some(last)) => last >> used == 0,
+        };
+        counted == self.ones && self.words.len() == bits.div_ceil(64) as usize && tail_clear
+    }
+
+    /// The first clear bit at or after `from`, below `bits`.
+    pub(crate) fn first_clear(&self, from: u32, bits: u32) -> Option<u32> {
+        let mut bit = from;
+        while bit < bits {
+            let word = !self.words.get(bit as usize / 64).copied().unwrap_or(0) >> (bit % 64);
+            if word != 0 {
+                return Some(bit + word.trailing_zeros()).filter(|bit| *bit < bits);
+            }
+            bit = (bit / 64 + 1) * 64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_is_set_once() {
+        let mut bitmap = Bitmap::new(70);
+        assert!(bitmap.set(69) && !bitmap.set(69) && !bitmap.set(128));
+        assert!(bitmap.get(69) && !bitmap.get(68) && !bitmap.get(1000));
+        assert_eq!(bitmap.ones(), 1);
+        assert!(bitmap.is_sound(70) && !bitmap.is_sound(69) && !bitmap.is_sound(200));
+    }
+
+    #[test]
+    fn the_first_clear_bit_is_found_across_words() {
+        let mut bitmap = Bitmap::new(130);
+        assert_eq!(bitmap.first_clear(0, 130), Some(0));
+        (0..129).for_each(|bit| assert!(bitmap.set(bit)));
+        assert_eq!(bitmap.first_clear(0, 130), Some(129));
+        assert_eq!(bitmap.first_clear(129, 130), Some(129));
+        bitmap.set(129);
+        assert_eq!(bitmap.first_clear(0, 130), None);
+        assert_eq!(Bitmap::new(64).first_clear(64, 64), None);
+    }
+}

@@ -1,0 +1,288 @@
+//! One job as the journal tells it. What is leased of it, and what may be, is not durable and stands elsewhere.
+
+use crate::frame::{FailedFrame, Frame};
+use crate::journal::{Commit, EndedAttempt};
+use crate::moment::Moment;
+use crate::splitter::Grid;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
+use tessera_protocol::status::{FailureNote, FrameFile, JobState};
+
+/// Failed attempts that are kept for people.
+const FAILURES_MAX: usize = 64;
+
+/// A unit by the position of its frame among the job's frames: the order of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) position: u32,
+    pub(crate) unit: UnitIndex,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct End {
+    pub(crate) state: JobState,
+    pub(crate) at: Moment,
+    pub(crate) note: String,
+}
+
+/// Counts of the frames; kept where the frames change, checked by [`Job::check_counts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) frames_done: u32,
+    pub(crate) frames_failed: u32,
+    pub(crate) units_committed: u64,
+    pub(crate) samples_committed: u64,
+}
+
+/// Durable state of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    pub(crate) spec: JobSpec,
+    pub(crate) grid: Grid,
+    /// Hash of its scene, by which nodes say what they hold.
+    pub(crate) scene: BlobHash,
+    pub(crate) owner: String,
+    /// Position among all jobs ever accepted.
+    pub(crate) order: u64,
+    pub(crate) submitted_at: Moment,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) end: Option<End>,
+    pub(crate) failures: VecDeque<FailureNote>,
+    numbers: Vec<FrameNumber>,
+    frames: Vec<Frame>,
+    counts: Counts,
+}
+
+impl Job {
+    pub(crate) fn new(id: JobId, spec: JobSpec, owner: String, order: u64, submitted_at: Moment) -> Self {
+        let JobKind::Render(render) = &spec.kind;
+        let (grid, scene) = (Grid::of(render), render.scene_hash());
+        let numbers: Vec<FrameNumber> = render.frames.iter().collect();
+        let frames = vec![Frame::Untouched; numbers.len()];
+        Self {
+            id,
+            spec,
+            grid,
+            scene,
+            owner,
+            order,
+            submitted_at,
+            fingerprint: None,
+            end: None,
+            failures: VecDeque::new(),
+            numbers,
+            frames,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn render(&self) -> &RenderSpec {
+        let JobKind::Render(render) = &self.spec.kind;
+        render
+    }
+
+    pub(crate) fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(crate) fn is_final(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Every frame is done or failed.
+    pub(crate) fn is_over(&self) -> bool {
+        (self.counts.frames_done + self.counts.frames_failed) as usize == self.frames.len()
+    }
+
+    pub(crate) fn position(&self, frame: FrameNumber) -> Option<u32> {
+        self.numbers.binary_search(&frame).ok().map(|position| position as u32)
+    }
+
+    pub(crate) fn number(&self, position: u32) -> Option<FrameNumber> {
+        self.numbers.get(position as usize).copied()
+    }
+
+    pub(crate) fn frame(&self, number: FrameNumber) -> Option<&Frame> {
+        self.frames.get(self.position(number)? as usize)
+    }
+
+    /// The place of a unit that the splitter knows.
+    pub(crate) fn place(&self, unit: UnitKey) -> Option<Place> {
+        let position = self.position(unit.frame)?;
+        (unit.unit.0 < self.grid.units()).then_some(Place { position, unit: unit.unit })
+    }
+
+    pub(crate) fn key(&self, place: Place) -> Option<UnitKey> {
+        Some(UnitKey { job: self.id, frame: self.number(place.position)?, unit: place.unit })
+    }
+
+    /// The frame that a record speaks of, of a job that has not ended.
+    fn frame_mut(&mut self, number: FrameNumber) -> Result<&mut Frame, String> {
+        if self.is_final() {
+            return Err(format!("job {} has ended", self.id));
+        }
+        let position =
+            self.position(number).ok_or_else(|| format!("job {} has no frame {number}", self.id))?;
+        self.frames.get_mut(position as usize).ok_or_else(|| format!("job {} lost frame {number}", self.id))
+    }
+
+    pub(crate) fn pin(&mut self, fingerprint: Fingerprint) -> Result<(), String> {
+        match self.fingerprint {
+            Some(pinned) if pinned != fingerprint => Err(format!("job {} is pinned to {pinned}", self.id)),
+            _ => {
+                self.fingerprint = Some(fingerprint);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn commit(&mut self, number: FrameNumber, commits: &[Commit]) -> Result<(), String> {
+        let (grid, units, id) = (self.grid, self.grid.units(), self.id);
+        let frame = self.frame_mut(number)?;
+        let open = frame.open_mut(units).ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
+        let mut samples = 0;
+        for commit in commits {
+            if commit.unit.0 >= units {
+                return Err(format!("{id}/{number} has no unit {}", commit.unit.0));
+            }
+            if !open.committed.set(commit.unit.0) {
+                return Err(format!("unit {} of {id}/{number} is committed already", commit.unit.0));
+            }
+            open.troubled.remove(&commit.unit);
+            samples += grid.unit_camera_samples(commit.unit);
+        }
+        if open.committed.ones() == units {
+            *frame = Frame::Complete;
+        }
+        self.counts.units_committed += commits.len() as u64;
+        self.counts.samples_committed += samples;
+        Ok(())
+    }
+
+    pub(crate) fn end_attempt(&mut self, node: NodeId, attempt: &EndedAttempt) -> Result<(), String> {
+        let (unit, units) = (attempt.lease.unit, self.grid.units());
+        let frame = self.frame_mut(unit.frame)?;
+        if unit.unit.0 >= units || !frame.unit_is_open(unit.unit) {
+            return Err(format!("{unit} is not open"));
+        }
+        if let Some(open) = frame.open_mut(units) {
+            open.note_ending(unit.unit, attempt.lease.epoch, node, &attempt.ending);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn note_failure(&mut self, note: FailureNote) {
+        if self.failures.len() == FAILURES_MAX {
+            self.failures.pop_front();
+        }
+        self.failures.push_back(note);
+    }
+
+    pub(crate) fn finish_frame(&mut self, number: FrameNumber, files: &[FrameFile]) -> Result<(), String> {
+        let id = self.id;
+        let frame = self.frame_mut(number)?;
+        if !matches!(frame, Frame::Complete) {
+            return Err(format!("{id}/{number} is finished, but its units are not in"));
+        }
+        *frame = Frame::Done(files.to_vec());
+        self.counts.frames_done += 1;
+        Ok(())
+    }
+
+    pub(crate) fn fail_frame(&mut self, number: FrameNumber, reason: &str) -> Result<(), String> {
+        let grid = self.grid;
+        let frame = self.frame_mut(number)?;
+        if frame.is_final() {
+            return Err(format!("frame {number} had ended"));
+        }
+        *frame = failed(frame, &grid, reason);
+        self.counts.frames_failed += 1;
+        Ok(())
+    }
+
+    /// Ends the job; frames that are not finished fail with the note.
+    pub(crate) fn end(&mut self, state: JobState, at: Moment, note: &str) -> Result<(), String> {
+        if self.is_final() || !state.is_final() {
+            return Err(format!("job {} cannot end as {state:?}", self.id));
+        }
+        let all_done = self.counts.frames_done as usize == self.frames.len();
+        if (state == JobState::Done) != all_done {
+            return Err(format!(
+                "job {} ends as {state:?} with {} frames done",
+                self.id, self.counts.frames_done
+            ));
+        }
+        for frame in self.frames.iter_mut().filter(|frame| !frame.is_final()) {
+            *frame = failed(frame, &self.grid, note);
+            self.counts.frames_failed += 1;
+        }
+        self.end = Some(End { state, at, note: note.to_owned() });
+        Ok(())
+    }
+
+    /// Puts frames in as a snapshot has them.
+    pub(crate) fn restore_frames(&mut self, from: u32, frames: Vec<Frame>) -> Result<(), String> {
+        let targets = self.frames.get_mut(from as usize..).unwrap_or_default();
+        if frames.len() > targets.len() {
+            return Err(format!("job {} has fewer frames than its snapshot", self.id));
+        }
+        for (target, frame) in targets.iter_mut().zip(frames) {
+            if let Frame::Open(open) = &frame
+                && !open.committed.is_sound(self.grid.units())
+            {
+                return Err(format!("a bitmap of job {} is damaged", self.id));
+            }
+            *target = frame;
+        }
+        self.counts = self.derived_counts();
+        Ok(())
+    }
+
+    /// The counts as the frames have them.
+    fn derived_counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for frame in &self.frames {
+            let (units, samples) = committed_of(frame, &self.grid);
+            counts.units_committed += u64::from(units);
+            counts.samples_committed += samples;
+            counts.frames_done += u32::from(matches!(frame, Frame::Done(_)));
+            counts.frames_failed += u32::from(matches!(frame, Frame::Failed(_)));
+        }
+        counts
+    }
+
+    /// The counts that are kept are those that the frames have.
+    pub(crate) fn check_counts(&self) -> Result<(), String> {
+        let derived = self.derived_counts();
+        if derived != self.counts {
+            return Err(format!("job {} counts {:?}, its frames have {derived:?}", self.id, self.counts));
+        }
+        Ok(())
+    }
+}
+
+/// Units and camera samples committed in a frame.
+fn committed_of(frame: &Frame, grid: &Grid) -> (u32, u64) {
+    match frame {
+        Frame::Untouched => (0, 0),
+        Frame::Open(open) => {
+            let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
+            (open.committed.ones(), committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum())
+        }
+        Frame::Complete | Frame::Done(_) => (grid.units(), grid.frame_camera_samples()),
+        Frame::Failed(failed) => (failed.units_committed, failed.samples_committed),
+    }
+}
+
+fn failed(frame: &Frame, grid: &Grid, reason: &str) -> Frame {
+    let (units_committed, samples_committed) = committed_of(frame, grid);
+    Frame::Failed(Box::new(FailedFrame { reason: reason.to_owned(), units_committed, samples_committed }))
+}

@@ -1,0 +1,191 @@
+//! Leases: who may render which unit, and until when. Does not choose nodes (see `scheduler`) and is not durable: a restart forgets
+//! leases, and nodes name them when they come back.
+
+use crate::moment::Moment;
+use crate::settings::Settings;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+
+/// One lease that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) unit: UnitKey,
+    pub(crate) node: NodeId,
+    pub(crate) granted: Moment,
+    /// When it ends unless it is renewed.
+    pub(crate) until: Moment,
+}
+
+/// All leases, with their indices.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    held: BTreeMap<Epoch, Held>,
+    by_unit: BTreeMap<UnitKey, Epoch>,
+    by_node: BTreeMap<NodeId, BTreeSet<Epoch>>,
+    deadlines: BTreeSet<(Moment, Epoch)>,
+}
+
+impl Leases {
+    /// Grants a lease; the unit must not be leased and the epoch must be new here.
+    pub(crate) fn grant(&mut self, lease: Lease, node: NodeId, now: Moment, settings: &Settings) {
+        let until = now.after(settings.lease.min(settings.lease_longest));
+        self.held.insert(lease.epoch, Held { unit: lease.unit, node, granted: now, until });
+        self.by_unit.insert(lease.unit, lease.epoch);
+        self.by_node.entry(node).or_default().insert(lease.epoch);
+        self.deadlines.insert((until, lease.epoch));
+    }
+
+    /// Ends a lease.
+    pub(crate) fn end(&mut self, epoch: Epoch) -> Option<Held> {
+        let held = self.held.remove(&epoch)?;
+        self.by_unit.remove(&held.unit);
+        self.deadlines.remove(&(held.until, epoch));
+        if let Some(of_node) = self.by_node.get_mut(&held.node) {
+            of_node.remove(&epoch);
+            if of_node.is_empty() {
+                self.by_node.remove(&held.node);
+            }
+        }
+        Some(held)
+    }
+
+    /// Puts the end of a lease off, never beyond the longest that a lease may last.
+    pub(crate) fn renew(&mut self, epoch: Epoch, now: Moment, settings: &Settings) {
+        if let Some(held) = self.held.get(&epoch) {
+            let until = now.after(settings.lease).min(held.granted.after(settings.lease_longest));
+            self.set_until(epoch, until);
+        }
+    }
+
+    /// All leases of a node end at this time unless they are renewed.
+    pub(crate) fn hold_until(&mut self, node: NodeId, until: Moment) {
+        for epoch in self.epochs_of(node) {
+            self.set_until(epoch, until);
+        }
+    }
+
+    /// A deadline moves only here, so that the index stays true.
+    fn set_until(&mut self, epoch: Epoch, until: Moment) {
+        if let Some(held) = self.held.get_mut(&epoch) {
+            self.deadlines.remove(&(held.until, epoch));
+            held.until = until;
+            self.deadlines.insert((until, epoch));
+        }
+    }
+
+    /// The lease with exactly this unit and epoch, if it is held.
+    pub(crate) fn get(&self, lease: Lease) -> Option<&Held> {
+        self.held.get(&lease.epoch).filter(|held| held.unit == lease.unit)
+    }
+
+    pub(crate) fn get_by_epoch(&self, epoch: Epoch) -> Option<&Held> {
+        self.held.get(&epoch)
+    }
+
+    /// The epoch under which a unit is leased now.
+    pub(crate) fn of_unit(&self, unit: UnitKey) -> Option<Epoch> {
+        self.by_unit.get(&unit).copied()
+    }
+
+    pub(crate) fn count_of(&self, node: NodeId) -> u32 {
+        self.by_node.get(&node).map_or(0, |epochs| epochs.len() as u32)
+    }
+
+    pub(crate) fn epochs_of(&self, node: NodeId) -> Vec<Epoch> {
+        self.by_node.get(&node).into_iter().flatten().copied().collect()
+    }
+
+    /// Leases of a job, in the order of its units.
+    pub(crate) fn of_job(&self, job: JobId) -> impl Iterator<Item = (UnitKey, Epoch)> + '_ {
+        self.between(job, FrameNumber(0), FrameNumber(u32::MAX))
+    }
+
+    /// Leases of a frame, in the order of its units.
+    pub(crate) fn of_frame(
+        &self,
+        job: JobId,
+        frame: FrameNumber,
+    ) -> impl Iterator<Item = (UnitKey, Epoch)> + '_ {
+        self.between(job, frame, frame)
+    }
+
+    fn between(
+        &self,
+        job: JobId,
+        first: FrameNumber,
+        last: FrameNumber,
+    ) -> impl Iterator<Item = (UnitKey, Epoch)> + '_ {
+        let first = UnitKey { job, frame: first, unit: UnitIndex(0) };
+        let last = UnitKey { job, frame: last, unit: UnitIndex(u32::MAX) };
+        self.by_unit.range(first..=last).map(|(unit, epoch)| (*unit, *epoch))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Lease, &Held)> + '_ {
+        self.held.iter().map(|(epoch, held)| (Lease { unit: held.unit, epoch: *epoch }, held))
+    }
+
+    /// The next deadline and whose it is.
+    pub(crate) fn first_deadline(&self) -> Option<(Moment, Epoch)> {
+        self.deadlines.first().copied()
+    }
+
+    /// The indices say what the leases say.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let by_node: usize = self.by_node.values().map(BTreeSet::len).sum();
+        let lengths = [self.by_unit.len(), by_node, self.deadlines.len()];
+        if lengths.iter().any(|length| *length != self.held.len()) {
+            return Err(format!("{} leases are held, the indices have {lengths:?}", self.held.len()));
+        }
+        for (epoch, held) in &self.held {
+            let indexed = self.by_unit.get(&held.unit) == Some(epoch)
+                && self.by_node.get(&held.node).is_some_and(|epochs| epochs.contains(epoch))
+                && self.deadlines.contains(&(held.until, *epoch));
+            if !indexed {
+                return Err(format!("lease {}@{epoch} is not in every index", held.unit));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives out epochs: each once, across restarts, because a block is reserved in the journal before its first use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Epochs {
+    /// The next to give out.
+    next: Epoch,
+    /// Everything below was given out, or burned, before this process started.
+    start: Epoch,
+}
+
+impl Epochs {
+    /// Goes on above everything that was ever reserved.
+    pub(crate) fn new(reserved: Epoch) -> Self {
+        // Epoch 0 is never given out, so that a default is no lease.
+        let next = Epoch(reserved.0.max(1));
+        Self { next, start: next }
+    }
+
+    /// The next epoch, and the reservation that must be recorded first where `reserved` does not cover it.
+    pub(crate) fn take(&mut self, reserved: Epoch, block: u64) -> (Epoch, Option<Epoch>) {
+        let epoch = self.next;
+        self.next = Epoch(epoch.0 + 1);
+        let reserve = (epoch >= reserved).then(|| Epoch(epoch.0 + block.max(1)));
+        (epoch, reserve)
+    }
+
+    /// Possibly given out by a former process.
+    pub(crate) fn is_of_former_process(&self, epoch: Epoch) -> bool {
+        epoch.0 > 0 && epoch < self.start
+    }
+
+    pub(crate) fn next(&self) -> Epoch {
+        self.next
+    }
+}
+
+/// Time until a failed thing is tried again: doubles with each failure, up to a longest.
+pub(crate) fn backoff(failures: u32, settings: &Settings) -> Duration {
+    let factor = 1u32 << failures.saturating_sub(1).min(16);
+    settings.backoff.saturating_mul(factor).min(settings.backoff_longest)
+}

@@ -1,0 +1,155 @@
+//! What the farm tells people and programs about its jobs, frames and nodes.
+
+use crate::core::Core;
+use crate::job::Job;
+use crate::moment::Moment;
+use crate::roster::{Node, Presence};
+use tessera_protocol::ids::{JobId, NodeId};
+use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
+use tessera_protocol::status::{FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary};
+
+impl Core {
+    /// Jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
+    pub fn jobs(&self) -> Vec<JobSummary> {
+        let newest = self.farm.order.iter().skip(self.farm.order.len().saturating_sub(ROWS_MAX));
+        newest.filter_map(|id| self.job_summary(*id)).collect()
+    }
+
+    /// The line of one job.
+    pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
+        let job = self.farm.jobs.get(&id)?;
+        let counts = job.counts();
+        let units_leased = self.leases.of_job(id).count() as u64;
+        let begun = self.work.get(&id).is_some_and(|work| work.begun) || counts.units_committed > 0;
+        let state = match &job.end {
+            Some(end) => end.state,
+            None if begun => JobState::Running,
+            None => JobState::Queued,
+        };
+        Some(JobSummary {
+            job: id,
+            name: job.spec.name.clone(),
+            owner: job.owner.clone(),
+            state,
+            priority: job.spec.priority,
+            submitted_at: job.submitted_at.secs(),
+            ended_at: job.end.as_ref().map(|end| end.at.secs()),
+            frames: job.frames().len() as u32,
+            frames_done: counts.frames_done,
+            frames_failed: counts.frames_failed,
+            units: u64::from(job.grid.units()) * job.frames().len() as u64,
+            units_committed: counts.units_committed,
+            units_leased,
+            samples_committed: counts.samples_committed,
+            note: self.job_note(job, units_leased),
+        })
+    }
+
+    /// Why a job ended as it did, or why nothing of it is being rendered.
+    fn job_note(&self, job: &Job, units_leased: u64) -> String {
+        if let Some(end) = &job.end {
+            return end.note.clone();
+        }
+        if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id) {
+            return format!("{frame} cannot be written, and is tried again: {}", wait.reason);
+        }
+        if units_leased > 0 || job.counts().units_committed == self.units_of(job) {
+            return String::new();
+        }
+        let mut willing = self.roster.nodes.iter().filter(|(id, node)| self.is_ready(**id, node)).peekable();
+        if willing.peek().is_none() {
+            return "no node is ready".to_owned();
+        }
+        match job.fingerprint {
+            Some(pinned) if !willing.any(|(_, node)| node.fingerprint == pinned) => {
+                format!("no node that is ready has the fingerprint {pinned} of its first results")
+            }
+            _ => "waits for its turn".to_owned(),
+        }
+    }
+
+    fn units_of(&self, job: &Job) -> u64 {
+        u64::from(job.grid.units()) * job.frames().len() as u64
+    }
+
+    /// One job, whole.
+    pub fn job(&self, id: JobId) -> Option<JobDetail> {
+        let job = self.farm.jobs.get(&id)?;
+        Some(JobDetail {
+            summary: self.job_summary(id)?,
+            spec: job.spec.clone(),
+            fingerprint: job.fingerprint,
+            failures: job.failures.iter().cloned().collect(),
+        })
+    }
+
+    /// A page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for no such job.
+    pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
+        let job = self.farm.jobs.get(&id)?;
+        let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
+        let rows = positions.map_while(|position| {
+            let state = job.frames().get(position as usize)?.status(job.grid.units());
+            Some(FrameStatus { frame: job.number(position)?, state })
+        });
+        Some(rows.collect())
+    }
+
+    /// Nodes by name, at most [`ROWS_MAX`].
+    pub fn nodes(&self, now: Moment) -> Vec<NodeSummary> {
+        let mut rows: Vec<NodeSummary> =
+            self.roster.nodes.iter().map(|(id, node)| self.node_summary(*id, node, now)).collect();
+        rows.sort_by(|a, b| (&a.name, a.node).cmp(&(&b.name, b.node)));
+        rows.truncate(ROWS_MAX);
+        rows
+    }
+
+    fn is_ready(&self, id: NodeId, node: &Node) -> bool {
+        node.is_willing() && !self.farm.drained.contains(&id)
+    }
+
+    fn node_summary(&self, id: NodeId, node: &Node, now: Moment) -> NodeSummary {
+        let (state, note) = self.standing(id, node);
+        NodeSummary {
+            node: id,
+            name: node.name.clone(),
+            state,
+            devices: node.devices.clone(),
+            units_leased: self.leases.count_of(id),
+            units_committed: node.units_committed,
+            samples_per_second: node.samples_per_second(now),
+            silent_secs: now.since(node.heard).as_secs(),
+            build: node.build.clone(),
+            note,
+        }
+    }
+
+    fn standing(&self, id: NodeId, node: &Node) -> (NodeState, String) {
+        match node.presence {
+            Presence::Away(_) => {
+                return (NodeState::Away, "connection lost; its leases are kept for a while".to_owned());
+            }
+            Presence::Lost => return (NodeState::Lost, "connection lost".to_owned()),
+            Presence::Here(_) => {}
+        }
+        if self.farm.drained.contains(&id) {
+            return (NodeState::Draining, "drained by an operator".to_owned());
+        }
+        if node.leaving {
+            return (NodeState::Draining, "leaving".to_owned());
+        }
+        if let Some((_, reason)) = &node.fitness.unfit {
+            return (NodeState::Unfit, reason.clone());
+        }
+        let pins = self.work.keys().filter_map(|job| self.farm.jobs.get(job)).map(|job| job.fingerprint);
+        let foreign = pins.clone().filter(|pin| pin.is_some_and(|pin| pin != node.fingerprint)).count();
+        if foreign == 0 {
+            return (NodeState::Ready, String::new());
+        }
+        let note = format!(
+            "fingerprint {} differs from the first results of {foreign} open jobs; run the same build everywhere",
+            node.fingerprint
+        );
+        let state = if foreign == pins.count() { NodeState::Unfit } else { NodeState::Ready };
+        (state, note)
+    }
+}

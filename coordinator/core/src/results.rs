@@ -1,0 +1,141 @@
+//! Results: the compare-and-set on (unit, epoch) that makes every unit committed once.
+//!
+//! A result of lease (unit, epoch) from a node is accepted if the unit is open, the node has the job's fingerprint, and one of:
+//!
+//! 1. the unit is leased now, with this epoch, to this node;
+//! 2. the unit is not leased, and its newest ended attempt has this epoch and node and expired or was lost (a failed one is disowned);
+//! 3. the unit is not leased, and the epoch is above those of its ended attempts and was reserved by a former process: a lease that
+//!    a restart forgot. Epochs are never used twice, so that one reserved then cannot be one given out since.
+//!
+//! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given out, one of another node, one of a
+//! unit that is committed or of a frame or job that has ended. Once a unit is leased again, its former leases are void (1 is then the
+//! only door), although their pixels would be the same.
+
+use crate::action::Action;
+use crate::core::Core;
+use crate::frame::Frame;
+use crate::input::{Arrived, FilmShape, SessionId};
+use crate::job::Job;
+use crate::journal::{Commit, Record};
+use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+
+impl Core {
+    /// The rule above.
+    pub(crate) fn is_acceptable(&self, id: NodeId, lease: Lease) -> bool {
+        let Some(job) = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final()) else {
+            return false;
+        };
+        let Some(node) = self.roster.get(id) else { return false };
+        let open = job.place(lease.unit).is_some()
+            && job.frame(lease.unit.frame).is_some_and(|frame| frame.unit_is_open(lease.unit.unit));
+        if !open || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
+            return false;
+        }
+        if self.leases.of_unit(lease.unit).is_some() {
+            return self.leases.get(lease).is_some_and(|held| held.node == id);
+        }
+        let of_former_process = self.epochs.is_of_former_process(lease.epoch);
+        match job.frame(lease.unit.frame).and_then(|frame| frame.trouble(lease.unit.unit)) {
+            Some(last) if last.epoch == lease.epoch => last.node == id && !last.disowned,
+            Some(last) => lease.epoch > last.epoch && of_former_process,
+            None => of_former_process,
+        }
+    }
+
+    /// The lease's result was committed, lately.
+    pub(crate) fn is_committed(&self, lease: Lease) -> bool {
+        self.farm.recent.get(&lease.epoch) == Some(&lease.unit)
+    }
+
+    /// What to say to a node about a result that is not taken.
+    pub(crate) fn refusal(&self, lease: Lease) -> CoordinatorToNode {
+        match self.is_committed(lease) {
+            true => CoordinatorToNode::Committed { lease },
+            false => CoordinatorToNode::Unwanted { lease },
+        }
+    }
+
+    pub(crate) fn on_result(&mut self, session: SessionId, result: &Arrived) {
+        let lease = result.lease;
+        let Some(node) = self.heard_from(session) else {
+            return self.act(Action::DropResult { session, lease });
+        };
+        if !self.is_acceptable(node, lease) {
+            self.act(Action::DropResult { session, lease });
+            let message = self.refusal(lease);
+            return self.send(session, message);
+        }
+        let expected = self.farm.jobs.get(&lease.unit.job).and_then(|job| shape_of(job, lease.unit.unit));
+        if expected != Some(result.shape) {
+            self.act(Action::DropResult { session, lease });
+            let reason = format!("the result has the shape {:?} instead of {expected:?}", result.shape);
+            return self.on_result_damaged(session, lease, &reason);
+        }
+        self.pin(node, lease.unit.job);
+        self.commit(node, session, result);
+        self.feed(node);
+    }
+
+    pub(crate) fn on_result_damaged(&mut self, session: SessionId, lease: Lease, reason: &str) {
+        let Some(node) = self.heard_from(session) else { return };
+        let message = self.refusal(lease);
+        self.send(session, message);
+        if self.is_acceptable(node, lease) {
+            self.fail_attempt(node, lease, reason);
+        }
+    }
+
+    fn commit(&mut self, node: NodeId, session: SessionId, result: &Arrived) {
+        let lease = result.lease;
+        let Lease { unit, epoch } = lease;
+        self.leases.end(epoch);
+        self.record_commit(unit, Commit { unit: unit.unit, epoch, node, hash: result.hash });
+        self.act(Action::KeepResult { session, lease });
+        self.send(session, CoordinatorToNode::Committed { lease });
+        let Some(job) = self.farm.jobs.get(&unit.job) else { return };
+        let camera_samples = job.grid.unit_camera_samples(unit.unit);
+        let complete = job.frame(unit.frame) == Some(&Frame::Complete);
+        if let (Some(place), Some(work)) = (job.place(unit), self.work.get_mut(&unit.job)) {
+            work.take(place);
+            work.begun = true;
+        }
+        if let Some(node) = self.roster.get_mut(node) {
+            node.note_commit(camera_samples, self.now);
+        }
+        if complete {
+            self.act(Action::ResolveFrame { job: unit.job, frame: unit.frame });
+        }
+    }
+
+    /// The first result pins the job to its fingerprint; leases of nodes with another one are void.
+    fn pin(&mut self, node: NodeId, id: JobId) {
+        let Some(fingerprint) = self.roster.get(node).map(|node| node.fingerprint) else { return };
+        if self.farm.jobs.get(&id).is_none_or(|job| job.fingerprint.is_some()) {
+            return;
+        }
+        self.record(Record::JobPinned { job: id, fingerprint });
+        let foreign: Vec<(UnitKey, Epoch)> = self
+            .leases
+            .of_job(id)
+            .filter(|(unit, epoch)| self.is_foreign(*unit, *epoch, fingerprint))
+            .collect();
+        for (unit, epoch) in foreign {
+            self.revoke(unit, epoch);
+            self.give_back(unit, self.now);
+        }
+    }
+
+    fn is_foreign(&self, unit: UnitKey, epoch: Epoch, fingerprint: Fingerprint) -> bool {
+        let held = self.leases.get(Lease { unit, epoch });
+        let node = held.and_then(|held| self.roster.get(held.node));
+        node.is_none_or(|node| node.fingerprint != fingerprint)
+    }
+}
+
+/// What the film of a unit must look like.
+fn shape_of(job: &Job, unit: UnitIndex) -> Option<FilmShape> {
+    let (tile, samples) = job.grid.unit(unit)?;
+    let channels = job.render().channels();
+    Some(FilmShape { width: tile.width, height: tile.height, channels, samples: samples.count })
+}

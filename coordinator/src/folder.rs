@@ -1,0 +1,225 @@
+//! The coordinator's data folder: its parts, its lock, its format version. Owns no content.
+
+use crate::durable;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Version of the folder's layout and of everything in it that has no version of its own.
+pub const FORMAT_VERSION: u32 = 1;
+const FORMAT_FILE: &str = "format";
+const LOCK_FILE: &str = "lock";
+
+/// Why a folder is no data folder, or not ours to use.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Another process has it.
+    #[error(
+        "data folder `{path}` is in use by another coordinator; stop that one, or give this one a folder of its own"
+    )]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Written by another version.
+    #[error(
+        "data folder `{path}` has format `{found}`, this build reads {FORMAT_VERSION}; use the build that wrote it"
+    )]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// What its format file says.
+        found: String,
+    },
+    /// Not a data folder at all.
+    #[error("`{path}` is not empty and not a data folder of a coordinator; give an empty or a new folder")]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is none.
+    #[error("there is no data folder at `{path}`")]
+    Absent {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The file system said no.
+    #[error("data folder `{path}` cannot be used")]
+    Io {
+        /// What was touched.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A locked data folder. The lock ends with it, or with the process.
+#[derive(Debug)]
+pub struct DataFolder {
+    root: PathBuf,
+    _lock: File,
+}
+
+impl DataFolder {
+    /// Opens the folder, making it where it is absent or empty, and locks it.
+    pub fn open(root: &Path) -> Result<Self, FolderError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| FolderError::Io { path, source }
+        };
+        std::fs::create_dir_all(root).map_err(failed(root))?;
+        let fresh = is_fresh(root).map_err(failed(root))?;
+        if !fresh && !root.join(FORMAT_FILE).exists() {
+            return Err(FolderError::Foreign { path: root.to_path_buf() });
+        }
+        let lock = lock(root)?;
+        if fresh {
+            let text = format!("{FORMAT_VERSION}\n");
+            durable::write_file(&root.join(FORMAT_FILE), text.as_bytes()).map_err(failed(root))?;
+        }
+        let folder = Self { root: root.to_path_buf(), _lock: lock };
+        folder.check_format()?;
+        for part in ["blobs", "partial", "spool", "records", "tmp"] {
+            let path = root.join(part);
+            std::fs::create_dir_all(&path).map_err(failed(&path))?;
+        }
+        folder.clear_temporary().map_err(failed(&root.join("tmp")))?;
+        durable::sync_folder(root).map_err(failed(root))?;
+        Ok(folder)
+    }
+
+    /// Opens and locks a folder that must be there already.
+    pub fn open_existing(root: &Path) -> Result<Self, FolderError> {
+        if !root.join(FORMAT_FILE).is_file() {
+            return Err(FolderError::Absent { path: root.to_path_buf() });
+        }
+        Self::open(root)
+    }
+
+    fn check_format(&self) -> Result<(), FolderError> {
+        let path = self.root.join(FORMAT_FILE);
+        let text = std::fs::read_to_string(&path).map_err(|source| FolderError::Io { path, source })?;
+        if text.trim() == FORMAT_VERSION.to_string() {
+            return Ok(());
+        }
+        let found: String = text.trim().chars().take(32).collect();
+        Err(FolderError::Format { path: self.root.clone(), found })
+    }
+
+    /// What a killed process left half made belongs to nobody.
+    fn clear_temporary(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(self.temporary())? {
+            let path = entry?.path();
+            if path.is_file() {
+                std::fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The farm's own authority.
+    pub fn authority(&self) -> PathBuf {
+        self.root.join("authority")
+    }
+
+    /// The admin identity made at the first start.
+    pub fn admin(&self) -> PathBuf {
+        self.root.join("admin")
+    }
+
+    /// The journal.
+    pub fn sled(&self) -> PathBuf {
+        self.root.join("sled")
+    }
+
+    /// Records and snapshots too large for the journal itself.
+    pub fn records(&self) -> PathBuf {
+        self.root.join("records")
+    }
+
+    /// Whole blobs.
+    pub fn blobs(&self) -> PathBuf {
+        self.root.join("blobs")
+    }
+
+    /// Uploads that are not whole yet.
+    pub fn partial(&self) -> PathBuf {
+        self.root.join("partial")
+    }
+
+    /// Results of frames that are not resolved yet.
+    pub fn spool(&self) -> PathBuf {
+        self.root.join("spool")
+    }
+
+    /// Files in the making; emptied at start.
+    pub fn temporary(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+}
+
+/// Empty, or holding nothing but the lock of a start that was killed before it wrote the format.
+fn is_fresh(root: &Path) -> io::Result<bool> {
+    for entry in std::fs::read_dir(root)? {
+        let name = entry?.file_name();
+        if name != LOCK_FILE && !name.to_string_lossy().starts_with(durable::TEMPORARY_PREFIX) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn lock(root: &Path) -> Result<File, FolderError> {
+    let path = root.join(LOCK_FILE);
+    let failed = |source| FolderError::Io { path: path.clone(), source };
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),
+        Err(TryLockError::Error(source)) => Err(FolderError::Io { path, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_coordinators_cannot_share_a_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let first = DataFolder::open(root.path()).unwrap();
+        assert!(matches!(DataFolder::open(root.path()), Err(FolderError::InUse { .. })));
+        drop(first);
+        DataFolder::open_existing(root.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_another_version_or_of_somebody_else_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(matches!(DataFolder::open_existing(root.path()), Err(FolderError::Absent { .. })));
+        drop(DataFolder::open(root.path()).unwrap());
+        std::fs::write(root.path().join(FORMAT_FILE), "77\n").unwrap();
+        let error = DataFolder::open(root.path()).unwrap_err();
+        assert!(matches!(&error, FolderError::Format { found, .. } if found == "77"), "{error}");
+
+        let foreign = tempfile::tempdir().unwrap();
+        std::fs::write(foreign.path().join("thesis.tex"), "x").unwrap();
+        assert!(matches!(DataFolder::open(foreign.path()), Err(FolderError::Foreign { .. })));
+        assert_eq!(std::fs::read_dir(foreign.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn half_made_files_are_cleared_at_start() {
+        let root = tempfile::tempdir().unwrap();
+        let left = DataFolder::open(root.path()).unwrap().temporary().join("half");
+        std::fs::write(&left, "x").unwrap();
+        DataFolder::open(root.path()).unwrap();
+        assert!(!left.exists());
+    }
+}

@@ -1,0 +1,192 @@
+//! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is 1), AOVs as named layers.
+
+use super::{Band, Frame, OutFile, ResolveError};
+use exr::block::chunk::Chunk;
+use exr::block::writer::{ChunkWriter, ChunksWriter};
+use exr::block::{BlockIndex, UncompressedBlock};
+use exr::error::Error;
+use exr::meta::attribute::{
+    AttributeValue, ChannelDescription, ChannelList, Chromaticities, LineOrder, SampleType, Text,
+};
+use exr::meta::header::Header;
+use exr::meta::{BlockDescription, MetaData};
+use exr::prelude::{Compression, Vec2};
+use rayon::prelude::*;
+use tessera_protocol::job::{AovSpec, RenderSpec};
+
+/// Rows of one block of ZIP compression.
+const BLOCK_ROWS: usize = 16;
+
+/// Names of the channels with the film's channel that each shows, None for 1 everywhere (what a frame shows is opaque); in
+/// the order in which EXR keeps them, by the bytes of their names.
+fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
+    let mut channels = vec![("A".to_owned(), None)];
+    for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
+        channels.push((name.to_owned(), Some(index)));
+    }
+    let mut next = 3;
+    for aov in &spec.aovs {
+        let parts: &[&str] = match aov {
+            AovSpec::Albedo => &["R", "G", "B"],
+            AovSpec::Normal | AovSpec::Position => &["X", "Y", "Z"],
+            AovSpec::Depth => &["Z"],
+        };
+        for part in parts {
+            channels.push((format!("{}.{part}", aov.name()), Some(next)));
+            next += 1;
+        }
+    }
+    channels.sort();
+    channels
+}
+
+fn text(value: &str) -> Result<Text, ResolveError> {
+    Text::new_or_none(value)
+        .ok_or_else(|| ResolveError::Encode(format!("{value:?} is no text of an EXR file")))
+}
+
+fn header(frame: &Frame<'_>, channels: &[(String, Option<usize>)]) -> Result<Header, ResolveError> {
+    let list: Vec<ChannelDescription> = channels
+        .iter()
+        .map(|(name, _)| Ok(ChannelDescription::named(text(name)?, SampleType::F32)))
+        .collect::<Result<_, ResolveError>>()?;
+    let size = Vec2(frame.spec.width as usize, frame.spec.height as usize);
+    let mut header = Header::new(text("")?, size, list.into_iter().collect()).with_encoding(
+        Compression::ZIP16,
+        BlockDescription::ScanLines,
+        LineOrder::Increasing,
+    );
+    debug_assert_eq!(header.channels, ChannelList::new(header.channels.list.clone()));
+    header.own_attributes.layer_name = None;
+    header.own_attributes.software_name = Some(text(&format!("tessera {}", env!("CARGO_PKG_VERSION")))?);
+    // One attribute for all that is ours: several would stand in the order of a hash map, and the file would not be the same
+    // bytes when the frame is resolved again.
+    let ours = serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "fingerprint": frame.fingerprint.map(|fingerprint| fingerprint.to_string()),
+        "job": frame.job.to_string(),
+        "frame": frame.frame.0,
+        "samples": frame.spec.spp,
+        "seed": frame.spec.seed,
+    });
+    let value = AttributeValue::Text(text(&ours.to_string())?);
+    header.own_attributes.other.insert(text("tessera")?, value);
+    // Rec. 709 and its white, D65.
+    header.shared_attributes.chromaticities = Some(Chromaticities {
+        red: Vec2(0.64, 0.33),
+        green: Vec2(0.30, 0.60),
+        blue: Vec2(0.15, 0.06),
+        white: Vec2(0.3127, 0.3290),
+    });
+    Ok(header)
+}
+
+/// Writes a whole file; `feed` pushes every band, in order.
+pub(super) fn write(
+    out: &mut OutFile,
+    frame: &Frame<'_>,
+    feed: impl FnOnce(&mut ExrRows<'_, '_>) -> Result<(), ResolveError>,
+) -> Result<(), ResolveError> {
+    let channels = channels(frame.spec);
+    let header = header(frame, &channels)?;
+    let mut failure = None;
+    let written = exr::block::write(&mut *out, [header].into_iter().collect(), true, |meta, chunks| {
+        let mut rows = ExrRows {
+            meta: &meta,
+            chunks,
+            channels: &channels,
+            size: Vec2(frame.spec.width as usize, frame.spec.height as usize),
+            pending: Vec::new(),
+            next_row: 0,
+        };
+        feed(&mut rows).map_err(|error| {
+            failure = Some(error);
+            Error::Aborted
+        })
+    });
+    match (failure, written) {
+        (Some(failure), _) => Err(failure),
+        (None, Err(error)) => Err(encode_failed(out, error)),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+fn encode_failed(out: &mut OutFile, error: Error) -> ResolveError {
+    match (out.take_failure(), error) {
+        (Some(failure), _) | (None, Error::Io(failure)) => ResolveError::Write(failure),
+        (None, error) => ResolveError::Encode(error.to_string()),
+    }
+}
+
+/// The rows of a file under way.
+pub(super) struct ExrRows<'w, 'o> {
+    meta: &'w MetaData,
+    chunks: &'w mut ChunkWriter<&'o mut OutFile>,
+    channels: &'w [(String, Option<usize>)],
+    size: Vec2<usize>,
+    /// Rows that fill no block yet: for each row, for each channel, its values.
+    pending: Vec<u8>,
+    /// The row that comes after the pending ones.
+    next_row: usize,
+}
+
+impl ExrRows<'_, '_> {
+    fn row_bytes(&self) -> usize {
+        self.size.x() * self.channels.len() * 4
+    }
+
+    /// Appends the band's rows. Writes as many blocks at once as there are threads, and keeps the rest.
+    pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
+        let batch = BLOCK_ROWS * rayon::current_num_threads().max(1) * self.row_bytes();
+        for y in 0..band.height {
+            for (_, source) in self.channels {
+                match source {
+                    Some(channel) => {
+                        band.line(*channel, y).iter().for_each(|v| self.pending.extend(v.to_ne_bytes()));
+                    }
+                    None => (0..band.width).for_each(|_| self.pending.extend(1f32.to_ne_bytes())),
+                }
+            }
+            self.next_row += 1;
+            if self.pending.len() >= batch {
+                self.write_pending()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the last rows.
+    pub(super) fn finish(&mut self) -> Result<(), ResolveError> {
+        self.write_pending()
+    }
+
+    /// Writes the pending rows, which begin at a block; the last block may be lower than the others.
+    fn write_pending(&mut self) -> Result<(), ResolveError> {
+        let row_bytes = self.row_bytes();
+        let first = (self.next_row - self.pending.len() / row_bytes) / BLOCK_ROWS;
+        let (meta, width) = (self.meta, self.size.x());
+        let chunks: Vec<Chunk> = self
+            .pending
+            .par_chunks(BLOCK_ROWS * row_bytes)
+            .enumerate()
+            .map(|(index, rows)| {
+                let index = BlockIndex {
+                    layer: 0,
+                    pixel_position: Vec2(0, (first + index) * BLOCK_ROWS),
+                    pixel_size: Vec2(width, rows.len() / row_bytes),
+                    level: Vec2(0, 0),
+                };
+                UncompressedBlock { index, data: rows.to_vec() }.compress_to_chunk(&meta.headers)
+            })
+            .collect::<Result<_, Error>>()
+            .map_err(|error| ResolveError::Encode(error.to_string()))?;
+        self.pending.clear();
+        for (index, chunk) in chunks.into_iter().enumerate() {
+            self.chunks.write_chunk(first + index, chunk).map_err(|error| match error {
+                Error::Io(error) => ResolveError::Write(error),
+                error => ResolveError::Encode(error.to_string()),
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! A file in the making that remembers its first failure: encoders that finish in a destructor cannot report one.
+
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use tempfile::NamedTempFile;
+
+/// Bytes gathered before a write.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// A buffered temporary file; deleted with this value unless finished.
+#[derive(Debug)]
+pub(super) struct OutFile {
+    file: BufWriter<NamedTempFile>,
+    failure: Option<io::Error>,
+}
+
+impl OutFile {
+    pub(super) fn new(file: NamedTempFile) -> Self {
+        Self { file: BufWriter::with_capacity(BUFFER_BYTES, file), failure: None }
+    }
+
+    /// The whole file, or the first thing that went wrong with it.
+    pub(super) fn finish(mut self) -> io::Result<NamedTempFile> {
+        self.flush()?;
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.file.into_inner().map_err(io::IntoInnerError::into_error),
+        }
+    }
+
+    /// The first failure, if there was one: what an encoder makes of it says less.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+
+    fn remember<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let (Err(error), None) = (&result, &self.failure) {
+            self.failure = Some(match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::new(error.kind(), error.to_string()),
+            });
+        }
+        result
+    }
+}
+
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.file.write(bytes);
+        self.remember(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.file.flush();
+        self.remember(result)
+    }
+}
+
+impl Seek for OutFile {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        let result = self.file.seek(position);
+        self.remember(result)
+    }
+}

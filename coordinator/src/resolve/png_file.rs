@@ -1,0 +1,89 @@
+//! PNG: sRGB with 8 or 16 bits a channel, after exposure and tone map; no dither, so the bytes follow from the pixels alone.
+
+use super::tone::Display;
+use super::{Band, OutFile, ResolveError};
+use png::{BitDepth, ColorType, EncodingError, SrgbRenderingIntent, StreamWriter};
+use rayon::prelude::*;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use tessera_protocol::job::RenderSpec;
+
+/// Compressed bytes gathered before one chunk of the file.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// The file, shared with an encoder that wants to own what it writes to.
+struct Shared(Arc<Mutex<OutFile>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+    }
+}
+
+/// The rows of a file under way.
+pub(super) struct PngRows {
+    out: Arc<Mutex<OutFile>>,
+    writer: StreamWriter<'static, Shared>,
+    display: Display,
+    depth: BitDepth,
+}
+
+impl PngRows {
+    pub(super) fn begin(out: OutFile, spec: &RenderSpec, depth: BitDepth) -> Result<Self, ResolveError> {
+        let out = Arc::new(Mutex::new(out));
+        let mut encoder = png::Encoder::new(Shared(out.clone()), spec.width, spec.height);
+        encoder.set_color(ColorType::Rgb);
+        encoder.set_depth(depth);
+        encoder.set_source_srgb(SrgbRenderingIntent::RelativeColorimetric);
+        let writer = encoder
+            .write_header()
+            .and_then(|writer| writer.into_stream_writer_with_size(CHUNK_BYTES))
+            .map_err(failed)?;
+        Ok(Self { out, writer, display: Display::new(spec), depth })
+    }
+
+    /// Appends the band's rows.
+    pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
+        let bytes_per_pixel = if self.depth == BitDepth::Sixteen { 6 } else { 3 };
+        let mut rows = vec![0u8; band.width * band.height * bytes_per_pixel];
+        let (display, depth) = (self.display, self.depth);
+        rows.par_chunks_mut(band.width * bytes_per_pixel).enumerate().for_each(|(y, row)| {
+            let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel, y));
+            for (x, pixel) in row.chunks_exact_mut(bytes_per_pixel).enumerate() {
+                quantize(display.encode([r[x], g[x], b[x]]), depth, pixel);
+            }
+        });
+        self.writer.write_all(&rows).map_err(ResolveError::Write)
+    }
+
+    /// Ends the file and gives it back. A failure of its last bytes is the file's own to tell.
+    pub(super) fn finish(self) -> Result<OutFile, ResolveError> {
+        self.writer.finish().map_err(failed)?;
+        let out = Arc::into_inner(self.out).expect("the encoder has ended, and its share with it");
+        Ok(out.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Nearest value, halves up; 16-bit values are big endian in a PNG.
+fn quantize(color: [f64; 3], depth: BitDepth, pixel: &mut [u8]) {
+    if depth == BitDepth::Sixteen {
+        for (value, bytes) in color.iter().zip(pixel.chunks_exact_mut(2)) {
+            bytes.copy_from_slice(&((value * 65535.0 + 0.5) as u16).to_be_bytes());
+        }
+    } else {
+        for (value, byte) in color.iter().zip(pixel) {
+            *byte = (value * 255.0 + 0.5) as u8;
+        }
+    }
+}
+
+fn failed(error: EncodingError) -> ResolveError {
+    match error {
+        EncodingError::IoError(error) => ResolveError::Write(error),
+        other => ResolveError::Encode(other.to_string()),
+    }
+}

@@ -1,0 +1,308 @@
+//! Tests of resolving: files read back by other readers hold exactly what a plain computation in memory gives.
+
+use super::*;
+use crate::folder::DataFolder;
+use crate::spool::{EntryHeader, SpoolEntry, SpoolFiles, SpoolKey};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use tessera_protocol::frames::FrameSet;
+use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec, ToneMapSpec};
+use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
+
+fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
+    RenderSpec {
+        scene: "a.gltf".into(),
+        files: vec![],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width,
+        height,
+        frames: FrameSet::one(FrameNumber(4)),
+        fps: 24.0,
+        spp,
+        depth: 8,
+        seed: 17,
+        filter: FilterSpec::Box,
+        tile,
+        unit_samples,
+        aovs: vec![],
+        formats: vec![FormatSpec::Exr, FormatSpec::Png],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    }
+}
+
+/// A made-up sum of one unit: positive, with every bit in use, and different everywhere.
+fn sum(unit: u32, channel: usize, x: u32, y: u32) -> i64 {
+    let seed = u64::from(unit) << 40 | (channel as u64) << 32 | u64::from(x) << 16 | u64::from(y);
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 38) as i64
+}
+
+struct Bench {
+    _root: tempfile::TempDir,
+    folder: DataFolder,
+    blobs: Blobs,
+    key: SpoolKey,
+    length: u64,
+}
+
+impl Bench {
+    /// A frame's spool with every unit in it, in a scattered order.
+    fn new(spec: &RenderSpec) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(root.path()).unwrap();
+        let blobs = Blobs::open(&folder, true);
+        let key = SpoolKey { job: JobId(uuid::Uuid::from_u128(5)), frame: FrameNumber(4) };
+        let (mut files, _) = SpoolFiles::open(&folder.spool(), BTreeMap::new(), true).unwrap();
+        let units = Grid::of(spec).units();
+        let mut order: Vec<u32> = (0..units).collect();
+        order.sort_by_key(|unit| unit.wrapping_mul(0x9e37_79b9));
+        let entries: Vec<SpoolEntry> = order.into_iter().map(|unit| entry(spec, key, unit)).collect();
+        let length = files.append(&entries).unwrap()[&key];
+        Self { _root: root, folder, blobs, key, length }
+    }
+
+    fn resolve(&self, spec: &RenderSpec) -> Result<Vec<FrameFile>, ResolveError> {
+        let spool = SpoolIndex::read(&self.folder.spool(), self.key, self.length)?;
+        let frame = Frame {
+            job: self.key.job,
+            frame: self.key.frame,
+            spec,
+            fingerprint: Some(Fingerprint([0xab; 32])),
+            spool: &spool,
+        };
+        resolve(&frame, &self.blobs)
+    }
+
+    fn open(&self, file: &FrameFile) -> BufReader<File> {
+        let (opened, length) = self.blobs.file(file.hash).unwrap().unwrap();
+        assert_eq!(length, file.length);
+        assert_eq!(self.blobs.verify(file.hash, file.length), None);
+        BufReader::new(opened)
+    }
+
+    fn left_over(&self) -> usize {
+        std::fs::read_dir(self.folder.temporary()).unwrap().count()
+    }
+}
+
+fn entry(spec: &RenderSpec, key: SpoolKey, unit: u32) -> SpoolEntry {
+    let (tile, samples) = Grid::of(spec).unit(UnitIndex(unit)).unwrap();
+    let mut film = TileSums::empty(tile.width as u16, tile.height as u16, spec.channels());
+    film.samples = samples.count;
+    let mut values = film.values.iter_mut();
+    for channel in 0..usize::from(spec.channels()) {
+        for y in 0..tile.height {
+            for x in 0..tile.width {
+                *values.next().unwrap() = sum(unit, channel, tile.x + x, tile.y + y);
+            }
+        }
+    }
+    let bytes = Bytes::from(film.to_bytes());
+    let header = EntryHeader {
+        unit: UnitIndex(unit),
+        epoch: Epoch(u64::from(unit)),
+        samples: samples.count,
+        length: bytes.len() as u32,
+        hash: BlobHash::of(&bytes),
+    };
+    SpoolEntry { key, header, bytes }
+}
+
+/// The pixel as the film's definition says it, without tiles, rows or threads.
+fn expected(spec: &RenderSpec, channel: usize, x: u32, y: u32) -> f32 {
+    let columns = spec.width.div_ceil(spec.tile);
+    let tile = y / spec.tile * columns + x / spec.tile;
+    let passes = Grid::of(spec).passes();
+    let total: i64 = (tile * passes..(tile + 1) * passes).map(|unit| sum(unit, channel, x, y)).sum();
+    (total as f64 / 16_777_216.0 / f64::from(spec.spp)) as f32
+}
+
+fn expected_sha256(spec: &RenderSpec) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for y in 0..spec.height {
+        for x in 0..spec.width {
+            (0..3).for_each(|channel| hasher.update(expected(spec, channel, x, y).to_le_bytes()));
+        }
+    }
+    hasher.finalize().into()
+}
+
+/// Channels of an EXR by name, as 32-bit floats.
+fn read_exr(file: BufReader<File>) -> (exr::meta::header::LayerAttributes, BTreeMap<String, Vec<f32>>) {
+    use exr::prelude::*;
+    let image = exr::prelude::read()
+        .no_deep_data()
+        .largest_resolution_level()
+        .all_channels()
+        .first_valid_layer()
+        .all_attributes()
+        .from_buffered(file)
+        .unwrap();
+    let layer = image.layer_data;
+    let channels = layer.channel_data.list.iter().map(|channel| {
+        let FlatSamples::F32(values) = &channel.sample_data else { panic!("32-bit floats are written") };
+        (channel.name.to_string(), values.clone())
+    });
+    let channels = channels.collect();
+    (layer.attributes, channels)
+}
+
+fn check_exr(bench: &Bench, spec: &RenderSpec, file: &FrameFile) {
+    let (attributes, channels) = read_exr(bench.open(file));
+    let mut names = vec![("R", 0), ("G", 1), ("B", 2)];
+    if !spec.aovs.is_empty() {
+        names.extend([("albedo.R", 3), ("albedo.G", 4), ("albedo.B", 5), ("normal.X", 6), ("normal.Y", 7)]);
+        names.extend([("normal.Z", 8), ("depth.Z", 9), ("position.X", 10), ("position.Y", 11)]);
+        names.push(("position.Z", 12));
+    }
+    assert_eq!(channels.len(), names.len() + 1);
+    assert!(channels["A"].iter().all(|alpha| *alpha == 1.0));
+    for (name, channel) in names {
+        let values = &channels[name];
+        assert_eq!(values.len(), (spec.width * spec.height) as usize);
+        for (index, value) in values.iter().enumerate() {
+            let (x, y) = (index as u32 % spec.width, index as u32 / spec.width);
+            let expected = expected(spec, channel, x, y);
+            assert_eq!(value.to_bits(), expected.to_bits(), "{name} at {x}, {y}");
+        }
+    }
+    let ours = &attributes.other[&exr::meta::attribute::Text::from("tessera")];
+    let exr::meta::attribute::AttributeValue::Text(text) = ours else { panic!("a text") };
+    let ours: serde_json::Value = serde_json::from_str(&text.to_string()).unwrap();
+    assert_eq!(ours["samples"], spec.spp);
+    assert_eq!(ours["seed"], 17);
+    assert_eq!(ours["frame"], 4);
+    assert_eq!(ours["job"], bench.key.job.to_string());
+    assert_eq!(ours["fingerprint"], "abababababababab");
+}
+
+#[test]
+fn an_exr_has_the_bits_of_a_plain_computation() {
+    // Odd sizes, tiles that are no multiple of a block's 16 rows, several passes, one pixel, one column.
+    let sizes =
+        [(37, 53, 10, 7, 3), (64, 64, 64, 1, 1), (1, 1, 8, 5, 0), (3, 100, 33, 4, 1), (130, 17, 8, 2, 2)];
+    for (width, height, tile, spp, unit_samples) in sizes {
+        let mut spec = spec(width, height, tile, spp, unit_samples);
+        for aovs in [vec![], vec![AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position]] {
+            spec.aovs = aovs;
+            let bench = Bench::new(&spec);
+            let files = bench.resolve(&spec).unwrap();
+            assert_eq!(files.iter().map(|file| file.format.as_str()).collect::<Vec<_>>(), ["exr", "png"]);
+            assert!(files.iter().all(|file| file.pixels_sha256 == expected_sha256(&spec)));
+            check_exr(&bench, &spec, &files[0]);
+            assert_eq!(bench.left_over(), 0);
+        }
+    }
+}
+
+fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let frame = reader.next_frame(&mut bytes).unwrap();
+    bytes.truncate(frame.buffer_size());
+    reader.finish().unwrap();
+    (reader.info().clone(), bytes)
+}
+
+/// The sRGB curve once more, by the platform's functions: the last digit may differ, a whole step may not.
+fn srgb(linear: f64) -> f64 {
+    let linear = linear.clamp(0.0, 1.0);
+    if linear <= 0.0031308 { linear * 12.92 } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 }
+}
+
+#[test]
+fn a_png_shows_the_pixels_through_the_srgb_curve() {
+    for (format, steps) in [(FormatSpec::Png, 255.0), (FormatSpec::Png16, 65535.0)] {
+        let mut spec = spec(45, 31, 16, 4, 2);
+        spec.formats = vec![format];
+        spec.exposure = -2.0;
+        let bench = Bench::new(&spec);
+        let files = bench.resolve(&spec).unwrap();
+        assert_eq!(
+            files[0].pixels_sha256,
+            expected_sha256(&spec),
+            "exposure is of the file, not of the pixels"
+        );
+        let (info, bytes) = read_png(bench.open(&files[0]));
+        assert_eq!((info.width, info.height, info.color_type), (45, 31, png::ColorType::Rgb));
+        assert!(info.srgb.is_some());
+        let values: Vec<f64> = match format {
+            FormatSpec::Png => bytes.iter().map(|byte| f64::from(*byte)).collect(),
+            _ => bytes.chunks(2).map(|pair| f64::from(u16::from_be_bytes([pair[0], pair[1]]))).collect(),
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for (index, value) in values.iter().enumerate() {
+            let (pixel, channel) = (index as u32 / 3, index % 3);
+            let linear = expected(&spec, channel, pixel % 45, pixel / 45);
+            let shown = srgb(f64::from(linear) / 4.0) * steps;
+            assert!((value - shown).abs() <= 0.5001, "{value} is not {shown}");
+            seen.insert(*value as u32);
+        }
+        assert!(seen.len() >= 90, "{} values are too few to see anything", seen.len());
+    }
+}
+
+#[test]
+fn resolving_again_gives_the_same_files() {
+    let spec = spec(40, 40, 16, 4, 2);
+    let bench = Bench::new(&spec);
+    assert_eq!(bench.resolve(&spec).unwrap(), bench.resolve(&spec).unwrap());
+}
+
+#[test]
+fn an_incomplete_or_foreign_spool_is_an_error_and_leaves_nothing() {
+    let spec = spec(40, 40, 16, 4, 2);
+    let bench = Bench::new(&spec);
+    let mut larger = spec.clone();
+    larger.spp = 6;
+    let error = bench.resolve(&larger).unwrap_err();
+    assert!(matches!(error, ResolveError::Spool(SpoolError::Count { .. })), "{error}");
+    assert!(matches!(error.failure(), ResolveFailure::Fatal(_)));
+    let mut layered = spec.clone();
+    layered.aovs = vec![AovSpec::Depth];
+    assert!(matches!(bench.resolve(&layered), Err(ResolveError::Shape { .. })));
+    assert_eq!(bench.left_over(), 0);
+}
+
+#[test]
+fn a_full_disk_is_tried_again_and_leaves_nothing() {
+    for formats in [vec![FormatSpec::Exr], vec![FormatSpec::Png]] {
+        let mut spec = spec(200, 200, 64, 1, 1);
+        spec.formats = formats;
+        let bench = Bench::new(&spec);
+        let spool = SpoolIndex::read(&bench.folder.spool(), bench.key, bench.length).unwrap();
+        let frame = Frame {
+            job: bench.key.job,
+            frame: bench.key.frame,
+            spec: &spec,
+            fingerprint: None,
+            spool: &spool,
+        };
+        // A device that takes no byte stands in for the disk.
+        let full = || {
+            let named = bench.blobs.temporary().unwrap();
+            let file = File::options().read(true).write(true).open("/dev/full").unwrap();
+            OutFile::new(tempfile::NamedTempFile::from_parts(file, named.into_temp_path()))
+        };
+        let result = if spec.formats == [FormatSpec::Exr] {
+            let mut out = full();
+            write_rows(&frame, Some(&mut out), None).and_then(|_| out.finish().map_err(ResolveError::Write))
+        } else {
+            let begun = PngRows::begin(full(), &spec, png::BitDepth::Eight);
+            begun.and_then(|mut rows| {
+                write_rows(&frame, None, Some(&mut rows))?;
+                rows.finish()?.finish().map_err(ResolveError::Write)
+            })
+        };
+        let error = result.unwrap_err();
+        assert!(matches!(error, ResolveError::Write(_)), "{error:?}");
+        assert!(matches!(error.failure(), ResolveFailure::Retry(_)));
+        assert_eq!(bench.left_over(), 0);
+    }
+}

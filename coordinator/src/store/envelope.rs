@@ -1,0 +1,87 @@
+//! What stands around every value of the journal: version, kind, checksum.
+
+/// Version of the envelope and of the keys.
+const VERSION: u8 = 1;
+/// Bytes before the payload: version, kind, checksum.
+const HEADER_BYTES: usize = 2 + CHECKSUM_BYTES;
+const CHECKSUM_BYTES: usize = 16;
+const INLINE: u8 = 0;
+const LARGE: u8 = 1;
+
+/// Where a value's bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// In the journal.
+    Inline(Vec<u8>),
+    /// In a file of the records folder, named by this BLAKE3.
+    Large([u8; 32]),
+}
+
+/// Bytes of a value under `key`: a value that got under another key is as damaged as a changed one.
+pub(super) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {
+    let (kind, bytes) = match payload {
+        Payload::Inline(bytes) => (INLINE, bytes.as_slice()),
+        Payload::Large(hash) => (LARGE, hash.as_slice()),
+    };
+    let mut sealed = Vec::with_capacity(HEADER_BYTES + bytes.len());
+    sealed.extend_from_slice(&[VERSION, kind]);
+    sealed.extend_from_slice(&checksum(key, kind, bytes));
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+/// The payload under `key`, or what is wrong with it.
+pub(super) fn open(key: &[u8], sealed: &[u8]) -> Result<Payload, String> {
+    let Some((header, bytes)) = sealed.split_first_chunk::<HEADER_BYTES>() else {
+        return Err(format!("{} bytes are too few", sealed.len()));
+    };
+    let (version, kind) = (header[0], header[1]);
+    if version != VERSION {
+        return Err(format!("version {version} is not {VERSION}"));
+    }
+    if header[2..] != checksum(key, kind, bytes) {
+        return Err("the checksum is wrong".into());
+    }
+    match (kind, <[u8; 32]>::try_from(bytes)) {
+        (INLINE, _) => Ok(Payload::Inline(bytes.to_vec())),
+        (LARGE, Ok(hash)) => Ok(Payload::Large(hash)),
+        _ => Err(format!("kind {kind} is unknown")),
+    }
+}
+
+fn checksum(key: &[u8], kind: u8, bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[VERSION, kind]);
+    hasher.update(&(key.len() as u64).to_le_bytes());
+    hasher.update(key);
+    hasher.update(bytes);
+    let mut checksum = [0; CHECKSUM_BYTES];
+    checksum.copy_from_slice(&hasher.finalize().as_bytes()[..CHECKSUM_BYTES]);
+    checksum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_opens_under_its_own_key_alone() {
+        for payload in [Payload::Inline(b"fact".to_vec()), Payload::Inline(vec![]), Payload::Large([7; 32])] {
+            let sealed = seal(b"key", &payload);
+            assert_eq!(open(b"key", &sealed), Ok(payload));
+            assert!(open(b"kez", &sealed).is_err());
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_is_seen() {
+        let sealed = seal(b"key", &Payload::Inline(b"fact".to_vec()));
+        for position in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[position] ^= 0x10;
+            assert!(open(b"key", &changed).is_err(), "byte {position}");
+        }
+        assert!(open(b"key", &sealed[..sealed.len() - 1]).is_err());
+        assert!(open(b"key", b"").is_err());
+    }
+}

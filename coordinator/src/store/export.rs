@@ -1,0 +1,84 @@
+//! Saving what is intact of a store that cannot be read: JSON lines. Changes nothing.
+
+use super::journal::{Key, parse_key};
+use super::{Journal, StoreError};
+use crate::folder::{DataFolder, FolderError};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use tessera_core::Record;
+
+/// What an export wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportSummary {
+    /// Values that are intact.
+    pub intact: u64,
+    /// Values that are not; each has a line that names it.
+    pub damaged: u64,
+}
+
+/// Why an export ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The store cannot be opened at all.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The lines cannot be written.
+    #[error("export cannot be written")]
+    Write(#[source] std::io::Error),
+}
+
+/// Writes every value of the store in a data folder, a JSON object a line: records decoded, damaged ones named. Tokens are left out.
+pub fn export(data: &Path, out: &mut impl Write) -> Result<ExportSummary, ExportError> {
+    let folder = DataFolder::open_existing(data)?;
+    let journal = Journal::open(&folder, true)?;
+    let mut summary = ExportSummary::default();
+    for entry in journal.entries() {
+        let (key, value) = entry?;
+        let line = match line(&key, value) {
+            Ok(Some(line)) => {
+                summary.intact += 1;
+                line
+            }
+            Ok(None) => continue,
+            Err(problem) => {
+                summary.damaged += 1;
+                json!({ "kind": "damaged", "key": format!("{:02x?}", key), "problem": problem })
+            }
+        };
+        writeln!(out, "{line}").map_err(ExportError::Write)?;
+    }
+    out.flush().map_err(ExportError::Write)?;
+    Ok(summary)
+}
+
+fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, String> {
+    let value = value?;
+    Ok(Some(match parse_key(key) {
+        Some(Key::Record(sequence)) => {
+            let record = Record::from_bytes(&value).map_err(|error| error.to_string())?;
+            json!({ "kind": "record", "sequence": sequence, "record": record })
+        }
+        Some(Key::Spool(spool)) => {
+            let length = <[u8; 8]>::try_from(value).map_err(|_| "a length has eight bytes".to_owned())?;
+            json!({
+                "kind": "spool",
+                "job": spool.job.to_string(),
+                "frame": spool.frame.0,
+                "length": u64::from_le_bytes(length),
+            })
+        }
+        Some(Key::Token(_)) => return Ok(None),
+        Some(Key::Snapshot) => snapshot_line(&value)?,
+        None => return Err("no such kind of key".into()),
+    }))
+}
+
+fn snapshot_line(value: &[u8]) -> Result<Value, String> {
+    let (sequence, bytes) = value.split_first_chunk::<8>().ok_or("it is cut short")?;
+    let parts = super::snapshot::decode(bytes)?;
+    Ok(json!({ "kind": "snapshot", "sequence": u64::from_le_bytes(*sequence), "parts": parts }))
+}

@@ -1,0 +1,274 @@
+//! The store in sled: one tree, one batch a group, then `flush`, then `fdatasync` of sled's file.
+//!
+//! Keys: `r` + sequence (big endian) is a record, `s` + job + frame a spool's length, `t` + hash a token, `m` the snapshot. sled's own `flush`
+//! ends in `sync_file_range`, which survives a killed process but not a power cut; hence the `fdatasync`.
+
+use super::envelope::{self, Payload};
+use super::large::LargeValues;
+use super::{Changes, Loaded, Sequence, Store, StoreError};
+use crate::durable;
+use crate::folder::DataFolder;
+use crate::spool::SpoolKey;
+use crate::tokens::{TokenHash, TokenState};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use tessera_protocol::{FrameNumber, JobId};
+
+/// Memory that sled may use for pages, bytes.
+const CACHE_BYTES: u64 = 64 << 20;
+/// Keys removed in one batch: a large batch makes sled hold much memory.
+const REMOVE_BATCH: usize = 256;
+const SNAPSHOT_KEY: &[u8] = b"m";
+
+/// A key, and its value or what is wrong with it.
+pub(super) type Entry = (Vec<u8>, Result<Vec<u8>, String>);
+
+/// A store in a data folder.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    db: sled::Db,
+    /// sled's file, opened once more: a sync of any descriptor syncs the file.
+    file: File,
+    large: LargeValues,
+    sync: bool,
+}
+
+impl Journal {
+    /// Opens or makes the store of a data folder. `sync` false leaves out the `fdatasync`: for a store that goes away
+    /// with its process.
+    pub fn open(folder: &DataFolder, sync: bool) -> Result<Self, StoreError> {
+        let path = folder.sled();
+        let db = open_sled(&path)?;
+        let file_path = path.join("db");
+        let io = |source| StoreError::Io { path: file_path.clone(), source };
+        let file = File::options().write(true).open(&file_path).map_err(io)?;
+        durable::sync_folder(&path).map_err(io)?;
+        Ok(Self { path, db, file, large: LargeValues::new(folder.records()), sync })
+    }
+
+    fn sled_failed(&self) -> impl Fn(sled::Error) -> StoreError {
+        let path = self.path.clone();
+        move |source| StoreError::Sled { path: path.clone(), source }
+    }
+
+    fn damaged(&self, key: &[u8], problem: impl Into<String>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: name_of(key), problem: problem.into() }
+    }
+
+    /// Every key with its value, or with what is wrong with it.
+    pub(super) fn entries(
+        &self,
+    ) -> impl Iterator<Item = Result<Entry, StoreError>> + '_ {
+        self.db.iter().map(|entry| {
+            let (key, sealed) = entry.map_err(self.sled_failed())?;
+            let value = envelope::open(&key, &sealed).and_then(|payload| self.large.read(payload));
+            Ok((key.to_vec(), value))
+        })
+    }
+
+    fn insert(&self, batch: &mut sled::Batch, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let payload = self.large.keep(value)?;
+        batch.insert(key, envelope::seal(key, &payload));
+        Ok(())
+    }
+
+    fn apply(&self, batch: sled::Batch) -> Result<(), StoreError> {
+        self.db.apply_batch(batch).map_err(self.sled_failed())?;
+        self.db.flush().map_err(self.sled_failed())?;
+        if self.sync {
+            let path = self.path.join("db");
+            self.file.sync_data().map_err(|source| StoreError::Io { path, source })?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a snapshot has made needless. A crash in between leaves records that the next load skips.
+    fn compact(&self, upto: Sequence) -> Result<(), StoreError> {
+        let mut keys = Vec::new();
+        for key in self.db.range(record_key(0)..=record_key(upto)).keys() {
+            keys.push(key.map_err(self.sled_failed())?);
+        }
+        for slice in keys.chunks(REMOVE_BATCH) {
+            let mut batch = sled::Batch::default();
+            slice.iter().for_each(|key| batch.remove(key));
+            self.apply(batch)?;
+        }
+        self.forget_unnamed()
+    }
+
+    fn forget_unnamed(&self) -> Result<(), StoreError> {
+        let mut known = BTreeSet::new();
+        for entry in self.db.iter() {
+            let (key, sealed) = entry.map_err(self.sled_failed())?;
+            match envelope::open(&key, &sealed) {
+                Ok(Payload::Large(hash)) => drop(known.insert(hash)),
+                Ok(Payload::Inline(_)) => {}
+                // What a damaged value names is unknown, so nothing is deleted.
+                Err(problem) => return Err(self.damaged(&key, problem)),
+            }
+        }
+        self.large.retain(&known)
+    }
+}
+
+impl Store for Journal {
+    fn load(&self) -> Result<Loaded, StoreError> {
+        let mut loaded = Loaded::default();
+        let mut stale = 0;
+        if let Some(sealed) = self.db.get(SNAPSHOT_KEY).map_err(self.sled_failed())? {
+            let bytes = envelope::open(SNAPSHOT_KEY, &sealed)
+                .and_then(|payload| self.large.read(payload))
+                .map_err(|problem| self.damaged(SNAPSHOT_KEY, problem))?;
+            let Some((sequence, bytes)) = bytes.split_first_chunk::<8>() else {
+                return Err(self.damaged(SNAPSHOT_KEY, "it is cut short"));
+            };
+            loaded.snapshot = Some((Sequence::from_le_bytes(*sequence), bytes.to_vec()));
+        }
+        let after = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
+        for entry in self.entries() {
+            let (key, value) = entry?;
+            let value = value.map_err(|problem| self.damaged(&key, problem))?;
+            match parse_key(&key) {
+                Some(Key::Record(sequence)) if sequence <= after => stale += 1,
+                Some(Key::Record(sequence)) => loaded.records.push((sequence, value)),
+                Some(Key::Spool(spool)) => {
+                    let length = <[u8; 8]>::try_from(value)
+                        .map_err(|_| self.damaged(&key, "a length has eight bytes"))?;
+                    loaded.spools.insert(spool, u64::from_le_bytes(length));
+                }
+                Some(Key::Token(hash)) => {
+                    let state = tessera_protocol::decode(&value)
+                        .map_err(|error| self.damaged(&key, error.to_string()))?;
+                    loaded.tokens.insert(hash, state);
+                }
+                Some(Key::Snapshot) => {}
+                None => return Err(self.damaged(&key, "no such kind of key")),
+            }
+        }
+        for (index, (sequence, _)) in loaded.records.iter().enumerate() {
+            let expected = after + 1 + index as u64;
+            if *sequence != expected {
+                return Err(self.damaged(&record_key(expected), "it is missing"));
+            }
+        }
+        if stale > 0 {
+            self.compact(after)?;
+        } else {
+            self.forget_unnamed()?;
+        }
+        Ok(loaded)
+    }
+
+    fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+        let mut batch = sled::Batch::default();
+        for (sequence, bytes) in &changes.records {
+            self.insert(&mut batch, &record_key(*sequence), bytes)?;
+        }
+        for (spool, length) in &changes.spools {
+            let key = spool_key(*spool);
+            match length {
+                Some(length) => self.insert(&mut batch, &key, &length.to_le_bytes())?,
+                None => batch.remove(&key[..]),
+            }
+        }
+        for (hash, state) in &changes.tokens {
+            let key = token_key(hash);
+            match state {
+                Some(state) => self.insert(&mut batch, &key, &encode_token(state))?,
+                None => batch.remove(&key[..]),
+            }
+        }
+        if let Some((sequence, bytes)) = &changes.snapshot {
+            let mut value = sequence.to_le_bytes().to_vec();
+            value.extend_from_slice(bytes);
+            self.insert(&mut batch, SNAPSHOT_KEY, &value)?;
+        }
+        self.apply(batch)?;
+        match &changes.snapshot {
+            Some((sequence, _)) => self.compact(*sequence),
+            None => Ok(()),
+        }
+    }
+}
+
+/// sled answers some damage by a panic; whoever starts a coordinator gets an error instead.
+fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
+    let config = sled::Config::new().path(path).flush_every_ms(None).cache_capacity(CACHE_BYTES);
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open())) {
+        Ok(Ok(db)) => Ok(db),
+        Ok(Err(source)) => Err(StoreError::Sled { path: path.to_path_buf(), source }),
+        Err(_) => Err(StoreError::Damaged {
+            path: path.to_path_buf(),
+            what: "the journal's file".into(),
+            problem: "sled cannot read it".into(),
+        }),
+    }
+}
+
+/// What a key stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A record.
+    Record(Sequence),
+    /// A spool's durable length.
+    Spool(SpoolKey),
+    /// A token.
+    Token(TokenHash),
+    /// The snapshot.
+    Snapshot,
+}
+
+pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
+    let (kind, rest) = key.split_first()?;
+    match kind {
+        b'r' => Some(Key::Record(Sequence::from_be_bytes(rest.try_into().ok()?))),
+        b's' => {
+            let (job, frame) = rest.split_first_chunk::<16>()?;
+            let frame = FrameNumber(u32::from_be_bytes(frame.try_into().ok()?));
+            Some(Key::Spool(SpoolKey { job: JobId(uuid::Uuid::from_bytes(*job)), frame }))
+        }
+        b't' => Some(Key::Token(TokenHash(rest.try_into().ok()?))),
+        b'm' if rest.is_empty() => Some(Key::Snapshot),
+        _ => None,
+    }
+}
+
+fn record_key(sequence: Sequence) -> [u8; 9] {
+    let mut key = [b'r'; 9];
+    key[1..].copy_from_slice(&sequence.to_be_bytes());
+    key
+}
+
+fn spool_key(spool: SpoolKey) -> [u8; 21] {
+    let mut key = [b's'; 21];
+    key[1..17].copy_from_slice(spool.job.0.as_bytes());
+    key[17..].copy_from_slice(&spool.frame.0.to_be_bytes());
+    key
+}
+
+fn token_key(hash: &TokenHash) -> [u8; 33] {
+    let mut key = [b't'; 33];
+    key[1..].copy_from_slice(&hash.0);
+    key
+}
+
+fn encode_token(state: &TokenState) -> Vec<u8> {
+    tessera_protocol::encode(state).expect("a token's state is a few dozen bytes")
+}
+
+/// A key as people read it.
+fn name_of(key: &[u8]) -> String {
+    match parse_key(key) {
+        Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
+        Some(Key::Spool(spool)) => format!("the length of spool {spool}"),
+        Some(Key::Token(_)) => "a token".into(),
+        Some(Key::Snapshot) => "the snapshot".into(),
+        None => format!("key {key:02x?}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,0 +1,153 @@
+//! Tests of the sled store: what is committed is there after a reopen, and nothing that is not intact gets in.
+
+use super::*;
+use crate::store::export;
+use tessera_core::Record;
+use tessera_protocol::Epoch;
+use tessera_protocol::client::Role;
+
+struct Farm {
+    root: tempfile::TempDir,
+}
+
+impl Farm {
+    fn new() -> Self {
+        Self { root: tempfile::tempdir().unwrap() }
+    }
+
+    fn open(&self) -> (DataFolder, Journal) {
+        let folder = DataFolder::open(self.root.path()).unwrap();
+        let journal = Journal::open(&folder, true).unwrap();
+        (folder, journal)
+    }
+
+    fn load(&self) -> Result<Loaded, StoreError> {
+        self.open().1.load()
+    }
+
+    fn commit(&self, changes: &Changes) {
+        self.open().1.commit(changes).unwrap();
+    }
+}
+
+fn record(number: u64) -> (Sequence, Vec<u8>) {
+    (number, Record::EpochsReserved { up_to: Epoch(number * 10) }.to_bytes().unwrap())
+}
+
+fn records(numbers: impl IntoIterator<Item = u64>) -> Changes {
+    Changes { records: numbers.into_iter().map(record).collect(), ..Changes::default() }
+}
+
+fn spool(frame: u32) -> SpoolKey {
+    SpoolKey { job: JobId(uuid::Uuid::from_u128(7)), frame: FrameNumber(frame) }
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_reopen() {
+    let farm = Farm::new();
+    let token = TokenState { role: Role::Node, uses_left: 3, expires_at: 99 };
+    let mut changes = records(1..=300);
+    changes.records[7].1 = vec![7; 100_000];
+    changes.spools = [(spool(1), Some(56)), (spool(2), Some(1 << 40))].into();
+    changes.tokens = [(TokenHash([1; 32]), Some(token)), (TokenHash([2; 32]), Some(token))].into();
+    farm.commit(&changes);
+    let mut more = records(301..=301);
+    more.spools = [(spool(1), None), (spool(2), Some(77))].into();
+    more.tokens = [(TokenHash([2; 32]), None)].into();
+    farm.commit(&more);
+
+    let loaded = farm.load().unwrap();
+    assert_eq!(loaded.records, [changes.records, more.records].concat());
+    assert_eq!(loaded.spools, [(spool(2), 77)].into());
+    assert_eq!(loaded.tokens, [(TokenHash([1; 32]), token)].into());
+    assert_eq!(loaded.snapshot, None);
+}
+
+#[test]
+fn a_snapshot_takes_the_place_of_the_records_before_it() {
+    let farm = Farm::new();
+    let mut changes = records(1..=600);
+    changes.records[3].1 = vec![3; 50_000];
+    farm.commit(&changes);
+    let large = vec![9; 1 << 20];
+    let mut changes = records(601..=602);
+    changes.snapshot = Some((601, large.clone()));
+    farm.commit(&changes);
+
+    let loaded = farm.load().unwrap();
+    assert_eq!(loaded.snapshot, Some((601, large)));
+    assert_eq!(loaded.records, [record(602)]);
+    // The large record is gone with its journal entry; the snapshot is the one large value left.
+    assert_eq!(std::fs::read_dir(farm.root.path().join("records")).unwrap().count(), 1);
+}
+
+/// Changes the stored bytes of a key behind the journal's back.
+fn tamper(farm: &Farm, key: &[u8], change: impl Fn(&mut Vec<u8>)) {
+    let (_folder, journal) = farm.open();
+    let mut value = journal.db.get(key).unwrap().unwrap().to_vec();
+    change(&mut value);
+    journal.db.insert(key, value).unwrap();
+    journal.db.flush().unwrap();
+}
+
+#[test]
+fn a_damaged_record_is_refused_by_name_and_the_rest_can_be_exported() {
+    let farm = Farm::new();
+    farm.commit(&records(1..=5));
+    tamper(&farm, &record_key(4), |value| *value.last_mut().unwrap() ^= 1);
+    let error = farm.load().unwrap_err().to_string();
+    assert!(error.contains("record 4 of the journal"), "{error}");
+    assert!(error.contains("--export"), "{error}");
+    assert!(error.contains(&farm.root.path().display().to_string()), "{error}");
+
+    let mut lines = Vec::new();
+    let summary = export(farm.root.path(), &mut lines).unwrap();
+    assert_eq!((summary.intact, summary.damaged), (4, 1));
+    let lines = String::from_utf8(lines).unwrap();
+    let kinds: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(kinds.iter().filter(|line| line["kind"] == "damaged").count(), 1);
+    assert_eq!(kinds[0]["sequence"], 1);
+    assert_eq!(kinds[0]["record"]["EpochsReserved"]["up_to"], 10);
+    // Looking at it has changed nothing.
+    assert!(farm.load().is_err());
+}
+
+#[test]
+fn a_missing_record_or_large_value_is_refused() {
+    let farm = Farm::new();
+    let mut changes = records(1..=5);
+    changes.records[1].1 = vec![2; 10_000];
+    farm.commit(&changes);
+    let large = std::fs::read_dir(farm.root.path().join("records")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&large, vec![3; 10_000]).unwrap();
+    let error = farm.load().unwrap_err().to_string();
+    assert!(error.contains("record 2") && error.contains("other bytes"), "{error}");
+    std::fs::write(&large, vec![2; 10_000]).unwrap();
+    farm.load().unwrap();
+
+    let (_folder, journal) = farm.open();
+    journal.db.remove(record_key(3)).unwrap();
+    journal.db.flush().unwrap();
+    drop((_folder, journal));
+    let error = farm.load().unwrap_err().to_string();
+    assert!(error.contains("record 3") && error.contains("missing"), "{error}");
+}
+
+#[test]
+fn a_value_of_an_unknown_version_is_refused() {
+    let farm = Farm::new();
+    farm.commit(&records(1..=1));
+    tamper(&farm, &record_key(1), |value| value[0] = 9);
+    let error = farm.load().unwrap_err().to_string();
+    assert!(error.contains("version 9"), "{error}");
+}
+
+#[test]
+fn a_foreign_file_in_place_of_the_journal_is_an_error() {
+    let farm = Farm::new();
+    farm.commit(&records(1..=1));
+    std::fs::write(farm.root.path().join("sled/conf"), "segment_size: nonsense\n").unwrap();
+    let folder = DataFolder::open(farm.root.path()).unwrap();
+    assert!(Journal::open(&folder, true).is_err());
+}

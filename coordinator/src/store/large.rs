@@ -1,0 +1,72 @@
+//! Values too large for the journal: files named by their BLAKE3.
+//!
+//! sled moves a page beyond 128 KiB to a file of its own, which it never syncs. A leaf holds up to 17 values before it splits, so values
+//! of at most [`INLINE_MAX`] bytes keep leaves well below that, and everything larger is kept here, synced.
+
+use super::StoreError;
+use super::envelope::Payload;
+use crate::durable;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use tessera_protocol::BlobHash;
+
+/// Largest value in the journal itself, bytes: 17 × 4 KiB is 68 KiB a leaf.
+pub(super) const INLINE_MAX: usize = 4096;
+
+/// The folder of large values.
+#[derive(Debug)]
+pub(super) struct LargeValues {
+    root: PathBuf,
+}
+
+impl LargeValues {
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    fn path(&self, hash: &[u8; 32]) -> PathBuf {
+        self.root.join(BlobHash(*hash).to_string())
+    }
+
+    /// Keeps a value: inline where it is small, else in a file, durable on return.
+    pub(super) fn keep(&self, bytes: &[u8]) -> Result<Payload, StoreError> {
+        if bytes.len() <= INLINE_MAX {
+            return Ok(Payload::Inline(bytes.to_vec()));
+        }
+        let hash = BlobHash::of(bytes).0;
+        let path = self.path(&hash);
+        durable::write_file(&path, bytes).map_err(|source| StoreError::Io { path, source })?;
+        Ok(Payload::Large(hash))
+    }
+
+    /// The bytes of a value, or what is wrong with them.
+    pub(super) fn read(&self, payload: Payload) -> Result<Vec<u8>, String> {
+        let hash = match payload {
+            Payload::Inline(bytes) => return Ok(bytes),
+            Payload::Large(hash) => hash,
+        };
+        let path = self.path(&hash);
+        let bytes = std::fs::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+        if BlobHash::of(&bytes).0 != hash {
+            return Err(format!("`{}` has other bytes than were written", path.display()));
+        }
+        Ok(bytes)
+    }
+
+    /// Deletes all but these.
+    pub(super) fn retain(&self, known: &BTreeSet<[u8; 32]>) -> Result<(), StoreError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source: io::Error| StoreError::Io { path, source }
+        };
+        let names: BTreeSet<String> = known.iter().map(|hash| BlobHash(*hash).to_string()).collect();
+        for entry in std::fs::read_dir(&self.root).map_err(failed(&self.root))? {
+            let entry = entry.map_err(failed(&self.root))?;
+            if !names.contains(&*entry.file_name().to_string_lossy()) {
+                std::fs::remove_file(entry.path()).map_err(failed(&entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+}

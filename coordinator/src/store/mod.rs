@@ -1,0 +1,109 @@
+//! The store: what the coordinator has promised, on disk. Owns the journal's form and the order of writing and syncing.
+//!
+//! A group of changes is durable as a whole or not at all; the caller is told after the sync has returned.
+
+mod envelope;
+mod export;
+mod journal;
+mod large;
+pub mod snapshot;
+mod writer;
+
+pub use export::{ExportError, ExportSummary, export};
+pub use journal::Journal;
+pub use writer::{Commit, StoreWriter, WriterLimits};
+
+use crate::spool::{SpoolError, SpoolKey};
+use crate::tokens::{TokenHash, TokenState};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// Position of a record in the journal, counted from 1.
+pub type Sequence = u64;
+
+/// What one group changes.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// New records.
+    pub records: Vec<(Sequence, Vec<u8>)>,
+    /// Durable lengths of spools; None where a spool is done with.
+    pub spools: BTreeMap<SpoolKey, Option<u64>>,
+    /// Tokens made and changed; None where one is used up.
+    pub tokens: BTreeMap<TokenHash, Option<TokenState>>,
+    /// The state after the record of this sequence: records up to it are not needed any more.
+    pub snapshot: Option<(Sequence, Vec<u8>)>,
+}
+
+/// Everything that a store holds.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The newest snapshot, and the record it stands after.
+    pub snapshot: Option<(Sequence, Vec<u8>)>,
+    /// Records after the snapshot, in order, without a gap.
+    pub records: Vec<(Sequence, Vec<u8>)>,
+    /// Durable lengths of spools.
+    pub spools: BTreeMap<SpoolKey, u64>,
+    /// Tokens that can still be used or have expired.
+    pub tokens: BTreeMap<TokenHash, TokenState>,
+}
+
+/// A place that keeps groups of changes.
+pub trait Store: Send + 'static {
+    /// Everything in it; fails on the first thing that is not intact.
+    fn load(&self) -> Result<Loaded, StoreError>;
+    /// Makes a group durable, whole; on return it has been synced.
+    fn commit(&mut self, changes: &Changes) -> Result<(), StoreError>;
+}
+
+/// Why a store cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Something is not what was written.
+    #[error(
+        "{what} in store `{path}` is damaged: {problem}; nothing was changed, and what is intact can be saved with \
+         `tessera coordinator --data DIR --export FILE`"
+    )]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// Which part.
+        what: String,
+        /// How.
+        problem: String,
+    },
+    /// sled said no.
+    #[error("store `{path}` cannot be used")]
+    Sled {
+        /// The store.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: sled::Error,
+    },
+    /// The file system said no.
+    #[error("`{path}` cannot be used")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A spool cannot be written.
+    #[error("results cannot be kept")]
+    Spool(#[from] SpoolError),
+    /// The disk is nearly full.
+    #[error("disk of `{path}` has {free} bytes free, fewer than the {needed} that are needed")]
+    Full {
+        /// The data folder.
+        path: PathBuf,
+        /// Bytes free.
+        free: u64,
+        /// Bytes needed, the reserve included.
+        needed: u64,
+    },
+    /// The writer has stopped.
+    #[error("the store has stopped")]
+    Stopped,
+}

@@ -1,0 +1,259 @@
+//! The one thread that writes: collects what has come, appends, syncs, commits, and then tells the callers.
+
+use super::{Changes, Sequence, Store, StoreError};
+use crate::durable;
+use crate::spool::{SpoolEntry, SpoolFiles, SpoolKey};
+use crate::tokens::{TokenHash, TokenState};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// Commits in one group at most; beyond it sled holds too much memory.
+const GROUP_MAX: usize = 256;
+/// Bytes of results in one group, about: bounds how long the first of a group waits.
+const GROUP_BYTES_MAX: usize = 64 << 20;
+/// Commits that wait for the writer at most. Results are bounded by bytes before they come here.
+const QUEUE_MAX: usize = 4096;
+/// Pause before a group that found no room is tried again.
+const FULL_PAUSE: Duration = Duration::from_millis(500);
+/// Pause between two warnings about the same full disk.
+const WARN_PAUSE: Duration = Duration::from_secs(30);
+
+/// Something to be made durable. Commits become durable in the order they were sent.
+#[derive(Debug)]
+pub struct Commit {
+    /// New records.
+    pub records: Vec<(Sequence, Vec<u8>)>,
+    /// Results that the records accept.
+    pub results: Vec<SpoolEntry>,
+    /// Spools that the records make needless.
+    pub finished: Vec<SpoolKey>,
+    /// Tokens made or changed; None where one is used up.
+    pub token: Option<(TokenHash, Option<TokenState>)>,
+    /// A snapshot of the state after the newest of all records sent so far.
+    pub snapshot: Option<(Sequence, Vec<u8>)>,
+    /// Told after the sync; dropped where the store has failed.
+    pub done: oneshot::Sender<()>,
+}
+
+impl Commit {
+    /// An empty one, and where its end is told.
+    pub fn new() -> (Self, oneshot::Receiver<()>) {
+        let (done, told) = oneshot::channel();
+        let commit = Self {
+            records: Vec::new(),
+            results: Vec::new(),
+            finished: Vec::new(),
+            token: None,
+            snapshot: None,
+            done,
+        };
+        (commit, told)
+    }
+}
+
+/// What the writer keeps to.
+#[derive(Clone, Debug)]
+pub struct WriterLimits {
+    /// The data folder: its file system is watched.
+    pub root: PathBuf,
+    /// Bytes that stay free, so that sled never meets a full disk: it does not survive one.
+    pub reserve_bytes: u64,
+}
+
+/// The writer thread, from outside.
+#[derive(Debug)]
+pub struct StoreWriter {
+    queue: mpsc::Sender<Commit>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    full: AtomicBool,
+    stop: AtomicBool,
+    lengths: Mutex<BTreeMap<SpoolKey, u64>>,
+    failure: Mutex<Option<StoreError>>,
+}
+
+impl StoreWriter {
+    /// Starts the thread.
+    pub fn start(store: impl Store, spools: SpoolFiles, limits: WriterLimits) -> Result<Self, StoreError> {
+        let (queue, receiver) = mpsc::channel(QUEUE_MAX);
+        let shared = Arc::new(Shared::default());
+        *lock(&shared.lengths) = spools.lengths().clone();
+        let path = limits.root.clone();
+        let mut writer = Writer { store, spools, limits, shared: shared.clone(), receiver };
+        let thread = std::thread::Builder::new()
+            .name("tessera-store".into())
+            .spawn(move || writer.run())
+            .map_err(|source| StoreError::Io { path, source })?;
+        Ok(Self { queue, shared, thread: Some(thread) })
+    }
+
+    /// Where commits are sent to.
+    pub fn queue(&self) -> mpsc::Sender<Commit> {
+        self.queue.clone()
+    }
+
+    /// The disk has no room: what has been sent waits, and nothing new should be accepted.
+    pub fn is_full(&self) -> bool {
+        self.shared.full.load(Ordering::Relaxed)
+    }
+
+    /// Durable length of a spool.
+    pub fn spool_length(&self, key: SpoolKey) -> Option<u64> {
+        lock(&self.shared.lengths).get(&key).copied()
+    }
+
+    /// Why the thread has given up, once it has.
+    pub fn take_failure(&self) -> Option<StoreError> {
+        lock(&self.shared.failure).take()
+    }
+
+    /// Writes what has been sent, unless the disk is full, and ends the thread. Every other sender must be gone.
+    pub fn stop(mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take();
+        drop(self);
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's thread has panicked");
+        }
+    }
+}
+
+struct Writer<S> {
+    store: S,
+    spools: SpoolFiles,
+    limits: WriterLimits,
+    shared: Arc<Shared>,
+    receiver: mpsc::Receiver<Commit>,
+}
+
+impl<S: Store> Writer<S> {
+    fn run(&mut self) {
+        while let Some(first) = self.receiver.blocking_recv() {
+            let group = self.collect(first);
+            if let Err(error) = self.write_when_possible(&group) {
+                if !matches!(error, StoreError::Stopped) {
+                    tracing::error!(error = &error as &dyn std::error::Error, "the store has failed");
+                    *lock(&self.shared.failure) = Some(error);
+                }
+                return;
+            }
+            for commit in group {
+                // Whoever does not wait any more does not need to know.
+                let _ = commit.done.send(());
+            }
+        }
+    }
+
+    /// The first commit and whatever else is there already. A commit that ends spools ends its group, so that what a later
+    /// commit may append to a spool of the same name is not removed with it.
+    fn collect(&mut self, first: Commit) -> Vec<Commit> {
+        let mut group = vec![first];
+        let mut bytes = 0;
+        while let Some(last) = group.last() {
+            bytes += last.results.iter().map(|entry| entry.bytes.len()).sum::<usize>();
+            let ends = !last.finished.is_empty() || last.snapshot.is_some();
+            if ends || group.len() >= GROUP_MAX || bytes >= GROUP_BYTES_MAX {
+                break;
+            }
+            match self.receiver.try_recv() {
+                Ok(commit) => group.push(commit),
+                Err(_) => break,
+            }
+        }
+        group
+    }
+
+    /// A full disk is waited for: the core has moved on, so a group that it has sent must become durable, or nothing after it.
+    fn write_when_possible(&mut self, group: &[Commit]) -> Result<(), StoreError> {
+        let mut warned: Option<Instant> = None;
+        loop {
+            let error = match self.write(group) {
+                Ok(()) => {
+                    self.shared.full.store(false, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Err(error) if is_full(&error) => error,
+                Err(error) => return Err(error),
+            };
+            self.shared.full.store(true, Ordering::Relaxed);
+            if warned.is_none_or(|at| at.elapsed() >= WARN_PAUSE) {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(
+                    error,
+                    "disk is full: results wait, and nothing new is accepted, until there is room"
+                );
+                warned = Some(Instant::now());
+            }
+            if self.shared.stop.load(Ordering::Relaxed) {
+                return Err(StoreError::Stopped);
+            }
+            std::thread::sleep(FULL_PAUSE);
+        }
+    }
+
+    fn write(&mut self, group: &[Commit]) -> Result<(), StoreError> {
+        self.check_room(group)?;
+        let mut changes = Changes::default();
+        let mut results = Vec::new();
+        for commit in group {
+            changes.records.extend(commit.records.iter().cloned());
+            results.extend(commit.results.iter().cloned());
+            changes.tokens.extend(commit.token);
+            changes.snapshot = commit.snapshot.clone().or(changes.snapshot);
+        }
+        let lengths = self.spools.append(&results)?;
+        changes.spools.extend(lengths.iter().map(|(key, length)| (*key, Some(*length))));
+        let finished: Vec<SpoolKey> = group.iter().flat_map(|commit| commit.finished.clone()).collect();
+        changes.spools.extend(finished.iter().map(|key| (*key, None)));
+        self.store.commit(&changes)?;
+        self.spools.accept(lengths);
+        self.spools.remove(&finished);
+        lock(&self.shared.lengths).clone_from(self.spools.lengths());
+        Ok(())
+    }
+
+    fn check_room(&self, group: &[Commit]) -> Result<(), StoreError> {
+        let path = self.limits.root.clone();
+        let free =
+            durable::free_bytes(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
+        let bytes = |commit: &Commit| {
+            let records: usize = commit.records.iter().map(|(_, bytes)| bytes.len()).sum();
+            let results: usize = commit.results.iter().map(|entry| entry.bytes.len()).sum();
+            records + results + commit.snapshot.as_ref().map_or(0, |(_, bytes)| bytes.len())
+        };
+        let group: usize = group.iter().map(bytes).sum();
+        let needed = self.limits.reserve_bytes.saturating_add(group as u64);
+        if free < needed { Err(StoreError::Full { path, free, needed }) } else { Ok(()) }
+    }
+}
+
+/// An error that room on the disk would have avoided, met before the journal was touched.
+fn is_full(error: &StoreError) -> bool {
+    use crate::spool::SpoolError;
+    match error {
+        StoreError::Full { .. } => true,
+        StoreError::Spool(SpoolError::Io { source, .. }) | StoreError::Io { source, .. } => {
+            matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+        }
+        _ => false,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

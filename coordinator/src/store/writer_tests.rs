@@ -1,0 +1,142 @@
+//! Tests of the writer thread: order, groups, and a disk without room.
+
+use super::*;
+use crate::spool::EntryHeader;
+use crate::store::Loaded;
+use std::sync::mpsc as sync;
+use tessera_protocol::{BlobHash, Epoch, FrameNumber, JobId, UnitIndex};
+
+/// A store that says what it was asked for, and waits to be let go on.
+struct Slow {
+    seen: sync::Sender<Vec<Sequence>>,
+    go_on: sync::Receiver<Result<(), StoreError>>,
+    spool: PathBuf,
+}
+
+impl Store for Slow {
+    fn load(&self) -> Result<Loaded, StoreError> {
+        Ok(Loaded::default())
+    }
+
+    fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+        // What the journal is about to speak of stands in the spool already.
+        for (key, length) in &changes.spools {
+            let found = std::fs::metadata(key.path(&self.spool)).unwrap().len();
+            assert_eq!(Some(found), *length);
+        }
+        self.seen.send(changes.records.iter().map(|(sequence, _)| *sequence).collect()).unwrap();
+        self.go_on.recv().unwrap_or(Ok(()))
+    }
+}
+
+struct Bench {
+    root: tempfile::TempDir,
+    seen: sync::Receiver<Vec<Sequence>>,
+    go_on: sync::Sender<Result<(), StoreError>>,
+    writer: StoreWriter,
+}
+
+fn bench(reserve_bytes: u64) -> Bench {
+    let root = tempfile::tempdir().unwrap();
+    let (spools, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+    let (seen_by, seen) = sync::channel();
+    let (go_on, waits) = sync::channel();
+    let store = Slow { seen: seen_by, go_on: waits, spool: root.path().to_path_buf() };
+    let limits = WriterLimits { root: root.path().to_path_buf(), reserve_bytes };
+    let writer = StoreWriter::start(store, spools, limits).unwrap();
+    Bench { root, seen, go_on, writer }
+}
+
+fn commit(sequence: Sequence) -> (Commit, oneshot::Receiver<()>) {
+    let (mut commit, told) = Commit::new();
+    commit.records.push((sequence, vec![0; 10]));
+    (commit, told)
+}
+
+fn key() -> SpoolKey {
+    SpoolKey { job: JobId(uuid::Uuid::from_u128(1)), frame: FrameNumber(3) }
+}
+
+fn entry() -> SpoolEntry {
+    let bytes = bytes::Bytes::from_static(b"film");
+    let hash = BlobHash::of(&bytes);
+    let header = EntryHeader { unit: UnitIndex(0), epoch: Epoch(1), samples: 1, length: 4, hash };
+    SpoolEntry { key: key(), header, bytes }
+}
+
+#[test]
+fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
+    let bench = bench(0);
+    let (mut first, mut first_told) = commit(1);
+    first.results.push(entry());
+    bench.writer.queue().blocking_send(first).unwrap();
+    assert_eq!(bench.seen.recv().unwrap(), [1]);
+    let mut others: Vec<_> = (2..=5)
+        .map(|sequence| {
+            let (commit, told) = commit(sequence);
+            bench.writer.queue().blocking_send(commit).unwrap();
+            told
+        })
+        .collect();
+    assert!(first_told.try_recv().is_err());
+    assert_eq!(bench.writer.spool_length(key()), None);
+    bench.go_on.send(Ok(())).unwrap();
+    first_told.blocking_recv().unwrap();
+    assert_eq!(bench.writer.spool_length(key()), Some(60));
+    // What came meanwhile is one group.
+    assert_eq!(bench.seen.recv().unwrap(), [2, 3, 4, 5]);
+    assert!(others.iter_mut().all(|told| told.try_recv().is_err()));
+    bench.go_on.send(Ok(())).unwrap();
+    for told in others {
+        told.blocking_recv().unwrap();
+    }
+    bench.writer.stop();
+}
+
+#[test]
+fn a_spool_that_is_done_with_ends_its_group() {
+    let bench = bench(0);
+    let (first, _) = commit(1);
+    bench.writer.queue().blocking_send(first).unwrap();
+    assert_eq!(bench.seen.recv().unwrap(), [1]);
+    let (mut second, _) = commit(2);
+    second.snapshot = Some((2, vec![]));
+    let (third, told) = commit(3);
+    bench.writer.queue().blocking_send(second).unwrap();
+    bench.writer.queue().blocking_send(third).unwrap();
+    (0..3).for_each(|_| bench.go_on.send(Ok(())).unwrap());
+    told.blocking_recv().unwrap();
+    assert_eq!(bench.seen.iter().take(2).collect::<Vec<_>>(), [vec![2], vec![3]]);
+    bench.writer.stop();
+}
+
+#[test]
+fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
+    let bench = bench(u64::MAX);
+    let (mut waiting, mut told) = commit(1);
+    waiting.results.push(entry());
+    bench.writer.queue().blocking_send(waiting).unwrap();
+    while !bench.writer.is_full() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(told.try_recv().is_err());
+    assert!(bench.seen.try_recv().is_err(), "the store is not touched");
+    assert!(!key().path(bench.root.path()).exists(), "nor the spool");
+    bench.writer.stop();
+    assert!(told.blocking_recv().is_err(), "it never became durable");
+}
+
+#[test]
+fn a_store_that_fails_tells_nobody_and_says_why() {
+    let bench = bench(0);
+    let (first, told) = commit(1);
+    bench.writer.queue().blocking_send(first).unwrap();
+    let path = PathBuf::from("/x");
+    bench.go_on.send(Err(StoreError::Io { path, source: std::io::Error::other("broken") })).unwrap();
+    assert!(told.blocking_recv().is_err());
+    while bench.writer.queue().blocking_send(commit(2).0).is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(matches!(bench.writer.take_failure(), Some(StoreError::Io { .. })));
+    bench.writer.stop();
+}

@@ -1,0 +1,62 @@
+//! The scene layout is the same on both sides: size, alignment and offset of every field of every struct.
+
+use std::mem::offset_of;
+use tessera_kernels::host::RayCounts;
+use tessera_kernels::test_hooks;
+use tessera_layout::*;
+
+macro_rules! structs {
+    ($($type:ident { $($field:ident)* })*) => {{
+        let mut list: Vec<(String, u32)> = Vec::new();
+        $(
+            list.push((concat!("size of ", stringify!($type)).to_owned(), size_of::<$type>() as u32));
+            list.push((concat!("alignment of ", stringify!($type)).to_owned(), align_of::<$type>() as u32));
+            $(list.push((
+                concat!(stringify!($type), ".", stringify!($field)).to_owned(),
+                offset_of!($type, $field) as u32,
+            ));)*
+            // Naming every field in a pattern makes a forgotten one a compile error.
+            let _every_field = |value: &$type| { let $type { $($field: _),* } = value; };
+        )*
+        list
+    }};
+}
+
+#[test]
+fn rust_and_cpp_agree_on_every_field() {
+    let ours = structs! {
+        Triangle { v0 material v1 flags v2 light }
+        ShadingVertex { normal u0 tangent tangent_sign color v0 uv1 reserved }
+        TextureRef { uv_from_mesh texture uv_set reserved }
+        Material {
+            base_color emission metallic roughness normal_scale alpha_cutoff ior alpha_mode flags reserved
+            base_color_texture metallic_roughness_texture normal_texture emission_texture
+        }
+        Texture { offset width height format wrap_u wrap_v bilinear }
+        Light {
+            position kind direction range emission triangle spot_scale spot_offset pick_probability area reserved
+        }
+        AliasEntry { threshold alias probability reserved }
+        Environment {
+            width height light present constant intensity map_from_world scene_radius scene_center reserved
+        }
+        Camera { world_from_camera kind half_width half_height lens_radius focus_distance near far reserved }
+        BvhNode8 { bounds child reserved }
+        TriangleBlock { corner triangle }
+        SceneView {
+            triangles triangle_vertices vertices materials textures texels lights light_alias environment_texels
+            environment_alias bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
+            bvh_node_count bvh_padding reserved environment camera
+        }
+        UnitParams {
+            frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame
+            job_samples reserved
+        }
+        RayCounts { closest any clamped non_finite }
+    };
+    let theirs = test_hooks::layout();
+    assert_eq!(ours.len(), theirs.len(), "one side lists more fields");
+    for ((what, ours), theirs) in ours.iter().zip(theirs) {
+        assert_eq!(*ours, theirs, "{what}");
+    }
+}

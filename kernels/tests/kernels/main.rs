@@ -1,0 +1,12 @@
+//! Tests of the kernels through their Rust face: energy, exactness, sampling, light, look-ups.
+#![cfg(test)]
+
+mod energy;
+mod layout;
+mod lighting;
+mod mathematics;
+mod same_bits;
+mod sampling;
+mod support;
+mod surfaces;
+mod textures;

@@ -1,0 +1,224 @@
+//! What a surface shows of itself: alpha, unlit colour, AOVs, sides; and the camera that looks at it.
+
+use crate::support::*;
+use tessera_kernels::CheckedScene;
+use tessera_kernels::host::{RayCounts, RenderError, best_isa, render_unit};
+use tessera_kernels::test_hooks::{alpha_accepts, camera};
+use tessera_layout::*;
+
+const WALL: [[f32; 3]; 4] = [[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]];
+
+fn unlit(base: [f32; 3]) -> Material {
+    Material { flags: material_flags::UNLIT, ..material(base, 0.0, 1.0) }
+}
+
+/// A wall through the origin that faces the camera at (0, 0, 4), before a white environment.
+fn wall(look: Material) -> Builder {
+    let mut builder = Builder::default();
+    let look = builder.add_material(look);
+    builder.quad(WALL, look);
+    builder.constant([1.0; 3]);
+    builder
+}
+
+fn seen(scene: &CheckedScene, samples: u32) -> f64 {
+    let unit = whole(8, 8, samples, 4);
+    channel_mean(&means(scene, &unit), &unit, 0)
+}
+
+#[test]
+fn an_unlit_surface_shows_its_colour() {
+    assert_eq!(seen(&wall(unlit([0.25, 0.5, 0.75])).finish(), 4), 0.25);
+}
+
+#[test]
+fn a_blended_surface_covers_its_share() {
+    let mut veil = unlit([0.0; 3]);
+    (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, 0.3);
+    let through = seen(&wall(veil).finish(), 1024);
+    assert!((through - 0.7).abs() < 0.01, "{through}");
+}
+
+#[test]
+fn a_masked_surface_is_there_or_not() {
+    for (alpha, want) in [(0.49, 1.0), (0.51, 0.0)] {
+        let mut mask = unlit([0.0; 3]);
+        (mask.alpha_mode, mask.base_color[3]) = (AlphaMode::Mask as u32, alpha);
+        assert_eq!(seen(&wall(mask).finish(), 4), want);
+    }
+}
+
+#[test]
+fn a_veil_dims_shadows_by_its_alpha() {
+    let lit = |alpha: f32| {
+        let mut builder = Builder::default();
+        let floor = builder.add_material(material([0.8; 3], 0.0, 1.0));
+        builder.quad(WALL, floor);
+        let mut veil = unlit([0.0; 3]);
+        (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, alpha);
+        let veil = builder.add_material(veil);
+        builder.quad(WALL.map(|[x, y, _]| [x, y, 5.0]), veil);
+        let mut sun = light(LightKind::Directional, [2.0; 3]);
+        sun.direction = [0.0, 0.0, -1.0];
+        builder.lights.push((sun, 1.0));
+        seen(&builder.finish(), 1024)
+    };
+    assert!((lit(0.4) / lit(0.0) - 0.6).abs() < 0.01);
+}
+
+#[test]
+fn alpha_depends_on_the_ray_and_the_triangle_alone() {
+    let mut veil = unlit([0.0; 3]);
+    (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, 0.5);
+    let scene = wall(veil).finish();
+    let answers = |triangle| (0..4096).map(move |key| (key, triangle));
+    let stops: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, k, t, [0.2, 0.3])).collect();
+    let again: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, k, t, [0.6, 0.1])).collect();
+    let other: Vec<bool> = answers(1).map(|(k, t)| alpha_accepts(&scene, k, t, [0.2, 0.3])).collect();
+    assert_eq!(stops, again);
+    let same = stops.iter().zip(&other).filter(|(a, b)| a == b).count();
+    assert!((1850..2250).contains(&same), "{same} of 4096");
+}
+
+#[test]
+fn aovs_tell_of_the_first_surface() {
+    let unit = UnitParams { aovs: 15, ..whole(3, 3, 4, 2) };
+    let values = means(&wall(material([0.2, 0.4, 0.6], 0.0, 0.5)).finish(), &unit);
+    let center: Vec<f64> = values.chunks(9).map(|plane| plane[4]).collect();
+    let want = [0.2, 0.4, 0.6, 0.0, 0.0, 1.0, 4.0, 0.0, 0.0, 0.0];
+    assert_eq!(center.len(), 13);
+    for (index, (got, want)) in center[3..].iter().zip(want).enumerate() {
+        // Position varies over the pixel: ±0.4 m.
+        assert!((got - want).abs() < if index > 6 { 0.15 } else { 1e-5 }, "{index}: {got}, not {want}");
+    }
+    let nothing = means(&Builder::default().finish(), &unit);
+    assert!(nothing.iter().all(|value| *value == 0.0), "a miss adds nothing");
+}
+
+#[test]
+fn both_sides_are_lit() {
+    let mut behind = wall(material([0.8; 3], 0.0, 1.0));
+    let front = seen(&wall(material([0.8; 3], 0.0, 1.0)).finish(), 64);
+    behind.camera.world_from_camera = [-1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0, -4.0];
+    let back = seen(&behind.finish(), 64);
+    assert!(front > 0.7 && (front - back).abs() < 0.01, "{front} {back}");
+}
+
+#[test]
+fn a_normal_map_tilts_the_surface() {
+    let lit = |texel: [u8; 4], towards: [f32; 3]| {
+        let mut builder = Builder::default();
+        builder.texels.extend([texel; 4].concat());
+        builder.textures.push(Texture {
+            offset: 0,
+            width: 1,
+            height: 1,
+            format: TexelFormat::Rgba8Linear as u32,
+            wrap_u: 0,
+            wrap_v: 0,
+            bilinear: 1,
+        });
+        let mut look = material([0.8; 3], 0.0, 1.0);
+        look.normal_texture.texture = 0;
+        let look = builder.add_material(look);
+        builder.quad(WALL, look);
+        let mut sun = light(LightKind::Directional, [1.0; 3]);
+        sun.direction = unit(towards.map(|v| -v));
+        builder.lights.push((sun, 1.0));
+        seen(&builder.finish(), 16)
+    };
+    let (right, up) = ([218, 128, 218, 255], [128, 218, 218, 255]);
+    assert!(lit(right, [1.0, 0.0, 1.0]) > 1.5 * lit(right, [-1.0, 0.0, 1.0]), "red points along +u");
+    assert!(lit(up, [0.0, 1.0, 1.0]) > 1.5 * lit(up, [0.0, -1.0, 1.0]), "green points along +v");
+}
+
+#[test]
+fn cameras_look_where_they_should() {
+    let perspective = camera_at([1.0, 2.0, 3.0], CameraKind::Perspective, 0.5);
+    let ray = camera(&perspective, [1.0, -1.0], [0.0; 2]);
+    assert_eq!(ray[..3], [1.0, 2.0, 3.0]);
+    let want = unit([0.5, -0.5, -1.0]);
+    assert!((0..3).all(|axis| (ray[3 + axis] - want[axis]).abs() < 1e-6));
+    let orthographic = Camera { near: 0.5, far: 2.5, ..camera_at([0.0; 3], CameraKind::Orthographic, 4.0) };
+    let ray = camera(&orthographic, [0.5, 0.25], [0.0; 2]);
+    assert_eq!(ray, [2.0, 1.0, -0.5, 0.0, 0.0, -1.0, 2.0]);
+}
+
+#[test]
+fn a_lens_keeps_its_focus_plane_sharp() {
+    let lens =
+        Camera { lens_radius: 0.3, focus_distance: 5.0, ..camera_at([0.0; 3], CameraKind::Perspective, 0.5) };
+    let at = |ray: [f32; 7]| {
+        let t = (-5.0 - ray[2]) / ray[5];
+        [ray[0] + t * ray[3], ray[1] + t * ray[4]]
+    };
+    let sharp = at(camera(&lens, [0.4, -0.6], [0.0; 2]));
+    for point in [[1.0, 0.0], [0.0, -1.0], [-0.5, 0.5]] {
+        let seen = at(camera(&lens, [0.4, -0.6], point));
+        assert!((seen[0] - sharp[0]).abs() < 1e-5 && (seen[1] - sharp[1]).abs() < 1e-5, "{seen:?} {sharp:?}");
+    }
+}
+
+#[test]
+fn wild_numbers_in_a_scene_leave_the_film_whole() {
+    let mut builder = wall(material([0.5; 3], 0.5, 0.3));
+    for (index, vertex) in builder.vertices.iter_mut().enumerate() {
+        vertex.normal = [[f32::NAN; 3], [0.0; 3], [f32::INFINITY; 3], [0.0, 0.0, 1.0]][index];
+        (vertex.u0, vertex.tangent) = (f32::NAN, [f32::NAN; 3]);
+        vertex.color = [f32::INFINITY, 1.0, f32::NAN, 1.0];
+    }
+    let scene = builder.finish();
+    let unit = whole(8, 8, 16, 4);
+    let (mut film, mut counts) = (vec![0; 192], RayCounts::default());
+    render_unit(best_isa(), &scene, &unit, &mut film, &mut counts).unwrap();
+    assert!(counts.non_finite > 0, "nothing was wild");
+    assert!(film.iter().all(|sum| sum.abs() <= 1024 << 24), "{film:?}");
+}
+
+#[test]
+fn wrong_units_are_refused() {
+    let scene = Builder::default().finish();
+    let good = whole(8, 8, 1, 1);
+    let mut film = vec![0; 192];
+    let mut ask = |unit: UnitParams, length: usize| {
+        render_unit(best_isa(), &scene, &unit, &mut film[..length], &mut RayCounts::default())
+    };
+    assert_eq!(ask(good, 192), Ok(()));
+    assert_eq!(ask(good, 191), Err(RenderError::Film { found: 191, expected: 192 }));
+    for wrong in [
+        UnitParams { width: 9, ..good },
+        UnitParams { y: 8, ..good },
+        UnitParams { x: u32::MAX, ..good },
+        UnitParams { height: 0, ..good },
+        UnitParams { frame_width: 1 << 20, ..good },
+        UnitParams { sample_count: 0, ..good },
+        UnitParams { first_sample: u32::MAX, ..good },
+        UnitParams { aovs: 16, ..good },
+        UnitParams { filter: 3, ..good },
+        UnitParams { depth: 1 << 30, ..good },
+    ] {
+        assert!(matches!(ask(wrong, 192), Err(RenderError::Unit(_))), "{wrong:?}");
+    }
+}
+
+#[test]
+fn broken_scenes_are_refused() {
+    use std::sync::Arc;
+    type Break = fn(&mut FlatScene);
+    let breaks: [(&str, Break); 8] = [
+        ("material", |scene| Arc::make_mut(&mut scene.triangles)[0].material = 9),
+        ("vertex", |scene| Arc::make_mut(&mut scene.triangle_vertices)[1][2] = 4),
+        ("vertices", |scene| Arc::make_mut(&mut scene.triangle_vertices).truncate(1)),
+        ("texture", |scene| Arc::make_mut(&mut scene.materials)[0].normal_texture.texture = 0),
+        ("alias", |scene| Arc::make_mut(&mut scene.light_alias)[0].alias = 1),
+        ("block", |scene| Arc::make_mut(&mut scene.bvh).blocks[0].triangle[0] = 2),
+        ("circle", |scene| Arc::make_mut(&mut scene.bvh).nodes[0].child[0] = 0),
+        ("empty child", |scene| Arc::make_mut(&mut scene.bvh).nodes[0].child[0] = CHILD_EMPTY),
+    ];
+    for (what, break_it) in breaks {
+        let mut flat = wall(material([0.5; 3], 0.0, 1.0)).flat();
+        assert!(CheckedScene::new(Arc::new(flat.clone())).is_ok());
+        break_it(&mut flat);
+        assert!(CheckedScene::new(Arc::new(flat)).is_err(), "{what}");
+    }
+}
