@@ -245,6 +245,11 @@ impl FrameReceiver {
         Ok(self.stream.read_chunk(limit_bytes, true).await?.map(|chunk| chunk.bytes))
     }
 
+    /// Raw bytes into a buffer that has room, as many as have come: how many, at least one; None at the end of the stream.
+    pub async fn receive_into(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, FrameError> {
+        Ok(self.stream.read(buffer).await?)
+    }
+
     pub(crate) fn stream_mut(&mut self) -> &mut RecvStream {
         &mut self.stream
     }

@@ -2,7 +2,7 @@
 
 use super::{BlobError, STEP_BYTES, blocking, file_error};
 use crate::files::folder_of;
-use crate::frame::{FrameReceiver, within};
+use crate::frame::{FrameError, FrameReceiver, within};
 use crate::timing::Timing;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -58,28 +58,27 @@ impl Part {
         timing: &Timing,
         progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<(), BlobError> {
-        let result = self.fill_unflushed(receiver, length, timing, progress).await;
-        // tokio's file writes behind our back; an error may show only here.
-        let flushed = self.file.flush().await.map_err(file_error(&self.path));
-        result.and(flushed)
-    }
-
-    async fn fill_unflushed(
-        &mut self,
-        receiver: &mut FrameReceiver,
-        length: u64,
-        timing: &Timing,
-        progress: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<(), BlobError> {
+        // Packets are small; files and hashes are fast with large steps.
+        let mut buffer = vec![0; STEP_BYTES];
         while self.held < length {
             let wanted = (length - self.held).min(STEP_BYTES as u64) as usize;
-            let bytes = within(timing.answer, receiver.receive_raw(wanted)).await?;
-            let bytes = bytes.ok_or(crate::frame::FrameError::Cut)?;
-            self.file.write_all(&bytes).await.map_err(file_error(&self.path))?;
-            self.hasher.update(&bytes);
-            self.held += bytes.len() as u64;
+            let (count, result) = gather(receiver, &mut buffer[..wanted], timing).await;
+            self.append(&buffer[..count]).await?;
             progress(self.held, length);
+            result?;
         }
+        Ok(())
+    }
+
+    async fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        let written = async {
+            self.file.write_all(bytes).await?;
+            // tokio's file writes behind our back; an error may show only here.
+            self.file.flush().await
+        };
+        written.await.map_err(file_error(&self.path))?;
+        self.hasher.update(bytes);
+        self.held += bytes.len() as u64;
         Ok(())
     }
 
@@ -108,6 +107,23 @@ impl Part {
             let _ = private.keep();
         }
     }
+}
+
+/// Fills a buffer from a stream: the bytes that came, and why they are fewer than asked for.
+async fn gather(
+    receiver: &mut FrameReceiver,
+    buffer: &mut [u8],
+    timing: &Timing,
+) -> (usize, Result<(), FrameError>) {
+    let mut count = 0;
+    while count < buffer.len() {
+        match within(timing.answer, receiver.receive_into(&mut buffer[count..])).await {
+            Ok(Some(more)) => count += more,
+            Ok(None) => return (count, Err(FrameError::Cut)),
+            Err(error) => return (count, Err(error)),
+        }
+    }
+    (count, Ok(()))
 }
 
 /// The part file with its lock, or a private one: file, path, and the private one's guard.
