@@ -13,8 +13,8 @@ fn byte(index: u32) -> u8 {
 }
 
 fn textured(format: TexelFormat, wrap: Wrap, bilinear: u32) -> CheckedScene {
-    let mut builder = Builder::default();
-    builder.texels = (0..WIDTH * HEIGHT * 8 + 16).map(byte).collect();
+    let texels = (0..WIDTH * HEIGHT * 8 + 16).map(byte).collect();
+    let mut builder = Builder { texels, ..Builder::default() };
     builder.textures.push(Texture {
         offset: 16,
         width: WIDTH,
