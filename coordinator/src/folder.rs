@@ -115,6 +115,13 @@ impl DataFolder {
                 std::fs::remove_file(path)?;
             }
         }
+        for entry in std::fs::read_dir(self.partial())? {
+            let entry = entry?;
+            // An upload beside another of the same blob, in a file that nobody resumes.
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
         Ok(())
     }
 

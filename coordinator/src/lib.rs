@@ -1,9 +1,24 @@
 //! The shell around the core: sessions, store, blobs, frame assembly. Makes no decision of its own.
+//!
+//! [`Coordinator::start`] opens a data folder and listens. Inside, one task drives the core ([`driver`](crate)), one thread writes
+//! ([`store`]), and nobody is told of anything before it is durable.
 
+pub mod audit;
 pub mod blobs;
+mod clock;
+pub mod config;
+pub mod coordinator;
+mod driver;
 mod durable;
 pub mod folder;
 pub mod resolve;
+mod resolver;
+mod server;
 pub mod spool;
 pub mod store;
 pub mod tokens;
+
+pub use audit::{AuditError, audit};
+pub use config::Config;
+pub use coordinator::{Coordinator, CoordinatorError, RunningCoordinator};
+pub use store::{ExportError, ExportSummary, export};

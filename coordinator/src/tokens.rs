@@ -1,26 +1,112 @@
-//! Join tokens as the coordinator keeps them: hashed, counted, bounded in time.
+//! The ledger of join tokens: who may still enrol. Keeps hashes alone, and counts a use durably before the certificate is given.
 
-use serde::{Deserialize, Serialize};
-use tessera_protocol::client::Role;
+use crate::store::{Commit, StoreQueue};
+use std::collections::BTreeMap;
+use tessera_protocol::client::{EnrolReply, EnrolRequest, RequestError, Role};
+use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord};
+use tokio::sync::Mutex;
 
-/// BLAKE3 of a token's secret, under a key of its own. The secret has 256 random bits, so a plain hash is enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenHash(pub [u8; 32]);
+/// Longest life of a token, seconds: a year.
+const TTL_SECS_MAX: u64 = 31_536_000;
+/// Most uses of a token.
+const USES_MAX: u32 = 10_000;
+/// Tokens that are good at the same time, at most.
+const TOKENS_MAX: usize = 100_000;
 
-impl TokenHash {
-    /// The hash of a secret.
-    pub fn of(secret: &[u8]) -> Self {
-        Self(blake3::derive_key("tessera join token 1", secret))
+/// Hash of a token's secret: its name in the ledger.
+pub type TokenHash = [u8; 32];
+
+/// The ledger. One redemption at a time: a use that is being made durable cannot be used twice.
+#[derive(Debug)]
+pub struct Ledger {
+    records: Mutex<BTreeMap<TokenHash, TokenRecord>>,
+    store: StoreQueue,
+}
+
+impl Ledger {
+    /// The ledger as the store holds it; changes go to `store`.
+    pub fn new(records: BTreeMap<TokenHash, TokenRecord>, store: StoreQueue) -> Self {
+        Self { records: Mutex::new(records), store }
+    }
+
+    /// A new token, durable on return.
+    pub async fn create(
+        &self,
+        authority: &Authority,
+        role: Role,
+        (ttl_secs, uses): (u64, u32),
+        now_secs: u64,
+    ) -> Result<JoinToken, RequestError> {
+        if !(1..=TTL_SECS_MAX).contains(&ttl_secs) {
+            let text = format!("ttl of {ttl_secs} s is not in 1 s to a year ({TTL_SECS_MAX} s)");
+            return Err(RequestError::Invalid(text));
+        }
+        if !(1..=USES_MAX).contains(&uses) {
+            return Err(RequestError::Invalid(format!("uses {uses} is not in 1 to {USES_MAX}")));
+        }
+        let token = JoinToken::generate(authority.pin())
+            .map_err(|error| RequestError::Unavailable(error.to_string()))?;
+        let record = TokenRecord {
+            hash: token.hash(),
+            role,
+            expires_at: now_secs.saturating_add(ttl_secs),
+            uses_left: uses,
+        };
+        let mut records = self.records.lock().await;
+        self.forget_expired(&mut records, now_secs);
+        if records.len() >= TOKENS_MAX {
+            return Err(RequestError::Unavailable(format!("{TOKENS_MAX} tokens are good already")));
+        }
+        self.make_durable(token.hash(), Some(record.clone())).await?;
+        records.insert(token.hash(), record);
+        Ok(token)
+    }
+
+    /// Answers an enrolment. The token counts as used, durably, before the certificate leaves.
+    pub async fn enrol(
+        &self,
+        authority: &Authority,
+        request: &EnrolRequest,
+        now_secs: u64,
+    ) -> Result<(PeerIdentity, EnrolReply), String> {
+        let hash = tessera_transport::token::hash_secret(&request.secret);
+        let mut records = self.records.lock().await;
+        let record = records.get(&hash).ok_or(TokenError::Unknown).map_err(refusal)?;
+        let role = record.check(&request.secret, now_secs).map_err(refusal)?;
+        let signed =
+            tessera_transport::enrol::sign(authority, role, request).map_err(|error| error.to_string())?;
+        let mut used = record.clone();
+        used.uses_left -= 1;
+        // A token that is used up stays until it expires, so that its bearer is told so.
+        self.make_durable(hash, Some(used.clone())).await.map_err(|error| error.to_string())?;
+        records.insert(hash, used);
+        Ok(signed)
+    }
+
+    fn forget_expired(&self, records: &mut BTreeMap<TokenHash, TokenRecord>, now_secs: u64) {
+        let expired: Vec<TokenHash> = records
+            .values()
+            .filter(|record| record.expires_at <= now_secs)
+            .map(|record| record.hash)
+            .collect();
+        for hash in expired {
+            records.remove(&hash);
+            let (mut commit, _) = Commit::new();
+            commit.token = Some((hash, None));
+            // Where the store has stopped, the token has still expired.
+            drop(self.store.send(commit));
+        }
+    }
+
+    async fn make_durable(&self, hash: TokenHash, record: Option<TokenRecord>) -> Result<(), RequestError> {
+        let stopped = || RequestError::Unavailable("the coordinator is stopping".into());
+        let (mut commit, told) = Commit::new();
+        commit.token = Some((hash, record));
+        self.store.send(commit).map_err(|_| stopped())?;
+        told.await.map_err(|_| stopped())
     }
 }
 
-/// What a token is still good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenState {
-    /// What its bearer becomes.
-    pub role: Role,
-    /// Times it may still be used.
-    pub uses_left: u32,
-    /// Seconds since the Unix epoch when it ends.
-    pub expires_at: u64,
+fn refusal(error: TokenError) -> String {
+    format!("{error}; ask whoever runs the farm for a new one (`tessera token create`)")
 }

@@ -10,6 +10,7 @@ use std::io::BufReader;
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec, ToneMapSpec};
 use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
+use tessera_transport::BlobStore;
 
 fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
     RenderSpec {
@@ -56,7 +57,7 @@ impl Bench {
     fn new(spec: &RenderSpec) -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
-        let blobs = Blobs::open(&folder, true);
+        let blobs = Blobs::open(&folder, 0);
         let key = SpoolKey { job: JobId(uuid::Uuid::from_u128(5)), frame: FrameNumber(4) };
         let (mut files, _) = SpoolFiles::open(&folder.spool(), BTreeMap::new(), true).unwrap();
         let units = Grid::of(spec).units();
@@ -80,8 +81,8 @@ impl Bench {
     }
 
     fn open(&self, file: &FrameFile) -> BufReader<File> {
-        let (opened, length) = self.blobs.file(file.hash).unwrap().unwrap();
-        assert_eq!(length, file.length);
+        let opened = File::open(self.blobs.find(file.hash).unwrap().unwrap()).unwrap();
+        assert_eq!(self.blobs.length(file.hash), Some(file.length));
         assert_eq!(self.blobs.verify(file.hash, file.length), None);
         BufReader::new(opened)
     }

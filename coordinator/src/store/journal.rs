@@ -9,16 +9,20 @@ use super::{Changes, Loaded, Sequence, Store, StoreError};
 use crate::durable;
 use crate::folder::DataFolder;
 use crate::spool::SpoolKey;
-use crate::tokens::{TokenHash, TokenState};
+use crate::tokens::TokenHash;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
+use tessera_transport::TokenRecord;
 
 /// Memory that sled may use for pages, bytes.
 const CACHE_BYTES: u64 = 64 << 20;
 /// Keys removed in one batch: a large batch makes sled hold much memory.
 const REMOVE_BATCH: usize = 256;
+/// How long sled may take to let go of a store that this process has closed.
+const LOCK_WITHIN: Duration = Duration::from_secs(10);
 const SNAPSHOT_KEY: &[u8] = b"m";
 
 /// A key, and its value or what is wrong with it.
@@ -58,14 +62,23 @@ impl Journal {
     }
 
     /// Every key with its value, or with what is wrong with it.
-    pub(super) fn entries(
-        &self,
-    ) -> impl Iterator<Item = Result<Entry, StoreError>> + '_ {
+    pub(super) fn entries(&self) -> impl Iterator<Item = Result<Entry, StoreError>> + '_ {
         self.db.iter().map(|entry| {
             let (key, sealed) = entry.map_err(self.sled_failed())?;
             let value = envelope::open(&key, &sealed).and_then(|payload| self.large.read(payload));
             Ok((key.to_vec(), value))
         })
+    }
+
+    fn snapshot(&self) -> Result<Option<(Sequence, Vec<u8>)>, StoreError> {
+        let Some(sealed) = self.db.get(SNAPSHOT_KEY).map_err(self.sled_failed())? else { return Ok(None) };
+        let bytes = envelope::open(SNAPSHOT_KEY, &sealed)
+            .and_then(|payload| self.large.read(payload))
+            .map_err(|problem| self.damaged(SNAPSHOT_KEY, problem))?;
+        let Some((sequence, bytes)) = bytes.split_first_chunk::<8>() else {
+            return Err(self.damaged(SNAPSHOT_KEY, "it is cut short"));
+        };
+        Ok(Some((Sequence::from_le_bytes(*sequence), bytes.to_vec())))
     }
 
     fn insert(&self, batch: &mut sled::Batch, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
@@ -115,23 +128,14 @@ impl Journal {
 
 impl Store for Journal {
     fn load(&self) -> Result<Loaded, StoreError> {
-        let mut loaded = Loaded::default();
-        let mut stale = 0;
-        if let Some(sealed) = self.db.get(SNAPSHOT_KEY).map_err(self.sled_failed())? {
-            let bytes = envelope::open(SNAPSHOT_KEY, &sealed)
-                .and_then(|payload| self.large.read(payload))
-                .map_err(|problem| self.damaged(SNAPSHOT_KEY, problem))?;
-            let Some((sequence, bytes)) = bytes.split_first_chunk::<8>() else {
-                return Err(self.damaged(SNAPSHOT_KEY, "it is cut short"));
-            };
-            loaded.snapshot = Some((Sequence::from_le_bytes(*sequence), bytes.to_vec()));
-        }
+        let mut loaded = Loaded { snapshot: self.snapshot()?, ..Loaded::default() };
         let after = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
         for entry in self.entries() {
             let (key, value) = entry?;
             let value = value.map_err(|problem| self.damaged(&key, problem))?;
             match parse_key(&key) {
-                Some(Key::Record(sequence)) if sequence <= after => stale += 1,
+                // The snapshot stands for it; `tidy` removes it.
+                Some(Key::Record(sequence)) if sequence <= after => {}
                 Some(Key::Record(sequence)) => loaded.records.push((sequence, value)),
                 Some(Key::Spool(spool)) => {
                     let length = <[u8; 8]>::try_from(value)
@@ -153,12 +157,11 @@ impl Store for Journal {
                 return Err(self.damaged(&record_key(expected), "it is missing"));
             }
         }
-        if stale > 0 {
-            self.compact(after)?;
-        } else {
-            self.forget_unnamed()?;
-        }
         Ok(loaded)
+    }
+
+    fn tidy(&mut self) -> Result<(), StoreError> {
+        self.compact(self.snapshot()?.map_or(0, |(sequence, _)| sequence))
     }
 
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
@@ -193,18 +196,32 @@ impl Store for Journal {
     }
 }
 
-/// sled answers some damage by a panic; whoever starts a coordinator gets an error instead.
+/// Opens sled. It answers some damage by a panic; whoever starts a coordinator gets an error instead. A store that this process has
+/// just closed keeps sled's lock until sled's own threads have let go; the folder's lock, which is held, says that nobody else has it.
 fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
-    let config = sled::Config::new().path(path).flush_every_ms(None).cache_capacity(CACHE_BYTES);
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open())) {
-        Ok(Ok(db)) => Ok(db),
-        Ok(Err(source)) => Err(StoreError::Sled { path: path.to_path_buf(), source }),
-        Err(_) => Err(StoreError::Damaged {
-            path: path.to_path_buf(),
-            what: "the journal's file".into(),
-            problem: "sled cannot read it".into(),
-        }),
+    let begun = Instant::now();
+    loop {
+        let config = sled::Config::new().path(path).flush_every_ms(None).cache_capacity(CACHE_BYTES);
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open())) {
+            Ok(Ok(db)) => return Ok(db),
+            Ok(Err(source)) if begun.elapsed() < LOCK_WITHIN && is_locked(&source) => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(Err(source)) => return Err(StoreError::Sled { path: path.to_path_buf(), source }),
+            Err(_) => {
+                return Err(StoreError::Damaged {
+                    path: path.to_path_buf(),
+                    what: "the journal's file".into(),
+                    problem: "sled cannot read it".into(),
+                });
+            }
+        }
     }
+}
+
+/// sled wraps the lock's error in a text.
+fn is_locked(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(source) if source.to_string().contains("could not acquire lock"))
 }
 
 /// What a key stands for.
@@ -229,7 +246,7 @@ pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
             let frame = FrameNumber(u32::from_be_bytes(frame.try_into().ok()?));
             Some(Key::Spool(SpoolKey { job: JobId(uuid::Uuid::from_bytes(*job)), frame }))
         }
-        b't' => Some(Key::Token(TokenHash(rest.try_into().ok()?))),
+        b't' => Some(Key::Token(rest.try_into().ok()?)),
         b'm' if rest.is_empty() => Some(Key::Snapshot),
         _ => None,
     }
@@ -250,12 +267,12 @@ fn spool_key(spool: SpoolKey) -> [u8; 21] {
 
 fn token_key(hash: &TokenHash) -> [u8; 33] {
     let mut key = [b't'; 33];
-    key[1..].copy_from_slice(&hash.0);
+    key[1..].copy_from_slice(hash);
     key
 }
 
-fn encode_token(state: &TokenState) -> Vec<u8> {
-    tessera_protocol::encode(state).expect("a token's state is a few dozen bytes")
+fn encode_token(state: &TokenRecord) -> Vec<u8> {
+    tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
 }
 
 /// A key as people read it.

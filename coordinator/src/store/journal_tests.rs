@@ -45,21 +45,21 @@ fn spool(frame: u32) -> SpoolKey {
 #[test]
 fn what_was_committed_is_there_after_a_reopen() {
     let farm = Farm::new();
-    let token = TokenState { role: Role::Node, uses_left: 3, expires_at: 99 };
+    let token = TokenRecord { hash: [1; 32], role: Role::Node, uses_left: 3, expires_at: 99 };
     let mut changes = records(1..=300);
     changes.records[7].1 = vec![7; 100_000];
     changes.spools = [(spool(1), Some(56)), (spool(2), Some(1 << 40))].into();
-    changes.tokens = [(TokenHash([1; 32]), Some(token)), (TokenHash([2; 32]), Some(token))].into();
+    changes.tokens = [([1; 32], Some(token.clone())), ([2; 32], Some(token.clone()))].into();
     farm.commit(&changes);
     let mut more = records(301..=301);
     more.spools = [(spool(1), None), (spool(2), Some(77))].into();
-    more.tokens = [(TokenHash([2; 32]), None)].into();
+    more.tokens = [([2; 32], None)].into();
     farm.commit(&more);
 
     let loaded = farm.load().unwrap();
     assert_eq!(loaded.records, [changes.records, more.records].concat());
     assert_eq!(loaded.spools, [(spool(2), 77)].into());
-    assert_eq!(loaded.tokens, [(TokenHash([1; 32]), token)].into());
+    assert_eq!(loaded.tokens, [([1; 32], token)].into());
     assert_eq!(loaded.snapshot, None);
 }
 

@@ -11,13 +11,14 @@ mod writer;
 
 pub use export::{ExportError, ExportSummary, export};
 pub use journal::Journal;
-pub use writer::{Commit, StoreWriter, WriterLimits};
+pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolKey};
-use crate::tokens::{TokenHash, TokenState};
+use crate::tokens::TokenHash;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use tessera_transport::TokenRecord;
 
 /// Position of a record in the journal, counted from 1.
 pub type Sequence = u64;
@@ -30,7 +31,7 @@ pub struct Changes {
     /// Durable lengths of spools; None where a spool is done with.
     pub spools: BTreeMap<SpoolKey, Option<u64>>,
     /// Tokens made and changed; None where one is used up.
-    pub tokens: BTreeMap<TokenHash, Option<TokenState>>,
+    pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
     /// The state after the record of this sequence: records up to it are not needed any more.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
 }
@@ -45,13 +46,15 @@ pub struct Loaded {
     /// Durable lengths of spools.
     pub spools: BTreeMap<SpoolKey, u64>,
     /// Tokens that can still be used or have expired.
-    pub tokens: BTreeMap<TokenHash, TokenState>,
+    pub tokens: BTreeMap<TokenHash, TokenRecord>,
 }
 
 /// A place that keeps groups of changes.
 pub trait Store: Send + 'static {
-    /// Everything in it; fails on the first thing that is not intact.
+    /// Everything in it; fails on the first thing that is not intact. Changes nothing.
     fn load(&self) -> Result<Loaded, StoreError>;
+    /// Removes what a crash left behind and nothing names any more.
+    fn tidy(&mut self) -> Result<(), StoreError>;
     /// Makes a group durable, whole; on return it has been synced.
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError>;
 }
@@ -103,6 +106,9 @@ pub enum StoreError {
         /// Bytes needed, the reserve included.
         needed: u64,
     },
+    /// What the core wants kept has no bytes.
+    #[error("a record cannot be encoded: {0}")]
+    Record(String),
     /// The writer has stopped.
     #[error("the store has stopped")]
     Stopped,

@@ -1,23 +1,23 @@
 //! The one thread that writes: collects what has come, appends, syncs, commits, and then tells the callers.
 
-use super::{Changes, Sequence, Store, StoreError};
+use super::{Changes, Loaded, Sequence, Store, StoreError};
 use crate::durable;
 use crate::spool::{SpoolEntry, SpoolFiles, SpoolKey};
-use crate::tokens::{TokenHash, TokenState};
+use crate::tokens::TokenHash;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tessera_protocol::{FrameNumber, JobId};
+use tessera_transport::TokenRecord;
 use tokio::sync::{mpsc, oneshot};
 
 /// Commits in one group at most; beyond it sled holds too much memory.
 const GROUP_MAX: usize = 256;
 /// Bytes of results in one group, about: bounds how long the first of a group waits.
 const GROUP_BYTES_MAX: usize = 64 << 20;
-/// Commits that wait for the writer at most. Results are bounded by bytes before they come here.
-const QUEUE_MAX: usize = 4096;
 /// Pause before a group that found no room is tried again.
 const FULL_PAUSE: Duration = Duration::from_millis(500);
 /// Pause between two warnings about the same full disk.
@@ -33,9 +33,11 @@ pub struct Commit {
     /// Spools that the records make needless.
     pub finished: Vec<SpoolKey>,
     /// Tokens made or changed; None where one is used up.
-    pub token: Option<(TokenHash, Option<TokenState>)>,
+    pub token: Option<(TokenHash, Option<TokenRecord>)>,
     /// A snapshot of the state after the newest of all records sent so far.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
+    /// Wants to see the whole store as it is after this commit.
+    pub inspect: Option<oneshot::Sender<Result<Loaded, StoreError>>>,
     /// Told after the sync; dropped where the store has failed.
     pub done: oneshot::Sender<()>,
 }
@@ -50,9 +52,27 @@ impl Commit {
             finished: Vec::new(),
             token: None,
             snapshot: None,
+            inspect: None,
             done,
         };
         (commit, told)
+    }
+}
+
+enum Message {
+    Commit(Box<Commit>),
+    Stop,
+}
+
+/// Where commits are sent to. Clones are the same queue. What waits in it is bounded by whoever holds the bytes: results are
+/// admitted by a budget.
+#[derive(Clone, Debug)]
+pub struct StoreQueue(mpsc::UnboundedSender<Message>);
+
+impl StoreQueue {
+    /// Sends a commit; fails where the writer has ended.
+    pub fn send(&self, commit: Commit) -> Result<(), StoreError> {
+        self.0.send(Message::Commit(Box::new(commit))).map_err(|_| StoreError::Stopped)
     }
 }
 
@@ -68,9 +88,9 @@ pub struct WriterLimits {
 /// The writer thread, from outside.
 #[derive(Debug)]
 pub struct StoreWriter {
-    queue: mpsc::Sender<Commit>,
+    queue: StoreQueue,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
@@ -84,26 +104,38 @@ struct Shared {
 impl StoreWriter {
     /// Starts the thread.
     pub fn start(store: impl Store, spools: SpoolFiles, limits: WriterLimits) -> Result<Self, StoreError> {
-        let (queue, receiver) = mpsc::channel(QUEUE_MAX);
+        let (queue, receiver) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
         *lock(&shared.lengths) = spools.lengths().clone();
         let path = limits.root.clone();
-        let mut writer = Writer { store, spools, limits, shared: shared.clone(), receiver };
+        let mut writer = Writer { store, spools, limits, shared: shared.clone(), receiver, stopping: false };
         let thread = std::thread::Builder::new()
             .name("tessera-store".into())
             .spawn(move || writer.run())
             .map_err(|source| StoreError::Io { path, source })?;
-        Ok(Self { queue, shared, thread: Some(thread) })
+        Ok(Self { queue: StoreQueue(queue), shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Where commits are sent to.
-    pub fn queue(&self) -> mpsc::Sender<Commit> {
+    pub fn queue(&self) -> StoreQueue {
         self.queue.clone()
     }
 
     /// The disk has no room: what has been sent waits, and nothing new should be accepted.
     pub fn is_full(&self) -> bool {
         self.shared.full.load(Ordering::Relaxed)
+    }
+
+    /// Every spool.
+    pub fn spools(&self) -> Vec<SpoolKey> {
+        lock(&self.shared.lengths).keys().copied().collect()
+    }
+
+    /// Frames of a job that have a spool.
+    pub fn spools_of(&self, job: JobId) -> Vec<SpoolKey> {
+        let (first, last) = (FrameNumber(0), FrameNumber(u32::MAX));
+        let range = SpoolKey { job, frame: first }..=SpoolKey { job, frame: last };
+        lock(&self.shared.lengths).range(range).map(|(key, _)| *key).collect()
     }
 
     /// Durable length of a spool.
@@ -116,12 +148,12 @@ impl StoreWriter {
         lock(&self.shared.failure).take()
     }
 
-    /// Writes what has been sent, unless the disk is full, and ends the thread. Every other sender must be gone.
-    pub fn stop(mut self) {
+    /// Writes what has been sent, unless the disk is full, and ends the thread. Blocks; harmless when repeated.
+    pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        let thread = self.thread.take();
-        drop(self);
-        if let Some(thread) = thread
+        // It may have ended by itself.
+        let _ = self.queue.0.send(Message::Stop);
+        if let Some(thread) = lock(&self.thread).take()
             && thread.join().is_err()
         {
             tracing::error!("the store's thread has panicked");
@@ -134,13 +166,16 @@ struct Writer<S> {
     spools: SpoolFiles,
     limits: WriterLimits,
     shared: Arc<Shared>,
-    receiver: mpsc::Receiver<Commit>,
+    receiver: mpsc::UnboundedReceiver<Message>,
+    stopping: bool,
 }
 
 impl<S: Store> Writer<S> {
     fn run(&mut self) {
-        while let Some(first) = self.receiver.blocking_recv() {
-            let group = self.collect(first);
+        while !self.stopping
+            && let Some(Message::Commit(first)) = self.receiver.blocking_recv()
+        {
+            let group = self.collect(*first);
             if let Err(error) = self.write_when_possible(&group) {
                 if !matches!(error, StoreError::Stopped) {
                     tracing::error!(error = &error as &dyn std::error::Error, "the store has failed");
@@ -149,6 +184,9 @@ impl<S: Store> Writer<S> {
                 return;
             }
             for commit in group {
+                if let Some(inspect) = commit.inspect {
+                    let _ = inspect.send(self.store.load());
+                }
                 // Whoever does not wait any more does not need to know.
                 let _ = commit.done.send(());
             }
@@ -162,12 +200,16 @@ impl<S: Store> Writer<S> {
         let mut bytes = 0;
         while let Some(last) = group.last() {
             bytes += last.results.iter().map(|entry| entry.bytes.len()).sum::<usize>();
-            let ends = !last.finished.is_empty() || last.snapshot.is_some();
+            let ends = !last.finished.is_empty() || last.snapshot.is_some() || last.inspect.is_some();
             if ends || group.len() >= GROUP_MAX || bytes >= GROUP_BYTES_MAX {
                 break;
             }
             match self.receiver.try_recv() {
-                Ok(commit) => group.push(commit),
+                Ok(Message::Commit(commit)) => group.push(*commit),
+                Ok(Message::Stop) => {
+                    self.stopping = true;
+                    break;
+                }
                 Err(_) => break,
             }
         }
@@ -209,7 +251,7 @@ impl<S: Store> Writer<S> {
         for commit in group {
             changes.records.extend(commit.records.iter().cloned());
             results.extend(commit.results.iter().cloned());
-            changes.tokens.extend(commit.token);
+            changes.tokens.extend(commit.token.clone());
             changes.snapshot = commit.snapshot.clone().or(changes.snapshot);
         }
         let lengths = self.spools.append(&results)?;

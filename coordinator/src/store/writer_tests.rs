@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::spool::EntryHeader;
-use crate::store::Loaded;
 use std::sync::mpsc as sync;
-use tessera_protocol::{BlobHash, Epoch, FrameNumber, JobId, UnitIndex};
+use tessera_protocol::{BlobHash, Epoch, UnitIndex};
 
 /// A store that says what it was asked for, and waits to be let go on.
 struct Slow {
@@ -16,6 +15,10 @@ struct Slow {
 impl Store for Slow {
     fn load(&self) -> Result<Loaded, StoreError> {
         Ok(Loaded::default())
+    }
+
+    fn tidy(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
@@ -69,12 +72,12 @@ fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
     let bench = bench(0);
     let (mut first, mut first_told) = commit(1);
     first.results.push(entry());
-    bench.writer.queue().blocking_send(first).unwrap();
+    bench.writer.queue().send(first).unwrap();
     assert_eq!(bench.seen.recv().unwrap(), [1]);
     let mut others: Vec<_> = (2..=5)
         .map(|sequence| {
             let (commit, told) = commit(sequence);
-            bench.writer.queue().blocking_send(commit).unwrap();
+            bench.writer.queue().send(commit).unwrap();
             told
         })
         .collect();
@@ -97,13 +100,13 @@ fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
 fn a_spool_that_is_done_with_ends_its_group() {
     let bench = bench(0);
     let (first, _) = commit(1);
-    bench.writer.queue().blocking_send(first).unwrap();
+    bench.writer.queue().send(first).unwrap();
     assert_eq!(bench.seen.recv().unwrap(), [1]);
     let (mut second, _) = commit(2);
     second.snapshot = Some((2, vec![]));
     let (third, told) = commit(3);
-    bench.writer.queue().blocking_send(second).unwrap();
-    bench.writer.queue().blocking_send(third).unwrap();
+    bench.writer.queue().send(second).unwrap();
+    bench.writer.queue().send(third).unwrap();
     (0..3).for_each(|_| bench.go_on.send(Ok(())).unwrap());
     told.blocking_recv().unwrap();
     assert_eq!(bench.seen.iter().take(2).collect::<Vec<_>>(), [vec![2], vec![3]]);
@@ -115,7 +118,7 @@ fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
     let bench = bench(u64::MAX);
     let (mut waiting, mut told) = commit(1);
     waiting.results.push(entry());
-    bench.writer.queue().blocking_send(waiting).unwrap();
+    bench.writer.queue().send(waiting).unwrap();
     while !bench.writer.is_full() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -130,11 +133,11 @@ fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
 fn a_store_that_fails_tells_nobody_and_says_why() {
     let bench = bench(0);
     let (first, told) = commit(1);
-    bench.writer.queue().blocking_send(first).unwrap();
+    bench.writer.queue().send(first).unwrap();
     let path = PathBuf::from("/x");
     bench.go_on.send(Err(StoreError::Io { path, source: std::io::Error::other("broken") })).unwrap();
     assert!(told.blocking_recv().is_err());
-    while bench.writer.queue().blocking_send(commit(2).0).is_ok() {
+    while bench.writer.queue().send(commit(2).0).is_ok() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(matches!(bench.writer.take_failure(), Some(StoreError::Io { .. })));

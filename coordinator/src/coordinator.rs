@@ -1,0 +1,340 @@
+//! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks. Several may run side by side.
+
+use crate::audit;
+use crate::blobs::Blobs;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::driver::{Driver, Event, Surroundings};
+use crate::folder::{DataFolder, FolderError};
+use crate::resolver;
+use crate::server::{self, Shared};
+use crate::spool::{SpoolError, SpoolFiles};
+use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
+use crate::tokens::Ledger;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tessera_core::{Core, ReplayError};
+use tessera_protocol::client::{AuditReport, RequestError, Role};
+use tessera_protocol::{Hello, NodeId};
+use tessera_transport::authority::AuthorityError;
+use tessera_transport::identity::IdentityError;
+use tessera_transport::peer::PeerError;
+use tessera_transport::server::ServeError;
+use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// Events that wait for the driver at most; whoever brings more waits.
+const EVENTS_WAITING_MAX: usize = 1024;
+/// Finished frames that a slow watcher may be behind before it looks at the job anew.
+const FINISHED_WAITING_MAX: usize = 4096;
+/// Name of the admin identity that the first start makes.
+const ADMIN_NAME: &str = "admin";
+
+/// Why a coordinator does not start, or has ended.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The spools cannot be used.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// The journal's values are intact, but make no sense.
+    #[error(
+        "the journal in `{path}` cannot be read: {problem}; nothing was changed, and what is intact can be saved with \
+         `tessera coordinator --data DIR --export FILE`"
+    )]
+    Journal {
+        /// The data folder.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The records contradict each other.
+    #[error(
+        "the journal in `{path}` contradicts itself; nothing was changed, and what is intact can be saved with \
+         `tessera coordinator --data DIR --export FILE`"
+    )]
+    Replay {
+        /// The data folder.
+        path: std::path::PathBuf,
+        /// Where and how.
+        #[source]
+        source: ReplayError,
+    },
+    /// The farm's authority cannot be used.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// An identity cannot be kept.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// A name is no identity's.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The address cannot be listened at.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The socket does not say where it listens.
+    #[error("the socket does not say where it listens")]
+    Socket(#[source] std::io::Error),
+    /// A task has ended that should not have.
+    #[error("the coordinator's task has failed: {0}")]
+    Task(String),
+}
+
+/// What a data folder holds, before anything runs.
+struct Opened {
+    folder: DataFolder,
+    authority: Authority,
+    journal: Journal,
+    spools: SpoolFiles,
+    tokens: std::collections::BTreeMap<[u8; 32], tessera_transport::TokenRecord>,
+    core: Core,
+    /// Sequences of the newest record and of the newest snapshot.
+    sequences: (Sequence, Sequence),
+}
+
+fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
+    let folder = DataFolder::open(&config.data)?;
+    let authority = Authority::open_or_create(&folder.authority())?;
+    let mut journal = Journal::open(&folder, true)?;
+    let loaded = journal.load()?;
+    let (core, sequences) = replay(config, &loaded, clock)?;
+    journal.tidy()?;
+    let (spools, problems) = SpoolFiles::open(&folder.spool(), loaded.spools, true)?;
+    for problem in problems {
+        let error = &problem as &dyn std::error::Error;
+        tracing::error!(error, "results that were kept are gone; the audit names them");
+    }
+    Ok(Opened { folder, authority, journal, spools, tokens: loaded.tokens, core, sequences })
+}
+
+fn replay(
+    config: &Config,
+    loaded: &Loaded,
+    clock: Clock,
+) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
+    let path = || config.data.clone();
+    let (parts, records) =
+        audit::decode(loaded).map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
+    let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
+    let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
+    let core = Core::replay(config.settings.clone(), parts, records, clock.now())
+        .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
+    Ok((core, (newest, snapshot_at)))
+}
+
+/// Starts coordinators.
+#[derive(Debug)]
+pub struct Coordinator;
+
+impl Coordinator {
+    /// Opens the data folder (made where it is absent), takes up what was open, and listens. Must be called within a tokio
+    /// runtime.
+    pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
+        let clock = Clock::start();
+        let opening = config.clone();
+        let opened = tokio::task::spawn_blocking(move || open(&opening, clock)).await;
+        let opened = opened.map_err(|error| CoordinatorError::Task(error.to_string()))??;
+        let server = Arc::new(Server::bind(config.listen, &opened.authority, config.timing)?);
+        let address = server.local_address().map_err(CoordinatorError::Socket)?;
+        let admin = admin(&opened, &config, address)?;
+
+        let limits = WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
+        let spools = opened.folder.spool();
+        let blobs = Arc::new(Blobs::open(&opened.folder, config.disk_reserve_bytes));
+        let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
+        let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
+        let (orders, orders_receiver) = mpsc::unbounded_channel();
+        let (revision, revision_receiver) = watch::channel(0);
+        let finished = broadcast::Sender::new(FINISHED_WAITING_MAX);
+        let around = Surroundings {
+            clock,
+            writer: writer.clone(),
+            resolver: orders,
+            revision,
+            finished: finished.clone(),
+            snapshot_records: config.snapshot_records.max(1),
+        };
+        let kib = (config.result_memory_bytes >> 10).clamp(32 << 10, Semaphore::MAX_PERMITS as u64 >> 1);
+        let shared = Arc::new(Shared {
+            hello: Hello::ours(config.fingerprint),
+            authority: opened.authority,
+            ledger: Ledger::new(opened.tokens, writer.queue()),
+            blobs: blobs.clone(),
+            clock,
+            events: events.clone(),
+            writer,
+            revision: revision_receiver,
+            finished,
+            result_memory: Arc::new(Semaphore::new(kib as usize)),
+            next_session: AtomicU64::new(0),
+            spools: spools.clone(),
+        });
+        let resolver = tokio::spawn(resolver::run(orders_receiver, ((*blobs).clone(), spools), events));
+        let driver = Driver::new(opened.core, opened.sequences, around);
+        let driver = tokio::spawn(driver.run(events_receiver));
+        let serving = tokio::spawn(server::serve(server.clone(), shared.clone()));
+        tracing::info!(%address, data = %config.data.display(), "coordinator listens");
+        Ok(RunningCoordinator {
+            address,
+            admin,
+            shared,
+            server,
+            driver: Some(driver),
+            resolver,
+            serving,
+            _folder: opened.folder,
+        })
+    }
+}
+
+/// A coordinator that runs. Dropped without [`Self::shutdown`], it stops like a killed process does.
+pub struct RunningCoordinator {
+    address: SocketAddr,
+    admin: Identity,
+    shared: Arc<Shared>,
+    server: Arc<Server>,
+    driver: Option<JoinHandle<Result<(), StoreError>>>,
+    resolver: JoinHandle<()>,
+    serving: JoinHandle<()>,
+    _folder: DataFolder,
+}
+
+impl RunningCoordinator {
+    /// Where it listens.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The farm's first admin.
+    pub fn admin(&self) -> &Identity {
+        &self.admin
+    }
+
+    /// A new identity of this farm, its key made here: for nodes and clients within this process. Others enrol with a token.
+    pub fn issue(&self, role: Role, name: &str, node: Option<NodeId>) -> Result<Identity, CoordinatorError> {
+        let mut identity = self.shared.authority.issue(&PeerIdentity::new(role, name, node)?)?;
+        identity.coordinator = Some(reachable(self.address).into());
+        Ok(identity)
+    }
+
+    /// A join token for `uses` enrolments (1 to 10,000) within `ttl_secs` (1 s to a year); durable on return.
+    pub async fn create_token(
+        &self,
+        role: Role,
+        ttl_secs: u64,
+        uses: u32,
+    ) -> Result<JoinToken, RequestError> {
+        let now = self.shared.clock.now().secs();
+        self.shared.ledger.create(&self.shared.authority, role, (ttl_secs, uses), now).await
+    }
+
+    /// Checks the store against its own records, blobs and spools.
+    pub async fn audit(&self) -> Result<AuditReport, RequestError> {
+        audit::running(&self.shared).await
+    }
+
+    /// Waits until the coordinator ends by itself, which it does where its store fails: what is not durable is not
+    /// acknowledged, and a new start goes on from what is.
+    pub async fn failed(&mut self) -> CoordinatorError {
+        let Some(driver) = &mut self.driver else {
+            return CoordinatorError::Task("it has ended".into());
+        };
+        let ended = driver.await;
+        self.driver = None;
+        match ended {
+            Ok(Ok(())) => CoordinatorError::Task("it has ended".into()),
+            Ok(Err(error)) => error.into(),
+            Err(error) => CoordinatorError::Task(error.to_string()),
+        }
+    }
+
+    /// Stops: says so to every peer, makes durable what is on its way, and lets go of the data folder.
+    pub async fn shutdown(mut self) -> Result<(), CoordinatorError> {
+        self.server.close(CloseCode::ShuttingDown, "the coordinator stops").await;
+        let mut result = Ok(());
+        // The driver may have ended by itself.
+        let _ = self.shared.events.send(Event::Stop).await;
+        if let Some(driver) = self.driver.take() {
+            result = match driver.await {
+                Ok(ended) => ended.map_err(CoordinatorError::from),
+                Err(error) => Err(CoordinatorError::Task(error.to_string())),
+            };
+        }
+        let writer = self.shared.writer.clone();
+        let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
+        for task in [&mut self.serving, &mut self.resolver] {
+            if let Err(error) = task.await {
+                tracing::error!(%error, "a task of the coordinator has failed");
+            }
+        }
+        result.and(stopped.map_err(|error| CoordinatorError::Task(error.to_string())))
+    }
+}
+
+impl std::fmt::Debug for RunningCoordinator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RunningCoordinator({})", self.address)
+    }
+}
+
+impl Drop for RunningCoordinator {
+    fn drop(&mut self) {
+        if let Some(driver) = &self.driver {
+            driver.abort();
+        }
+        self.serving.abort();
+        self.resolver.abort();
+        // Joins the store's thread, so that the folder's lock, which goes next, guards a folder that nobody writes.
+        self.shared.writer.stop();
+    }
+}
+
+/// The admin identity of the data folder, made where there is none; also left with the local user, if that one has none.
+fn admin(opened: &Opened, config: &Config, address: SocketAddr) -> Result<Identity, CoordinatorError> {
+    let folder = opened.folder.admin();
+    let reachable = reachable(address).into();
+    let mut identity = if Identity::is_at(&folder) {
+        Identity::load(&folder)?
+    } else {
+        opened.authority.issue(&PeerIdentity::new(Role::Admin, ADMIN_NAME, None)?)?
+    };
+    if identity.coordinator.as_ref() != Some(&reachable) {
+        identity.coordinator = Some(reachable);
+        identity.save(&folder)?;
+    }
+    if let Some(place) = &config.user_identity
+        && !Identity::is_at(place)
+    {
+        leave(&identity, place);
+    }
+    Ok(identity)
+}
+
+/// A user without a writable home still has a coordinator, and its admin identity in the data folder.
+fn leave(identity: &Identity, place: &Path) {
+    match identity.save(place) {
+        Ok(()) => tracing::info!(place = %place.display(), "admin identity left for the local user"),
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "no admin identity could be left for the local user");
+        }
+    }
+}
+
+/// The address that a client on this machine dials.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

@@ -1,0 +1,285 @@
+//! The driver: the one task that owns the core. Takes events in, makes what comes of them durable, and only then tells anybody.
+//!
+//! The core goes on while a step is being synced; steps are performed in their order, each after its own sync.
+
+mod event;
+mod perform;
+mod sessions;
+
+pub(crate) use event::{Ask, Event, Question};
+pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
+
+use crate::clock::Clock;
+use crate::resolver::ResolveOrder;
+use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
+use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapshot};
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tessera_core::{Action, Arrived, Core, Input, RequestId, SessionId, Step, Timing};
+use tessera_protocol::client::Response;
+use tessera_protocol::{FrameNumber, JobId, Lease};
+use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot, watch};
+
+/// Events handled before their step is taken, at most: they share one commit.
+const EVENTS_MAX: usize = 256;
+
+/// A result that waits for the core's word.
+struct Waiting {
+    arrived: Arrived,
+    bytes: Bytes,
+    permit: OwnedSemaphorePermit,
+}
+
+/// Something to do once a step is durable.
+enum After {
+    Action(Action),
+    /// An answer that was read from the core: it may speak of what is not durable before this step is.
+    Answer(oneshot::Sender<Response>, Box<Response>),
+    Tell(Box<dyn FnOnce() + Send>),
+}
+
+/// A step on its way to the disk.
+struct Pending {
+    told: Option<oneshot::Receiver<()>>,
+    after: Vec<After>,
+    /// Memory of results that the step keeps, given back with it.
+    _permits: Vec<OwnedSemaphorePermit>,
+}
+
+/// What the driver needs of its surroundings.
+pub(crate) struct Surroundings {
+    pub(crate) clock: Clock,
+    pub(crate) writer: Arc<StoreWriter>,
+    pub(crate) resolver: mpsc::UnboundedSender<ResolveOrder>,
+    /// Counts the steps that may have changed what watchers see.
+    pub(crate) revision: watch::Sender<u64>,
+    /// Frames as they finish.
+    pub(crate) finished: broadcast::Sender<(JobId, FrameNumber)>,
+    pub(crate) snapshot_records: u64,
+}
+
+/// The task's state.
+pub(crate) struct Driver {
+    core: Core,
+    around: Surroundings,
+    queue: StoreQueue,
+    /// The newest record's sequence.
+    sequence: Sequence,
+    /// The newest snapshot's.
+    snapshot_at: Sequence,
+    results: BTreeMap<(SessionId, Lease), VecDeque<Waiting>>,
+    replies: BTreeMap<RequestId, oneshot::Sender<Response>>,
+    next_request: u64,
+    sessions: BTreeMap<SessionId, SessionHandle>,
+    pending: VecDeque<Pending>,
+}
+
+impl Driver {
+    /// A driver of a core that stands after the record `sequence`; its newest snapshot stands after `snapshot_at`.
+    pub(crate) fn new(
+        core: Core,
+        (sequence, snapshot_at): (Sequence, Sequence),
+        around: Surroundings,
+    ) -> Self {
+        Self {
+            core,
+            queue: around.writer.queue(),
+            around,
+            sequence,
+            snapshot_at,
+            results: BTreeMap::new(),
+            replies: BTreeMap::new(),
+            next_request: 0,
+            sessions: BTreeMap::new(),
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// Runs until told to stop, or until the store fails.
+    pub(crate) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<(), StoreError> {
+        self.take_step()?;
+        self.forget_ended_spools();
+        loop {
+            let wakeup = self.core.next_wakeup().map(|moment| self.around.clock.instant(moment));
+            tokio::select! {
+                biased;
+                told = front(&mut self.pending), if !self.pending.is_empty() => self.durable(told)?,
+                event = events.recv() => {
+                    let Some(event) = event else { return Ok(()) };
+                    if self.on_events(event, &mut events) {
+                        self.take_step()?;
+                        return self.finish().await;
+                    }
+                }
+                () = sleep_until(wakeup) => self.core.handle(Input::Tick, self.around.clock.now()),
+            }
+            self.take_step()?;
+        }
+    }
+
+    /// Handles an event and whatever else is there already; true where one of them says stop.
+    fn on_events(&mut self, first: Event, events: &mut mpsc::Receiver<Event>) -> bool {
+        let mut next = Some(first);
+        let mut handled = 0;
+        while let Some(event) = next {
+            if matches!(event, Event::Stop) {
+                return true;
+            }
+            self.on_event(event);
+            handled += 1;
+            next = if handled < EVENTS_MAX { events.try_recv().ok() } else { None };
+        }
+        false
+    }
+
+    fn on_event(&mut self, event: Event) {
+        let now = self.around.clock.now();
+        match event {
+            Event::Input(input) => {
+                if let Input::SessionLost { session } = &*input {
+                    self.sessions.remove(session);
+                }
+                self.core.handle(*input, now);
+            }
+            Event::Joined { handle, input } => {
+                self.sessions.insert(handle.session, handle);
+                self.core.handle(*input, now);
+            }
+            Event::Result { session, arrived, bytes, permit } => {
+                let waiting = Waiting { arrived, bytes, permit };
+                self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
+                self.core.handle(Input::ResultArrived { session, result: arrived }, now);
+            }
+            Event::Ask { ask, reply } => {
+                let request = RequestId(self.next_request);
+                self.next_request += 1;
+                self.replies.insert(request, reply);
+                self.core.handle(ask.into_input(request), now);
+            }
+            Event::Question { question, reply } => self.answer(question, reply),
+            Event::Progress { job, reply } => {
+                let answer = self.core.job_summary(job).map(|summary| (summary, self.frames_done(job)));
+                self.after_pending(After::Tell(Box::new(move || drop(reply.send(answer)))));
+            }
+            Event::Summary { job, reply } => {
+                let answer = self.core.job_summary(job);
+                self.after_pending(After::Tell(Box::new(move || drop(reply.send(answer)))));
+            }
+            Event::Stop => {}
+        }
+    }
+
+    /// Takes what came of the inputs, and sends it to the store.
+    fn take_step(&mut self) -> Result<(), StoreError> {
+        let step = self.core.take_step();
+        if step.is_empty() {
+            return Ok(());
+        }
+        let Step { records, actions } = step;
+        let (mut commit, told) = Commit::new();
+        for record in records {
+            self.sequence += 1;
+            let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
+            commit.records.push((self.sequence, bytes));
+        }
+        let mut permits = Vec::new();
+        let mut after = Vec::new();
+        for action in actions {
+            match (action.timing(), action) {
+                (_, Action::KeepResult { session, lease }) => {
+                    if let Some((entry, permit)) = self.keep(session, lease) {
+                        commit.results.push(entry);
+                        permits.push(permit);
+                    }
+                }
+                (_, Action::DropResult { session, lease }) => drop(self.take_waiting(session, lease)),
+                (Timing::AnyTime, action) => self.perform(After::Action(action)),
+                (_, action) => after.push(After::Action(action)),
+            }
+        }
+        if self.sequence - self.snapshot_at >= self.around.snapshot_records {
+            let parts = self.core.snapshot();
+            let bytes = snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
+            commit.snapshot = Some((self.sequence, bytes));
+            self.snapshot_at = self.sequence;
+        }
+        let durable = !commit.records.is_empty() || !commit.results.is_empty();
+        if durable {
+            self.queue.send(commit)?;
+        }
+        let told = durable.then_some(told);
+        if told.is_none() && self.pending.is_empty() {
+            after.into_iter().for_each(|after| self.perform(after));
+        } else {
+            self.pending.push_back(Pending { told, after, _permits: permits });
+        }
+        Ok(())
+    }
+
+    fn take_waiting(&mut self, session: SessionId, lease: Lease) -> Option<Waiting> {
+        let queue = self.results.get_mut(&(session, lease))?;
+        let waiting = queue.pop_front();
+        if queue.is_empty() {
+            self.results.remove(&(session, lease));
+        }
+        waiting
+    }
+
+    fn keep(&mut self, session: SessionId, lease: Lease) -> Option<(SpoolEntry, OwnedSemaphorePermit)> {
+        let waiting = self.take_waiting(session, lease)?;
+        let header = EntryHeader {
+            unit: lease.unit.unit,
+            epoch: lease.epoch,
+            samples: waiting.arrived.shape.samples,
+            length: waiting.bytes.len() as u32,
+            hash: waiting.arrived.hash,
+        };
+        let key = SpoolKey { job: lease.unit.job, frame: lease.unit.frame };
+        Some((SpoolEntry { key, header, bytes: waiting.bytes }, waiting.permit))
+    }
+
+    /// Does something once all that the core has decided so far is durable.
+    fn after_pending(&mut self, after: After) {
+        match self.pending.back_mut() {
+            Some(pending) => pending.after.push(after),
+            None => self.perform(after),
+        }
+    }
+
+    /// The oldest step has been synced, or never will be.
+    fn durable(&mut self, told: Result<(), oneshot::error::RecvError>) -> Result<(), StoreError> {
+        if told.is_err() {
+            return Err(self.around.writer.take_failure().unwrap_or(StoreError::Stopped));
+        }
+        if let Some(pending) = self.pending.pop_front() {
+            pending.after.into_iter().for_each(|after| self.perform(after));
+        }
+        Ok(())
+    }
+
+    /// Waits for what has been sent to the store; what a full disk holds up is given up, unacknowledged.
+    async fn finish(mut self) -> Result<(), StoreError> {
+        while !self.pending.is_empty() && !self.around.writer.is_full() {
+            tokio::select! {
+                told = front(&mut self.pending) => self.durable(told)?,
+                () = tokio::time::sleep(std::time::Duration::from_millis(100)) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn front(pending: &mut VecDeque<Pending>) -> Result<(), oneshot::error::RecvError> {
+    match pending.front_mut().and_then(|pending| pending.told.as_mut()) {
+        Some(told) => told.await,
+        None => Ok(()),
+    }
+}
+
+async fn sleep_until(instant: Option<std::time::Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant.into()).await,
+        None => std::future::pending().await,
+    }
+}

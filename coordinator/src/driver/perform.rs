@@ -1,0 +1,119 @@
+//! Performing what the core asks for, once it is durable.
+
+use super::{After, Driver, Question};
+use crate::resolver::ResolveOrder;
+use crate::spool::SpoolKey;
+use crate::store::Commit;
+use tessera_core::Action;
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::job::JobKind;
+use tessera_protocol::status::FrameState;
+use tessera_protocol::{FrameNumber, JobId};
+use tokio::sync::oneshot;
+
+impl Driver {
+    pub(super) fn perform(&mut self, after: After) {
+        match after {
+            // Whoever asked may be gone.
+            After::Answer(reply, response) => drop(reply.send(*response)),
+            After::Tell(tell) => tell(),
+            After::Action(action) => self.perform_action(action),
+        }
+    }
+
+    fn perform_action(&mut self, action: Action) {
+        match action {
+            // Taken out with their step.
+            Action::KeepResult { .. } | Action::DropResult { .. } => return,
+            Action::Send { session, message } => {
+                if let Some(handle) = self.sessions.get(&session) {
+                    handle.send(message);
+                }
+            }
+            Action::CloseSession { session, reason } => {
+                if let Some(handle) = self.sessions.remove(&session) {
+                    handle.close(reason);
+                }
+            }
+            Action::Reply { request, response } => {
+                if let Some(reply) = self.replies.remove(&request) {
+                    drop(reply.send(response));
+                }
+            }
+            Action::ResolveFrame { job, frame } => self.order_resolve(job, frame),
+            Action::FrameFinished { job, frame } => {
+                // Nobody may be watching.
+                drop(self.around.finished.send((job, frame)));
+                self.forget_spools(vec![SpoolKey { job, frame }]);
+            }
+            Action::FrameFailed { job, frame } => self.forget_spools(vec![SpoolKey { job, frame }]),
+            Action::JobEnded { job } => self.forget_spools(self.around.writer.spools_of(job)),
+        }
+        self.around.revision.send_modify(|revision| *revision += 1);
+    }
+
+    fn order_resolve(&self, job: JobId, frame: FrameNumber) {
+        let Some(detail) = self.core.job(job) else { return };
+        let JobKind::Render(spec) = detail.spec.kind;
+        let length = self.around.writer.spool_length(SpoolKey { job, frame }).unwrap_or(0);
+        let order = ResolveOrder { job, frame, spec, fingerprint: detail.fingerprint, length };
+        // The resolver ends with the coordinator; after a restart the core asks again.
+        drop(self.around.resolver.send(order));
+    }
+
+    /// Deletes spools. Nobody waits for it: the next start deletes what a crash leaves.
+    fn forget_spools(&self, keys: Vec<SpoolKey>) {
+        let known = |key: &SpoolKey| self.around.writer.spool_length(*key).is_some();
+        let finished: Vec<SpoolKey> = keys.into_iter().filter(known).collect();
+        if !finished.is_empty() {
+            let (mut commit, _) = Commit::new();
+            commit.finished = finished;
+            drop(self.queue.send(commit));
+        }
+    }
+
+    /// Spools that a crash kept from being deleted.
+    pub(super) fn forget_ended_spools(&self) {
+        let ended = |key: &SpoolKey| match self.core.job_summary(key.job) {
+            None => true,
+            Some(summary) if summary.state.is_final() => true,
+            Some(_) => {
+                matches!(self.frame_state(key), None | Some(FrameState::Done(_) | FrameState::Failed(_)))
+            }
+        };
+        self.forget_spools(self.around.writer.spools().into_iter().filter(ended).collect());
+    }
+
+    fn frame_state(&self, key: &SpoolKey) -> Option<FrameState> {
+        let JobKind::Render(spec) = self.core.job(key.job)?.spec.kind;
+        let position = spec.frames.position(key.frame)?;
+        self.core.frames(key.job, position)?.into_iter().next().map(|status| status.state)
+    }
+
+    pub(super) fn answer(&mut self, question: Question, reply: oneshot::Sender<Response>) {
+        let unknown = |job: JobId| Response::Error(RequestError::NotFound(format!("there is no job {job}")));
+        let response = match question {
+            Question::Jobs => Response::Jobs(self.core.jobs()),
+            Question::Job(job) => {
+                self.core.job(job).map_or_else(|| unknown(job), |detail| Response::Job(Box::new(detail)))
+            }
+            Question::Frames { job, from } => {
+                self.core.frames(job, from).map_or_else(|| unknown(job), Response::Frames)
+            }
+            Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
+        };
+        self.after_pending(After::Answer(reply, Box::new(response)));
+    }
+
+    /// Finished frames of a job, in order.
+    pub(super) fn frames_done(&self, job: JobId) -> Vec<FrameNumber> {
+        let mut done = Vec::new();
+        let mut from = 0;
+        while let Some(page) = self.core.frames(job, from).filter(|page| !page.is_empty()) {
+            from += page.len() as u32;
+            let finished = page.iter().filter(|status| matches!(status.state, FrameState::Done(_)));
+            done.extend(finished.map(|status| status.frame));
+        }
+        done
+    }
+}

@@ -1,0 +1,183 @@
+//! A user's or an admin's connection: requests and their answers, watching, blobs both ways.
+
+use super::{Closing, Shared, serve_streams, watch, wrong_kind};
+use crate::driver::{Ask, Event, Question};
+use std::sync::Arc;
+use tessera_core::Caller;
+use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::job::{JobKind, JobSpec, RawJobSpec};
+use tessera_protocol::limits::REASON_MAX;
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{BlobHash, JobId};
+use tessera_transport::blob::{serve_get, serve_put};
+use tessera_transport::close::cut;
+use tessera_transport::{BlobStore, FrameSender, Link, PeerIdentity};
+use tokio::sync::oneshot;
+
+/// Blobs in one question at most: a scene's files and room to spare.
+const BLOBS_ASKED_MAX: usize = 1 << 16;
+
+/// Serves a client until its connection ends.
+pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
+    let _closing = Closing(&link);
+    let Some(peer) = link.peer.clone() else { return };
+    let timing = link.timing;
+    serve_streams(link.connection.clone(), timing, move |kind, sender, mut receiver| {
+        let (shared, peer) = (shared.clone(), peer.clone());
+        async move {
+            let mut sender = FrameSender::new(sender);
+            match kind {
+                StreamKind::BlobGet => {
+                    serve_get(&shared.blobs, &mut sender, &mut receiver, &timing).await?;
+                    Ok(())
+                }
+                StreamKind::BlobPut => {
+                    serve_put(&shared.blobs, &mut sender, &mut receiver, &timing).await?;
+                    Ok(())
+                }
+                StreamKind::Request => {
+                    let request: Request = receiver.expect(timing.answer).await?;
+                    if let Request::Watch(job) = request {
+                        return watch::serve(&shared, job, &mut sender).await;
+                    }
+                    let response = answer(&shared, &peer, request).await;
+                    sender.send(&response).await?;
+                    sender.finish();
+                    Ok(())
+                }
+                other => Err(wrong_kind(other)),
+            }
+        }
+    })
+    .await;
+}
+
+async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> Response {
+    let answered = match request {
+        Request::MissingBlobs(blobs) => missing_blobs(shared, blobs).await,
+        Request::Submit { job, spec } => submit(shared, peer, job, *spec).await,
+        Request::Jobs => question(shared, Question::Jobs).await,
+        Request::Job(job) => question(shared, Question::Job(job)).await,
+        Request::Frames { job, from } => question(shared, Question::Frames { job, from }).await,
+        Request::Nodes => question(shared, Question::Nodes).await,
+        Request::Cancel(job) => ask(shared, Ask::Cancel { job, caller: caller(peer) }).await,
+        Request::Drain { node, drain } => match admin(peer, "drain nodes") {
+            Ok(()) => ask(shared, Ask::Drain { node, drain }).await,
+            Err(error) => Err(error),
+        },
+        Request::CreateToken { role, ttl_secs, uses } => {
+            create_token(shared, peer, role, (ttl_secs, uses)).await
+        }
+        Request::Audit => match admin(peer, "audit the store") {
+            Ok(()) => crate::audit::running(shared).await.map(Response::Audit),
+            Err(error) => Err(error),
+        },
+        // Served as a sequence, before this.
+        Request::Watch(_) => Err(RequestError::Invalid("watching is a stream of its own".into())),
+    };
+    answered.unwrap_or_else(|error| Response::Error(bounded(error)))
+}
+
+fn bounded(error: RequestError) -> RequestError {
+    let cut = |text: String| cut(&text, REASON_MAX).to_owned();
+    match error {
+        RequestError::NotFound(text) => RequestError::NotFound(cut(text)),
+        RequestError::NotAllowed(text) => RequestError::NotAllowed(cut(text)),
+        RequestError::Invalid(text) => RequestError::Invalid(cut(text)),
+        RequestError::Unavailable(text) => RequestError::Unavailable(cut(text)),
+    }
+}
+
+fn caller(peer: &PeerIdentity) -> Caller {
+    Caller { name: peer.name.clone(), admin: peer.role == Role::Admin }
+}
+
+fn admin(peer: &PeerIdentity, what: &str) -> Result<(), RequestError> {
+    match peer.role {
+        Role::Admin => Ok(()),
+        Role::Node | Role::User => Err(RequestError::NotAllowed(format!("only an admin may {what}"))),
+    }
+}
+
+fn stopping() -> RequestError {
+    RequestError::Unavailable("the coordinator is stopping".into())
+}
+
+async fn ask(shared: &Shared, ask: Ask) -> Result<Response, RequestError> {
+    let (reply, told) = oneshot::channel();
+    shared.events.send(Event::Ask { ask, reply }).await.map_err(|_| stopping())?;
+    told.await.map_err(|_| stopping())
+}
+
+async fn question(shared: &Shared, question: Question) -> Result<Response, RequestError> {
+    let (reply, told) = oneshot::channel();
+    shared.events.send(Event::Question { question, reply }).await.map_err(|_| stopping())?;
+    told.await.map_err(|_| stopping())
+}
+
+/// Runs what reads the disk off the runtime's own threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RequestError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
+}
+
+async fn missing_blobs(shared: &Shared, asked: Vec<BlobHash>) -> Result<Response, RequestError> {
+    if asked.len() > BLOBS_ASKED_MAX {
+        return Err(RequestError::Invalid(format!(
+            "{} blobs in one question are more than {BLOBS_ASKED_MAX}",
+            asked.len()
+        )));
+    }
+    let blobs = shared.blobs.clone();
+    let missing = move || asked.into_iter().filter(|hash| blobs.length(*hash).is_none()).collect();
+    Ok(Response::Blobs(blocking(missing).await?))
+}
+
+async fn submit(
+    shared: &Shared,
+    peer: &PeerIdentity,
+    job: JobId,
+    spec: RawJobSpec,
+) -> Result<Response, RequestError> {
+    let spec = spec.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+    if shared.writer.is_full() {
+        return Err(RequestError::Unavailable(
+            "the coordinator's disk is full; make room and submit again".into(),
+        ));
+    }
+    let blobs = shared.blobs.clone();
+    let spec = blocking(move || check_files(&blobs, spec)).await??;
+    ask(shared, Ask::Submit { job, spec: Box::new(spec), caller: caller(peer) }).await
+}
+
+/// The spec, if all its files are here with the lengths it says.
+fn check_files(blobs: &crate::blobs::Blobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
+    let JobKind::Render(render) = &spec.kind;
+    for file in &render.files {
+        let problem = match blobs.find(file.hash) {
+            Err(error) => return Err(RequestError::Unavailable(error.to_string())),
+            Ok(None) => "has not been uploaded".to_owned(),
+            Ok(Some(_)) => match blobs.length(file.hash) {
+                Some(length) if length == file.length => continue,
+                length => format!("has {} bytes, not {}", length.unwrap_or(0), file.length),
+            },
+        };
+        return Err(RequestError::Invalid(format!(
+            "file {:?} of the scene ({}) {problem}",
+            file.path, file.hash
+        )));
+    }
+    Ok(spec)
+}
+
+async fn create_token(
+    shared: &Shared,
+    peer: &PeerIdentity,
+    role: Role,
+    limits: (u64, u32),
+) -> Result<Response, RequestError> {
+    admin(peer, "create tokens")?;
+    let now = shared.clock.now().secs();
+    let token = shared.ledger.create(&shared.authority, role, limits, now).await?;
+    tracing::info!(%role, by = %peer, "token created");
+    Ok(Response::Token(token.to_string()))
+}

@@ -1,0 +1,168 @@
+//! The server: accepts connections, finds out who is there, and gives each stream to whoever serves its kind. Decides nothing.
+
+mod client;
+mod enrol;
+mod node;
+mod results;
+mod watch;
+
+use crate::blobs::Blobs;
+use crate::clock::Clock;
+use crate::driver::Event;
+use crate::store::StoreWriter;
+use crate::tokens::Ledger;
+use quinn::{Connection, SendStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tessera_protocol::client::Role;
+use tessera_protocol::{FrameNumber, Hello, JobId};
+use tessera_transport::close::close;
+use tessera_transport::frame::accept_kind;
+use tessera_transport::{Arriving, Authority, CloseCode, FrameError, Link, Server, Timing};
+use tokio::sync::{Semaphore, broadcast, mpsc, watch as watching};
+use tokio::task::JoinSet;
+
+/// Connections at the same time, at most: 32 MiB of windows each is what a peer can make this side hold.
+const CONNECTIONS_MAX: usize = 4096;
+/// Streams of one connection that are served at the same time, at most.
+const STREAMS_SERVED_MAX: usize = 256;
+
+/// What every connection needs.
+pub(crate) struct Shared {
+    pub(crate) hello: Hello,
+    pub(crate) authority: Authority,
+    pub(crate) ledger: Ledger,
+    pub(crate) blobs: Arc<Blobs>,
+    pub(crate) clock: Clock,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) writer: Arc<StoreWriter>,
+    /// Steps that may have changed what watchers see.
+    pub(crate) revision: watching::Receiver<u64>,
+    pub(crate) finished: broadcast::Sender<(JobId, FrameNumber)>,
+    /// Memory for results, in KiB.
+    pub(crate) result_memory: Arc<Semaphore>,
+    pub(crate) next_session: AtomicU64,
+    /// The folder of the spools.
+    pub(crate) spools: std::path::PathBuf,
+}
+
+/// Accepts until the server is closed.
+pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Some(arriving) = server.accept().await {
+        while connections.try_join_next().is_some() {}
+        if connections.len() >= CONNECTIONS_MAX {
+            tracing::warn!(from = %arriving.remote_address(), "turned away: {CONNECTIONS_MAX} connections are open");
+            arriving.refuse();
+            continue;
+        }
+        connections.spawn(connection(arriving, shared.clone()));
+    }
+    while connections.join_next().await.is_some() {}
+}
+
+async fn connection(arriving: Arriving, shared: Arc<Shared>) {
+    let from = arriving.remote_address();
+    let link = match arriving.establish(&shared.hello).await {
+        Ok(link) => link,
+        Err(error) => {
+            tracing::info!(%from, error = &error as &dyn std::error::Error, "connection refused");
+            return;
+        }
+    };
+    let Some(peer) = link.peer.clone() else {
+        return enrol::serve(link, shared).await;
+    };
+    tracing::debug!(%from, %peer, build = link.hello.build, "connected");
+    match peer.role {
+        Role::Node => node::serve(link, shared).await,
+        Role::User | Role::Admin => client::serve(link, shared).await,
+    }
+    tracing::debug!(%from, %peer, "disconnected");
+}
+
+/// Serves every two-way stream of a connection in a task of its own, until the connection ends.
+async fn serve_streams<F, Fut>(connection: Connection, timing: Timing, serve: F)
+where
+    F: Fn(tessera_protocol::stream::StreamKind, SendStream, tessera_transport::FrameReceiver) -> Fut
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    Fut: Future<Output = Result<(), Trouble>> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    while let Ok((sender, receiver)) = connection.accept_bi().await {
+        make_room(&mut tasks).await;
+        let (connection, serve) = (connection.clone(), serve.clone());
+        tasks.spawn(async move {
+            let result = match accept_kind(receiver, timing.answer).await {
+                Ok((kind, receiver)) => serve(kind, sender, receiver).await,
+                Err(error) => Err(error.into()),
+            };
+            settle(&connection, result);
+        });
+    }
+}
+
+/// Waits until fewer streams are served than may be; the peer waits meanwhile.
+async fn make_room(tasks: &mut JoinSet<()>) {
+    while tasks.try_join_next().is_some() {}
+    while tasks.len() >= STREAMS_SERVED_MAX {
+        tasks.join_next().await;
+    }
+}
+
+/// Why a stream was not served.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    /// The peer broke the protocol, fell silent, or is gone.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A blob did not come or go; the other side knows why.
+    #[error(transparent)]
+    Blob(#[from] tessera_transport::BlobError),
+    /// The peer's role does not let it.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// The peer says what makes no sense.
+    #[error("{0}")]
+    Protocol(String),
+    /// The coordinator is stopping.
+    #[error("the coordinator is stopping")]
+    Stopping,
+}
+
+/// Closes the connection of a peer that breaks the rules, with the reason; anything else concerns its stream alone.
+fn settle(connection: &Connection, result: Result<(), Trouble>) {
+    let Err(trouble) = result else { return };
+    let code = match &trouble {
+        Trouble::Frame(error) | Trouble::Blob(tessera_transport::BlobError::Frame(error)) => match error {
+            error if error.is_peers_fault() => CloseCode::Protocol,
+            FrameError::Silent(_) => CloseCode::Silent,
+            _ => return,
+        },
+        Trouble::Blob(error) => {
+            tracing::warn!(error = error as &dyn std::error::Error, "blob was not transferred");
+            return;
+        }
+        Trouble::NotAllowed(_) => CloseCode::NotAllowed,
+        Trouble::Protocol(_) => CloseCode::Protocol,
+        Trouble::Stopping => return,
+    };
+    tracing::warn!(from = %connection.remote_address(), reason = %trouble, "connection closed");
+    close(connection, code, &trouble.to_string());
+}
+
+fn wrong_kind(kind: tessera_protocol::stream::StreamKind) -> Trouble {
+    Trouble::NotAllowed(format!("streams of kind {kind:?} are not for this identity"))
+}
+
+/// A link's connection is closed with it.
+struct Closing<'a>(&'a Link);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        close(&self.0.connection, CloseCode::Done, "");
+    }
+}

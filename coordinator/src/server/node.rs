@@ -1,0 +1,202 @@
+//! A node's session: its join, its control messages both ways, its heartbeats, results and blob reads.
+
+use super::{Closing, Shared, Trouble, make_room, results, settle, wrong_kind};
+use crate::driver::{Event, Outgoing, Readable, SessionHandle};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tessera_core::{Input, SessionId};
+use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX};
+use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
+use tessera_protocol::stream::StreamKind;
+use tessera_transport::close::{CloseCode, close};
+use tessera_transport::frame::{accept_kind, within};
+use tessera_transport::{FrameReceiver, FrameSender, Link, PeerIdentity};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Control messages that wait for a node at most.
+const OUTGOING_MAX: usize = 4096;
+/// Results that a node's outbox may hold over from before, at most.
+const FINISHED_MAX: usize = 1 << 16;
+/// Prepared scenes that a node may name, at most.
+const SCENES_MAX: usize = 4096;
+
+/// Serves a node until its connection ends.
+pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
+    let _closing = Closing(&link);
+    let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
+    let result = run(&link, &shared, session).await;
+    settle(&link.connection, result);
+    // A session that never joined is unknown to the core, which does not mind.
+    let lost = Event::Input(Box::new(Input::SessionLost { session }));
+    let _ = shared.events.send(lost).await;
+}
+
+async fn run(link: &Link, shared: &Arc<Shared>, session: SessionId) -> Result<(), Trouble> {
+    let limit = link.timing.answer;
+    let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
+    let (kind, mut control) = accept_kind(receiver, limit).await?;
+    if kind != StreamKind::NodeControl {
+        return Err(Trouble::Protocol(format!(
+            "a node's session begins with its control stream, not {kind:?}"
+        )));
+    }
+    let join = match control.expect(limit).await? {
+        NodeToCoordinator::Join(join) => join,
+        _ => return Err(Trouble::Protocol("a node's session begins with its join".into())),
+    };
+    check_join(&join, link.peer.as_ref())?;
+    let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
+    let readable = Readable::default();
+    let connection = link.connection.clone();
+    let handle = SessionHandle { session, outgoing, readable: readable.clone(), connection };
+    let input = Input::NodeJoined {
+        session,
+        join: Box::new(join),
+        fingerprint: link.hello.fingerprint,
+        build: link.hello.build.clone(),
+    };
+    let joined = Event::Joined { handle, input: Box::new(input) };
+    shared.events.send(joined).await.map_err(|_| Trouble::Stopping)?;
+
+    let mut tasks = JoinSet::new();
+    tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
+    tasks.spawn(serve_one_way(shared.clone(), session, link.connection.clone(), link.timing));
+    tasks.spawn(serve_blobs(shared.clone(), readable, link.connection.clone(), link.timing));
+    // The tasks end with the connection, and are ended with this function.
+    read_control(shared, session, &mut control).await
+}
+
+fn check_join(join: &Join, peer: Option<&PeerIdentity>) -> Result<(), Trouble> {
+    if peer.and_then(|peer| peer.node) != Some(join.node) {
+        let text = format!("node {} is not the node of this certificate", join.node);
+        return Err(Trouble::NotAllowed(text));
+    }
+    let within = [
+        (join.name.len(), NAME_MAX, "name bytes"),
+        (join.devices.len(), DEVICES_MAX, "devices"),
+        (join.running.len(), LEASES_MAX, "running leases"),
+        (join.finished.len(), FINISHED_MAX, "finished leases"),
+        (join.scenes.len(), SCENES_MAX, "scenes"),
+    ];
+    match within.into_iter().find(|(count, limit, _)| count > limit) {
+        Some((count, limit, what)) => Err(Trouble::Protocol(format!("{count} {what} are more than {limit}"))),
+        None => Ok(()),
+    }
+}
+
+/// Control messages from the node, until the stream ends.
+async fn read_control(
+    shared: &Shared,
+    session: SessionId,
+    control: &mut FrameReceiver,
+) -> Result<(), Trouble> {
+    while let Some(message) = control.receive().await? {
+        let input = match message {
+            NodeToCoordinator::Join(_) => return Err(Trouble::Protocol("a session joins once".into())),
+            NodeToCoordinator::Capacity { units } => Input::Capacity { session, units },
+            NodeToCoordinator::Scene { scene, held } => Input::SceneHeld { session, scene, held },
+            NodeToCoordinator::Failed { lease, failure } => Input::UnitFailed { session, lease, failure },
+            NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
+            NodeToCoordinator::Draining => Input::NodeDraining { session },
+        };
+        shared.events.send(Event::Input(Box::new(input))).await.map_err(|_| Trouble::Stopping)?;
+    }
+    Ok(())
+}
+
+/// Control messages to the node, in order, until the session is closed or lost.
+async fn write_control(
+    mut sender: FrameSender,
+    mut queue: mpsc::Receiver<Outgoing>,
+    connection: quinn::Connection,
+) {
+    while let Some(outgoing) = queue.recv().await {
+        match outgoing {
+            Outgoing::Message(message) => {
+                if sender.send(&*message).await.is_err() {
+                    return;
+                }
+            }
+            Outgoing::Close(reason) => {
+                let _ = sender.finish_and_deliver(std::time::Duration::from_secs(2)).await;
+                return close(&connection, CloseCode::Replaced, &reason);
+            }
+        }
+    }
+}
+
+/// Streams that the node opens one way: results and heartbeats.
+async fn serve_one_way(
+    shared: Arc<Shared>,
+    session: SessionId,
+    connection: quinn::Connection,
+    timing: tessera_transport::Timing,
+) {
+    let mut tasks = JoinSet::new();
+    while let Ok(stream) = connection.accept_uni().await {
+        make_room(&mut tasks).await;
+        let (shared, connection) = (shared.clone(), connection.clone());
+        tasks.spawn(async move {
+            let result = match accept_kind(stream, timing.answer).await {
+                Ok((StreamKind::Result, receiver)) => results::take(&shared, session, receiver, timing).await,
+                Ok((StreamKind::Telemetry, receiver)) => telemetry(&shared, session, receiver).await,
+                Ok((kind, _)) => Err(wrong_kind(kind)),
+                Err(error) => Err(error.into()),
+            };
+            settle(&connection, result);
+        });
+    }
+}
+
+async fn telemetry(shared: &Shared, session: SessionId, mut receiver: FrameReceiver) -> Result<(), Trouble> {
+    while let Some(heartbeat) = receiver.receive::<Heartbeat>().await? {
+        if heartbeat.leases.len() > LEASES_MAX {
+            return Err(Trouble::Protocol(format!("a heartbeat names more than {LEASES_MAX} leases")));
+        }
+        let input = Box::new(Input::Heartbeat { session, heartbeat });
+        shared.events.send(Event::Input(input)).await.map_err(|_| Trouble::Stopping)?;
+    }
+    Ok(())
+}
+
+/// Blobs of the jobs that the node was told of.
+async fn serve_blobs(
+    shared: Arc<Shared>,
+    readable: Readable,
+    connection: quinn::Connection,
+    timing: tessera_transport::Timing,
+) {
+    super::serve_streams(connection, timing, move |kind, sender, mut receiver| {
+        let store = Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
+        async move {
+            if kind != StreamKind::BlobGet {
+                return Err(wrong_kind(kind));
+            }
+            let mut sender = FrameSender::new(sender);
+            tessera_transport::blob::serve_get(&store, &mut sender, &mut receiver, &timing).await?;
+            Ok(())
+        }
+    })
+    .await;
+}
+
+/// The blobs, as far as a node may read them.
+struct ReadableBlobs {
+    blobs: Arc<crate::blobs::Blobs>,
+    readable: Readable,
+}
+
+impl tessera_transport::BlobStore for ReadableBlobs {
+    fn find(&self, hash: tessera_protocol::BlobHash) -> std::io::Result<Option<std::path::PathBuf>> {
+        if self.readable.contains(hash) { self.blobs.find(hash) } else { Ok(None) }
+    }
+
+    fn begin(&self, _: tessera_protocol::BlobHash, _: u64) -> Result<std::path::PathBuf, String> {
+        Err("a node gives no blobs".into())
+    }
+
+    fn keep(&self, _: tessera_protocol::BlobHash, _: &std::path::Path) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}

@@ -1,0 +1,87 @@
+//! A node's results: read within a budget of memory, checked, and handed to the driver.
+
+use super::{Shared, Trouble};
+use crate::driver::Event;
+use bytes::Bytes;
+use std::sync::Arc;
+use tessera_core::{Arrived, FilmShape, Input, SessionId};
+use tessera_protocol::BlobHash;
+use tessera_protocol::film::TileSums;
+use tessera_protocol::limits::RESULT_BYTES_MAX;
+use tessera_protocol::node::ResultHeader;
+use tessera_transport::frame::within;
+use tessera_transport::{FrameReceiver, Timing};
+
+/// Bytes taken from a stream at once.
+const STEP_BYTES: usize = 256 << 10;
+
+/// KiB of the budget that a result of so many bytes takes.
+fn kib(length: u32) -> u32 {
+    length.div_ceil(1 << 10).max(1)
+}
+
+/// Takes one result stream.
+pub(super) async fn take(
+    shared: &Arc<Shared>,
+    session: SessionId,
+    mut receiver: FrameReceiver,
+    timing: Timing,
+) -> Result<(), Trouble> {
+    let header: ResultHeader = receiver.expect(timing.answer).await?;
+    if header.length as usize > RESULT_BYTES_MAX {
+        let text =
+            format!("a result of {} bytes is longer than the limit of {RESULT_BYTES_MAX}", header.length);
+        return Err(Trouble::Protocol(text));
+    }
+    // The peer waits here, by flow control, while others' results are being made durable.
+    let permit = shared.result_memory.clone().acquire_many_owned(kib(header.length)).await;
+    let permit = permit.map_err(|_| Trouble::Stopping)?;
+    let bytes = read(&mut receiver, header.length as usize, timing).await?;
+    let checked = tokio::task::spawn_blocking(move || check(&header, bytes)).await;
+    let event = match checked.map_err(|_| Trouble::Stopping)? {
+        Ok((shape, bytes)) => {
+            let arrived = Arrived {
+                lease: header.lease,
+                hash: header.hash,
+                shape,
+                device_micros: header.device_micros,
+            };
+            Event::Result { session, arrived, bytes, permit }
+        }
+        Err(reason) => {
+            tracing::warn!(lease = %header.lease, reason, "result is damaged");
+            Event::Input(Box::new(Input::ResultDamaged { session, lease: header.lease, reason }))
+        }
+    };
+    shared.events.send(event).await.map_err(|_| Trouble::Stopping)
+}
+
+/// Exactly `length` bytes, and then the stream's end.
+async fn read(receiver: &mut FrameReceiver, length: usize, timing: Timing) -> Result<Bytes, Trouble> {
+    let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
+    loop {
+        let wanted = (length - bytes.len()).clamp(1, STEP_BYTES);
+        match within(timing.answer, receiver.receive_raw(wanted)).await? {
+            Some(chunk) if bytes.len() + chunk.len() <= length => bytes.extend_from_slice(&chunk),
+            Some(_) => return Err(Trouble::Protocol("a result is longer than it announced".into())),
+            None if bytes.len() == length => return Ok(bytes.into()),
+            None => return Err(tessera_transport::FrameError::Cut.into()),
+        }
+    }
+}
+
+/// The shape of a film whose bytes are whole and have their hash. All of it is decoded: what is in a spool must not fail later.
+fn check(header: &ResultHeader, bytes: Bytes) -> Result<(FilmShape, Bytes), String> {
+    let found = BlobHash::of(&bytes);
+    if found != header.hash {
+        return Err(format!("its bytes have the hash {found}, not {}", header.hash));
+    }
+    let film = TileSums::from_bytes(&bytes).map_err(|error| error.to_string())?;
+    let shape = FilmShape {
+        width: u32::from(film.width),
+        height: u32::from(film.height),
+        channels: film.channels,
+        samples: film.samples,
+    };
+    Ok((shape, bytes))
+}
