@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use tessera_kernels::host::Isa;
+use tessera_transport::Timing;
 
 /// A device as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Config {
     pub coordinator: String,
     /// The node's own folder: identity, id, cache, outbox. One node at a time may use it.
     pub data: PathBuf,
-    /// Name for people, 1 to [`tessera_protocol::limits::NAME_MAX`] bytes.
+    /// Name for people: 1 to [`tessera_protocol::limits::NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
     pub name: String,
     /// Join token; needed only while `data` holds no identity.
     pub token: Option<String>,
@@ -76,6 +77,8 @@ pub struct Config {
     pub hold: Duration,
     /// Longest wait, once drained, for the coordinator to acknowledge results that are finished.
     pub drain_wait: Duration,
+    /// How long the coordinator may be silent.
+    pub timing: Timing,
 }
 
 impl Config {
@@ -94,6 +97,7 @@ impl Config {
             outbox_bytes: 4 << 30,
             hold: Duration::from_millis(500),
             drain_wait: Duration::from_secs(30),
+            timing: Timing::default(),
         }
     }
 }

@@ -64,6 +64,7 @@ impl DataFolder {
             let path = root.join(name);
             fs::create_dir_all(&path).map_err(disk(&path))?;
         }
+        clear(&root.join("views")).map_err(disk(&root.join("views")))?;
         let node = read_or(&root.join("node"), "a node id", || NodeId(uuid::Uuid::now_v7()))?;
         let process = ProcessEpoch(read_or(&root.join("runs"), "a count of runs", || 0u64)? + 1);
         let runs = root.join("runs");
@@ -101,6 +102,14 @@ impl DataFolder {
     pub(crate) fn views(&self) -> PathBuf {
         self.root.join("views")
     }
+}
+
+/// Removes what a process that was killed has left in a folder of temporary folders.
+fn clear(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        fs::remove_dir_all(entry?.path())?;
+    }
+    Ok(())
 }
 
 /// The value in a small text file, or a new one that is written there.

@@ -7,17 +7,22 @@
 
 mod agent;
 mod backoff;
+pub mod bare;
 mod cache;
 mod config;
 pub mod device;
 mod disk;
 mod folder;
 mod job;
+mod node;
 mod outbox;
+mod scene;
+mod shell;
 #[cfg(test)]
 mod test_scene;
 
 pub use cache::{BlobCache, CacheError};
 pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use folder::{DataFolder, FolderError};
+pub use node::{Ended, Node, NodeError, NodeStatus, RunningNode};
 pub use outbox::{Outbox, OutboxError};

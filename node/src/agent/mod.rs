@@ -138,6 +138,16 @@ impl<F: Clone> Agent<F> {
         self.finished.keys().copied().collect()
     }
 
+    /// It takes no new work.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Units are waiting, running or being stored.
+    pub(crate) fn is_working(&self) -> bool {
+        !self.units.is_empty()
+    }
+
     /// Units that this node wants to hold now.
     pub(crate) fn capacity(&self) -> u32 {
         if self.draining {
@@ -294,6 +304,14 @@ impl<F: Clone> Agent<F> {
         } else {
             // Taken away while it was written.
             self.actions.push_back(Action::Remove(lease));
+        }
+        self.leave_if_done();
+    }
+
+    /// The output of a unit cannot be kept: its attempt has failed after all.
+    pub(crate) fn on_store_failed(&mut self, lease: Lease, failure: Failure) {
+        if self.units.remove(&lease).is_some() {
+            self.fail(lease, failure);
         }
         self.leave_if_done();
     }

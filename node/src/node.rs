@@ -1,0 +1,168 @@
+//! A node as its owner sees it: started, watched, drained, stopped. Several may run in one process.
+
+use crate::cache::CacheError;
+use crate::config::Config;
+use crate::device::{self, DeviceOpenError};
+use crate::folder::{DataFolder, FolderError};
+use crate::outbox::OutboxError;
+use crate::shell::Shell;
+use crate::shell::event::Command;
+use std::path::PathBuf;
+use std::time::Duration;
+use tessera_protocol::NodeId;
+use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, TokenError};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// Why a node does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// Its folder.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Its cache.
+    #[error("cannot open the scene cache")]
+    Cache(#[source] CacheError),
+    /// Its outbox.
+    #[error("cannot open the outbox")]
+    Outbox(#[source] OutboxError),
+    /// Its devices.
+    #[error(transparent)]
+    Device(#[from] DeviceOpenError),
+    /// Its name.
+    #[error("node name {0:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`; choose another")]
+    Name(String),
+    /// The coordinator's address.
+    #[error(transparent)]
+    Address(AddressError),
+    /// The join token.
+    #[error(transparent)]
+    Token(TokenError),
+    /// No identity, and nothing to get one with.
+    #[error("no identity at `{0}` and no join token; make one with `tessera token create --role node`")]
+    NoToken(PathBuf),
+    /// The identity cannot be read or kept.
+    #[error(transparent)]
+    Identity(IdentityError),
+    /// The identity is of another node.
+    #[error("the identity at `{0}` is not of this node; remove it and enrol again")]
+    OtherNode(PathBuf),
+    /// The coordinator does not let it join the farm.
+    #[error(transparent)]
+    Enrol(EnrolError),
+    /// No session, and none will come without a person's help.
+    #[error(transparent)]
+    Connect(ConnectError),
+    /// The coordinator does not want it.
+    #[error("the coordinator refuses this node: {0}")]
+    Refused(String),
+    /// Its own task failed: a fault of this program.
+    #[error("the node's task failed: {0}")]
+    Fault(String),
+}
+
+/// How a node ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Drained; this many results were not acknowledged in time and stay in the outbox for the next start.
+    Drained {
+        /// How many.
+        unacknowledged: usize,
+    },
+    /// Stopped at once.
+    Stopped,
+}
+
+/// What a node is doing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeStatus {
+    /// A session with the coordinator stands.
+    pub connected: bool,
+    /// It takes no new work.
+    pub draining: bool,
+    /// Leases waiting, running or being stored.
+    pub held: usize,
+    /// Results in the outbox.
+    pub finished: usize,
+    /// Units whose results were acknowledged since the start.
+    pub committed: u64,
+    /// Device time spent since the start, all devices together.
+    pub busy: Duration,
+}
+
+/// Starts nodes.
+#[derive(Debug)]
+pub struct Node;
+
+impl Node {
+    /// Opens the data folder and the devices, and begins to dial; returns before there is a session. Must be called within a
+    /// tokio runtime.
+    ///
+    /// # Errors
+    /// What is wrong on this machine. What the coordinator says comes with [`RunningNode::join`].
+    pub fn start(config: Config) -> Result<RunningNode, NodeError> {
+        let folder = DataFolder::open(&config.data)?;
+        let devices = device::open(&config)?;
+        let id = folder.node();
+        let (publish, status) = watch::channel(NodeStatus::default());
+        let (commands, orders) = mpsc::channel(4);
+        let shell = Shell::open(config, folder, devices, publish)?;
+        Ok(RunningNode { id, commands, status, task: Some(tokio::spawn(shell.run(orders))) })
+    }
+}
+
+/// A node that runs. Dropped without [`Self::join`], it stops at once.
+#[derive(Debug)]
+pub struct RunningNode {
+    id: NodeId,
+    commands: mpsc::Sender<Command>,
+    status: watch::Receiver<NodeStatus>,
+    /// None once it has been waited for to the end.
+    task: Option<JoinHandle<Result<Ended, NodeError>>>,
+}
+
+impl RunningNode {
+    /// The node's id.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Finish what has begun, give back the rest, wait (at most [`Config::drain_wait`]) until all results are acknowledged,
+    /// leave. Returns at once; [`Self::join`] waits for the end.
+    pub fn drain(&self) {
+        self.order(Command::Drain);
+    }
+
+    /// Leave at once; what has begun is lost, what is finished stays in the outbox. Returns at once.
+    pub fn stop_now(&self) {
+        self.order(Command::Stop);
+    }
+
+    /// What it is doing now.
+    pub fn status(&self) -> NodeStatus {
+        self.status.borrow().clone()
+    }
+
+    /// What it is doing, and every change of that.
+    pub fn watch(&self) -> watch::Receiver<NodeStatus> {
+        self.status.clone()
+    }
+
+    /// Waits for its end. May be dropped and called again.
+    ///
+    /// # Errors
+    /// Why it could not go on. [`NodeError::Fault`] where its end has been told already.
+    pub async fn join(&mut self) -> Result<Ended, NodeError> {
+        let Some(task) = &mut self.task else {
+            return Err(NodeError::Fault("its end has been told already".into()));
+        };
+        let joined = task.await;
+        self.task = None;
+        joined.unwrap_or_else(|error| Err(NodeError::Fault(error.to_string())))
+    }
+
+    fn order(&self, command: Command) {
+        // Full: such an order waits already, four deep. Closed: it has ended, and join says how.
+        let _ = self.commands.try_send(command);
+    }
+}

@@ -1,0 +1,168 @@
+//! Blobs from the coordinator into the cache: continued where they broke off, checked before use. Waits out lost sessions.
+
+use super::locks::Locks;
+use crate::cache::{BlobCache, CacheError};
+use quinn::Connection;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tessera_protocol::BlobHash;
+use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
+use tessera_transport::FrameError;
+use tessera_transport::frame::{open_both, within};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::watch;
+
+/// Bytes taken from the stream and written at a time.
+const STEP_BYTES: usize = 256 << 10;
+/// Tries of one blob while the session stands; lost sessions do not count.
+const TRIES_MAX: u32 = 4;
+/// Wait between two of them.
+const TRY_AGAIN: Duration = Duration::from_millis(300);
+
+/// Why a blob is not here.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    /// The coordinator does not have it.
+    #[error("the coordinator does not hold blob {0}")]
+    Absent(BlobHash),
+    /// The coordinator does not give it.
+    #[error("the coordinator does not give blob {hash}: {reason}")]
+    Refused { hash: BlobHash, reason: String },
+    /// It is not as long as the job says.
+    #[error("blob {hash} comes as {found} bytes where the job names {expected}")]
+    Length { hash: BlobHash, expected: u64, found: u64 },
+    /// The way to it broke, again and again.
+    #[error("blob {hash} did not get through")]
+    Stream {
+        hash: BlobHash,
+        #[source]
+        source: FrameError,
+    },
+    /// It cannot be kept.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The node stops.
+    #[error("the node stops")]
+    Stopping,
+}
+
+/// Fetches blobs over whatever session stands.
+#[derive(Clone)]
+pub(crate) struct Fetcher {
+    cache: Arc<BlobCache>,
+    /// The connection of the session, None while there is none.
+    connection: watch::Receiver<Option<Connection>>,
+    /// How long the coordinator may be silent.
+    answer: Duration,
+    arriving: Arc<Locks<BlobHash>>,
+}
+
+impl Fetcher {
+    pub(crate) fn new(
+        cache: Arc<BlobCache>,
+        connection: watch::Receiver<Option<Connection>>,
+        answer: Duration,
+    ) -> Self {
+        Self { cache, connection, answer, arriving: Arc::default() }
+    }
+
+    /// Puts the blob at `target`, fetched first where it is not in the cache.
+    pub(crate) async fn place(&self, hash: BlobHash, length: u64, target: &Path) -> Result<(), FetchError> {
+        let _turn = self.arriving.lock(hash).await;
+        let mut tries = 0;
+        loop {
+            let placed = {
+                let (cache, target) = (self.cache.clone(), target.to_owned());
+                blocking(move || cache.place(hash, &target)).await?
+            };
+            if placed {
+                return Ok(());
+            }
+            match self.fetch(hash, length).await {
+                Ok(()) => {}
+                // The connection is gone, not the blob: the next session continues it.
+                Err(FetchError::Stream { .. }) if self.connection.borrow().is_none() => continue,
+                Err(error @ (FetchError::Stream { .. } | FetchError::Cache(CacheError::Foreign { .. }))) => {
+                    tries += 1;
+                    if tries >= TRIES_MAX {
+                        return Err(error);
+                    }
+                    tracing::warn!(blob = %hash, error = super::chain(&error), "fetching again");
+                    tokio::time::sleep(TRY_AGAIN).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn fetch(&self, hash: BlobHash, length: u64) -> Result<(), FetchError> {
+        let mut receiver = self.connection.clone();
+        let connection = match receiver.wait_for(Option::is_some).await {
+            Ok(connection) => connection.clone(),
+            Err(_) => return Err(FetchError::Stopping),
+        };
+        let Some(connection) = connection else { return Err(FetchError::Stopping) };
+        let (path, mut held) = self.cache.partial(hash);
+        if held > length {
+            self.cache.drop_partial(hash)?;
+            held = 0;
+        }
+        if held < length {
+            self.stream(&connection, BlobRequest { hash, offset: held }, length, &path).await?;
+        } else if length == 0 {
+            disk(&path, tokio::fs::write(&path, b"").await)?;
+        }
+        let cache = self.cache.clone();
+        blocking(move || cache.complete(hash)).await?;
+        Ok(())
+    }
+
+    /// Appends what the coordinator sends from the request's offset on, which must be all the rest.
+    async fn stream(
+        &self,
+        connection: &Connection,
+        request: BlobRequest,
+        length: u64,
+        path: &Path,
+    ) -> Result<(), FetchError> {
+        let hash = request.hash;
+        let failed = |source| FetchError::Stream { hash, source };
+        let (mut sender, mut receiver) =
+            within(self.answer, open_both(connection, StreamKind::BlobGet)).await.map_err(failed)?;
+        sender.send(&request).await.map_err(failed)?;
+        sender.finish();
+        match receiver.expect::<BlobReply>(self.answer).await.map_err(failed)? {
+            BlobReply::From { offset, length: found } if offset == request.offset && found == length => {}
+            BlobReply::From { length: found, .. } => {
+                return Err(FetchError::Length { hash, expected: length, found });
+            }
+            BlobReply::Refused(reason) => return Err(FetchError::Refused { hash, reason }),
+            BlobReply::Absent | BlobReply::Held => return Err(FetchError::Absent(hash)),
+        }
+        let opened = tokio::fs::OpenOptions::new().append(true).create(true).open(path).await;
+        let mut file = disk(path, opened)?;
+        let mut held = request.offset;
+        while let Some(bytes) = within(self.answer, receiver.receive_raw(STEP_BYTES)).await.map_err(failed)? {
+            held = held.saturating_add(bytes.len() as u64);
+            if held > length {
+                return Err(FetchError::Length { hash, expected: length, found: held });
+            }
+            disk(path, file.write_all(&bytes).await)?;
+        }
+        disk(path, file.flush().await)?;
+        if held < length { Err(failed(FrameError::Cut)) } else { Ok(()) }
+    }
+}
+
+fn disk<T>(path: &Path, result: io::Result<T>) -> Result<T, CacheError> {
+    result.map_err(|source| CacheError::Disk { path: PathBuf::from(path), source })
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CacheError> + Send + 'static,
+) -> Result<T, FetchError> {
+    // The task is never aborted, and the cache does not panic: a failed join is the runtime going away.
+    tokio::task::spawn_blocking(work).await.map_err(|_| FetchError::Stopping)?.map_err(FetchError::Cache)
+}

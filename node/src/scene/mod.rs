@@ -1,0 +1,140 @@
+//! From a job's files to prepared frames: fetched into the cache, laid out as a folder, loaded once, flattened per frame.
+//! Owns no session; it waits for one where files are missing.
+
+pub(crate) mod fetch;
+mod locks;
+mod store;
+mod view;
+
+use crate::device::PreparedFrame;
+use crate::job::{flatten_options, load_options};
+use fetch::Fetcher;
+use locks::Locks;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::{SceneKey, SceneStore};
+use tessera_kernels::CheckedScene;
+use tessera_protocol::node::Failure;
+use tessera_protocol::{BlobHash, FrameNumber, RenderSpec};
+use tessera_scenes::{FlattenOptions, LoadedScene};
+
+/// Prepares frames. Shared by all preparations of a node; two of them at a time do not do the same work twice.
+pub(crate) struct Preparer {
+    fetcher: Fetcher,
+    views: PathBuf,
+    /// The least memory of any device, bytes; 0 where it is not known.
+    memory_bytes: u64,
+    store: Mutex<SceneStore>,
+    loading: Locks<BlobHash>,
+}
+
+impl Preparer {
+    /// Keeps `prepared_bytes` of scenes and frames beyond those in use.
+    pub(crate) fn new(fetcher: Fetcher, views: PathBuf, memory_bytes: u64, prepared_bytes: u64) -> Self {
+        let store = Mutex::new(SceneStore::new(prepared_bytes));
+        Self { fetcher, views, memory_bytes, store, loading: Locks::default() }
+    }
+
+    /// Hashes of the scenes that are loaded, in order.
+    pub(crate) fn scenes(&self) -> Vec<BlobHash> {
+        self.store().scenes()
+    }
+
+    /// The frame, from memory where it is still there.
+    pub(crate) async fn prepare(
+        &self,
+        spec: &RenderSpec,
+        number: FrameNumber,
+    ) -> Result<Arc<PreparedFrame>, Failure> {
+        let key = SceneKey { hash: spec.scene_hash(), options: load_options(spec) };
+        let scene = self.scene(&key, spec).await?;
+        let options = moment(&scene, flatten_options(spec, number));
+        if let Some(frame) = self.store().frame(&key, &options) {
+            return Ok(frame);
+        }
+        let flatten = {
+            let options = options.clone();
+            move || flatten(&scene, &options)
+        };
+        let checked = heavy(flatten).await?;
+        Ok(self.store().add_frame(key, options, checked))
+    }
+
+    async fn scene(&self, key: &SceneKey, spec: &RenderSpec) -> Result<Arc<LoadedScene>, Failure> {
+        let _turn = self.loading.lock(key.hash).await;
+        if let Some(scene) = self.store().scene(key) {
+            return Ok(scene);
+        }
+        let view = view::lay_out(&self.views, &spec.files, &self.fetcher).await?;
+        let (main, options) = (spec.scene.clone(), key.options.clone());
+        let load = move || load(view.path(), &main, &options);
+        let scene = Arc::new(heavy(load).await?);
+        self.check_memory(&scene)?;
+        for warning in &scene.report().warnings {
+            tracing::warn!(scene = %key.hash, "{warning}");
+        }
+        self.store().add_scene(key.clone(), scene.clone());
+        Ok(scene)
+    }
+
+    fn check_memory(&self, scene: &LoadedScene) -> Result<(), Failure> {
+        let report = scene.report();
+        // The hierarchy takes about 80 bytes a triangle.
+        let needed = report.memory_bytes.saturating_add(report.triangles.saturating_mul(80));
+        if self.memory_bytes > 0 && needed > self.memory_bytes {
+            let have = self.memory_bytes;
+            return Err(Failure::OutOfMemory(format!(
+                "the scene needs {needed} bytes, a device of this node has {have}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn store(&self) -> MutexGuard<'_, SceneStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A scene in which nothing moves looks the same at any time: all its frames share one preparation.
+fn moment(scene: &LoadedScene, options: FlattenOptions) -> FlattenOptions {
+    if scene.report().animations.iter().any(|animation| animation.played) {
+        return options;
+    }
+    FlattenOptions { time_secs: 0.0, ..options }
+}
+
+pub(crate) fn load(
+    folder: &Path,
+    main: &str,
+    options: &tessera_scenes::LoadOptions,
+) -> Result<LoadedScene, Failure> {
+    tessera_scenes::load(folder, main, options).map_err(|error| Failure::Scene(chain(&error)))
+}
+
+pub(crate) fn flatten(scene: &LoadedScene, options: &FlattenOptions) -> Result<CheckedScene, Failure> {
+    let flat = scene.flatten(options).map_err(|error| Failure::Scene(chain(&error)))?;
+    CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Runs work that takes long away from the tasks that must answer soon. A panic in it is the scene's failure: it would be
+/// the same on every node.
+async fn heavy<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Failure::Scene(format!("preparing the scene failed: {error}"))),
+    }
+}

@@ -1,0 +1,348 @@
+//! The shell around the agent: it waits for events, lets the agent decide, and does what the agent says. Owns the tasks,
+//! clocks, files and connections of one node.
+
+pub(crate) mod event;
+mod results;
+mod session;
+
+use crate::agent::{Action, Agent, FrameKey, Rendered};
+use crate::cache::BlobCache;
+use crate::config::Config;
+use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, PreparedFrame, UnitOutput};
+use crate::folder::DataFolder;
+use crate::job::unit_params;
+use crate::node::{Ended, NodeError, NodeStatus};
+use crate::outbox::Outbox;
+use crate::scene::Preparer;
+use crate::scene::fetch::Fetcher;
+use event::{Command, Event, Session};
+use results::Results;
+use session::Dialler;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, Heartbeat, Join, NodeToCoordinator};
+use tessera_protocol::{BlobHash, Fingerprint, Lease, RenderSpec};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// How often the coordinator hears of the load.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// How often what did not get through is tried again.
+const TICK: Duration = Duration::from_millis(500);
+
+/// One node at work.
+pub(crate) struct Shell {
+    config: Config,
+    folder: DataFolder,
+    devices: Vec<Arc<dyn Device>>,
+    agent: Agent<Arc<PreparedFrame>>,
+    preparer: Arc<Preparer>,
+    outbox: Arc<Outbox>,
+    results: Results,
+    events: mpsc::UnboundedReceiver<Event>,
+    sender: mpsc::UnboundedSender<Event>,
+    session: Option<Session>,
+    /// Units that devices have.
+    given: BTreeMap<Lease, CancelToken>,
+    /// Scenes that the coordinator believes are held here.
+    scenes_told: Vec<BlobHash>,
+    committed: u64,
+    heartbeats: u64,
+    /// Device time and moment of the last heartbeat.
+    last_beat: (Duration, Instant),
+    /// Since when nothing but acknowledgements is missing.
+    idle_since: Option<Instant>,
+    status: watch::Sender<NodeStatus>,
+    dialling: JoinHandle<()>,
+    hang_up: Option<oneshot::Sender<()>>,
+}
+
+impl Shell {
+    /// Opens what the node needs and begins to dial.
+    pub(crate) fn open(
+        config: Config,
+        folder: DataFolder,
+        devices: Vec<Arc<dyn Device>>,
+        status: watch::Sender<NodeStatus>,
+    ) -> Result<Self, NodeError> {
+        let fingerprint = Fingerprint(tessera_kernels::fingerprint());
+        let cache = BlobCache::open(&folder.cache(), config.cache_bytes).map_err(NodeError::Cache)?;
+        let outbox =
+            Outbox::open(&folder.outbox(), fingerprint, config.outbox_bytes).map_err(NodeError::Outbox)?;
+        let outbox = Arc::new(outbox);
+        let (sender, events) = mpsc::unbounded_channel();
+        let (connection, connections) = watch::channel(None);
+        let dialler =
+            Dialler::new(&config, folder.identity(), folder.node(), fingerprint, sender.clone(), connection)?;
+        let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
+        let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).min();
+        let preparer = Preparer::new(fetcher, folder.views(), memory.unwrap_or(0), config.prepared_bytes);
+        let (hang_up, hung_up) = oneshot::channel();
+        Ok(Self {
+            agent: Agent::new(devices.len(), config.hold, outbox.leases()),
+            preparer: Arc::new(preparer),
+            results: Results::new(outbox.clone(), sender.clone()),
+            outbox,
+            events,
+            session: None,
+            given: BTreeMap::new(),
+            scenes_told: Vec::new(),
+            committed: 0,
+            heartbeats: 0,
+            last_beat: (Duration::ZERO, Instant::now()),
+            idle_since: None,
+            status,
+            dialling: tokio::spawn(dialler.run(hung_up)),
+            hang_up: Some(hang_up),
+            sender,
+            config,
+            folder,
+            devices,
+        })
+    }
+
+    /// Works until the node has left, is stopped, or cannot go on.
+    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) -> Result<Ended, NodeError> {
+        let mut tick = tokio::time::interval(TICK);
+        let mut beat = tokio::time::interval(HEARTBEAT);
+        let ended = loop {
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(Event::Hopeless(error)) => break Err(error),
+                    Some(event) => self.on_event(event),
+                    // Never: this struct holds a sender.
+                    None => break Ok(Ended::Stopped),
+                },
+                command = commands.recv() => match command {
+                    Some(Command::Drain) => self.agent.drain(),
+                    // A handle that is dropped without a word takes its node along.
+                    Some(Command::Stop) | None => break Ok(Ended::Stopped),
+                },
+                _ = tick.tick() => self.agent.offer_again(),
+                _ = beat.tick() => self.beat(),
+            }
+            if self.perform() || self.waited_enough() {
+                break Ok(Ended::Drained { unacknowledged: self.agent.finished().len() });
+            }
+            self.publish();
+        };
+        self.leave().await;
+        ended
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Connected(session) => self.join(session),
+            Event::Lost(number) => {
+                if self.session.as_ref().is_some_and(|session| session.number == number) {
+                    self.session = None;
+                    self.agent.on_disconnected();
+                }
+            }
+            Event::Message { session, message } => {
+                if self.session.as_ref().is_some_and(|current| current.number == session) {
+                    self.committed += u64::from(matches!(message, CoordinatorToNode::Committed { .. }));
+                    self.agent.on_message(message);
+                }
+            }
+            Event::Frame { frame, result } => {
+                if let Err(failure) = &result {
+                    tracing::warn!(job = %frame.0, frame = %frame.1, reason = failure.reason(), "frame not prepared");
+                }
+                self.agent.on_frame(frame, result);
+                self.tell_scenes();
+            }
+            Event::Rendered { device, lease, result } => self.on_rendered(device, lease, result),
+            Event::Stored { lease, result: Ok(()) } => self.agent.on_stored(lease),
+            Event::Stored { lease, result: Err(failure) } => self.agent.on_store_failed(lease, failure),
+            Event::NotOffered { session, lease } => {
+                if self.session.as_ref().is_some_and(|current| current.number == session) {
+                    self.agent.on_offer_failed(lease);
+                }
+            }
+            Event::ResultLost { lease, problem } => {
+                tracing::warn!(%lease, problem, "a result was lost from the outbox");
+                self.agent.on_result_lost(lease, Failure::Asset(format!("a result was lost: {problem}")));
+            }
+            // Handled by the loop, which ends with it.
+            Event::Hopeless(_) => {}
+        }
+    }
+
+    fn join(&mut self, session: Session) {
+        self.scenes_told = self.preparer.scenes();
+        let join = Join {
+            node: self.folder.node(),
+            name: self.config.name.clone(),
+            process: self.folder.process(),
+            devices: self.devices.iter().map(|device| device.info().clone()).collect(),
+            capacity: self.agent.capacity(),
+            running: self.agent.held(),
+            finished: self.agent.finished(),
+            scenes: self.scenes_told.clone(),
+        };
+        self.heartbeats = 0;
+        self.session = Some(session);
+        self.send(NodeToCoordinator::Join(join));
+        self.agent.on_connected();
+    }
+
+    fn on_rendered(&mut self, device: usize, lease: Lease, result: Result<UnitOutput, DeviceError>) {
+        self.given.remove(&lease);
+        let (rendered, output) = match result {
+            Ok(output) => (Rendered::Done(output.device_time), Some(output)),
+            Err(DeviceError::Cancelled) => (Rendered::Cancelled, None),
+            Err(DeviceError::Failed(reason)) => (Rendered::Failed(Failure::Device(reason)), None),
+            Err(DeviceError::OutOfMemory(reason)) => (Rendered::Failed(Failure::OutOfMemory(reason)), None),
+        };
+        if let Rendered::Failed(failure) = &rendered {
+            tracing::warn!(%lease, reason = failure.reason(), "unit failed");
+        }
+        let wanted = self.agent.on_rendered(device, lease, rendered);
+        if let (true, Some(output)) = (wanted, output) {
+            self.results.store(lease, output);
+        }
+    }
+
+    /// Does what the agent says; true where that is to leave.
+    fn perform(&mut self) -> bool {
+        while let Some(action) = self.agent.poll_action() {
+            match action {
+                Action::Send(message) => self.send(message),
+                Action::Prepare { frame, spec } => self.prepare(frame, spec),
+                Action::Start { device, assignment, spec, frame } => {
+                    self.start(device, assignment, &spec, frame);
+                }
+                Action::Withdraw(lease) => {
+                    if self.given.get(&lease).is_some_and(CancelToken::withdraw) {
+                        self.agent.on_withdrawn(lease);
+                    }
+                }
+                Action::Cancel(lease) => {
+                    if let Some(cancel) = self.given.get(&lease) {
+                        cancel.cancel();
+                    }
+                }
+                Action::Offer(lease) => {
+                    if let Some(session) = &self.session {
+                        self.results.offer(session.number, session.connection.clone(), lease);
+                    }
+                }
+                Action::Remove(lease) => {
+                    if let Err(error) = self.outbox.remove(lease) {
+                        // It is offered again after a restart, and found unwanted.
+                        tracing::warn!(%lease, error = crate::scene::chain(&error), "result not removed");
+                    }
+                }
+                Action::Leave => return true,
+            }
+        }
+        false
+    }
+
+    fn send(&mut self, message: NodeToCoordinator) {
+        let Some(session) = &self.session else { return };
+        if session.outgoing.try_send(message).is_err() {
+            // The coordinator does not read, or the session is gone and its end not yet heard: the next one starts anew.
+            use tessera_transport::{CloseCode, close::close};
+            close(&session.connection, CloseCode::Failed, "control messages are not read");
+        }
+    }
+
+    fn prepare(&self, frame: FrameKey, spec: Arc<RenderSpec>) {
+        let (preparer, events) = (self.preparer.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            let result = preparer.prepare(&spec, frame.1).await;
+            let _ = events.send(Event::Frame { frame, result });
+        });
+    }
+
+    fn start(&mut self, device: usize, assignment: Assignment, spec: &RenderSpec, frame: Arc<PreparedFrame>) {
+        let (lease, events) = (assignment.lease(), self.sender.clone());
+        let cancel = CancelToken::default();
+        self.given.insert(lease, cancel.clone());
+        let params = unit_params(spec, &assignment);
+        let finish = Box::new(move |result| {
+            let _ = events.send(Event::Rendered { device, lease, result });
+        });
+        self.devices[device].submit(DeviceUnit { frame, params, cancel, finish });
+    }
+
+    fn tell_scenes(&mut self) {
+        let held = self.preparer.scenes();
+        let told = std::mem::replace(&mut self.scenes_told, held.clone());
+        for (these, others, now_held) in [(&held, &told, true), (&told, &held, false)] {
+            for scene in these.iter().filter(|scene| !others.contains(scene)) {
+                self.send(NodeToCoordinator::Scene { scene: *scene, held: now_held });
+            }
+        }
+    }
+
+    fn beat(&mut self) {
+        let (busy, now) = (self.busy(), Instant::now());
+        let (busy_before, before) = std::mem::replace(&mut self.last_beat, (busy, now));
+        let most = (now - before).as_secs_f32() * self.devices.len() as f32;
+        let share = if most > 0.0 { (busy - busy_before).as_secs_f32() / most } else { 0.0 };
+        self.heartbeats += 1;
+        let heartbeat = Heartbeat {
+            sequence: self.heartbeats,
+            leases: self.agent.held(),
+            outbox: self.agent.finished().len() as u32,
+            busy: share.clamp(0.0, 1.0),
+        };
+        if let Some(session) = &self.session {
+            // One that cannot be written in time is worth nothing later.
+            let _ = session.heartbeats.try_send(heartbeat);
+        }
+    }
+
+    fn busy(&self) -> Duration {
+        self.devices.iter().map(|device| device.busy()).sum()
+    }
+
+    fn publish(&self) {
+        let status = NodeStatus {
+            connected: self.session.is_some(),
+            draining: self.agent.is_draining(),
+            held: self.agent.held().len(),
+            finished: self.agent.finished().len(),
+            committed: self.committed,
+            busy: self.busy(),
+        };
+        self.status.send_if_modified(|current| {
+            let changed = *current != status;
+            *current = status;
+            changed
+        });
+    }
+
+    /// A drained node has waited as long as it may for the last acknowledgements.
+    fn waited_enough(&mut self) -> bool {
+        if !self.agent.is_draining() || self.agent.is_working() {
+            self.idle_since = None;
+            return false;
+        }
+        self.idle_since.get_or_insert_with(Instant::now).elapsed() >= self.config.drain_wait
+    }
+
+    /// Says goodbye, and lets the devices go.
+    async fn leave(mut self) {
+        for cancel in self.given.values() {
+            cancel.cancel();
+        }
+        self.session = None;
+        if let Some(hang_up) = self.hang_up.take() {
+            // Gone where the dialler has given up already.
+            let _ = hang_up.send(());
+        }
+        if let Err(error) = self.dialling.await {
+            tracing::warn!(%error, "the session's task failed");
+        }
+        // A device's threads end with their blocks: wait for them where waiting is allowed.
+        let devices = self.devices;
+        if tokio::task::spawn_blocking(move || drop(devices)).await.is_err() {
+            tracing::warn!("a device did not end well");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The way of a result: from a device's output to a file in the outbox, and from there to the coordinator.
+
+use super::event::Event;
+use crate::device::UnitOutput;
+use crate::disk::is_full;
+use crate::outbox::{Outbox, OutboxError};
+use crate::scene::chain;
+use quinn::Connection;
+use std::sync::Arc;
+use std::time::Duration;
+use tessera_protocol::node::{Failure, ResultHeader};
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{BlobHash, Lease};
+use tessera_transport::FrameError;
+use tessera_transport::frame::open_one_way;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Results written to disk at a time. The wait is for the disk, and several writes share one flush of it.
+const STORES_MAX: usize = 4;
+/// Results on their way to the coordinator at a time.
+const OFFERS_MAX: usize = 8;
+/// Wait before another try where the disk, or the outbox, is full.
+const FULL_WAIT: Duration = Duration::from_secs(1);
+/// A result that takes longer than this to be taken is sent again. Far above what any usable line needs for 28 MiB.
+const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
+
+/// Stores and sends results in tasks of its own, and reports by events.
+#[derive(Clone)]
+pub(super) struct Results {
+    outbox: Arc<Outbox>,
+    events: mpsc::UnboundedSender<Event>,
+    stores: Arc<Semaphore>,
+    offers: Arc<Semaphore>,
+}
+
+impl Results {
+    pub(super) fn new(outbox: Arc<Outbox>, events: mpsc::UnboundedSender<Event>) -> Self {
+        let permits = |count| Arc::new(Semaphore::new(count));
+        Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
+    }
+
+    /// Encodes and keeps an output; [`Event::Stored`] follows. A full disk is waited out: the unit is done, and telling
+    /// the coordinator otherwise would be false.
+    pub(super) fn store(&self, lease: Lease, output: UnitOutput) {
+        let this = self.clone();
+        tokio::spawn(async move {
+            // The semaphore is never closed.
+            let _permit = this.stores.acquire().await;
+            let encoded = tokio::task::spawn_blocking(move || encode(lease, output)).await;
+            let result = match encoded {
+                Ok(encoded) => this.keep(Arc::new(encoded)).await,
+                Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
+            };
+            let _ = this.events.send(Event::Stored { lease, result });
+        });
+    }
+
+    async fn keep(&self, encoded: Arc<(ResultHeader, Vec<u8>)>) -> Result<(), Failure> {
+        let mut waited = false;
+        loop {
+            let (outbox, encoded) = (self.outbox.clone(), encoded.clone());
+            let stored = tokio::task::spawn_blocking(move || outbox.store(&encoded.0, &encoded.1)).await;
+            let error = match stored {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) => error,
+                Err(error) => return Err(Failure::Asset(format!("keeping a result failed: {error}"))),
+            };
+            let wait = match &error {
+                OutboxError::Full { .. } => true,
+                OutboxError::Disk { source, .. } => is_full(source),
+                OutboxError::Damaged { .. } => false,
+            };
+            if !wait {
+                return Err(Failure::Asset(chain(&error)));
+            }
+            if !std::mem::replace(&mut waited, true) {
+                tracing::warn!(error = chain(&error), "no room for a result; waiting for room");
+            }
+            tokio::time::sleep(FULL_WAIT).await;
+        }
+    }
+
+    /// Sends a result over a session; an event follows only where that fails.
+    pub(super) fn offer(&self, session: u64, connection: Connection, lease: Lease) {
+        let this = self.clone();
+        tokio::spawn(async move {
+            let _permit = this.offers.acquire().await;
+            let outbox = this.outbox.clone();
+            let read = match tokio::task::spawn_blocking(move || outbox.read(lease)).await {
+                Ok(read) => read,
+                Err(_) => return,
+            };
+            match read {
+                Ok((header, bytes)) => {
+                    if let Err(error) = send(&connection, &header, &bytes).await {
+                        tracing::debug!(%lease, error = chain(&error), "result not taken");
+                        let _ = this.events.send(Event::NotOffered { session, lease });
+                    }
+                }
+                // Acknowledged (and so removed) between the offer and now: nothing is lost.
+                Err(_) if !this.outbox.leases().contains(&lease) => {}
+                Err(error) => {
+                    let _ = this.events.send(Event::ResultLost { lease, problem: chain(&error) });
+                }
+            }
+        });
+    }
+}
+
+fn encode(lease: Lease, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
+    let bytes = output.sums.to_bytes();
+    let header = ResultHeader {
+        lease,
+        hash: BlobHash::of(&bytes),
+        // A tile's edge is bounded, so its film is far below 4 GiB.
+        length: bytes.len() as u32,
+        device_micros: u64::try_from(output.device_time.as_micros()).unwrap_or(u64::MAX),
+        rays: output.rays,
+    };
+    (header, bytes)
+}
+
+async fn send(connection: &Connection, header: &ResultHeader, bytes: &[u8]) -> Result<(), FrameError> {
+    let mut stream = open_one_way(connection, StreamKind::Result).await?;
+    stream.send(header).await?;
+    stream.send_raw(bytes).await?;
+    stream.finish_and_deliver(OFFER_SECS_MAX).await
+}
