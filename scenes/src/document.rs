@@ -38,8 +38,7 @@ impl Document {
             (bytes.as_slice(), None)
         };
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
-        let root: Root =
-            serde_json::from_slice(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
+        let root = parse_root(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
         let binary = binary.map(<[u8]>::to_vec);
         let document = Self { file, root, binary, buffers: Vec::new() };
         document.check_version()?;
@@ -160,6 +159,24 @@ impl Document {
         let problem = format!("this is glTF {needed}; only 2.0 is read, so export or convert it to 2.0");
         Err(self.invalid("asset.version", problem))
     }
+}
+
+/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them and core glTF ignores them (§3.11),
+/// are more than the `gltf` crate accepts; they are taken out and the rest is tried again.
+fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
+    serde_json::from_slice(json).or_else(|error| {
+        let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return Err(error) };
+        let mut removed = 0;
+        for animation in value.get_mut("animations").and_then(Value::as_array_mut).into_iter().flatten() {
+            let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) else {
+                continue;
+            };
+            let before = channels.len();
+            channels.retain(|channel| channel.pointer("/target/node").is_some());
+            removed += before - channels.len();
+        }
+        if removed == 0 { Err(error) } else { serde_json::from_value(value) }
+    })
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {

@@ -10,6 +10,9 @@ use gltf::json::validation::Checked;
 /// Sets of four joints a vertex may have.
 const JOINT_SETS_MAX: u32 = 8;
 
+/// Joints and weights, four of each per vertex.
+pub(crate) type InfluenceSet = (Vec<[u32; 4]>, Vec<[f32; 4]>);
+
 /// What one morph target adds, per vertex. Empty where it adds nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MorphTarget {
@@ -32,7 +35,7 @@ pub(crate) struct Geometry {
     pub(crate) uvs: [Vec<[f32; 2]>; 2],
     pub(crate) colors: Vec<[f32; 4]>,
     /// Per set of four: joints and weights.
-    pub(crate) influences: Vec<(Vec<[u32; 4]>, Vec<[f32; 4]>)>,
+    pub(crate) influences: Vec<InfluenceSet>,
     pub(crate) targets: Vec<MorphTarget>,
 }
 

@@ -25,7 +25,9 @@ const REFUSED: &[(&str, &[&str])] = &[
 #[test]
 fn every_shared_scene_loads_or_names_what_it_needs() {
     let Some(shared) = shared() else {
-        println!("skipped: every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the checkout)");
+        println!(
+            "skipped: every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the checkout)"
+        );
         return;
     };
     let manifest = std::fs::read(shared.join("manifest.json")).unwrap();
