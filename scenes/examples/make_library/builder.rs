@@ -1,0 +1,251 @@
+//! A small writer of glTF: meshes, materials, nodes and animations with one embedded buffer. Owns no scene.
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+/// glTF's number of a 32-bit float.
+const FLOAT: u32 = 5126;
+/// glTF's number of an unsigned 16-bit integer.
+const UNSIGNED_SHORT: u32 = 5123;
+
+/// A glTF file in the making. Functions that add something return its index.
+#[derive(Default)]
+pub(crate) struct Scene {
+    bytes: Vec<u8>,
+    views: Vec<Value>,
+    accessors: Vec<Value>,
+    meshes: Vec<Value>,
+    materials: Vec<Value>,
+    cameras: Vec<Value>,
+    lights: Vec<Value>,
+    nodes: Vec<Value>,
+    animations: Vec<Value>,
+}
+
+/// Triangles with a normal per vertex.
+#[derive(Default, Clone)]
+pub(crate) struct Shape {
+    pub(crate) positions: Vec<[f32; 3]>,
+    pub(crate) normals: Vec<[f32; 3]>,
+    pub(crate) triangles: Vec<[u16; 3]>,
+}
+
+impl Shape {
+    /// Adds a flat quadrilateral, its corners in order, that faces the side on which `front` lies.
+    pub(crate) fn quad(&mut self, mut corners: [[f64; 3]; 4], front: [f64; 3]) {
+        let towards = sub(front, corners[0]);
+        let mut normal = cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]));
+        if dot(normal, towards) < 0.0 {
+            corners.reverse();
+            normal = normal.map(|c| -c);
+        }
+        let length = dot(normal, normal).sqrt();
+        let first = self.positions.len() as u16;
+        self.positions.extend(corners.map(|corner| corner.map(|c| c as f32)));
+        self.normals.extend([normal.map(|c| (c / length) as f32); 4]);
+        self.triangles.extend([[first, first + 1, first + 2], [first, first + 2, first + 3]]);
+    }
+
+    /// A sphere of radius 1 about the origin, from `rings` bands of `2 * rings` quadrilaterals.
+    pub(crate) fn sphere(rings: u16) -> Self {
+        let mut shape = Self::default();
+        let sectors = 2 * rings;
+        for ring in 0..=rings {
+            let polar = std::f64::consts::PI * f64::from(ring) / f64::from(rings);
+            for sector in 0..=sectors {
+                let turn = 2.0 * std::f64::consts::PI * f64::from(sector) / f64::from(sectors);
+                let sine = libm::sin(polar);
+                let point = [sine * libm::sin(turn), libm::cos(polar), sine * libm::cos(turn)];
+                shape.positions.push(point.map(|c| c as f32));
+                shape.normals.push(point.map(|c| c as f32));
+            }
+        }
+        for ring in 0..rings {
+            for sector in 0..sectors {
+                let upper = ring * (sectors + 1) + sector;
+                let lower = upper + sectors + 1;
+                shape.triangles.extend([[upper, lower, lower + 1], [upper, lower + 1, upper + 1]]);
+            }
+        }
+        shape
+    }
+
+    /// A cube with corners at ±half.
+    pub(crate) fn cube(half: f64) -> Self {
+        let mut shape = Self::default();
+        for axis in 0..3 {
+            for side in [-half, half] {
+                let corner = |a: f64, b: f64| {
+                    let mut point = [side; 3];
+                    point[(axis + 1) % 3] = a;
+                    point[(axis + 2) % 3] = b;
+                    point
+                };
+                let corners =
+                    [corner(-half, -half), corner(half, -half), corner(half, half), corner(-half, half)];
+                let mut front = [0.0; 3];
+                front[axis] = 2.0 * side;
+                shape.quad(corners, front);
+            }
+        }
+        shape
+    }
+}
+
+impl Scene {
+    pub(crate) fn mesh(&mut self, shape: &Shape, material: usize) -> usize {
+        let lower = fold(&shape.positions, f32::min);
+        let upper = fold(&shape.positions, f32::max);
+        let positions = self.floats(&shape.positions.concat(), "VEC3", Some((lower, upper)));
+        let normals = self.floats(&shape.normals.concat(), "VEC3", None);
+        let corners: Vec<u16> = shape.triangles.concat();
+        let bytes: Vec<u8> = corners.iter().flat_map(|corner| corner.to_le_bytes()).collect();
+        let indices = self.accessor(&bytes, UNSIGNED_SHORT, corners.len(), "SCALAR");
+        self.add_mesh([positions, normals, indices], material)
+    }
+
+    /// The same triangles as another mesh, with another material.
+    pub(crate) fn mesh_like(&mut self, mesh: usize, material: usize) -> usize {
+        let primitive = &self.meshes[mesh]["primitives"][0];
+        let index = |value: &Value| value.as_u64().unwrap_or_default() as usize;
+        let attributes = &primitive["attributes"];
+        let accessors =
+            [index(&attributes["POSITION"]), index(&attributes["NORMAL"]), index(&primitive["indices"])];
+        self.add_mesh(accessors, material)
+    }
+
+    fn add_mesh(&mut self, [positions, normals, indices]: [usize; 3], material: usize) -> usize {
+        let attributes = json!({ "POSITION": positions, "NORMAL": normals });
+        let primitive = json!({ "attributes": attributes, "indices": indices, "material": material });
+        push(&mut self.meshes, json!({ "primitives": [primitive] }))
+    }
+
+    pub(crate) fn material(&mut self, name: &str, color: [f32; 3], metallic: f32, roughness: f32) -> usize {
+        let [r, g, b] = color;
+        push(
+            &mut self.materials,
+            json!({ "name": name, "pbrMetallicRoughness": {
+                "baseColorFactor": [r, g, b, 1.0], "metallicFactor": metallic, "roughnessFactor": roughness } }),
+        )
+    }
+
+    /// A black surface that emits `radiance` (linear Rec. 709).
+    pub(crate) fn emitter(&mut self, name: &str, radiance: [f32; 3]) -> usize {
+        let strength = radiance.into_iter().fold(1.0, f32::max);
+        push(
+            &mut self.materials,
+            json!({ "name": name,
+                "pbrMetallicRoughness": { "baseColorFactor": [0.0, 0.0, 0.0, 1.0], "metallicFactor": 0.0 },
+                "emissiveFactor": radiance.map(|value| value / strength),
+                "extensions": { "KHR_materials_emissive_strength": { "emissiveStrength": strength } } }),
+        )
+    }
+
+    pub(crate) fn node(&mut self, node: Value) -> usize {
+        push(&mut self.nodes, node)
+    }
+
+    /// A perspective camera; `vfov` in radians.
+    pub(crate) fn camera(&mut self, name: &str, vfov: f64, translation: [f64; 3], rotation: [f64; 4]) {
+        let perspective = json!({ "yfov": vfov, "znear": 0.001 });
+        let camera = push(
+            &mut self.cameras,
+            json!({ "name": name, "type": "perspective", "perspective": perspective }),
+        );
+        self.node(json!({ "camera": camera, "translation": translation, "rotation": rotation }));
+    }
+
+    /// A point light; `intensity` in candela.
+    pub(crate) fn point_light(&mut self, color: [f32; 3], intensity: f32, translation: [f64; 3]) {
+        let light =
+            push(&mut self.lights, json!({ "type": "point", "color": color, "intensity": intensity }));
+        let extensions = json!({ "KHR_lights_punctual": { "light": light } });
+        self.node(json!({ "translation": translation, "extensions": extensions }));
+    }
+
+    /// Turns a node: keys of time in seconds and rotation.
+    pub(crate) fn turn(&mut self, name: &str, node: usize, times: &[f32], rotations: &[[f32; 4]]) {
+        let ends = (vec![times[0]], vec![times[times.len() - 1]]);
+        let input = self.floats(times, "SCALAR", Some(ends));
+        let output = self.floats(&rotations.concat(), "VEC4", None);
+        let target = json!({ "node": node, "path": "rotation" });
+        self.animations.push(json!({ "name": name,
+            "samplers": [{ "input": input, "output": output, "interpolation": "LINEAR" }],
+            "channels": [{ "sampler": 0, "target": target }] }));
+    }
+
+    fn floats(&mut self, values: &[f32], kind: &str, ends: Option<(Vec<f32>, Vec<f32>)>) -> usize {
+        let width = match kind {
+            "SCALAR" => 1,
+            "VEC3" => 3,
+            _ => 4,
+        };
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let index = self.accessor(&bytes, FLOAT, values.len() / width, kind);
+        if let Some((lower, upper)) = ends {
+            self.accessors[index]["min"] = json!(lower);
+            self.accessors[index]["max"] = json!(upper);
+        }
+        index
+    }
+
+    fn accessor(&mut self, bytes: &[u8], component: u32, count: usize, kind: &str) -> usize {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        let view = json!({ "buffer": 0, "byteOffset": self.bytes.len(), "byteLength": bytes.len() });
+        self.bytes.extend_from_slice(bytes);
+        let view = push(&mut self.views, view);
+        let accessor =
+            json!({ "bufferView": view, "componentType": component, "count": count, "type": kind });
+        push(&mut self.accessors, accessor)
+    }
+
+    /// The file's text.
+    pub(crate) fn into_json(self) -> String {
+        let data = base64::engine::general_purpose::STANDARD.encode(&self.bytes);
+        let uri = format!("data:application/octet-stream;base64,{data}");
+        let children: std::collections::BTreeSet<u64> = (self.nodes.iter())
+            .flat_map(|node| node["children"].as_array().cloned().unwrap_or_default())
+            .filter_map(|child| child.as_u64())
+            .collect();
+        let roots: Vec<u64> = (0..self.nodes.len() as u64).filter(|node| !children.contains(node)).collect();
+        let mut root = json!({
+            "asset": { "version": "2.0", "generator": "tessera make_library" },
+            "scene": 0,
+            "scenes": [{ "nodes": roots }],
+            "nodes": self.nodes, "meshes": self.meshes, "materials": self.materials,
+            "cameras": self.cameras, "accessors": self.accessors, "bufferViews": self.views,
+            "buffers": [{ "byteLength": self.bytes.len(), "uri": uri }],
+        });
+        let mut used = vec!["KHR_materials_emissive_strength"];
+        if !self.lights.is_empty() {
+            used.push("KHR_lights_punctual");
+            root["extensions"] = json!({ "KHR_lights_punctual": { "lights": self.lights } });
+        }
+        if !self.animations.is_empty() {
+            root["animations"] = json!(self.animations);
+        }
+        root["extensionsUsed"] = json!(used);
+        format!("{root}\n")
+    }
+}
+
+fn push(list: &mut Vec<Value>, value: Value) -> usize {
+    list.push(value);
+    list.len() - 1
+}
+
+fn fold(points: &[[f32; 3]], pick: fn(f32, f32) -> f32) -> Vec<f32> {
+    (0..3).map(|axis| points.iter().map(|point| point[axis]).reduce(pick).unwrap_or_default()).collect()
+}
+
+fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
