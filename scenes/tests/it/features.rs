@@ -1,0 +1,226 @@
+//! What glTF files may hold, one thing at a time.
+
+use crate::support::{add_accessor, add_floats, at, load_in, load_json, triangle};
+use serde_json::json;
+use std::sync::Arc;
+use tessera_layout::{NONE, triangle_flags};
+use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, LoadOptions, SceneError};
+
+#[test]
+fn a_bare_triangle_gets_flat_normals_a_camera_and_a_white_world() {
+    let scene = load_json(&triangle()).unwrap();
+    let flat = at(&scene, 0.0);
+    assert_eq!(flat.triangles[0].v1, [1.0, 0.0, 0.0]);
+    assert!(flat.vertices.iter().all(|vertex| vertex.normal == [0.0, 0.0, 1.0]));
+    assert_eq!((flat.environment.present, flat.environment.constant), (1, [1.0; 3]));
+    assert_eq!((flat.environment.light, flat.lights.len()), (0, 1));
+    let warnings = &scene.report().warnings;
+    assert!(
+        warnings.iter().any(|w| w.contains("no light")) && warnings.iter().any(|w| w.contains("no camera"))
+    );
+}
+
+#[test]
+fn a_mirrored_node_keeps_its_front_and_says_so() {
+    let mut file = triangle();
+    file["nodes"][0]["scale"] = json!([-1.0, 1.0, 1.0]);
+    let flat = at(&load_json(&file).unwrap(), 0.0);
+    assert_eq!(flat.triangles[0].v2, [-1.0, 0.0, 0.0], "the winding is turned round");
+    assert_eq!(flat.triangles[0].flags, triangle_flags::MIRRORED);
+    assert!(flat.vertices.iter().all(|vertex| vertex.normal == [0.0, 0.0, 1.0]));
+}
+
+#[test]
+fn quantized_positions_are_scaled_where_they_are_normalized() {
+    let mut file = triangle();
+    let bytes = [0, 0, 0, 0, 127, 0, 0, 0, 0, 128, 0, 0];
+    let accessor = add_accessor(&mut file, "VEC3", 5120, 3, &bytes);
+    file["accessors"][accessor]["normalized"] = json!(true);
+    file["bufferViews"][1]["byteStride"] = json!(4);
+    file["meshes"][0]["primitives"][0]["attributes"]["POSITION"] = json!(accessor);
+    let flat = at(&load_json(&file).unwrap(), 0.0);
+    assert_eq!((flat.triangles[0].v1, flat.triangles[0].v2), ([1.0, 0.0, 0.0], [0.0, -1.0, 0.0]));
+}
+
+#[test]
+fn sparse_entries_replace_elements_of_nothing_at_all() {
+    let mut file = triangle();
+    let indices = add_accessor(&mut file, "SCALAR", 5121, 2, &[1, 2]);
+    let values = add_floats(&mut file, "VEC3", 3, &[5.0, 0.0, 0.0, 0.0, 6.0, 0.0]);
+    let view = |accessor: usize| file["accessors"][accessor]["bufferView"].clone();
+    let sparse = json!({ "count": 2, "indices": { "bufferView": view(indices), "componentType": 5121 },
+        "values": { "bufferView": view(values) } });
+    file["accessors"][0] = json!({ "componentType": 5126, "count": 3, "type": "VEC3", "sparse": sparse });
+    let flat = at(&load_json(&file).unwrap(), 0.0);
+    let triangle = &flat.triangles[0];
+    assert_eq!([triangle.v0, triangle.v1, triangle.v2], [[0.0; 3], [5.0, 0.0, 0.0], [0.0, 6.0, 0.0]]);
+}
+
+#[test]
+fn points_and_lines_are_left_out_by_name() {
+    let mut file = triangle();
+    file["meshes"][0]["primitives"][0]["mode"] = json!(1);
+    let scene = load_json(&file).unwrap();
+    assert!(at(&scene, 0.0).triangles.is_empty());
+    assert!(scene.report().warnings.iter().any(|w| w.contains("meshes[0].primitives[0]")));
+}
+
+#[test]
+fn an_animated_node_moves_and_a_still_one_is_shared() {
+    let mut file = triangle();
+    let still = load_json(&file).unwrap();
+    assert!(Arc::ptr_eq(&at(&still, 0.0).triangles, &at(&still, 5.0).triangles));
+    let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
+    let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
+    file["animations"] = json!([{ "samplers": [{ "input": times, "output": places }],
+        "channels": [{ "sampler": 0, "target": { "node": 0, "path": "translation" } }] }]);
+    let scene = load_json(&file).unwrap();
+    let x = |time: f64| at(&scene, time).triangles[0].v0[0];
+    assert_eq!([x(-1.0), x(0.0), x(0.5), x(2.0), x(9.0)], [0.0, 0.0, 1.0, 4.0, 4.0]);
+    assert_eq!(scene.report().animations[0].length_secs, 2.0);
+}
+
+#[test]
+fn a_camera_on_an_animated_node_moves_over_still_geometry() {
+    let mut file = triangle();
+    let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 1.0]);
+    let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 3.0, 0.5, 0.0, 3.0]);
+    file["cameras"] =
+        json!([{ "name": "eye", "type": "perspective", "perspective": { "yfov": 1.0, "znear": 0.1 } }]);
+    file["nodes"] = json!([{ "mesh": 0 }, { "camera": 0 }]);
+    file["scenes"][0]["nodes"] = json!([0, 1]);
+    file["animations"] = json!([{ "samplers": [{ "input": times, "output": places }],
+        "channels": [{ "sampler": 0, "target": { "node": 1, "path": "translation" } }] }]);
+    let scene = load_json(&file).unwrap();
+    let (first, last) = (at(&scene, 0.0), at(&scene, 1.0));
+    assert_eq!((first.camera.world_from_camera[3], last.camera.world_from_camera[3]), (0.0, 0.5));
+    assert!(Arc::ptr_eq(&first.bvh, &last.bvh), "the hierarchy is built once");
+    let named = |name: &str| {
+        let camera = CameraChoice::Named(name.into());
+        scene.flatten(&FlattenOptions { camera, ..FlattenOptions::still(8, 8) })
+    };
+    assert!(named("eye").is_ok());
+    assert!(matches!(named("nobody"), Err(SceneError::Camera { problem }) if problem.contains("eye")));
+}
+
+#[test]
+fn morph_targets_and_skins_are_posed() {
+    let mut file = triangle();
+    let delta = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0]);
+    file["meshes"][0]["primitives"][0]["targets"] = json!([{ "POSITION": delta }]);
+    file["meshes"][0]["weights"] = json!([0.5]);
+    assert_eq!(at(&load_json(&file).unwrap(), 0.0).triangles[0].v0, [0.0, 0.0, 1.0]);
+    let joints = add_accessor(&mut file, "VEC4", 5121, 3, &[0u8; 12]);
+    let weights = add_floats(&mut file, "VEC4", 4, &[2.0, 0.0, 0.0, 0.0].repeat(3));
+    let attributes = &mut file["meshes"][0]["primitives"][0]["attributes"];
+    attributes["JOINTS_0"] = json!(joints);
+    attributes["WEIGHTS_0"] = json!(weights);
+    file["skins"] = json!([{ "joints": [1] }]);
+    file["nodes"] =
+        json!([{ "mesh": 0, "skin": 0, "translation": [9.0, 9.0, 9.0] }, { "translation": [0.0, 3.0, 0.0] }]);
+    file["scenes"][0]["nodes"] = json!([0, 1]);
+    assert_eq!(
+        at(&load_json(&file).unwrap(), 0.0).triangles[0].v0,
+        [0.0, 3.0, 1.0],
+        "the mesh's own node counts not"
+    );
+}
+
+#[test]
+fn lights_stand_in_order_and_are_picked_by_power() {
+    let mut file = triangle();
+    file["extensionsUsed"] = json!(["KHR_lights_punctual"]);
+    file["extensions"] = json!({ "KHR_lights_punctual": { "lights": [
+        { "type": "point", "intensity": 1.0 }, { "type": "spot", "intensity": 3.0, "spot": {} }] } });
+    file["materials"] = json!([{ "emissiveFactor": [1.0, 1.0, 1.0] }]);
+    file["meshes"][0]["primitives"][0]["material"] = json!(0);
+    let light = |number: u32| json!({ "extensions": { "KHR_lights_punctual": { "light": number } } });
+    file["nodes"] = json!([{ "mesh": 0 }, light(0), light(1)]);
+    file["scenes"][0]["nodes"] = json!([2, 1, 0]);
+    let flat = at(&load_json(&file).unwrap(), 0.0);
+    let kinds: Vec<u32> = flat.lights.iter().map(|light| light.kind).collect();
+    assert_eq!(kinds, [1, 0, 3]);
+    assert_eq!((flat.triangles[0].light, flat.triangles[0].flags), (2, triangle_flags::EMISSIVE));
+    assert_eq!((flat.environment.present, flat.environment.light), (0, NONE));
+    // 2 pi 3 (1 - (1 + cos 45 degrees) / 2), 4 pi and pi / 2, over their sum.
+    let powers = [3.0 * (1.0 - 0.5f64.sqrt()), 4.0, 0.5];
+    for (light, power) in flat.lights.iter().zip(powers) {
+        let wanted = power / powers.iter().sum::<f64>();
+        assert!((f64::from(light.pick_probability) - wanted).abs() < 1e-6, "{light:?} {wanted}");
+    }
+}
+
+#[test]
+fn instances_multiply_a_mesh() {
+    let mut file = triangle();
+    let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 7.0, 0.0, 0.0]);
+    file["extensionsRequired"] = json!(["EXT_mesh_gpu_instancing"]);
+    file["nodes"][0]["extensions"] =
+        json!({ "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": places } } });
+    let flat = at(&load_json(&file).unwrap(), 0.0);
+    assert_eq!((flat.triangles.len(), flat.triangles[1].v0), (2, [7.0, 0.0, 0.0]));
+}
+
+#[test]
+fn an_unknown_extension_is_a_warning_or_an_error_by_name() {
+    let mut file = triangle();
+    file["extensionsUsed"] = json!(["KHR_materials_sheen", "ACME_teapot"]);
+    let scene = load_json(&file).unwrap();
+    let warnings = scene.report().warnings.join("\n");
+    assert!(warnings.contains("KHR_materials_sheen is ignored: cloth") && warnings.contains("ACME_teapot"));
+    file["extensionsRequired"] = json!(["ACME_teapot"]);
+    assert!(crate::support::refusal(&file).contains("ACME_teapot"));
+}
+
+#[test]
+fn channels_without_a_node_are_passed_over() {
+    let mut file = triangle();
+    let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
+    file["animations"] = json!([{ "samplers": [{ "input": times, "output": times }],
+        "channels": [{ "sampler": 0, "target": { "path": "pointer" } }] }]);
+    let scene = load_json(&file).unwrap();
+    assert_eq!(scene.report().animations[0].channels, 0);
+}
+
+#[test]
+fn a_texture_is_decoded_per_use_and_a_bomb_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = image::RgbaImage::from_pixel(2, 3, image::Rgba([255, 128, 0, 64]));
+    image.save(folder.path().join("a b.png")).unwrap();
+    let mut file = triangle();
+    file["images"] = json!([{ "uri": "a%20b.png" }]);
+    file["samplers"] = json!([{ "magFilter": 9728, "wrapS": 33071 }]);
+    file["textures"] = json!([{ "source": 0, "sampler": 0 }]);
+    file["materials"] = json!([{ "pbrMetallicRoughness": {
+        "baseColorTexture": { "index": 0 }, "metallicRoughnessTexture": { "index": 0 } } }]);
+    std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
+    let mut options = LoadOptions::default();
+    let flat = at(&load_in(folder.path(), &options).unwrap(), 0.0);
+    assert_eq!(flat.textures.len(), 2);
+    assert_eq!((flat.textures[0].format, flat.textures[1].format), (0, 1));
+    assert_eq!((flat.textures[0].bilinear, flat.textures[0].wrap_u, flat.textures[0].wrap_v), (0, 1, 0));
+    assert_eq!(flat.textures[1].offset, 32);
+    assert_eq!(flat.texels[..4], [255, 128, 0, 64]);
+    options.limits.texture_edge = 2;
+    let error = load_in(folder.path(), &options).unwrap_err().to_string();
+    assert!(error.contains("images[0]") && error.contains("2x3"), "{error}");
+    options.limits.texture_edge = 16_384;
+    options.limits.texture_bytes = 30;
+    assert!(load_in(folder.path(), &options).unwrap_err().to_string().contains("more than 30"));
+    let files = tessera_scenes::files_of(&folder.path().join("scene.gltf")).unwrap();
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["scene.gltf", "a b.png"]);
+}
+
+#[test]
+fn a_constant_environment_is_scaled_and_black_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("scene.gltf"), triangle().to_string()).unwrap();
+    let environment = EnvironmentSource::Constant([1.0, 2.0, 3.0]);
+    let scene = load_in(folder.path(), &LoadOptions { environment, ..LoadOptions::default() }).unwrap();
+    let with = |environment_intensity: f32| {
+        scene.flatten(&FlattenOptions { environment_intensity, ..FlattenOptions::still(8, 8) }).unwrap()
+    };
+    assert_eq!(with(2.0).environment.constant, [2.0, 4.0, 6.0]);
+    assert_eq!((with(0.0).environment.light, with(0.0).lights.len()), (NONE, 0));
+}

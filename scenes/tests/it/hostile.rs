@@ -1,0 +1,150 @@
+//! Broken and hostile files: an error that names the place, never a panic, never long.
+
+use crate::support::{add_floats, load_bytes, refusal, triangle};
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+#[test]
+fn accessors_beyond_their_bytes_are_refused_before_anything_is_allocated() {
+    let mut file = triangle();
+    file["accessors"][0]["count"] = json!(u64::MAX);
+    assert!(refusal(&file).contains("attributes.POSITION") && refusal(&file).contains("beyond the limit"));
+    file["accessors"][0]["count"] = json!(100_000_000);
+    assert!(refusal(&file).contains("accessors[0]: 100000000 elements"));
+    file["accessors"][0]["count"] = json!(4);
+    assert!(refusal(&file).contains("beyond bufferViews[0]"));
+    let mut file = triangle();
+    file["bufferViews"][0]["byteOffset"] = json!(u64::MAX);
+    assert!(refusal(&file).contains("bufferViews[0]"));
+    let mut file = triangle();
+    file["bufferViews"][0]["byteStride"] = json!(4);
+    assert!(refusal(&file).contains("byteStride"));
+    let mut file = triangle();
+    file["buffers"][0]["byteLength"] = json!(1u64 << 60);
+    assert!(refusal(&file).contains("buffers[0]"));
+}
+
+#[test]
+fn zeros_without_bytes_are_bounded() {
+    let mut file = triangle();
+    file["accessors"][0] = json!({ "componentType": 5126, "count": 1 << 23, "type": "VEC3" });
+    assert!(refusal(&file).contains("accessors[0].count"));
+}
+
+#[test]
+fn numbers_that_are_none_name_their_element() {
+    let mut file = triangle();
+    let accessor = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 1.0, f32::NAN, 0.0, 0.0, 1.0, 0.0]);
+    file["meshes"][0]["primitives"][0]["attributes"]["POSITION"] = json!(accessor);
+    assert!(refusal(&file).contains("accessors[1]: element 1 holds NaN"), "{}", refusal(&file));
+}
+
+#[test]
+fn indices_that_point_nowhere_name_their_place() {
+    for (pointer, place) in [
+        ("/meshes/0/primitives/0/attributes/POSITION", "meshes[0].primitives[0].attributes.POSITION"),
+        ("/accessors/0/bufferView", "accessors[0].bufferView"),
+        ("/bufferViews/0/buffer", "bufferViews[0].buffer"),
+        ("/nodes/0/mesh", "nodes[0].mesh"),
+        ("/scenes/0/nodes/0", "scenes[0].nodes[0]"),
+        ("/scene", "scene"),
+    ] {
+        let mut file = triangle();
+        *file.pointer_mut(pointer).unwrap() = json!(99);
+        let error = refusal(&file);
+        assert!(error.contains(place) && error.contains("99"), "{error}");
+    }
+}
+
+#[test]
+fn cycles_and_second_parents_name_their_node() {
+    let mut file = triangle();
+    file["nodes"] =
+        json!([{ "mesh": 0 }, { "name": "a", "children": [2] }, { "name": "b", "children": [1] }]);
+    assert!(refusal(&file).contains("its own ancestor"));
+    file["nodes"] = json!([{ "children": [0] }]);
+    assert!(refusal(&file).contains("nodes[0]"));
+    file["nodes"] = json!([{ "children": [2] }, { "children": [2] }, { "name": "shared" }]);
+    assert!(refusal(&file).contains("shared"));
+}
+
+#[test]
+fn uris_that_leave_the_folder_are_refused() {
+    for uri in ["../x.bin", "/etc/passwd", "http://example.org/x.bin", "a/%2e%2e/%2e%2e/x"] {
+        let mut file = triangle();
+        file["buffers"][0]["uri"] = json!(uri);
+        let error = refusal(&file);
+        assert!(error.contains("buffers[0].uri") && error.contains(uri), "{error}");
+    }
+}
+
+#[test]
+fn files_that_are_no_scene_say_so() {
+    let message = |bytes: &[u8]| load_bytes(bytes).unwrap_err().to_string();
+    assert!(message(b"\x89PNG\r\n").contains("not a glTF 2.0 file"));
+    assert!(message(b"").contains("not a glTF 2.0 file"));
+    assert!(message(b"glTF\x02\0\0\0").contains("cut short"));
+    assert!(message(b"glTF\x02\0\0\0\xff\0\0\0").contains("255 bytes"));
+    assert!(message(b"{ \"asset\": ").contains("JSON"));
+    assert!(message(br#"{"asset":{"version":"1.0"}}"#).contains("glTF 1.0"));
+    assert!(message(br#"{"asset":{"version":"2.0"}}"#).contains("no scene"));
+}
+
+/// A deterministic stream of numbers (xorshift).
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// Loads damaged bytes; only the outcome of a panic or of endless work can fail.
+fn must_end(bytes: &[u8], what: &str) {
+    let start = Instant::now();
+    let outcome = load_bytes(bytes);
+    if let Ok(scene) = outcome {
+        drop(scene.flatten(&tessera_scenes::FlattenOptions::still(8, 8)));
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{what} took {:?}", start.elapsed());
+}
+
+#[test]
+fn damaged_files_end_in_a_scene_or_an_error() {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("library");
+    let mut files = vec![library.join("cornell-box.gltf"), library.join("spinning-cube.gltf")];
+    match crate::fixtures::shared() {
+        None => println!("damaged_files_end_in_a_scene_or_an_error: the library alone (no shared/scenes)"),
+        Some(shared) => {
+            for name in
+                ["BoxAnimated.glb", "SimpleInstancing.glb", "AnimatedMorphCube.glb", "InterpolationTest.glb"]
+            {
+                files.push(shared.join(name));
+            }
+            files.push(shared.join("generated/punctual_lights.glb"));
+            files.push(shared.join("gltf/SimpleSparseAccessor/SimpleSparseAccessor.gltf"));
+        }
+    }
+    let mut state = 0x5eed_5eed_5eed_5eed;
+    for file in files {
+        let good = std::fs::read(&file).unwrap();
+        for cut in 0..24 {
+            let length = good.len() * cut / 24;
+            must_end(&good[..length], &format!("{} cut to {length}", file.display()));
+        }
+        for round in 0..120 {
+            let mut bad = good.clone();
+            for _ in 0..1 + round % 8 {
+                // Most of a .glb is numbers; half of all damage goes to its JSON.
+                let reach = if round % 2 == 0 { bad.len() } else { bad.len().min(4096) };
+                let at = next(&mut state) as usize % reach;
+                bad[at] = if round % 3 == 0 {
+                    b'0' + (next(&mut state) % 10) as u8
+                } else {
+                    next(&mut state) as u8
+                };
+            }
+            must_end(&bad, &format!("{} round {round}", file.display()));
+        }
+    }
+}
