@@ -14,6 +14,9 @@ use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
+/// Bytes that a peer must take within the time for an answer: 16 KiB in 10 s is the slowest line that is served.
+const SEND_BYTES: usize = 16 << 10;
+
 /// Fetches a blob of at most `length_max` bytes into the file `target`, and returns its length. Bytes are gathered in
 /// `target` + `.part`, where an interrupted fetch is continued by the next; the file gets its name only when it is whole,
 /// checked and synced. `progress` hears bytes held and bytes in all.
@@ -149,8 +152,10 @@ pub(super) async fn send_file(
             let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter");
             return Err(file_error(path)(source));
         }
-        // A peer that takes nothing must not hold this stream for ever.
-        within(timing.answer, sender.send_raw(&buffer[..count])).await?;
+        for bytes in buffer[..count].chunks(SEND_BYTES) {
+            // A peer that takes nothing must not hold this stream for ever; one with a slow line may.
+            within(timing.answer, sender.send_raw(bytes)).await?;
+        }
         at += count as u64;
         progress(at, range.end);
     }

@@ -95,8 +95,10 @@ pub async fn serve_put<S: BlobStore>(
             BlobReceipt::Refused(words(error))
         }
     };
-    sender.send(&receipt).await?;
-    sender.finish();
+    // A client that is gone does not undo what is kept, nor hide why something is not.
+    if sender.send(&receipt).await.is_ok() {
+        sender.finish();
+    }
     result.map(|()| (hash, length))
 }
 
