@@ -1,0 +1,109 @@
+//! One frame without a farm: a scene, its options and the kernels.
+
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tessera_kernels::CheckedScene;
+use tessera_kernels::host::{self, Isa, RayCounts};
+use tessera_layout::{FlatScene, UnitParams};
+use tessera_scenes::{EnvironmentSource, FlattenOptions, LoadOptions};
+
+/// Fixed-point unit of the film.
+const FILM_UNIT: f64 = 1.0 / (1u64 << tessera_layout::FILM_FRACTION_BITS) as f64;
+
+/// A file of the repository.
+pub(crate) fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A file of the shared scenes, or None (said by name) where the checkout has none beside it.
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let file = file("../shared/scenes").join(path);
+    if file.exists() {
+        return Some(file);
+    }
+    println!("SKIPPED: ../shared/scenes/{path} is not there");
+    None
+}
+
+/// Light at infinity for a test: none, or an environment map.
+pub(crate) type Sky<'a> = Option<&'a Path>;
+
+/// Loads a scene and flattens one frame of it. The scene's files and its sky are gathered in one folder first, since an
+/// importer reads nothing outside a scene's own.
+pub(crate) fn flatten(scene: &Path, sky: Sky<'_>, view: &FlattenOptions) -> FlatScene {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = tessera_scenes::files_of(scene).unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
+    for (name, source) in files {
+        let target = folder.path().join(&name);
+        std::fs::create_dir_all(target.parent().expect("a file stands in a folder")).expect("a folder");
+        std::fs::copy(source, target).expect("a scene's file can be copied");
+    }
+    let mut options = LoadOptions::default();
+    if let Some(sky) = sky {
+        std::fs::copy(sky, folder.path().join("sky.hdr")).expect("the sky can be copied");
+        options.environment = EnvironmentSource::Map { path: "sky.hdr".into() };
+    }
+    let name = scene.file_name().and_then(|name| name.to_str()).expect("a UTF-8 name");
+    let loaded = tessera_scenes::load(folder.path(), name, &options)
+        .unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
+    loaded.flatten(view).unwrap_or_else(|error| panic!("{}: {error}", scene.display()))
+}
+
+/// A flattened scene that kernels accept.
+pub(crate) fn checked(scene: FlatScene) -> CheckedScene {
+    CheckedScene::new(Arc::new(scene)).expect("a valid scene")
+}
+
+/// A whole frame as one unit.
+pub(crate) fn whole_frame(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
+    UnitParams {
+        frame_width: width,
+        frame_height: height,
+        x: 0,
+        y: 0,
+        width,
+        height,
+        first_sample: 0,
+        sample_count: samples,
+        seed: 0,
+        depth,
+        aovs: 0,
+        filter: tessera_layout::PixelFilter::Box as u32,
+        frame: 1,
+        job_samples: samples,
+        reserved: [0; 2],
+    }
+}
+
+/// Film sums of a frame's beauty, `[R, G, B]` a pixel, row by row; rows in parallel.
+pub(crate) fn sums(isa: Isa, scene: &CheckedScene, frame: &UnitParams) -> Vec<[i64; 3]> {
+    let width = frame.width as usize;
+    let rows: Vec<Vec<[i64; 3]>> = (0..frame.height)
+        .into_par_iter()
+        .map(|y| {
+            let row = UnitParams { y, height: 1, ..*frame };
+            let mut film = vec![0i64; 3 * width];
+            let mut counts = RayCounts::default();
+            host::render_unit(isa, scene, &row, &mut film, &mut counts).expect("a valid unit");
+            assert_eq!(counts.non_finite, 0, "a sample was not finite");
+            (0..width).map(|x| [film[x], film[width + x], film[2 * width + x]]).collect()
+        })
+        .collect();
+    rows.concat()
+}
+
+/// Linear pixels of film sums.
+pub(crate) fn pixels(sums: &[[i64; 3]], samples: u32) -> Vec<[f64; 3]> {
+    sums.iter().map(|sum| sum.map(|value| value as f64 * FILM_UNIT / f64::from(samples))).collect()
+}
+
+/// SHA-256 of film sums, little endian.
+pub(crate) fn hash(sums: &[[i64; 3]]) -> String {
+    use sha2::Digest;
+    let mut hasher = sha2::Sha256::new();
+    for value in sums.iter().flatten() {
+        hasher.update(value.to_le_bytes());
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
