@@ -40,7 +40,8 @@ fn instruction_sets_give_the_same_bits() {
     let frame = whole_frame(64, 48, 16, 6);
     for (name, scene) in scenes(64, 48) {
         let scene = checked(scene);
-        let hashes: Vec<String> = host::available_isas().into_iter().map(|isa| hash(&sums(isa, &scene, &frame))).collect();
+        let hashes: Vec<String> =
+            host::available_isas().into_iter().map(|isa| hash(&sums(isa, &scene, &frame))).collect();
         println!("{name}: {} builds, {}", hashes.len(), hashes[0]);
         assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "{name}: {hashes:?}");
     }
@@ -73,7 +74,14 @@ fn compilers_and_levels_give_the_same_bits() {
 
 /// Compiles the kernels as a library of their own, warnings as errors.
 fn compile(compiler: &str, flags: &[&str], out: &Path) -> PathBuf {
-    let exact = ["-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions", "-fno-rtti"];
+    let exact = [
+        "-std=c++17",
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        "-fno-exceptions",
+        "-fno-rtti",
+    ];
     let output = Command::new(compiler)
         .args(exact)
         .args(flags)

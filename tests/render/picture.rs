@@ -33,7 +33,8 @@ pub(crate) type Sky<'a> = Option<&'a Path>;
 /// importer reads nothing outside a scene's own.
 pub(crate) fn flatten(scene: &Path, sky: Sky<'_>, view: &FlattenOptions) -> FlatScene {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let files = tessera_scenes::files_of(scene).unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
+    let files =
+        tessera_scenes::files_of(scene).unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
     for (name, source) in files {
         let target = folder.path().join(&name);
         std::fs::create_dir_all(target.parent().expect("a file stands in a folder")).expect("a folder");

@@ -49,8 +49,16 @@ fn a_crate_knows_only_what_its_arrows_allow() {
 #[test]
 fn the_core_does_no_io() {
     let banned = [
-        "std::time", "std::fs", "std::net", "std::thread", "std::env", "SystemTime", "tokio", "HashMap",
-        "HashSet", "println!",
+        "std::time",
+        "std::fs",
+        "std::net",
+        "std::thread",
+        "std::env",
+        "SystemTime",
+        "tokio",
+        "HashMap",
+        "HashSet",
+        "println!",
     ];
     let mut findings = Vec::new();
     for path in files(&["rs"]) {
@@ -70,9 +78,28 @@ fn the_core_does_no_io() {
 
 #[test]
 fn what_reaches_pixels_uses_no_platform_mathematics() {
-    let banned = [".sin()", ".cos()", ".tan()", ".asin()", ".acos()", ".atan()", ".atan2(", ".powf(", ".powi(", ".exp()",
-        ".exp2()", ".ln()", ".log2()", ".log10()", ".log(", ".sin_cos()", ".cbrt()", ".hypot("];
-    let folders = ["scenes/src", "kernels/layout/src", "coordinator/src/resolve"].map(|folder| root().join(folder));
+    let banned = [
+        ".sin()",
+        ".cos()",
+        ".tan()",
+        ".asin()",
+        ".acos()",
+        ".atan()",
+        ".atan2(",
+        ".powf(",
+        ".powi(",
+        ".exp()",
+        ".exp2()",
+        ".ln()",
+        ".log2()",
+        ".log10()",
+        ".log(",
+        ".sin_cos()",
+        ".cbrt()",
+        ".hypot(",
+    ];
+    let folders =
+        ["scenes/src", "kernels/layout/src", "coordinator/src/resolve"].map(|folder| root().join(folder));
     let mut findings = Vec::new();
     for path in files(&["rs"]) {
         if !folders.iter().any(|folder| path.starts_with(folder)) {
