@@ -4,7 +4,7 @@ use super::{Comparison, Encoding, Flip, NonFinite, PIXELS_PER_DEGREE, PictureErr
 use super::{compare, flip, read};
 use serde::Serialize;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,10 +38,10 @@ pub enum DiffError {
 /// Two files and how far they are apart. The second is the reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// The first file.
-    pub first: PathBuf,
-    /// The second file.
-    pub second: PathBuf,
+    /// The first file, as it was named.
+    pub first: String,
+    /// The second file, as it was named.
+    pub second: String,
     /// What the values of each are about.
     pub encodings: [Encoding; 2],
     /// In numbers.
@@ -60,12 +60,17 @@ pub fn run(first: &Path, second: &Path, options: &DiffOptions) -> Result<Report,
         return Err(DiffError::PixelsPerDegree(options.pixels_per_degree));
     }
     let (a, b) = (read(first)?, read(second)?);
+    let comparison = compare(&a, &b)?;
+    let flip = match comparison.identical {
+        true => Flip { mean: 0.0, max: 0.0, exposures: None },
+        false => flip(&a, &b, options.pixels_per_degree)?,
+    };
     Ok(Report {
-        first: first.to_path_buf(),
-        second: second.to_path_buf(),
+        first: first.display().to_string(),
+        second: second.display().to_string(),
         encodings: [a.encoding, b.encoding],
-        comparison: compare(&a, &b)?,
-        flip: flip(&a, &b, options.pixels_per_degree)?,
+        comparison,
+        flip,
     })
 }
 
@@ -159,6 +164,7 @@ impl Report {
 mod tests {
     use super::*;
     use exr::prelude::write_rgb_file;
+    use std::path::PathBuf;
 
     fn files(second: impl Fn(usize, usize) -> (f32, f32, f32) + Sync) -> (tempfile::TempDir, [PathBuf; 2]) {
         let folder = tempfile::tempdir().unwrap();
