@@ -8,7 +8,7 @@ use crate::outbox::OutboxError;
 use crate::shell::Shell;
 use crate::shell::event::Command;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_protocol::NodeId;
 use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, TokenError};
 use tokio::sync::{mpsc, watch};
@@ -88,6 +88,12 @@ pub struct NodeStatus {
     pub committed: u64,
     /// Device time spent since the start, all devices together.
     pub busy: Duration,
+    /// Time spent on preparing frames since the start (fetching, loading, building hierarchies), each frame's counted.
+    pub preparing: Duration,
+    /// Rays traced in units that were finished since the start.
+    pub rays: u64,
+    /// When the first unit was handed to a device.
+    pub first_unit_at: Option<Instant>,
 }
 
 /// Starts nodes.

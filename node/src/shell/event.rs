@@ -5,6 +5,7 @@ use crate::device::{DeviceError, PreparedFrame, UnitOutput};
 use crate::node::NodeError;
 use quinn::Connection;
 use std::sync::Arc;
+use std::time::Duration;
 use tessera_protocol::Lease;
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, NodeToCoordinator};
 use tokio::sync::mpsc;
@@ -32,7 +33,7 @@ pub(super) enum Event {
     /// The coordinator says something.
     Message { session: u64, message: CoordinatorToNode },
     /// A frame is prepared, or cannot be.
-    Frame { frame: FrameKey, result: Result<Arc<PreparedFrame>, Failure> },
+    Frame { frame: FrameKey, result: Result<Arc<PreparedFrame>, Failure>, took: Duration },
     /// A device has ended a unit.
     Rendered { device: usize, lease: Lease, result: Result<UnitOutput, DeviceError> },
     /// The output of a unit is on disk, or will never be.

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, Heartbeat, Join, NodeToCoordinator};
-use tessera_protocol::{BlobHash, Fingerprint, Lease, RenderSpec};
+use tessera_protocol::{BlobHash, Lease, RenderSpec};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -47,7 +47,8 @@ pub(crate) struct Shell {
     given: BTreeMap<Lease, CancelToken>,
     /// Scenes that the coordinator believes are held here.
     scenes_told: Vec<BlobHash>,
-    committed: u64,
+    /// What is counted since the start; the rest of it is looked up when it is published.
+    counted: NodeStatus,
     heartbeats: u64,
     /// Device time and moment of the last heartbeat.
     last_beat: (Duration, Instant),
@@ -66,7 +67,7 @@ impl Shell {
         devices: Vec<Arc<dyn Device>>,
         status: watch::Sender<NodeStatus>,
     ) -> Result<Self, NodeError> {
-        let fingerprint = Fingerprint(tessera_kernels::fingerprint());
+        let fingerprint = crate::fingerprint();
         let cache = BlobCache::open(&folder.cache(), config.cache_bytes).map_err(NodeError::Cache)?;
         let outbox =
             Outbox::open(&folder.outbox(), fingerprint, config.outbox_bytes).map_err(NodeError::Outbox)?;
@@ -88,7 +89,7 @@ impl Shell {
             session: None,
             given: BTreeMap::new(),
             scenes_told: Vec::new(),
-            committed: 0,
+            counted: NodeStatus::default(),
             heartbeats: 0,
             last_beat: (Duration::ZERO, Instant::now()),
             idle_since: None,
@@ -142,11 +143,13 @@ impl Shell {
             }
             Event::Message { session, message } => {
                 if self.session.as_ref().is_some_and(|current| current.number == session) {
-                    self.committed += u64::from(matches!(message, CoordinatorToNode::Committed { .. }));
+                    self.counted.committed +=
+                        u64::from(matches!(message, CoordinatorToNode::Committed { .. }));
                     self.agent.on_message(message);
                 }
             }
-            Event::Frame { frame, result } => {
+            Event::Frame { frame, result, took } => {
+                self.counted.preparing += took;
                 if let Err(failure) = &result {
                     tracing::warn!(job = %frame.0, frame = %frame.1, reason = failure.reason(), "frame not prepared");
                 }
@@ -190,6 +193,7 @@ impl Shell {
 
     fn on_rendered(&mut self, device: usize, lease: Lease, result: Result<UnitOutput, DeviceError>) {
         self.given.remove(&lease);
+        self.counted.rays += result.as_ref().map_or(0, |output| output.rays);
         let (rendered, output) = match result {
             Ok(output) => (Rendered::Done(output.device_time), Some(output)),
             Err(DeviceError::Cancelled) => (Rendered::Cancelled, None),
@@ -253,8 +257,9 @@ impl Shell {
     fn prepare(&self, frame: FrameKey, spec: Arc<RenderSpec>) {
         let (preparer, events) = (self.preparer.clone(), self.sender.clone());
         tokio::spawn(async move {
+            let start = Instant::now();
             let result = preparer.prepare(&spec, frame.1).await;
-            let _ = events.send(Event::Frame { frame, result });
+            let _ = events.send(Event::Frame { frame, result, took: start.elapsed() });
         });
     }
 
@@ -266,6 +271,7 @@ impl Shell {
         let finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
         });
+        self.counted.first_unit_at.get_or_insert_with(Instant::now);
         self.devices[device].submit(DeviceUnit { frame, params, cancel, finish });
     }
 
@@ -307,8 +313,8 @@ impl Shell {
             draining: self.agent.is_draining(),
             held: self.agent.held().len(),
             finished: self.agent.finished().len(),
-            committed: self.committed,
             busy: self.busy(),
+            ..self.counted.clone()
         };
         self.status.send_if_modified(|current| {
             let changed = *current != status;
@@ -331,11 +337,12 @@ impl Shell {
         for cancel in self.given.values() {
             cancel.cancel();
         }
-        self.session = None;
+        // Before the session goes, so that its end is known to be ours.
         if let Some(hang_up) = self.hang_up.take() {
             // Gone where the dialler has given up already.
             let _ = hang_up.send(());
         }
+        self.session = None;
         if let Err(error) = self.dialling.await {
             tracing::warn!(%error, "the session's task failed");
         }

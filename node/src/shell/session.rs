@@ -186,6 +186,8 @@ impl Dialler {
         }
         self.connection.send_replace(Some(link.connection.clone()));
         let stopped = tokio::select! {
+            biased;
+            _ = &mut *stop => true,
             reason = self.read_messages(&mut incoming, number) => {
                 tracing::warn!(reason, "session lost");
                 false
@@ -194,7 +196,6 @@ impl Dialler {
                 tracing::warn!(reason = ?ended, "session lost");
                 false
             }
-            _ = &mut *stop => true,
         };
         if stopped && !writing.is_finished() {
             // The shell has let go of the session, so what is left to write is short.
