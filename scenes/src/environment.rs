@@ -37,7 +37,14 @@ pub(crate) fn read(
     warnings: &mut Warnings,
 ) -> Result<LoadedEnvironment, SceneError> {
     match choice {
-        EnvironmentSource::Map { path } => read_map(path, source, warnings),
+        EnvironmentSource::Map { path } => {
+            let file = source::confined(path, path)?;
+            read_map(&source.read(&file)?, file, source, warnings)
+        }
+        EnvironmentSource::File { path } => {
+            let file = path.display().to_string();
+            read_map(&source.read_at(path.clone(), &file)?, file, source, warnings)
+        }
         EnvironmentSource::Constant(rgb) => {
             if !rgb.iter().all(|value| value.is_finite() && *value >= 0.0) {
                 let problem = format!("{rgb:?} is not three finite numbers >= 0");
@@ -64,10 +71,13 @@ fn constant(rgb: [f32; 3], description: String) -> LoadedEnvironment {
     LoadedEnvironment { constant: Some(rgb), flux, description, ..LoadedEnvironment::default() }
 }
 
-fn read_map(path: &str, source: &Source, warnings: &mut Warnings) -> Result<LoadedEnvironment, SceneError> {
-    let file = source::confined(path, path)?;
-    let bytes = source.read(&file)?;
-    let map = environment_file::decode(&bytes, source.limits.environment_texels)
+fn read_map(
+    bytes: &[u8],
+    file: String,
+    source: &Source,
+    warnings: &mut Warnings,
+) -> Result<LoadedEnvironment, SceneError> {
+    let map = environment_file::decode(bytes, source.limits.environment_texels)
         .map_err(|problem| SceneError::Image { file: file.clone(), path: "environment".into(), problem })?;
     if map.repaired > 0 {
         let what = "were negative, infinite or not a number; they are 0 or the largest film value";

@@ -15,6 +15,11 @@ pub enum EnvironmentSource {
         /// Path within the scene's folder, confined as every other.
         path: String,
     },
+    /// An equirectangular `.hdr` or `.exr` file that a person named, anywhere on this machine. Never of a job's choosing.
+    File {
+        /// Where it is.
+        path: std::path::PathBuf,
+    },
 }
 
 /// What a scene may hold, so that a hostile or broken file costs little.

@@ -39,7 +39,11 @@ impl<'a> Source<'a> {
 
     /// The bytes of a file, whose path is confined.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, SceneError> {
-        let path = self.locate(file);
+        self.read_at(self.locate(file), file)
+    }
+
+    /// The bytes of a file anywhere, which errors call `file`: for paths that the caller trusts.
+    pub(crate) fn read_at(&self, path: PathBuf, file: &str) -> Result<Vec<u8>, SceneError> {
         let wrong = |source| SceneError::Read { path: path.clone(), source };
         let handle = std::fs::File::open(&path).map_err(wrong)?;
         let metadata = handle.metadata().map_err(wrong)?;
