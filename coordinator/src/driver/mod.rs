@@ -42,6 +42,8 @@ enum After {
 /// A step on its way to the disk.
 struct Pending {
     told: Option<oneshot::Receiver<()>>,
+    /// The newest record that must be durable first.
+    through: Sequence,
     after: Vec<After>,
     /// Memory of results that the step keeps, given back with it.
     _permits: Vec<OwnedSemaphorePermit>,
@@ -206,13 +208,15 @@ impl Driver {
         }
         let durable = !commit.records.is_empty() || !commit.results.is_empty();
         if durable {
+            let (records, results) = (commit.records.len(), commit.results.len());
+            tracing::debug!(through = self.sequence, records, results, "step goes to the store");
             self.queue.send(commit)?;
         }
         let told = durable.then_some(told);
         if told.is_none() && self.pending.is_empty() {
             after.into_iter().for_each(|after| self.perform(after));
         } else {
-            self.pending.push_back(Pending { told, after, _permits: permits });
+            self.pending.push_back(Pending { told, through: self.sequence, after, _permits: permits });
         }
         Ok(())
     }
@@ -253,6 +257,7 @@ impl Driver {
             return Err(self.around.writer.take_failure().unwrap_or(StoreError::Stopped));
         }
         if let Some(pending) = self.pending.pop_front() {
+            tracing::debug!(through = pending.through, "step is durable, and acknowledged");
             pending.after.into_iter().for_each(|after| self.perform(after));
         }
         Ok(())
