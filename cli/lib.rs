@@ -1,1 +1,93 @@
-//! To be filled.
+//! The command line of Tessera: arguments, output for people and for scripts, hints. Owns no logic that a library user would want.
+//!
+//! ```text
+//! arguments + environment + config files ─► args ─► commands ─► coordinator, node, transport, scenes
+//! ```
+
+pub mod args;
+mod client;
+mod commands;
+mod config;
+mod error;
+mod frame_files;
+mod job_id;
+mod json;
+mod log;
+pub mod pattern;
+pub mod picture;
+mod progress;
+mod rusage;
+mod signals;
+mod spec;
+mod srgb;
+mod submission;
+mod table;
+pub mod vectors;
+
+pub use error::{CliError, Status};
+
+use args::{Cli, Command};
+use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs one command line, prints what it prints, and gives the status to leave with.
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    let cli = match parse(arguments) {
+        Ok(cli) => cli,
+        Err(Refusal::Usage(error)) => {
+            // Help and version come this way too. A closed standard output is nobody's to tell.
+            let _ = error.print();
+            let is_error = error.use_stderr();
+            return if is_error { Status::Usage.into() } else { Status::Done.into() };
+        }
+        Err(Refusal::Config(error)) => return report(&error),
+    };
+    log::init(&cli.command);
+    match run(cli) {
+        Ok(status) => status.into(),
+        Err(error) => report(&error),
+    }
+}
+
+enum Refusal {
+    Usage(clap::Error),
+    Config(CliError),
+}
+
+fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
+    let command = config::apply(Cli::command(), &arguments).map_err(Refusal::Config)?;
+    let matches = command.try_get_matches_from(arguments).map_err(Refusal::Usage)?;
+    Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut Cli::command())))
+}
+
+fn run(cli: Cli) -> Result<Status, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::new(Status::Failure, error).context("cannot start the runtime"))?;
+    let status = runtime.block_on(commands::run(cli.command));
+    // A blocking task that hangs (a dead disk, say) must not keep the process.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    status
+}
+
+fn report(error: &CliError) -> ExitCode {
+    if error.is_closed_output() {
+        return ExitCode::SUCCESS;
+    }
+    eprint!("{}", error.for_people());
+    error.status().into()
+}
+
+/// The commands by name, for completions and tests.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+impl Command {
+    /// It serves until it is told to stop, and says what it does in its log.
+    fn is_service(&self) -> bool {
+        matches!(self, Self::Coordinator(_) | Self::Node(_))
+    }
+}

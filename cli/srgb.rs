@@ -1,7 +1,7 @@
 //! The sRGB curve, from shown values to light. Knows no pictures.
 
 /// Linear value of an sRGB-encoded one in [0, 1] (IEC 61966-2-1); the same bits on every platform.
-pub fn linear_from_srgb(encoded: f64) -> f64 {
+pub(crate) fn linear_from_srgb(encoded: f64) -> f64 {
     if encoded <= 0.04045 { encoded / 12.92 } else { libm::pow((encoded + 0.055) / 1.055, 2.4) }
 }
 

@@ -1,0 +1,145 @@
+//! Options of commands that make up a farm: coordinator, node, tokens, enrolment.
+
+use super::local::DeviceArgs;
+use clap::{Args, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tessera_protocol::client::Role;
+
+/// Options of `coordinator`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "SIGTERM and SIGINT end it; killed at any time, it goes on at its next start. Nothing acknowledged is lost."
+)]
+pub struct CoordinatorArgs {
+    /// Folder that holds everything; made where it is absent
+    #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
+    pub data: PathBuf,
+    /// UDP address to listen at
+    #[arg(long, value_name = "ADDR:PORT", env = "TESSERA_LISTEN", default_value = "0.0.0.0:7420")]
+    pub listen: SocketAddr,
+    /// Disk space to keep free, MiB; below it nothing new is accepted
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    pub disk_reserve: u64,
+    /// Do not run: check a data folder against its own records, and say what is wrong
+    #[arg(long)]
+    pub audit: bool,
+    /// Do not run: write every intact record of a data folder to a file, a line of JSON each
+    #[arg(long, value_name = "FILE", conflicts_with = "audit")]
+    pub export: Option<PathBuf>,
+    /// JSON on standard output (with --audit or --export)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `node`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed back. A second signal ends it at once."
+)]
+pub struct NodeArgs {
+    /// The coordinator
+    #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR", default_value = "127.0.0.1:7420")]
+    pub coordinator: String,
+    /// File with a join token; needed once, while the data folder holds no identity
+    #[arg(long, value_name = "FILE", env = "TESSERA_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// The node's own folder: identity, scene cache, results not yet delivered [default: $XDG_DATA_HOME/tessera/node]
+    #[arg(long, value_name = "DIR", env = "TESSERA_NODE_DATA")]
+    pub data: Option<PathBuf>,
+    /// Name for people [default: the host's name]
+    #[arg(long, value_name = "NAME", env = "TESSERA_NODE_NAME")]
+    pub name: Option<String>,
+    /// How the devices are used.
+    #[command(flatten)]
+    pub devices: DeviceArgs,
+    /// Disk space for scene files, MiB
+    #[arg(long, value_name = "MIB", default_value_t = 16 << 10)]
+    pub cache: u64,
+}
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a join token; prints the token alone
+    Create(TokenCreateArgs),
+}
+
+/// Options of `token create`.
+#[derive(Debug, Args)]
+pub struct TokenCreateArgs {
+    /// What it lets its bearer become: node, user or admin
+    #[arg(long, value_name = "ROLE")]
+    pub role: Role,
+    /// How long it is good for: 90s, 30m, 24h, 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
+    pub ttl: u64,
+    /// How often it may be used
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub uses: u32,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `enrol`.
+#[derive(Debug, Args)]
+pub struct EnrolArgs {
+    /// File with a join token of role user or admin
+    #[arg(long, value_name = "FILE", env = "TESSERA_TOKEN_FILE")]
+    pub token_file: PathBuf,
+    /// Name of the user [default: the login name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Replace the identity that is there
+    #[arg(long)]
+    pub replace: bool,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}
+
+/// Which farm, and as whom.
+#[derive(Clone, Debug, Args)]
+pub struct FarmArgs {
+    /// The coordinator [default: where the identity was made, else 127.0.0.1:7420]
+    #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR", help_heading = "Farm")]
+    pub coordinator: Option<String>,
+    /// Folder of the identity [default: $XDG_CONFIG_HOME/tessera/identity]
+    #[arg(long, value_name = "DIR", env = "TESSERA_IDENTITY", help_heading = "Farm")]
+    pub identity: Option<PathBuf>,
+}
+
+/// Seconds of `90s`, `30m`, `24h` or `7d`.
+pub fn parse_ttl(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a time; write 90s, 30m, 24h or 7d, up to 365d");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let factor = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let digits = &text[..text.len() - 1];
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let secs = digits.parse::<u64>().ok().filter(|_| is_number).and_then(|value| value.checked_mul(factor));
+    secs.filter(|secs| (1..=365 * 86_400).contains(secs)).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_ttl;
+
+    #[test]
+    fn times_have_units_and_bounds() {
+        let good = [("90s", 90), ("30m", 1800), ("24h", 86_400), ("365d", 31_536_000)];
+        good.iter().for_each(|(text, secs)| assert_eq!(parse_ttl(text), Ok(*secs)));
+        for text in ["", "s", "0s", "5", "366d", "-1h", "1h30m", "1µ", "99999999999999999999d"] {
+            assert!(parse_ttl(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Options of commands that need no farm.
+
+use super::picture::PictureArgs;
+use crate::vectors::EnvironmentArg;
+use clap::Args;
+use std::path::PathBuf;
+use tessera_node::{DeviceSpec, Isa};
+
+/// Options of `render`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "With several frames, -o is a pattern: `frame.####.exr`, `frame.%04d.exr` or `frame.{frame:04}.exr`."
+)]
+pub struct RenderArgs {
+    /// The picture.
+    #[command(flatten)]
+    pub picture: PictureArgs,
+    /// File to write; .exr or .png says the format. May be given more than once
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub output: Vec<PathBuf>,
+    /// PNG files have 16 bits a channel instead of 8
+    #[arg(long, help_heading = "Picture")]
+    pub png16: bool,
+    /// Nodes to run; they share the threads; never changes the picture
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Work")]
+    pub nodes: u16,
+    /// How the devices are used.
+    #[command(flatten)]
+    pub devices: DeviceArgs,
+    /// End with one line of JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no summary
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Which devices to use, and how.
+#[derive(Clone, Debug, Args)]
+pub struct DeviceArgs {
+    /// Devices: auto, cpu, cuda, cuda:INDEX; may be given more than once
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_delimiter = ',',
+        env = "TESSERA_DEVICE",
+        default_value = "auto",
+        help_heading = "Work"
+    )]
+    pub device: Vec<DeviceSpec>,
+    /// Threads of the CPU device [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Work")]
+    pub threads: Option<u32>,
+    /// Instruction set of the CPU device: base, x86-64-v2, x86-64-v3 [default: the best]; never changes the picture
+    #[arg(long, value_name = "NAME", help_heading = "Work")]
+    pub isa: Option<Isa>,
+}
+
+/// Options of `inspect`.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// glTF 2.0 scene, .gltf or .glb
+    pub scene: PathBuf,
+    /// Light at infinity, as for `render`
+    #[arg(long, value_name = "ENV", default_value = "none")]
+    pub env: EnvironmentArg,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// A picture, .exr or .png
+    pub a: PathBuf,
+    /// The picture to compare with, the reference of relMSE
+    pub b: PathBuf,
+    /// Also succeed where relMSE is not above this
+    #[arg(long, value_name = "X")]
+    pub max_relmse: Option<f64>,
+    /// Pixels in a degree of the observer's view, for FLIP
+    #[arg(long, value_name = "N", default_value_t = 67.0)]
+    pub pixels_per_degree: f64,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// bash, elvish, fish, powershell or zsh
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,85 @@
+//! What may stand on the command line. Owns no behaviour.
+
+pub mod farm;
+pub mod local;
+pub mod picture;
+pub mod users;
+
+use clap::{Parser, Subcommand};
+
+/// A render farm: the same picture, to the last bit, on any machines.
+#[derive(Debug, Parser)]
+#[command(name = "tessera", version, propagate_version = true, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit status:
+  0 done, 1 another failure, 2 usage, 3 the job failed, 4 not found,
+  5 not allowed, 6 coordinator unreachable, 7 timed out waiting,
+  8 some frames failed, 130 interrupted (the job goes on)
+
+Settings: a flag wins over its TESSERA_* variable, that over `tessera.toml`
+in the working folder, that over $XDG_CONFIG_HOME/tessera/config.toml.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Render a scene on this machine: a whole farm in one process
+    #[command(display_order = 10)]
+    Render(Box<local::RenderArgs>),
+    /// Run a coordinator: it keeps the jobs and deals their tiles to nodes
+    #[command(display_order = 20)]
+    Coordinator(farm::CoordinatorArgs),
+    /// Run a node: it renders what a coordinator gives it
+    #[command(display_order = 21)]
+    Node(farm::NodeArgs),
+    /// Make join tokens
+    #[command(display_order = 22, subcommand)]
+    Token(farm::TokenCommand),
+    /// Get an identity of a farm for this user, by a join token
+    #[command(display_order = 23)]
+    Enrol(farm::EnrolArgs),
+    /// Submit a scene to a farm; prints the job's id
+    #[command(display_order = 30)]
+    Submit(Box<users::SubmitArgs>),
+    /// List jobs
+    #[command(display_order = 31)]
+    Jobs(users::ListArgs),
+    /// Show one job: what was asked for, how far it is, what failed
+    #[command(display_order = 32)]
+    Job(users::JobArgs),
+    /// Follow a job to its end
+    #[command(display_order = 33)]
+    Watch(users::WatchArgs),
+    /// Wait for a job's end; the exit status says how it ended
+    #[command(display_order = 34)]
+    Wait(users::WaitArgs),
+    /// Fetch the frames of a job that are done
+    #[command(display_order = 35)]
+    Fetch(users::FetchArgs),
+    /// End jobs; frames that are done stay
+    #[command(display_order = 36)]
+    Cancel(users::CancelArgs),
+    /// List nodes
+    #[command(display_order = 40)]
+    Nodes(users::ListArgs),
+    /// Give a node no new work
+    #[command(display_order = 41)]
+    Drain(users::NodeNameArgs),
+    /// Give a node work again
+    #[command(display_order = 42)]
+    Undrain(users::NodeNameArgs),
+    /// Say what is in a scene, what will be ignored, and how much memory it needs
+    #[command(display_order = 50)]
+    Inspect(local::InspectArgs),
+    /// Compare two pictures; status 0 only where they are identical or close enough
+    #[command(display_order = 51)]
+    Diff(local::DiffArgs),
+    /// Print a script that completes commands in a shell
+    #[command(display_order = 60)]
+    Completions(local::CompletionsArgs),
+}

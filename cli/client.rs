@@ -1,0 +1,142 @@
+//! Reaching a farm: which coordinator, as whom, and following a job over lost connections.
+
+use crate::args::farm::FarmArgs;
+use crate::config;
+use crate::error::{CliError, Status};
+use std::path::PathBuf;
+use std::time::Duration;
+use tessera_protocol::client::{Progress, Request, Response};
+use tessera_protocol::status::JobSummary;
+use tessera_protocol::{Hello, JobId};
+use tessera_transport::{Address, ClientError, FarmClient, Identity};
+
+/// Where a coordinator is when nothing says otherwise.
+const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
+/// First and longest wait between two attempts to reach a coordinator that was there before.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// How a command gets connections to its farm.
+#[derive(Debug)]
+pub(crate) struct Farm {
+    address: Address,
+    identity: Identity,
+}
+
+impl Farm {
+    /// The farm of these options.
+    pub(crate) fn of(args: &FarmArgs) -> Result<Self, CliError> {
+        let folder = identity_folder(args)?;
+        let identity = Identity::load(&folder).map_err(|error| {
+            CliError::from(error).hint(
+                "the coordinator's first start leaves an admin identity in DATA/admin (--identity DATA/admin); \
+                 others get one by `tessera enrol --token-file FILE`",
+            )
+        })?;
+        let address = address(args, &identity)?;
+        Ok(Self { address, identity })
+    }
+
+    /// A farm that is known already.
+    pub(crate) fn new(address: Address, identity: Identity) -> Self {
+        Self { address, identity }
+    }
+
+    /// A connection.
+    pub(crate) async fn connect(&self) -> Result<FarmClient, CliError> {
+        let hello = Hello::ours(tessera_node::fingerprint());
+        Ok(FarmClient::connect(&self.address, &self.identity, &hello).await?)
+    }
+
+    /// Asks over a connection of its own.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Response, CliError> {
+        let client = self.connect().await?;
+        let response = client.request(request).await;
+        client.close().await;
+        Ok(response?)
+    }
+
+    /// Follows a job to its end, over connections that are lost and coordinators that start again; `heard` hears of every
+    /// change. The first connection must come about.
+    pub(crate) async fn follow(
+        &self,
+        job: JobId,
+        heard: &mut (dyn FnMut(&Progress) + Send),
+    ) -> Result<JobSummary, CliError> {
+        let mut backoff = BACKOFF.0;
+        let mut reached = false;
+        loop {
+            let lost = match self.connect().await {
+                Ok(client) => {
+                    (reached, backoff) = (true, BACKOFF.0);
+                    match follow_once(&client, job, heard).await {
+                        Ok(summary) => {
+                            client.close().await;
+                            return Ok(summary);
+                        }
+                        Err(error) => error,
+                    }
+                }
+                Err(error) if !reached => return Err(error),
+                Err(error) => error,
+            };
+            if lost.status() != Status::Unreachable {
+                return Err(lost);
+            }
+            tracing::debug!(error = %lost, "connection lost; trying again");
+            tokio::time::sleep(backoff).await;
+            backoff = (backoff * 2).min(BACKOFF.1);
+        }
+    }
+}
+
+async fn follow_once(
+    client: &FarmClient,
+    job: JobId,
+    heard: &mut (dyn FnMut(&Progress) + Send),
+) -> Result<JobSummary, CliError> {
+    let mut watch = client.watch(job).await?;
+    let mut last = None;
+    while let Some(progress) = watch.next().await? {
+        heard(&progress);
+        last = Some(progress.summary);
+    }
+    match last.filter(|summary| summary.state.is_final()) {
+        Some(summary) => Ok(summary),
+        None => Err(CliError::new(Status::Unreachable, "the coordinator stopped telling of the job")),
+    }
+}
+
+/// The answer is to another question: versions that should have refused each other.
+pub(crate) fn unexpected() -> CliError {
+    ClientError::Unexpected.into()
+}
+
+/// Where the identity of these options is kept.
+pub(crate) fn identity_folder(args: &FarmArgs) -> Result<PathBuf, CliError> {
+    args.identity.clone().or_else(default_identity).ok_or_else(|| {
+        CliError::new(Status::Failure, "this user has no home folder")
+            .hint("say where the identity is: --identity DIR")
+    })
+}
+
+/// Where a user's identity is kept when nothing says otherwise; None without a home.
+pub(crate) fn default_identity() -> Option<PathBuf> {
+    config::user_folder().map(|folder| folder.join("identity"))
+}
+
+/// The coordinator of these options, before there is an identity.
+pub(crate) fn first_address(args: &FarmArgs) -> Result<Address, CliError> {
+    parse(args.coordinator.as_deref().unwrap_or(DEFAULT_COORDINATOR))
+}
+
+fn address(args: &FarmArgs, identity: &Identity) -> Result<Address, CliError> {
+    match (&args.coordinator, &identity.coordinator) {
+        (Some(text), _) => parse(text),
+        (None, Some(address)) => Ok(address.clone()),
+        (None, None) => parse(DEFAULT_COORDINATOR),
+    }
+}
+
+fn parse(text: &str) -> Result<Address, CliError> {
+    text.parse().map_err(|error| CliError::new(Status::Usage, error).context("--coordinator"))
+}

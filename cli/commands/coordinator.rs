@@ -1,0 +1,94 @@
+//! `coordinator`: runs one, or looks at the folder of one that does not run.
+
+use crate::args::farm::CoordinatorArgs;
+use crate::client::{self, Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::json;
+use crate::signals::Stops;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use tessera_coordinator::folder::FolderError;
+use tessera_coordinator::{AuditError, Config, Coordinator};
+use tessera_protocol::client::{AuditReport, Request, Response};
+use tessera_transport::Identity;
+
+/// `tessera coordinator`.
+pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
+    if args.audit {
+        return audit(&args).await;
+    }
+    if let Some(file) = &args.export {
+        return export(&args, file);
+    }
+    let mut stops = Stops::listen()?;
+    let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
+    config.user_identity = client::default_identity();
+    config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
+    let mut coordinator = Coordinator::start(config).await?;
+    tokio::select! {
+        () = stops.next() => tracing::info!("stopping"),
+        error = coordinator.failed() => {
+            return Err(CliError::from(error)
+                .hint("what was acknowledged is safe; start the coordinator again once its disk is well"));
+        }
+    }
+    coordinator.shutdown().await?;
+    Ok(Status::Done)
+}
+
+async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {
+    let report = match tessera_coordinator::audit(&args.data) {
+        Ok(report) => report,
+        Err(AuditError::Folder(FolderError::InUse { .. })) => ask_for_audit(&args.data).await?,
+        Err(error) => return Err(error.into()),
+    };
+    match args.json {
+        true => json::print(&report)?,
+        false => json::line(&describe(&report))?,
+    }
+    if report.problems.is_empty() {
+        return Ok(Status::Done);
+    }
+    let count = report.problems.len();
+    Err(CliError::new(Status::Failure, format!("the audit found {count} problems"))
+        .hint("`--export FILE` saves every record that is intact"))
+}
+
+/// A running coordinator audits itself.
+async fn ask_for_audit(data: &Path) -> Result<AuditReport, CliError> {
+    let identity = Identity::load(&data.join("admin"))?;
+    let address = identity.coordinator.clone().ok_or_else(|| {
+        CliError::new(Status::Failure, "the folder is in use, and does not say where its coordinator listens")
+    })?;
+    match Farm::new(address, identity).ask(&Request::Audit).await? {
+        Response::Audit(report) => Ok(report),
+        _ => Err(unexpected()),
+    }
+}
+
+fn describe(report: &AuditReport) -> String {
+    let AuditReport { records, jobs, units_committed, units_committed_twice, frames, problems } = report;
+    let mut text = format!(
+        "{records} records, {jobs} jobs, {units_committed} units committed ({units_committed_twice} twice), {frames} finished frames"
+    );
+    for problem in problems {
+        text += &format!("\nproblem: {problem}");
+    }
+    if problems.is_empty() {
+        text += "\nno problem";
+    }
+    text
+}
+
+fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
+    let about = |error: std::io::Error| CliError::from(error).context(format!("`{}`", file.display()));
+    let mut out = BufWriter::new(File::create_new(file).map_err(about)?);
+    let summary = tessera_coordinator::export(&args.data, &mut out)?;
+    out.into_inner().map_err(|error| about(error.into_error()))?.sync_all().map_err(about)?;
+    match args.json {
+        true => json::print(&serde_json::json!({ "intact": summary.intact, "damaged": summary.damaged }))?,
+        false => eprintln!("{} values written, {} damaged ones named", summary.intact, summary.damaged),
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,98 @@
+//! `fetch`: the frames of a job that are done.
+
+use super::jobs;
+use crate::args::users::FetchArgs;
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::frame_files::{Destination, Fetched, fetch};
+use crate::progress::{Audience, Downloads};
+use crate::{job_id, json};
+use serde_json::json;
+use std::path::PathBuf;
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::status::{FrameFile, FrameState, FrameStatus};
+use tessera_protocol::{FrameNumber, JobKind};
+
+/// A file to fetch.
+struct Item {
+    frame: FrameNumber,
+    file: FrameFile,
+    path: PathBuf,
+}
+
+/// `tessera fetch`.
+pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    let job = job_id::find(&farm, &args.job).await?;
+    let client = farm.connect().await?;
+    let Response::Job(detail) = client.request(&Request::Job(job)).await? else { return Err(unexpected()) };
+    let JobKind::Render(spec) = &detail.spec.kind;
+    let wanted = wanted(&args, &jobs::frames(&client, job).await?)?;
+    let numbers = tessera_protocol::FrameSet::from_frames(wanted.iter().map(|status| status.frame));
+    let numbers = numbers.map_err(|error| CliError::new(Status::Failure, error))?;
+    let destination = Destination::new(&args.output, &detail.spec.name, &numbers)?;
+    let items = items(&wanted, &destination);
+    let done = wanted.iter().filter(|status| matches!(status.state, FrameState::Done(_))).count();
+    if done > 0 && items.is_empty() {
+        let formats: Vec<_> = spec.formats.iter().map(|format| format.extension()).collect();
+        let message = format!(
+            "the job's frames are {}, not what `{}` says",
+            formats.join(" and "),
+            args.output.display()
+        );
+        return Err(CliError::new(Status::NotFound, message));
+    }
+    let bar = Downloads::new(Audience::of_stderr(args.json), items.len() as u64);
+    for item in &items {
+        bar.begin(&item.path.display().to_string());
+        let fetched = fetch(&client, &item.file, &item.path).await?;
+        bar.advance();
+        if args.json {
+            let mut line = json::value(&item.file)?;
+            line["frame"] = json!(item.frame.0);
+            line["path"] = json!(item.path);
+            line["fetched"] = json!(fetched == Fetched::New);
+            json::line(&line.to_string())?;
+        }
+    }
+    bar.end();
+    client.close().await;
+    conclude(&wanted, done)
+}
+
+fn wanted(args: &FetchArgs, all: &[FrameStatus]) -> Result<Vec<FrameStatus>, CliError> {
+    let Some(frames) = &args.frames else { return Ok(all.to_vec()) };
+    if let Some(missing) = frames.iter().find(|frame| !all.iter().any(|status| status.frame == *frame)) {
+        return Err(CliError::new(Status::NotFound, format!("the job has no frame {}", missing.0)));
+    }
+    Ok(all.iter().filter(|status| frames.position(status.frame).is_some()).cloned().collect())
+}
+
+fn items(wanted: &[FrameStatus], destination: &Destination) -> Vec<Item> {
+    let mut items = Vec::new();
+    for status in wanted {
+        let FrameState::Done(files) = &status.state else { continue };
+        for file in files {
+            if let Some(path) = destination.path(status.frame, &file.format) {
+                items.push(Item { frame: status.frame, file: file.clone(), path });
+            }
+        }
+    }
+    items
+}
+
+fn conclude(wanted: &[FrameStatus], done: usize) -> Result<Status, CliError> {
+    let failed = wanted.iter().filter(|status| matches!(status.state, FrameState::Failed(_))).count();
+    let open = wanted.len() - done - failed;
+    if open > 0 {
+        eprintln!("{done} of {} frames are done and here; fetch again for the rest", wanted.len());
+    }
+    if failed > 0 {
+        return Err(CliError::new(
+            Status::SomeFramesFailed,
+            format!("{failed} of {} frames failed", wanted.len()),
+        )
+        .hint("`tessera job JOB --frames` says why"));
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,91 @@
+//! `watch` and `wait`: a job to its end, and the status that says how it ended.
+
+use crate::args::users::{WaitArgs, WatchArgs};
+use crate::client::Farm;
+use crate::error::{CliError, Status};
+use crate::progress::{Audience, JobProgress};
+use crate::table::printable;
+use crate::{job_id, json};
+use std::time::Duration;
+use tessera_protocol::JobId;
+use tessera_protocol::client::Progress;
+use tessera_protocol::status::{JobState, JobSummary};
+
+/// `tessera watch`.
+pub(crate) async fn watch(args: WatchArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    let job = job_id::find(&farm, &args.job).await?;
+    follow(&farm, job, args.json).await
+}
+
+/// Shows a job's progress to its end: lines of JSON, or a bar and a line for each finished frame.
+pub(crate) async fn follow(farm: &Farm, job: JobId, as_json: bool) -> Result<Status, CliError> {
+    let mut bar = JobProgress::new(Audience::of_stderr(as_json));
+    let mut failed_output = None;
+    let mut heard = |progress: &Progress| {
+        if as_json {
+            if let Err(error) = json::print(progress) {
+                failed_output.get_or_insert(error);
+            }
+        } else {
+            bar.show(progress);
+        }
+    };
+    let summary = unless_interrupted(job, farm.follow(job, &mut heard)).await?;
+    bar.end();
+    if let Some(error) = failed_output {
+        return Err(error);
+    }
+    outcome(&summary)
+}
+
+/// `tessera wait`.
+pub(crate) async fn wait(args: WaitArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    let job = job_id::find(&farm, &args.job).await?;
+    let mut ignore = |_: &Progress| {};
+    let following = unless_interrupted(job, farm.follow(job, &mut ignore));
+    let summary = match args.timeout {
+        None => following.await?,
+        Some(secs) => match tokio::time::timeout(Duration::from_secs(secs), following).await {
+            Ok(summary) => summary?,
+            Err(_) => {
+                let message = format!("job {job} has not ended within {secs} s");
+                return Err(CliError::new(Status::TimedOut, message)
+                    .hint("it goes on; `tessera job` shows how far it is"));
+            }
+        },
+    };
+    if args.json {
+        json::print(&summary)?;
+    }
+    outcome(&summary)
+}
+
+async fn unless_interrupted(
+    job: JobId,
+    following: impl Future<Output = Result<JobSummary, CliError>>,
+) -> Result<JobSummary, CliError> {
+    tokio::select! {
+        summary = following => summary,
+        _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; the job goes on")
+            .hint(format!("`tessera watch {job}` follows it again, `tessera cancel {job}` ends it"))),
+    }
+}
+
+/// How a job has ended, as a status to leave with.
+pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
+    let note =
+        if summary.note.is_empty() { String::new() } else { format!(": {}", printable(&summary.note)) };
+    let job = summary.job;
+    let hint = format!("`tessera job {job}` lists what failed");
+    match summary.state {
+        JobState::Failed if summary.frames_done > 0 => {
+            let message = format!("{} of {} frames failed{note}", summary.frames_failed, summary.frames);
+            Err(CliError::new(Status::SomeFramesFailed, message).hint(hint))
+        }
+        JobState::Failed => Err(CliError::new(Status::JobFailed, format!("the job failed{note}")).hint(hint)),
+        JobState::Cancelled => Err(CliError::new(Status::JobFailed, format!("the job was cancelled{note}"))),
+        JobState::Done | JobState::Queued | JobState::Running => Ok(Status::Done),
+    }
+}

@@ -1,0 +1,166 @@
+//! `jobs`, `job` and `cancel`.
+
+use crate::args::users::{CancelArgs, JobArgs, ListArgs};
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::table::{bytes, count, printable, span, table};
+use crate::{job_id, json};
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::status::{FrameState, FrameStatus, JobDetail, JobState, JobSummary};
+use tessera_protocol::{JobId, JobKind};
+use tessera_transport::FarmClient;
+
+/// `tessera jobs`.
+pub(crate) async fn list(args: ListArgs) -> Result<Status, CliError> {
+    let Response::Jobs(jobs) = Farm::of(&args.farm)?.ask(&Request::Jobs).await? else {
+        return Err(unexpected());
+    };
+    if args.json {
+        json::print(&jobs)?;
+        return Ok(Status::Done);
+    }
+    if jobs.is_empty() {
+        eprintln!("no jobs; `tessera submit SCENE` makes one");
+        return Ok(Status::Done);
+    }
+    let now = now_secs();
+    let rows: Vec<_> = jobs.iter().map(|job| row(job, now)).collect();
+    json::line(
+        table(&["JOB", "STATE", "NAME", "OWNER", "PRIO", "FRAMES", "DONE", "AGE", "NOTE"], &rows).trim_end(),
+    )?;
+    Ok(Status::Done)
+}
+
+fn row(job: &JobSummary, now: u64) -> Vec<String> {
+    vec![
+        job.job.to_string(),
+        state(job.state).into(),
+        printable(&job.name),
+        printable(&job.owner),
+        job.priority.to_string(),
+        format!("{}/{}", job.frames_done, job.frames),
+        format!("{:.0} %", share(job)),
+        span(now.saturating_sub(job.submitted_at)),
+        printable(&job.note),
+    ]
+}
+
+fn share(job: &JobSummary) -> f64 {
+    // A share below all is never shown as all.
+    (job.units_committed as f64 / job.units.max(1) as f64 * 100.0).floor()
+}
+
+fn state(state: JobState) -> &'static str {
+    match state {
+        JobState::Queued => "queued",
+        JobState::Running => "running",
+        JobState::Done => "done",
+        JobState::Failed => "failed",
+        JobState::Cancelled => "cancelled",
+    }
+}
+
+fn now_secs() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// `tessera job`.
+pub(crate) async fn show(args: JobArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    let job = job_id::find(&farm, &args.job).await?;
+    let client = farm.connect().await?;
+    let Response::Job(detail) = client.request(&Request::Job(job)).await? else { return Err(unexpected()) };
+    let frames = if args.frames { Some(frames(&client, job).await?) } else { None };
+    client.close().await;
+    if args.json {
+        let mut value = json::value(&detail)?;
+        if let Some(frames) = &frames {
+            value["frames"] = json::value(frames)?;
+        }
+        json::line(&value.to_string())?;
+    } else {
+        json::line(describe(&detail, frames.as_deref().unwrap_or_default()).trim_end())?;
+    }
+    Ok(Status::Done)
+}
+
+/// All frames of a job, page by page.
+pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameStatus>, CliError> {
+    let mut all = Vec::new();
+    loop {
+        let from = u32::try_from(all.len()).map_err(|_| unexpected())?;
+        let Response::Frames(page) = client.request(&Request::Frames { job, from }).await? else {
+            return Err(unexpected());
+        };
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
+
+fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
+    let JobDetail { summary, spec, fingerprint, failures } = detail;
+    let JobKind::Render(render) = &spec.kind;
+    let mut text = String::new();
+    let mut field = |name: &str, value: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:<12}{}", printable(&value));
+    };
+    field("job", summary.job.to_string());
+    field("name", spec.name.clone());
+    field("state", state(summary.state).into());
+    if !summary.note.is_empty() {
+        field("note", summary.note.clone());
+    }
+    field("owner", summary.owner.clone());
+    field("priority", summary.priority.to_string());
+    let total: u64 = render.files.iter().map(|file| file.length).sum();
+    field("scene", format!("{}, {} files, {}", render.scene, render.files.len(), bytes(total)));
+    field(
+        "picture",
+        format!("{}x{}, {} spp, depth {}", render.width, render.height, render.spp, render.depth),
+    );
+    field("frames", format!("{}: {} of {} done", render.frames, summary.frames_done, summary.frames));
+    let leased = summary.units_leased;
+    field("units", format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units));
+    field("samples", count(summary.samples_committed as f64).trim_end().to_owned());
+    if let Some(fingerprint) = fingerprint {
+        field("fingerprint", fingerprint.to_string());
+    }
+    for frame in frames {
+        field(&frame.frame.to_string(), frame_words(&frame.state));
+    }
+    for failure in failures {
+        field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));
+    }
+    text
+}
+
+fn frame_words(state: &FrameState) -> String {
+    match state {
+        FrameState::Open { committed, units } => format!("{committed} of {units} units"),
+        FrameState::Resolving => "resolving".into(),
+        FrameState::Failed(reason) => format!("failed: {reason}"),
+        FrameState::Done(files) => {
+            let files =
+                files.iter().map(|file| format!("{} {} {}", file.format, bytes(file.length), file.hash));
+            format!("done: {}", files.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// `tessera cancel`.
+pub(crate) async fn cancel(args: CancelArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    for text in &args.jobs {
+        let job = job_id::find(&farm, text).await?;
+        match farm.ask(&Request::Cancel(job)).await? {
+            Response::Done => eprintln!("cancelled {job}; its finished frames can still be fetched"),
+            _ => return Err(unexpected()),
+        }
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,44 @@
+//! The commands, a file each or a few that belong together.
+
+mod coordinator;
+mod diff;
+mod fetch;
+mod follow;
+mod inspect;
+mod jobs;
+mod node;
+mod nodes;
+mod render;
+mod submit;
+mod token;
+
+use crate::args::{Cli, Command};
+use crate::error::{CliError, Status};
+use clap::CommandFactory;
+
+/// Runs a command to its end.
+pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
+    match command {
+        Command::Render(args) => render::run(*args).await,
+        Command::Coordinator(args) => coordinator::run(args).await,
+        Command::Node(args) => node::run(args).await,
+        Command::Token(command) => token::run(command).await,
+        Command::Enrol(args) => token::enrol(args).await,
+        Command::Submit(args) => submit::run(*args).await,
+        Command::Jobs(args) => jobs::list(args).await,
+        Command::Job(args) => jobs::show(args).await,
+        Command::Watch(args) => follow::watch(args).await,
+        Command::Wait(args) => follow::wait(args).await,
+        Command::Fetch(args) => fetch::run(args).await,
+        Command::Cancel(args) => jobs::cancel(args).await,
+        Command::Nodes(args) => nodes::list(args).await,
+        Command::Drain(args) => nodes::drain(args, true).await,
+        Command::Undrain(args) => nodes::drain(args, false).await,
+        Command::Inspect(args) => inspect::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Completions(args) => {
+            clap_complete::generate(args.shell, &mut Cli::command(), "tessera", &mut std::io::stdout());
+            Ok(Status::Done)
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Errors as a user meets them: the status to leave with, what was wrong with its causes, and a hint.
+
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+use tessera_coordinator::{AuditError, CoordinatorError, ExportError};
+use tessera_node::NodeError;
+use tessera_protocol::client::RequestError;
+use tessera_scenes::SceneError;
+use tessera_transport::error::ConnectFailure;
+use tessera_transport::{BlobError, ClientError, ConnectError, EnrolError, IdentityError};
+
+/// What a process leaves with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Done.
+    Done = 0,
+    /// Something else failed.
+    Failure = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// The job failed.
+    JobFailed = 3,
+    /// No such job, node, file or frame.
+    NotFound = 4,
+    /// Not allowed.
+    NotAllowed = 5,
+    /// The coordinator cannot be reached.
+    Unreachable = 6,
+    /// Timed out waiting.
+    TimedOut = 7,
+    /// Some frames failed.
+    SomeFramesFailed = 8,
+    /// Interrupted; the job goes on.
+    Interrupted = 130,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        ExitCode::from(status as u8)
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub struct CliError {
+    status: Status,
+    /// What was being done, outermost last.
+    contexts: Vec<String>,
+    source: Box<dyn Error + Send + Sync>,
+    hint: Option<String>,
+}
+
+impl CliError {
+    /// An error with its causes.
+    pub fn new(status: Status, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { status, contexts: Vec::new(), source: source.into(), hint: None }
+    }
+
+    /// With what was being done.
+    pub fn context(mut self, text: impl Into<String>) -> Self {
+        self.contexts.push(text.into());
+        self
+    }
+
+    /// With what to do about it; an earlier hint stands.
+    pub fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hint.get_or_insert_with(|| text.into());
+        self
+    }
+
+    /// What the process leaves with.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Standard output was closed by its reader, as `head` does: no failure of ours.
+    pub fn is_closed_output(&self) -> bool {
+        let mut error: Option<&(dyn Error + 'static)> = Some(&*self.source);
+        while let Some(current) = error {
+            if current
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+            {
+                return true;
+            }
+            error = current.source();
+        }
+        false
+    }
+
+    /// The lines to show: `error: …`, its causes, and the hint.
+    pub fn for_people(&self) -> String {
+        let mut text = String::from("error: ");
+        for context in self.contexts.iter().rev() {
+            text += context;
+            text += ": ";
+        }
+        text += &self.source.to_string();
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            let part = error.to_string();
+            // Transparent wrappers repeat their cause.
+            if !text.ends_with(&part) {
+                text += &format!("\n  cause: {part}");
+            }
+            cause = error.source();
+        }
+        text.push('\n');
+        if let Some(hint) = &self.hint {
+            text += &format!("hint: {hint}\n");
+        }
+        text
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.for_people().trim_end())
+    }
+}
+
+impl From<ConnectError> for CliError {
+    fn from(error: ConnectError) -> Self {
+        let status = match error.failure() {
+            ConnectFailure::Unreachable => Status::Unreachable,
+            ConnectFailure::NotAllowed => Status::NotAllowed,
+            ConnectFailure::Version | ConnectFailure::Local => Status::Failure,
+        };
+        let hint = error.hint();
+        let this = Self::new(status, error);
+        match hint {
+            Some(hint) => this.hint(hint),
+            None => this,
+        }
+    }
+}
+
+impl From<RequestError> for CliError {
+    fn from(error: RequestError) -> Self {
+        let status = match &error {
+            RequestError::NotFound(_) => Status::NotFound,
+            RequestError::NotAllowed(_) => Status::NotAllowed,
+            RequestError::Invalid(_) | RequestError::Unavailable(_) => Status::Failure,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Request(error) => error.into(),
+            ClientError::Frame(_) => Self::new(Status::Unreachable, error)
+                .hint("it is not known whether the request was done; repeating it is harmless"),
+            ClientError::Unexpected => {
+                Self::new(Status::Failure, error).hint("install the same version on both sides")
+            }
+        }
+    }
+}
+
+impl From<EnrolError> for CliError {
+    fn from(error: EnrolError) -> Self {
+        match error {
+            EnrolError::Connect(error) => error.into(),
+            EnrolError::Refused(_) => Self::new(Status::NotAllowed, error)
+                .hint("ask for a new token: `tessera token create --role ROLE` on the coordinator's machine"),
+            EnrolError::Frame(_) => Self::new(Status::Unreachable, error)
+                .hint("try again; if the token counts as used, ask for a new one"),
+            _ => Self::new(Status::Failure, error),
+        }
+    }
+}
+
+impl From<IdentityError> for CliError {
+    fn from(error: IdentityError) -> Self {
+        let status = match error {
+            IdentityError::Missing { .. } => Status::NotAllowed,
+            _ => Status::Failure,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<SceneError> for CliError {
+    fn from(error: SceneError) -> Self {
+        let status = match &error {
+            SceneError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Status::NotFound
+            }
+            _ => Status::Failure,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<BlobError> for CliError {
+    fn from(error: BlobError) -> Self {
+        let interrupted = error.is_interruption();
+        let status = if interrupted { Status::Unreachable } else { Status::Failure };
+        let this = Self::new(status, error);
+        if interrupted { this.hint("run the command again: it goes on where it stopped") } else { this }
+    }
+}
+
+impl From<CoordinatorError> for CliError {
+    fn from(error: CoordinatorError) -> Self {
+        Self::new(Status::Failure, error)
+    }
+}
+
+impl From<AuditError> for CliError {
+    fn from(error: AuditError) -> Self {
+        Self::new(Status::Failure, error)
+    }
+}
+
+impl From<ExportError> for CliError {
+    fn from(error: ExportError) -> Self {
+        Self::new(Status::Failure, error)
+    }
+}
+
+impl From<NodeError> for CliError {
+    fn from(error: NodeError) -> Self {
+        match error {
+            NodeError::Connect(error) => error.into(),
+            NodeError::Enrol(error) => error.into(),
+            NodeError::NoToken(_) | NodeError::Refused(_) => Self::new(Status::NotAllowed, error),
+            _ => Self::new(Status::Failure, error),
+        }
+    }
+}
+
+impl From<std::io::Error> for CliError {
+    fn from(error: std::io::Error) -> Self {
+        let status = match error.kind() {
+            std::io::ErrorKind::NotFound => Status::NotFound,
+            _ => Status::Failure,
+        };
+        Self::new(status, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_context_causes_and_hint() {
+        let error =
+            CliError::from(std::io::Error::other("disk on fire")).context("frame 3").hint("put it out");
+        assert_eq!(error.for_people(), "error: frame 3: disk on fire\nhint: put it out\n");
+    }
+
+    #[test]
+    fn the_first_hint_stands() {
+        let error = CliError::new(Status::Usage, "wrong").hint("one").hint("two");
+        assert!(error.for_people().contains("hint: one"));
+    }
+}

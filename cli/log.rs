@@ -1,0 +1,71 @@
+//! The log on standard error: full lines for services, plain words for commands.
+
+use crate::args::Command;
+use std::fmt;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Starts the log: `TESSERA_LOG`, or what suits the command. Once a process; another logger that is there already stays.
+pub(crate) fn init(command: &Command) {
+    let usual = if command.is_service() { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("TESSERA_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = if command.is_service() {
+        log.with_ansi(colours()).try_init()
+    } else {
+        log.event_format(Plain).try_init()
+    };
+    // Tests in one process share the first.
+    drop(started);
+}
+
+/// Escape sequences are welcome on standard error.
+pub(crate) fn colours() -> bool {
+    use std::io::IsTerminal;
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// `warning: the words`, and an error's cause; nothing else.
+struct Plain;
+
+impl<S, N> FormatEvent<S, N> for Plain
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let level = match *event.metadata().level() {
+            Level::ERROR => "error",
+            Level::WARN => "warning",
+            Level::INFO => "info",
+            _ => "debug",
+        };
+        let mut words = Words::default();
+        event.record(&mut words);
+        writeln!(out, "{level}: {}{}", words.message, words.rest)
+    }
+}
+
+#[derive(Default)]
+struct Words {
+    message: String,
+    rest: String,
+}
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            "error" | "reason" | "problem" => self.rest += &format!(": {value:?}"),
+            _ => {}
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+}

@@ -1,0 +1,190 @@
+//! Progress on standard error: bars with rate and time left on a terminal, a line now and then elsewhere, nothing when quiet.
+
+use crate::table::{count, printable};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use tessera_protocol::client::Progress;
+use tessera_protocol::status::JobSummary;
+
+/// Least time between two lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Who sees progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Nobody.
+    Nobody,
+    /// A log or a pipe.
+    Log,
+    /// A person.
+    Terminal,
+}
+
+impl Audience {
+    /// Standard error's.
+    pub(crate) fn of_stderr(quiet: bool) -> Self {
+        match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Self::Nobody,
+            (false, true) => Self::Terminal,
+            (false, false) => Self::Log,
+        }
+    }
+
+    fn bar(self, length: u64, template: &str) -> ProgressBar {
+        if self != Self::Terminal {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(10));
+        // The templates are constants of this file; a test parses them.
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.with_style(style.progress_chars("━╸ "))
+    }
+}
+
+const UPLOAD: &str = "uploading  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
+const DOWNLOAD: &str = "fetching   {bar:32} {pos}/{len} files  {msg}";
+const RENDER: &str = "rendering  {bar:32} {percent:>3} %  {msg}";
+
+/// The upload of a scene's files.
+#[derive(Debug)]
+pub(crate) struct Uploads {
+    audience: Audience,
+    bar: ProgressBar,
+    sent: u64,
+}
+
+impl Uploads {
+    pub(crate) fn new(audience: Audience) -> Self {
+        Self { audience, bar: ProgressBar::hidden(), sent: 0 }
+    }
+
+    /// So many bytes are to be sent, from now on.
+    pub(crate) fn begin(&mut self, bytes: u64) {
+        self.sent = 0;
+        self.bar = if bytes > 0 { self.audience.bar(bytes, UPLOAD) } else { ProgressBar::hidden() };
+    }
+
+    /// So many have been.
+    pub(crate) fn set(&mut self, sent: u64) {
+        self.sent = sent;
+        self.bar.set_position(sent);
+    }
+
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The fetch of frame files.
+#[derive(Debug)]
+pub(crate) struct Downloads(ProgressBar);
+
+impl Downloads {
+    pub(crate) fn new(audience: Audience, files: u64) -> Self {
+        Self(audience.bar(files, DOWNLOAD))
+    }
+
+    pub(crate) fn begin(&self, name: &str) {
+        self.0.set_message(printable(name));
+    }
+
+    pub(crate) fn advance(&self) {
+        self.0.inc(1);
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A job on its way.
+#[derive(Debug)]
+pub(crate) struct JobProgress {
+    audience: Audience,
+    bar: Option<ProgressBar>,
+    /// Moment and samples of the first news, for the rate.
+    first: Option<(Instant, u64)>,
+    said_at: Option<Instant>,
+}
+
+impl JobProgress {
+    pub(crate) fn new(audience: Audience) -> Self {
+        Self { audience, bar: None, first: None, said_at: None }
+    }
+
+    /// Shows a change.
+    pub(crate) fn show(&mut self, progress: &Progress) {
+        let summary = &progress.summary;
+        let now = Instant::now();
+        let (since, before) = *self.first.get_or_insert((now, summary.samples_committed));
+        let secs = (now - since).as_secs_f64();
+        let rate = (summary.samples_committed.saturating_sub(before)) as f64 / secs.max(1e-3);
+        let words = words(summary, if secs > 0.5 { rate } else { 0.0 });
+        match self.audience {
+            Audience::Nobody => {}
+            Audience::Terminal => {
+                let bar = self.bar.get_or_insert_with(|| self.audience.bar(summary.units, RENDER));
+                bar.set_position(summary.units_committed);
+                bar.set_message(words);
+            }
+            Audience::Log => {
+                let is_due = self.said_at.is_none_or(|at| now - at >= LINE_EVERY);
+                if is_due && !summary.state.is_final() {
+                    self.said_at = Some(now);
+                    eprintln!("rendering  {}/{} units  {words}", summary.units_committed, summary.units);
+                }
+            }
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Frames, rate, time left, and why it waits.
+fn words(summary: &JobSummary, rate: f64) -> String {
+    let mut parts = Vec::new();
+    if summary.frames > 1 {
+        parts.push(format!("frame {}/{}", summary.frames_done, summary.frames));
+    }
+    if rate > 0.0 {
+        parts.push(format!("{}samples/s", count(rate)));
+        if let Some(secs) = secs_left(summary, rate) {
+            parts.push(format!("{} left", indicatif::HumanDuration(Duration::from_secs(secs))));
+        }
+    }
+    if !summary.note.is_empty() {
+        parts.push(printable(&summary.note));
+    }
+    parts.join("  ")
+}
+
+/// The samples that remain, as far as units tell, by the rate.
+fn secs_left(summary: &JobSummary, rate: f64) -> Option<u64> {
+    if summary.units_committed == 0 || rate <= 0.0 {
+        return None;
+    }
+    let a_unit = summary.samples_committed as f64 / summary.units_committed as f64;
+    Some((a_unit * summary.units.saturating_sub(summary.units_committed) as f64 / rate).ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_are_sound() {
+        for template in [UPLOAD, DOWNLOAD, RENDER] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+}

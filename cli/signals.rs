@@ -1,0 +1,24 @@
+//! SIGINT and SIGTERM as something to wait for.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Both signals, each time they come.
+pub(crate) struct Stops {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stops {
+    /// From now on the signals no longer end the process by themselves.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next one. May be dropped and called again.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

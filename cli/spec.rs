@@ -1,0 +1,167 @@
+//! From options to a job spec and the files that belong to it. Sends nothing.
+
+use crate::args::picture::PictureArgs;
+use crate::error::{CliError, Status};
+use crate::vectors::EnvironmentArg;
+use std::path::{Path, PathBuf};
+use tessera_protocol::job::{AssetFile, CameraSpec, EnvironmentSpec, FormatSpec, LensSpec, RenderSpec};
+use tessera_protocol::limits::NAME_MAX;
+use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
+use tessera_scenes::{EnvironmentSource, LoadOptions, LoadedScene};
+use tessera_transport::client::hash_file;
+
+/// Folder of the environment map among a job's files, beside the scene's own.
+const ENVIRONMENT_FOLDER: &str = "tessera-environment";
+
+/// A scene on this machine: its files, named by their bytes.
+#[derive(Debug)]
+pub(crate) struct SceneFiles {
+    /// The files as a job lists them.
+    pub(crate) assets: Vec<AssetFile>,
+    /// Where each of them is, in the same order.
+    pub(crate) sources: Vec<PathBuf>,
+    environment: EnvironmentSpec,
+}
+
+impl SceneFiles {
+    /// Finds and hashes the files. Reads all of them once; blocks.
+    pub(crate) fn gather(scene: &Path, env: &EnvironmentArg) -> Result<Self, CliError> {
+        let mut files = tessera_scenes::files_of(scene)?;
+        let environment = match env {
+            EnvironmentArg::None => EnvironmentSpec::None,
+            EnvironmentArg::Constant(radiance) => EnvironmentSpec::Constant(*radiance),
+            EnvironmentArg::File(file) => {
+                let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+                let path = format!("{ENVIRONMENT_FOLDER}/map.{extension}");
+                files.push((path.clone(), file.clone()));
+                EnvironmentSpec::Map { path }
+            }
+        };
+        let mut assets = Vec::with_capacity(files.len());
+        let mut sources = Vec::with_capacity(files.len());
+        for (path, source) in files {
+            let hashed = hash_file(&source);
+            let (hash, length) =
+                hashed.map_err(|e| CliError::from(e).context(format!("`{}`", source.display())))?;
+            assets.push(AssetFile { path, hash, length });
+            sources.push(source);
+        }
+        Ok(Self { assets, sources, environment })
+    }
+
+    /// Where a blob of this scene is.
+    pub(crate) fn source(&self, hash: BlobHash) -> Option<(u64, &Path)> {
+        let at = self.assets.iter().position(|asset| asset.hash == hash)?;
+        Some((self.assets[at].length, &self.sources[at]))
+    }
+}
+
+/// Loads a scene to see that it can be rendered, and what will be ignored. Blocks.
+pub(crate) fn load(scene: &Path, env: &EnvironmentArg) -> Result<LoadedScene, CliError> {
+    let environment = match env {
+        EnvironmentArg::None => EnvironmentSource::None,
+        EnvironmentArg::Constant(radiance) => EnvironmentSource::Constant(*radiance),
+        EnvironmentArg::File(path) => EnvironmentSource::File { path: path.clone() },
+    };
+    let folder = scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
+        CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
+    })?;
+    Ok(tessera_scenes::load(folder, name, &LoadOptions { environment, ..LoadOptions::default() })?)
+}
+
+/// What a job is called, how much of the farm it gets, and what it makes.
+#[derive(Clone, Debug)]
+pub(crate) struct JobOptions {
+    /// Its name; None takes the scene's.
+    pub(crate) name: Option<String>,
+    /// 0 to 100.
+    pub(crate) priority: u8,
+    /// File formats.
+    pub(crate) formats: Vec<FormatSpec>,
+}
+
+/// The job of these options, checked.
+pub(crate) fn job(
+    picture: &PictureArgs,
+    options: JobOptions,
+    files: &SceneFiles,
+) -> Result<JobSpec, CliError> {
+    let mut aovs: Vec<_> = picture.aov.iter().map(|aov| aov.0).collect();
+    aovs.sort();
+    aovs.dedup();
+    let render = RenderSpec {
+        // The main file comes first.
+        scene: files.assets.first().map(|asset| asset.path.clone()).unwrap_or_default(),
+        files: files.assets.clone(),
+        environment: files.environment.clone(),
+        environment_intensity: picture.env_intensity,
+        environment_rotation_degrees: picture.env_rotate,
+        camera: camera(picture),
+        lens: picture
+            .lens_radius
+            .zip(picture.focus_distance)
+            .map(|(radius, focus_distance)| LensSpec { radius, focus_distance }),
+        width: picture.size.width,
+        height: picture.size.height,
+        frames: frames(picture),
+        fps: picture.fps,
+        spp: picture.spp,
+        depth: picture.depth,
+        seed: picture.seed,
+        filter: picture.filter.0,
+        tile: picture.tile,
+        unit_samples: picture.unit_samples,
+        aovs,
+        formats: options.formats,
+        exposure: picture.exposure,
+        tone_map: picture.tone_map.0,
+    };
+    let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
+    let spec = JobSpec { name, priority: options.priority, kind: JobKind::Render(render) };
+    RawJobSpec::from(spec)
+        .check()
+        .map_err(|SpecError { field, problem }| CliError::new(Status::Usage, format!("--{field}: {problem}")))
+}
+
+/// The frames that these options ask for.
+pub(crate) fn frames(picture: &PictureArgs) -> FrameSet {
+    match &picture.frames {
+        Some(frames) => frames.clone(),
+        None => FrameSet::one(FrameNumber(picture.frame.unwrap_or(0))),
+    }
+}
+
+fn camera(picture: &PictureArgs) -> CameraSpec {
+    if let (Some(eye), Some(target)) = (picture.eye, picture.target) {
+        return CameraSpec::LookAt { eye, target, up: picture.up, vfov_degrees: picture.vfov };
+    }
+    match &picture.camera {
+        None => CameraSpec::Default,
+        Some(text) => text.parse().map_or_else(|_| CameraSpec::Named(text.clone()), CameraSpec::Index),
+    }
+}
+
+/// A job's name from its scene's: what a name may hold, and no more.
+fn name_of(scene: &Path) -> String {
+    let stem = scene.file_stem().unwrap_or_default().to_string_lossy();
+    let safe = stem.chars().map(|c| if c.is_control() || matches!(c, '/' | '\\') { '_' } else { c });
+    let mut name: String = safe.collect::<String>().trim_start_matches('.').to_owned();
+    while name.len() > NAME_MAX {
+        name.pop();
+    }
+    if name.is_empty() { "scene".into() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_fit() {
+        assert_eq!(name_of(Path::new("/a/b/Sponza.glb")), "Sponza");
+        assert_eq!(name_of(Path::new("..hidden.glb")), "hidden");
+        assert_eq!(name_of(Path::new("...")), "scene");
+        assert!(name_of(Path::new(&"é".repeat(200))).len() <= NAME_MAX);
+    }
+}

@@ -1,0 +1,81 @@
+//! Submitting: the blobs that the coordinator lacks, then the job. Repeats what a lost connection left open; that is harmless.
+
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::progress::Uploads;
+use crate::spec::SceneFiles;
+use std::time::Duration;
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::{BlobHash, JobId, JobSpec, RawJobSpec};
+use tessera_transport::FarmClient;
+
+/// Attempts over connections that are lost.
+const ATTEMPTS: u32 = 5;
+/// Wait between them; doubles.
+const BACKOFF: Duration = Duration::from_millis(300);
+
+/// Submits a job whose id is made once, so that no attempt makes a second job. Returns once the coordinator has it durably.
+pub(crate) async fn submit(
+    farm: &Farm,
+    spec: &JobSpec,
+    files: &SceneFiles,
+    uploads: &mut Uploads,
+) -> Result<JobId, CliError> {
+    let job = JobId::new();
+    let mut backoff = BACKOFF;
+    for attempt in 1.. {
+        let client = match farm.connect().await {
+            Ok(client) => client,
+            Err(error) if attempt == 1 => return Err(error),
+            Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => return Err(error),
+            Err(_) => {
+                tokio::time::sleep(backoff).await;
+                backoff *= 2;
+                continue;
+            }
+        };
+        match submit_once(&client, job, spec, files, uploads).await {
+            Ok(()) => {
+                client.close().await;
+                return Ok(job);
+            }
+            Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => return Err(error),
+            Err(error) => tracing::warn!(%error, "connection lost while submitting; trying again"),
+        }
+        tokio::time::sleep(backoff).await;
+        backoff *= 2;
+    }
+    Ok(job)
+}
+
+async fn submit_once(
+    client: &FarmClient,
+    job: JobId,
+    spec: &JobSpec,
+    files: &SceneFiles,
+    uploads: &mut Uploads,
+) -> Result<(), CliError> {
+    let mut hashes: Vec<BlobHash> = files.assets.iter().map(|asset| asset.hash).collect();
+    hashes.sort();
+    hashes.dedup();
+    let Response::Blobs(missing) = client.request(&Request::MissingBlobs(hashes)).await? else {
+        return Err(unexpected());
+    };
+    let missing: Vec<_> =
+        missing.into_iter().filter_map(|hash| files.source(hash).map(|found| (hash, found))).collect();
+    uploads.begin(missing.iter().map(|(_, (length, _))| length).sum());
+    for (hash, (length, source)) in missing {
+        let before = uploads.sent();
+        client
+            .put_blob((hash, length), source, &mut |sent, _| uploads.set(before + sent))
+            .await
+            .map_err(|error| CliError::from(error).context(format!("`{}`", source.display())))?;
+        uploads.set(before + length);
+    }
+    uploads.end();
+    let request = Request::Submit { job, spec: Box::new(RawJobSpec::from(spec.clone())) };
+    match client.request(&request).await? {
+        Response::Accepted(_) => Ok(()),
+        _ => Err(unexpected()),
+    }
+}
