@@ -1,0 +1,131 @@
+//! What the farm costs over the bare device, and what a second node brings. Prints ratios; fails on nothing but wrong bits.
+//!
+//!     cargo bench --bench overhead [-- --spp N --rounds R]
+//!
+//! The ceiling is the device itself: `tessera_node::bare` renders the same frame with the same threads and no farm. The farm is a coordinator
+//! (durable) and nodes as processes on loopback, from submit to the end of the job. Runs alternate, and medians of ratios are printed, since
+//! machines are noisy.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+#[path = "../tests/farm/harness.rs"]
+#[expect(dead_code, reason = "the bench needs a part of the tests' harness")]
+mod harness;
+
+use harness::{Farm, TESSERA, library};
+use std::process::Command;
+use std::time::Instant;
+use tessera_node::device::CpuDevice;
+use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, ToneMapSpec};
+use tessera_protocol::{FrameNumber, FrameSet, RenderSpec};
+
+struct Options {
+    spp: u32,
+    rounds: usize,
+}
+
+fn options() -> Options {
+    let mut options = Options { spp: 128, rounds: 3 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut number = || arguments.next().and_then(|text| text.parse().ok());
+        match argument.as_str() {
+            "--spp" => options.spp = number().expect("--spp takes a number"),
+            "--rounds" => options.rounds = number().expect("--rounds takes a number") as usize,
+            _ => {}
+        }
+    }
+    options
+}
+
+fn main() {
+    let options = options();
+    println!("Cornell box, 512 x 512, {} spp, depth 8, {} rounds", options.spp, options.rounds);
+    let farm = Farm::start(1, 2);
+    let mut ratios = Vec::new();
+    for round in 0..options.rounds {
+        let bare = bare_seconds(options.spp, 2);
+        let farmed = farm_seconds(&farm, options.spp);
+        println!("round {round}: bare {bare:.2} s, farm {farmed:.2} s, ratio {:.4}", farmed / bare);
+        ratios.push(farmed / bare);
+    }
+    println!("farm over bare device, 2 threads: {:.4} (target 1.03)", median(ratios));
+    drop(farm);
+
+    let (one, two) = (Farm::start(1, 1), Farm::start(2, 1));
+    let mut ratios = Vec::new();
+    for round in 0..options.rounds {
+        let alone = farm_seconds(&one, options.spp);
+        let both = farm_seconds(&two, options.spp);
+        println!("round {round}: one node {alone:.2} s, two nodes {both:.2} s, ratio {:.4}", alone / both);
+        ratios.push(alone / both);
+    }
+    println!("two one-thread nodes over one: {:.4} (target 1.95)", median(ratios));
+
+    let starts: Vec<f64> = (0..9).map(|_| start_seconds()).collect();
+    println!("start of `render` to the first unit on a device: {:.1} ms (target 50)", median(starts) * 1e3);
+}
+
+/// Seconds from the start of `render` to the first unit, preparation of the scene taken out: as `render --json` says it.
+fn start_seconds() -> f64 {
+    let out = std::env::temp_dir().join(format!("tessera-overhead-{}.exr", std::process::id()));
+    let mut command = Command::new(TESSERA);
+    command.arg("render").arg(library("cornell-box.gltf")).arg("-o").arg(&out);
+    command.args(["--size", "64x64", "--spp", "1", "--device", "cpu", "-q", "--json"]);
+    let output = command.output().expect("the binary runs");
+    let _ = std::fs::remove_file(&out);
+    let report: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("`render --json` ends with JSON");
+    report["start_s"].as_f64().expect("a unit was started")
+}
+
+/// Seconds that the device alone takes for the frame, from the scene's files to the whole film.
+fn bare_seconds(spp: u32, threads: usize) -> f64 {
+    let start = Instant::now();
+    let device = CpuDevice::open(Some(threads), None).expect("a CPU");
+    let spec = spec(spp);
+    let scene = tessera_node::bare::load(&library(""), &spec).expect("the library's scene");
+    let frame = tessera_node::bare::prepare(&scene, &spec, FrameNumber(0)).expect("a frame");
+    tessera_node::bare::render_frame(&device, &frame, &spec, FrameNumber(0)).expect("a film");
+    start.elapsed().as_secs_f64()
+}
+
+fn spec(spp: u32) -> RenderSpec {
+    RenderSpec {
+        scene: "cornell-box.gltf".into(),
+        // Only a farm has files to name.
+        files: Vec::new(),
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: 512,
+        height: 512,
+        frames: FrameSet::one(FrameNumber(0)),
+        fps: 24.0,
+        spp,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::BlackmanHarris,
+        tile: 64,
+        unit_samples: 0,
+        aovs: Vec::new(),
+        formats: vec![FormatSpec::Exr],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn farm_seconds(farm: &Farm, spp: u32) -> f64 {
+    let start = Instant::now();
+    let spp = spp.to_string();
+    let job =
+        farm.submit(&library("cornell-box.gltf"), &["--size", "512x512", "--spp", &spp, "--depth", "8"]);
+    farm.text(&["wait", &job]);
+    start.elapsed().as_secs_f64()
+}

@@ -1,0 +1,89 @@
+//! Same bits: one hash of the pixels, whatever the farm looks like.
+
+use crate::harness::{Farm, TESSERA, library, pixels_sha256, shared_scenes};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A scene and the options that give it light and a view.
+struct Case {
+    name: &'static str,
+    scene: PathBuf,
+    options: Vec<String>,
+}
+
+fn cases() -> Vec<Case> {
+    let picture = ["--size", "112x80", "--spp", "64", "--depth", "5"].map(str::to_owned).to_vec();
+    let mut cases =
+        vec![Case { name: "the Cornell box", scene: library("cornell-box.gltf"), options: picture.clone() }];
+    if let Some(folder) = shared_scenes() {
+        let sky = folder.join("env/studio_small_05_1k.hdr").display().to_string();
+        let lit = [picture.clone(), vec!["--env".into(), sky.clone()]].concat();
+        cases.push(Case {
+            name: "DamagedHelmet",
+            scene: folder.join("DamagedHelmet.glb"),
+            options: lit.clone(),
+        });
+        let inside = ["--eye", "-5,2,0", "--target", "5,2.5,0", "--vfov", "60"].map(str::to_owned).to_vec();
+        cases.push(Case {
+            name: "Sponza",
+            scene: folder.join("Sponza.glb"),
+            options: [lit, inside].concat(),
+        });
+    }
+    cases
+}
+
+impl Case {
+    fn submitted(&self, farm: &Farm, more: &[&str]) -> String {
+        let options: Vec<&str> =
+            self.options.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        let job = farm.submit(&self.scene, &options);
+        farm.hashes(&job).remove(0)
+    }
+
+    fn rendered(&self, folder: &Path, more: &[&str]) -> String {
+        let out = folder.join("rendered.exr");
+        let output = Command::new(TESSERA)
+            .arg("render")
+            .arg(&self.scene)
+            .args(&self.options)
+            .args(more)
+            .args(["--device", "cpu", "-q", "-o"])
+            .arg(&out)
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        pixels_sha256(&out)
+    }
+}
+
+#[test]
+fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let one = Farm::start(1, 1);
+    let two = Farm::start(2, 1);
+    let three = Farm::start(3, 2);
+    for case in cases() {
+        let want = case.rendered(folder.path(), &["--threads", "1"]);
+        println!("{}: {want}", case.name);
+        let rendered: &[&[&str]] = &[
+            &["--threads", "2"],
+            &["--threads", "2", "--tile", "16"],
+            &["--threads", "1", "--tile", "100", "--unit-samples", "7"],
+            &["--threads", "2", "--tile", "256", "--nodes", "2"],
+        ];
+        for more in rendered {
+            assert_eq!(case.rendered(folder.path(), more), want, "{}: render {more:?}", case.name);
+        }
+        let submitted: &[(&str, &Farm, &[&str])] = &[
+            ("one node", &one, &["--tile", "64"]),
+            ("two nodes", &two, &["--tile", "16", "--unit-samples", "64"]),
+            ("two nodes", &two, &["--tile", "64", "--unit-samples", "1"]),
+            ("three nodes", &three, &["--tile", "100", "--unit-samples", "7"]),
+            ("three nodes", &three, &["--tile", "16", "--unit-samples", "7"]),
+        ];
+        for (what, farm, more) in submitted {
+            assert_eq!(case.submitted(farm, more), want, "{}: {what}, submit {more:?}", case.name);
+        }
+    }
+}

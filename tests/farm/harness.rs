@@ -1,0 +1,264 @@
+//! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves one behind.
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take here before the test fails: generous, since machines are slow and shared.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// The binary under test.
+pub(crate) const TESSERA: &str = env!("CARGO_BIN_EXE_tessera");
+
+/// A scene of the project's own library.
+pub(crate) fn library(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library").join(name)
+}
+
+/// The folder of shared scenes, if this checkout has one beside it; says so by name where it does not.
+pub(crate) fn shared_scenes() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/scenes");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("SKIPPED: ../shared/scenes is not there");
+    None
+}
+
+/// A process that is killed when its owner goes.
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// SIGKILL: no chance to tidy up.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
+    /// SIGTERM, and waits for the end; true if it ended by itself with success.
+    pub(crate) fn terminate(&mut self) -> bool {
+        let pid = self.0.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().is_ok_and(|status| status.success());
+        let deadline = Instant::now() + PATIENCE;
+        while sent && Instant::now() < deadline {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return status.success();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.kill();
+        false
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A coordinator's folder and port, and the nodes that have joined it.
+pub(crate) struct Farm {
+    folder: tempfile::TempDir,
+    port: u16,
+    coordinator: Option<Process>,
+    nodes: Vec<(String, u32, Option<Process>)>,
+}
+
+impl Farm {
+    /// A coordinator and this many nodes of `threads` threads each.
+    pub(crate) fn start(nodes: usize, threads: u32) -> Farm {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let port = socket.local_addr().expect("a bound socket has an address").port();
+        drop(socket);
+        let mut farm = Farm { folder, port, coordinator: None, nodes: Vec::new() };
+        farm.start_coordinator();
+        for index in 0..nodes {
+            farm.add_node(&format!("node-{index}"), threads);
+        }
+        farm
+    }
+
+    /// The farm's own folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The coordinator's data folder.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder().join("coordinator")
+    }
+
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// `tessera` with this farm's environment and nobody else's.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TESSERA);
+        command.args(arguments);
+        self.environment(&mut command);
+        command
+    }
+
+    fn environment(&self, command: &mut Command) {
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TESSERA_")) {
+            command.env_remove(name);
+        }
+        command
+            .env("XDG_CONFIG_HOME", self.folder().join("config"))
+            .env("TESSERA_COORDINATOR", self.address())
+            .env("TESSERA_IDENTITY", self.data().join("admin"))
+            .current_dir(self.folder())
+            .stdin(Stdio::null());
+    }
+
+    fn spawn(&self, mut command: Command, log: &str) -> Process {
+        let path = self.folder().join(format!("{log}.log"));
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a log file");
+        command.stdout(Stdio::null()).stderr(file);
+        Process(command.spawn().expect("the binary starts"))
+    }
+
+    /// Starts the coordinator (again), and waits until it answers.
+    pub(crate) fn start_coordinator(&mut self) {
+        let command = self.coordinator_command();
+        self.run_coordinator(command);
+    }
+
+    /// The coordinator's command line.
+    pub(crate) fn coordinator_command(&self) -> Command {
+        let data = self.data();
+        let data = data.to_str().expect("a UTF-8 path");
+        self.command(&["coordinator", "--data", data, "--listen", &self.address()])
+    }
+
+    /// Runs a coordinator by this command line, and waits until it answers.
+    pub(crate) fn run_coordinator(&mut self, mut command: Command) {
+        self.environment(&mut command);
+        self.coordinator = Some(self.spawn(command, "coordinator"));
+        self.wait_for("the coordinator to answer", |farm| {
+            farm.command(&["jobs"]).output().is_ok_and(|o| o.status.success())
+        });
+    }
+
+    /// SIGKILL to the coordinator.
+    pub(crate) fn kill_coordinator(&mut self) {
+        self.coordinator = None;
+    }
+
+    /// SIGTERM to the coordinator; true if it ended with success.
+    pub(crate) fn stop_coordinator(&mut self) -> bool {
+        self.coordinator.take().is_some_and(|mut process| process.terminate())
+    }
+
+    /// A node joins with a fresh token.
+    pub(crate) fn add_node(&mut self, name: &str, threads: u32) {
+        let token = self.text(&["token", "create", "--role", "node"]);
+        std::fs::write(self.folder().join(format!("{name}.token")), token).expect("a token file");
+        self.nodes.push((name.to_owned(), threads, None));
+        self.start_node(self.nodes.len() - 1);
+    }
+
+    /// Starts a node (again) in its own folder.
+    pub(crate) fn start_node(&mut self, index: usize) {
+        let (name, threads, _) = &self.nodes[index];
+        let token = self.folder().join(format!("{name}.token"));
+        let data = self.folder().join(name);
+        let mut command = self.command(&["node", "--device", "cpu", "--name", name]);
+        command
+            .arg("--token-file")
+            .arg(token)
+            .arg("--data")
+            .arg(data)
+            .args(["--threads", &threads.to_string()]);
+        let process = self.spawn(command, name);
+        self.nodes[index].2 = Some(process);
+    }
+
+    /// SIGKILL to a node.
+    pub(crate) fn kill_node(&mut self, index: usize) {
+        self.nodes[index].2 = None;
+    }
+
+    /// SIGTERM to a node; true if it drained and ended with success.
+    pub(crate) fn drain_node(&mut self, index: usize) -> bool {
+        self.nodes[index].2.take().is_some_and(|mut process| process.terminate())
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary runs")
+    }
+
+    /// Runs a command that must succeed; its trimmed standard output.
+    pub(crate) fn text(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "tessera {}: {}\n{error}", arguments.join(" "), output.status);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Submits a scene; the job's id.
+    pub(crate) fn submit(&self, scene: &Path, options: &[&str]) -> String {
+        let mut arguments = vec!["submit", scene.to_str().expect("a UTF-8 path")];
+        arguments.extend_from_slice(options);
+        self.text(&arguments)
+    }
+
+    /// Waits for a job's end and fetches its frames; the pixel hash of each frame file, in order of its name.
+    pub(crate) fn hashes(&self, job: &str) -> Vec<String> {
+        self.text(&["wait", job]);
+        let folder = self.folder().join(format!("out-{job}"));
+        self.text(&["fetch", job, "-o", folder.to_str().expect("a UTF-8 path")]);
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .expect("fetched frames")
+            .map(|entry| entry.expect("a folder entry").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "exr"))
+            .collect();
+        files.sort();
+        assert!(!files.is_empty(), "no frame was fetched");
+        files.iter().map(|path| pixels_sha256(path)).collect()
+    }
+
+    /// Waits until something holds.
+    pub(crate) fn wait_for(&self, what: &str, mut holds: impl FnMut(&Farm) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(Instant::now() < deadline, "waited in vain for {what}\n{}", self.logs());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// The ends of all logs, for a failure's message.
+    pub(crate) fn logs(&self) -> String {
+        let mut all = String::new();
+        let names = ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.0.as_str()));
+        for name in names {
+            let text = std::fs::read_to_string(self.folder().join(format!("{name}.log"))).unwrap_or_default();
+            let from = text.char_indices().rev().nth(3000).map_or(0, |(index, _)| index);
+            all.push_str(&format!("--- {name}\n{}\n", &text[from..]));
+        }
+        all
+    }
+}
+
+/// SHA-256 of a frame's 32-bit float RGB, row by row, little endian: read back from the EXR.
+pub(crate) fn pixels_sha256(path: &Path) -> String {
+    use sha2::Digest;
+    let image = exr::prelude::read_first_rgba_layer_from_file(
+        path,
+        |size, _| (size.width(), vec![[0f32; 3]; size.width() * size.height()]),
+        |(width, pixels), position, (r, g, b, _): (f32, f32, f32, f32)| {
+            pixels[position.y() * *width + position.x()] = [r, g, b];
+        },
+    )
+    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut hasher = sha2::Sha256::new();
+    for value in image.layer_data.channel_data.pixels.1.iter().flatten() {
+        hasher.update(value.to_le_bytes());
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

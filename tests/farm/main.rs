@@ -1,0 +1,8 @@
+//! Farm: the real binary as real processes on loopback: whole jobs, the same bits from any farm, kills, syncs, hostile peers.
+#![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
+
+mod bits;
+mod harness;
+mod kills;
+mod scenes;
+mod sync_order;
