@@ -94,9 +94,9 @@ pub(crate) fn sums(isa: Isa, scene: &CheckedScene, frame: &UnitParams) -> Vec<[i
     rows.concat()
 }
 
-/// Linear pixels of film sums.
-pub(crate) fn pixels(sums: &[[i64; 3]], samples: u32) -> Vec<[f64; 3]> {
-    sums.iter().map(|sum| sum.map(|value| value as f64 * FILM_UNIT / f64::from(samples))).collect()
+/// Linear pixels of film sums, rounded as in a frame file.
+pub(crate) fn pixels(sums: &[[i64; 3]], samples: u32) -> Vec<[f32; 3]> {
+    sums.iter().map(|sum| sum.map(|value| (value as f64 * FILM_UNIT / f64::from(samples)) as f32)).collect()
 }
 
 /// SHA-256 of film sums, little endian.

@@ -1,55 +1,48 @@
 //! Right pictures: ours at 4,096 samples a pixel against Mitsuba 3's at many more (references/make.py made them).
 
 use crate::picture::{checked, file, flatten, pixels, sums, whole_frame};
+use tessera_cli::picture::Picture;
 use tessera_kernels::host;
 use tessera_scenes::FlattenOptions;
 
-/// relMSE at most: mean over pixels and channels of (x - r)² / (r² + 0.01).
+/// relMSE at most; see `tessera_cli::picture::relative_mse`.
 const RELMSE_MAX: f64 = 0.002;
 /// Difference of the means at most, relative.
 const MEAN_MAX: f64 = 0.005;
 const SAMPLES: u32 = 4096;
 
-fn reference(name: &str) -> (usize, Vec<[f64; 3]>) {
+fn reference(name: &str) -> Picture {
     let path = file("tests/render/references").join(format!("{name}.exr"));
-    let image = exr::prelude::read_first_rgba_layer_from_file(
-        &path,
-        |size, _| (size.width(), vec![[0f64; 3]; size.width() * size.height()]),
-        |(width, pixels), at, (r, g, b, _): (f32, f32, f32, f32)| {
-            pixels[at.y() * *width + at.x()] = [r, g, b].map(f64::from);
-        },
-    )
-    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    image.layer_data.channel_data.pixels
+    tessera_cli::picture::read(&path).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn compare(name: &str, scene: &str, sky: bool) {
-    let (width, want) = reference(name);
-    let (width, height) = (width as u32, (want.len() / width) as u32);
+    let want = reference(name);
+    let (width, height) = (want.width, want.height);
     let scene = file(scene);
     let light = file("tests/render/scenes/sky.hdr");
     let flat = flatten(&scene, sky.then_some(light.as_path()), &FlattenOptions::still(width, height));
     let scene = checked(flat);
     let frame = whole_frame(width, height, SAMPLES, 5);
     let got = pixels(&sums(host::best_isa(), &scene, &frame), SAMPLES);
-    let count = (3 * want.len()) as f64;
-    let pairs = || got.iter().flatten().zip(want.iter().flatten());
-    let relmse = pairs().map(|(x, r)| (x - r).powi(2) / (r * r + 0.01)).sum::<f64>() / count;
-    let mean = |values: &[[f64; 3]]| values.iter().flatten().sum::<f64>() / count;
-    let difference = mean(&got) / mean(&want) - 1.0;
-    keep(name, width, &got);
+    let got = Picture { pixels: got, alpha: None, ..want.clone() };
+    let found = tessera_cli::picture::compare(&got, &want).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let relmse = found.rel_mse;
+    let difference = found.mean_ratio.expect("a reference is not black") - 1.0;
+    assert_eq!(found.excluded_pixels, 0, "{name}: a pixel is not finite");
+    keep(name, &got);
     println!("{name}: relMSE {relmse:.6}, mean {:+.3} %", 100.0 * difference);
     assert!(relmse <= RELMSE_MAX, "{name}: relMSE {relmse}");
     assert!(difference.abs() <= MEAN_MAX, "{name}: mean differs by {difference}");
 }
 
 /// Leaves our picture in target/render, to be looked at beside the reference.
-fn keep(name: &str, width: u32, pixels: &[[f64; 3]]) {
+fn keep(name: &str, picture: &Picture) {
     let folder = file("target/render");
     std::fs::create_dir_all(&folder).expect("the build folder can be written");
-    let (width, height) = (width as usize, pixels.len() / width as usize);
+    let (width, height) = (picture.width as usize, picture.height as usize);
     exr::prelude::write_rgb_file(folder.join(format!("{name}.exr")), width, height, |x, y| {
-        let [r, g, b] = pixels[y * width + x].map(|value| value as f32);
+        let [r, g, b] = picture.pixels[y * width + x];
         (r, g, b)
     })
     .expect("a picture can be written");
