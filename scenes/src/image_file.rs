@@ -1,5 +1,6 @@
 //! PNG and JPEG files into texels, within limits that are checked on the header. Owns no meaning of the texels.
 
+use crate::jpeg_file;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 use std::io::Cursor;
 use tessera_layout::TexelFormat;
@@ -15,33 +16,39 @@ pub(crate) struct Header {
 
 /// Reads a header without decoding. The error says what is wrong and what to do.
 pub(crate) fn header(bytes: &[u8], edge_max: u32) -> Result<Header, String> {
-    let decoder = reader(bytes)?.into_decoder().map_err(|error| cannot_decode(&error))?;
-    let (width, height) = decoder.dimensions();
+    let header = match format(bytes)? {
+        Format::Jpeg => {
+            let (width, height) = jpeg_file::size(bytes)?;
+            Header { width, height, has_16_bits: false }
+        }
+        Format::Png => png_header(bytes)?,
+    };
+    let Header { width, height, .. } = header;
     if width == 0 || height == 0 || width > edge_max || height > edge_max {
         return Err(format!(
             "{width}x{height} texels have an edge that is not in 1 to {edge_max}; resize it"
         ));
     }
-    let has_16_bits = matches!(
-        decoder.color_type(),
-        ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16
-    );
-    Ok(Header { width, height, has_16_bits })
+    Ok(header)
 }
 
 /// Decodes into `target`, which has exactly the bytes that the header and the format ask for.
 pub(crate) fn decode(
     bytes: &[u8],
     header: &Header,
-    format: TexelFormat,
+    texel: TexelFormat,
     target: &mut [u8],
 ) -> Result<(), String> {
-    let decoder = reader(bytes)?.into_decoder().map_err(|error| cannot_decode(&error))?;
+    if format(bytes)? == Format::Jpeg {
+        // Eight bits a component: what its header said has led to no other format.
+        return jpeg_file::decode(bytes, target);
+    }
+    let decoder = png(bytes).into_decoder().map_err(|error| cannot_decode(&error))?;
     let image = DynamicImage::from_decoder(decoder).map_err(|error| cannot_decode(&error))?;
     if (image.width(), image.height()) != (header.width, header.height) {
         return Err("its size is not what its header says; write it again".into());
     }
-    match format {
+    match texel {
         TexelFormat::Rgba8Srgb | TexelFormat::Rgba8Linear => target.copy_from_slice(&image.into_rgba8()),
         TexelFormat::Rgba16Linear => {
             for (out, value) in target.chunks_exact_mut(2).zip(image.into_rgba16().iter()) {
@@ -52,18 +59,39 @@ pub(crate) fn decode(
     Ok(())
 }
 
-fn reader(bytes: &[u8]) -> Result<ImageReader<Cursor<&[u8]>>, String> {
-    // The content decides, as glTF wants; a wrong mimeType or extension is a common mistake.
-    let format = match image::guess_format(bytes) {
-        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
-        _ => return Err("it is neither PNG nor JPEG; convert it".into()),
-    };
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Png,
+    Jpeg,
+}
+
+/// The content decides, as glTF wants; a wrong mimeType or extension is a common mistake.
+fn format(bytes: &[u8]) -> Result<Format, String> {
+    match image::guess_format(bytes) {
+        Ok(ImageFormat::Png) => Ok(Format::Png),
+        Ok(ImageFormat::Jpeg) => Ok(Format::Jpeg),
+        _ => Err("it is neither PNG nor JPEG; convert it".into()),
+    }
+}
+
+fn png_header(bytes: &[u8]) -> Result<Header, String> {
+    let decoder = png(bytes).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let (width, height) = decoder.dimensions();
+    let has_16_bits = matches!(
+        decoder.color_type(),
+        ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16
+    );
+    Ok(Header { width, height, has_16_bits })
+}
+
+fn png(bytes: &[u8]) -> ImageReader<Cursor<&[u8]>> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), ImageFormat::Png);
     // The caller has its own limits on edges and on the sum of all textures; eight bytes a texel of the largest.
     let mut limits = image::Limits::default();
     limits.max_alloc = Some(4 << 30);
     reader.limits(limits);
-    Ok(reader)
+    reader
 }
 
 fn cannot_decode(error: &image::ImageError) -> String {

@@ -23,6 +23,7 @@ mod flat_geometry;
 mod geometry;
 mod image_file;
 mod inspect;
+mod jpeg_file;
 mod load;
 mod loaded;
 mod material;
