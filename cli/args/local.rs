@@ -79,8 +79,8 @@ pub struct DiffArgs {
     /// Also succeed where relMSE is not above this
     #[arg(long, value_name = "X")]
     pub max_relmse: Option<f64>,
-    /// Pixels in a degree of the observer's view, for FLIP
-    #[arg(long, value_name = "N", default_value_t = 67.0)]
+    /// Pixels in a degree of the observer's view, for FLIP [default: 67.02]
+    #[arg(long, value_name = "N", default_value_t = crate::picture::PIXELS_PER_DEGREE, hide_default_value = true)]
     pub pixels_per_degree: f64,
     /// JSON on standard output
     #[arg(long)]
