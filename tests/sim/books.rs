@@ -1,0 +1,277 @@
+//! The farm as its records tell it, kept by rules of the simulator's own: the core's state is compared with it, never copied.
+
+use crate::trouble::{Checked, Violation, violated};
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_core::journal::{Commit, EndedAttempt, Ending};
+use tessera_core::{Core, Record};
+use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
+use tessera_protocol::node::{SampleRange, TileRect};
+use tessera_protocol::status::{FrameState, JobState};
+
+/// All facts up to some record.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Books {
+    pub(crate) jobs: BTreeMap<JobId, JobBook>,
+    order: Vec<JobId>,
+    pub(crate) drained: BTreeSet<NodeId>,
+    /// Epochs below this one may be used.
+    pub(crate) reserved: u64,
+    /// Epochs of commits: each belongs to one unit.
+    commit_epochs: BTreeMap<u64, UnitKey>,
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub(crate) struct JobBook {
+    pub(crate) spec: JobSpec,
+    pub(crate) owner: String,
+    pub(crate) pinned: Option<Fingerprint>,
+    pub(crate) frames: BTreeMap<FrameNumber, FrameBook>,
+    pub(crate) ended: Option<JobState>,
+}
+
+/// One frame.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameBook {
+    /// Units in all.
+    pub(crate) units: u32,
+    pub(crate) committed: BTreeMap<u32, (Epoch, NodeId)>,
+    /// The newest attempt of a unit that ended, whose it was, and whether it failed.
+    pub(crate) attempts: BTreeMap<u32, (Epoch, NodeId, bool)>,
+    pub(crate) end: FrameEnd,
+}
+
+/// Whether a frame goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameEnd {
+    Open,
+    Done,
+    Failed,
+}
+
+impl JobBook {
+    pub(crate) fn render(&self) -> &RenderSpec {
+        let JobKind::Render(render) = &self.spec.kind;
+        render
+    }
+}
+
+/// Pixels and samples of a unit, worked out anew from the description of the splitter; None beyond the last.
+pub(crate) fn unit_of(render: &RenderSpec, unit: UnitIndex) -> Option<(TileRect, SampleRange)> {
+    // A plan's pictures are so small that a unit of all samples never is too large.
+    let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
+    let passes = render.spp.div_ceil(each);
+    let (columns, rows) = (render.width.div_ceil(render.tile), render.height.div_ceil(render.tile));
+    let (tile, pass) = (unit.0 / passes, unit.0 % passes);
+    if tile >= columns * rows {
+        return None;
+    }
+    let (x, y) = (tile % columns * render.tile, tile / columns * render.tile);
+    let (width, height) = (render.tile.min(render.width - x), render.tile.min(render.height - y));
+    let first = pass * each;
+    Some((TileRect { x, y, width, height }, SampleRange { first, count: each.min(render.spp - first) }))
+}
+
+/// Units of a frame.
+pub(crate) fn units_of(render: &RenderSpec) -> u32 {
+    (0..).take_while(|unit| unit_of(render, UnitIndex(*unit)).is_some()).count() as u32
+}
+
+impl Books {
+    /// The book of a unit's frame, if the unit exists.
+    pub(crate) fn frame(&self, unit: UnitKey) -> Option<&FrameBook> {
+        let frame = self.jobs.get(&unit.job)?.frames.get(&unit.frame)?;
+        (unit.unit.0 < frame.units).then_some(frame)
+    }
+
+    /// The unit exists, waits for a result, and its job goes on.
+    pub(crate) fn is_open(&self, unit: UnitKey) -> bool {
+        let going = self.jobs.get(&unit.job).is_some_and(|job| job.ended.is_none());
+        let frame = self.frame(unit);
+        let open = frame.is_some_and(|frame| frame.end == FrameEnd::Open);
+        going && open && frame.is_some_and(|frame| !frame.committed.contains_key(&unit.unit.0))
+    }
+
+    /// The unit was committed with this lease.
+    pub(crate) fn has_commit(&self, lease: Lease) -> bool {
+        let committed = self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));
+        committed.is_some_and(|(epoch, _)| *epoch == lease.epoch)
+    }
+
+    /// Takes a record in, if it may follow those before it.
+    pub(crate) fn apply(&mut self, record: &Record) -> Checked {
+        match record {
+            Record::EpochsReserved { up_to } => {
+                if up_to.0 <= self.reserved {
+                    return violated(format!("epochs up to {up_to} are reserved after {}", self.reserved));
+                }
+                self.reserved = up_to.0;
+                Ok(())
+            }
+            Record::JobAccepted { job, spec, owner, .. } => self.accept(*job, spec, owner),
+            Record::JobPinned { job, fingerprint } => {
+                let before = self.going(*job)?.pinned.replace(*fingerprint);
+                before.map_or(Ok(()), |_| violated(format!("job {job} is pinned twice")))
+            }
+            Record::UnitsCommitted { job, frame, commits } => {
+                commits.iter().try_for_each(|commit| self.commit(*job, *frame, commit))
+            }
+            Record::AttemptsEnded { node, attempts, .. } => {
+                attempts.iter().try_for_each(|attempt| self.end_attempt(*node, attempt))
+            }
+            Record::FrameFinished { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Done),
+            Record::FrameFailed { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Failed),
+            Record::JobEnded { job, state, .. } => self.end(*job, *state),
+            Record::NodeDrained { node, drained } => {
+                let changed = if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
+                if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
+            }
+        }
+    }
+
+    fn accept(&mut self, job: JobId, spec: &JobSpec, owner: &str) -> Checked {
+        let JobKind::Render(render) = &spec.kind;
+        let units = units_of(render);
+        let frame = || FrameBook {
+            units,
+            committed: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            end: FrameEnd::Open,
+        };
+        let book = JobBook {
+            spec: spec.clone(),
+            owner: owner.to_owned(),
+            pinned: None,
+            frames: render.frames.iter().map(|number| (number, frame())).collect(),
+            ended: None,
+        };
+        self.order.push(job);
+        match self.jobs.insert(job, book) {
+            Some(_) => violated(format!("job {job} is accepted twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// A job that has not ended.
+    fn going(&mut self, job: JobId) -> Result<&mut JobBook, Violation> {
+        let book = self.jobs.get_mut(&job).filter(|job| job.ended.is_none());
+        book.ok_or_else(|| Violation(format!("a record speaks of job {job}, which is unknown or has ended")))
+    }
+
+    /// A frame that has not ended, of a job that has not.
+    fn open_frame(&mut self, job: JobId, frame: FrameNumber) -> Result<&mut FrameBook, Violation> {
+        let book = self.going(job)?.frames.get_mut(&frame).filter(|frame| frame.end == FrameEnd::Open);
+        book.ok_or_else(|| {
+            Violation(format!("a record speaks of {job}/{frame}, which is unknown or has ended"))
+        })
+    }
+
+    fn commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) -> Checked {
+        let unit = UnitKey { job, frame, unit: commit.unit };
+        if commit.epoch.0 >= self.reserved {
+            return violated(format!("{unit} is committed with {}, which was never reserved", commit.epoch));
+        }
+        if let Some(other) = self.commit_epochs.insert(commit.epoch.0, unit) {
+            return violated(format!("{} is committed for {unit} and for {other}", commit.epoch));
+        }
+        if self.going(job)?.pinned.is_none() {
+            return violated(format!("{unit} is committed before its job is pinned"));
+        }
+        let book = self.open_frame(job, frame)?;
+        if commit.unit.0 >= book.units {
+            return violated(format!("{unit} is committed and does not exist"));
+        }
+        if book.committed.insert(commit.unit.0, (commit.epoch, commit.node)).is_some() {
+            return violated(format!("{unit} is committed twice"));
+        }
+        Ok(())
+    }
+
+    fn end_attempt(&mut self, node: NodeId, attempt: &EndedAttempt) -> Checked {
+        let Lease { unit, epoch } = attempt.lease;
+        if !self.is_open(unit) {
+            return violated(format!("an attempt of {unit} ended, which is not open"));
+        }
+        let book = self.open_frame(unit.job, unit.frame)?;
+        let failed = matches!(attempt.ending, Ending::Failed(_));
+        let newest = book.attempts.entry(unit.unit.0).or_insert((epoch, node, failed));
+        if epoch >= newest.0 {
+            *newest = (epoch, node, failed);
+        }
+        Ok(())
+    }
+
+    fn end_frame(&mut self, job: JobId, frame: FrameNumber, end: FrameEnd) -> Checked {
+        let book = self.open_frame(job, frame)?;
+        let committed = book.committed.len();
+        if end == FrameEnd::Done && committed != book.units as usize {
+            return violated(format!("{job}/{frame} is finished with {committed} of {} units", book.units));
+        }
+        book.end = end;
+        Ok(())
+    }
+
+    fn end(&mut self, job: JobId, state: JobState) -> Checked {
+        let book = self.going(job)?;
+        let done = book.frames.values().all(|frame| frame.end == FrameEnd::Done);
+        if done != (state == JobState::Done) || !state.is_final() {
+            return violated(format!("job {job} ends as {state:?}, with all frames done: {done}"));
+        }
+        for frame in book.frames.values_mut().filter(|frame| frame.end == FrameEnd::Open) {
+            frame.end = FrameEnd::Failed;
+        }
+        book.ended = Some(state);
+        Ok(())
+    }
+
+    /// The core says of every job and frame what the books say.
+    pub(crate) fn compare(&self, core: &Core) -> Checked {
+        let listed = core.jobs();
+        if !listed.iter().map(|row| row.job).eq(self.order.iter().copied()) {
+            return violated(format!(
+                "the core lists {} jobs, {} were accepted",
+                listed.len(),
+                self.order.len()
+            ));
+        }
+        for row in &listed {
+            let book = &self.jobs[&row.job];
+            let state = row.state.is_final().then_some(row.state);
+            let committed: usize = book.frames.values().map(|frame| frame.committed.len()).sum();
+            if state != book.ended || row.units_committed != committed as u64 || row.owner != book.owner {
+                let said = format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
+                let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
+                return violated(format!("the core says of job {}: {said}; the records: {known}", row.job));
+            }
+            compare_frames(row.job, book, core)?;
+        }
+        Ok(())
+    }
+}
+
+fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
+    let rows = core.frames(job, 0).unwrap_or_default();
+    if rows.len() != book.frames.len() {
+        return violated(format!("the core lists {} frames of job {job}", rows.len()));
+    }
+    for (row, (number, frame)) in rows.iter().zip(&book.frames) {
+        let committed = frame.committed.len() as u32;
+        let same = match (&row.state, frame.end) {
+            (FrameState::Open { committed: said, units }, FrameEnd::Open) => {
+                *said == committed && *units == frame.units && committed < frame.units
+            }
+            (FrameState::Resolving, FrameEnd::Open) => committed == frame.units,
+            (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => true,
+            _ => false,
+        };
+        if !same || row.frame != *number {
+            let known = format!("{:?} with {committed} of {}", frame.end, frame.units);
+            return violated(format!(
+                "the core says of {job}/{number}: {:?}; the records: {known}",
+                row.state
+            ));
+        }
+    }
+    Ok(())
+}

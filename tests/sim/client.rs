@@ -1,0 +1,211 @@
+//! Users and the operator: they submit, repeat, cancel and drain, and check what they are answered.
+
+use crate::agenda::Event;
+use crate::faults::Fault;
+use crate::plan::{JobPlan, Plan, USERS};
+use crate::trouble::{Checked, violated};
+use crate::world::World;
+use tessera_core::{Caller, Core, Input};
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::JobId;
+use tessera_protocol::status::JobState;
+
+/// What is asked for; jobs and nodes by their positions in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Submit(usize),
+    /// The same id with another spec.
+    Conflict(usize),
+    /// The same id and spec by another user.
+    Foreign(usize),
+    Cancel(usize),
+    CancelForeign(usize),
+    CancelUnknown,
+    Drain(usize, bool),
+}
+
+/// A job as its owner sees it.
+#[derive(Debug)]
+pub(crate) struct ClientJob {
+    pub(crate) plan: JobPlan,
+    asked: bool,
+    pub(crate) accepted: bool,
+    cancelled: bool,
+}
+
+/// All users.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    pub(crate) jobs: Vec<ClientJob>,
+}
+
+impl Clients {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let job = |plan: &JobPlan| ClientJob {
+            plan: plan.clone(),
+            asked: false,
+            accepted: false,
+            cancelled: false,
+        };
+        Self { jobs: plan.jobs.iter().map(job).collect() }
+    }
+}
+
+impl World {
+    pub(crate) fn plan_clients(&mut self) {
+        for (index, job) in self.plan.jobs.iter().enumerate() {
+            self.agenda.plan(job.submit_at, Event::Ask(Ask::Submit(index)));
+        }
+    }
+
+    pub(crate) fn on_ask(&mut self, ask: Ask) -> Checked {
+        if !self.is_wanted(ask) {
+            return Ok(());
+        }
+        // Whoever gets no answer asks again.
+        if matches!(ask, Ask::Submit(_) | Ask::Cancel(_)) {
+            let patience = self.random.between(3_000, 9_000);
+            self.after(patience, Event::Ask(ask));
+        }
+        if self.shell.process.is_none() {
+            return Ok(());
+        }
+        let job = |world: &Self, index: usize| world.clients.jobs[index].plan.clone();
+        let caller = |name: &str| Caller { name: name.to_owned(), admin: false };
+        match ask {
+            Ask::Submit(index) => {
+                if std::mem::replace(&mut self.clients.jobs[index].asked, true) {
+                    self.tally.count(Fault::SubmitRepeated);
+                }
+                let JobPlan { id, spec, owner, .. } = job(self, index);
+                let caller = caller(owner);
+                self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+            }
+            Ask::Conflict(index) => {
+                let JobPlan { id, mut spec, owner, .. } = job(self, index);
+                spec.name.push_str(" again");
+                let caller = caller(owner);
+                self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+            }
+            Ask::Foreign(index) => {
+                let JobPlan { id, spec, owner, .. } = job(self, index);
+                let caller = caller(other_than(owner));
+                self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+            }
+            Ask::Cancel(index) => {
+                let JobPlan { id, owner, .. } = job(self, index);
+                let admin = self.random.permille(300);
+                let name = if admin { "root" } else { owner };
+                let caller = Caller { name: name.to_owned(), admin };
+                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
+            }
+            Ask::CancelForeign(index) => {
+                let JobPlan { id, owner, .. } = job(self, index);
+                let caller = caller(other_than(owner));
+                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
+            }
+            Ask::CancelUnknown => {
+                let id = JobId(uuid::Uuid::from_u128(7));
+                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller: caller(USERS[0]) })
+            }
+            Ask::Drain(node, drain) => {
+                let plan = &self.nodes[node].plan;
+                let node = if drain { plan.name.clone() } else { plan.id.to_string() };
+                self.ask_core(ask, |request| Input::Drain { request, node, drain })
+            }
+        }
+    }
+
+    fn is_wanted(&self, ask: Ask) -> bool {
+        match ask {
+            Ask::Submit(index) => !self.clients.jobs[index].accepted,
+            Ask::Cancel(index) => !self.clients.jobs[index].cancelled,
+            _ => true,
+        }
+    }
+
+    /// The coordinator answers; what it says must be durable by now.
+    pub(crate) fn answer(&mut self, ask: Ask, response: Response) -> Checked {
+        let durable = &self.ledger.durable;
+        let holds = match (ask, &response) {
+            (Ask::Cancel(index), Response::Done) => {
+                let job = durable.jobs.get(&self.clients.jobs[index].plan.id);
+                job.is_some_and(|job| job.ended == Some(JobState::Cancelled))
+            }
+            (Ask::Drain(..), Response::Done) => true,
+            _ => true,
+        };
+        if !holds {
+            return violated(format!("{ask:?} is answered {response:?}, which is not durable"));
+        }
+        if !self.chance(Fault::ReplyLost) {
+            let delay = self.random.between(1, 100);
+            self.after(delay, Event::Answer(ask, response));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_answer(&mut self, ask: Ask, response: &Response) -> Checked {
+        let right = match (ask, response) {
+            (Ask::Submit(index), Response::Accepted(job)) => {
+                let first = !std::mem::replace(&mut self.clients.jobs[index].accepted, true);
+                if first {
+                    self.go_on_with(index);
+                }
+                self.clients.jobs[index].plan.id == *job
+            }
+            (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
+            (Ask::Cancel(index), Response::Done) => {
+                self.clients.jobs[index].cancelled = !self.chance(Fault::CancelRepeated);
+                true
+            }
+            // It has ended otherwise.
+            (Ask::Cancel(index), Response::Error(RequestError::Invalid(_))) => {
+                self.clients.jobs[index].cancelled = true;
+                true
+            }
+            (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
+            (Ask::CancelUnknown, Response::Error(RequestError::NotFound(_))) => true,
+            // A node that has not joined since the coordinator started is not known.
+            (Ask::Drain(..), Response::Done | Response::Error(RequestError::NotFound(_))) => true,
+            _ => false,
+        };
+        if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    /// What else may be asked about a job that was accepted.
+    fn go_on_with(&mut self, index: usize) {
+        let asks = [
+            (Fault::CancelOwn, Ask::Cancel(index)),
+            (Fault::CancelForeign, Ask::CancelForeign(index)),
+            (Fault::CancelUnknown, Ask::CancelUnknown),
+            (Fault::SubmitConflict, Ask::Conflict(index)),
+            (Fault::SubmitForeign, Ask::Foreign(index)),
+        ];
+        for (fault, ask) in asks {
+            if self.chance(fault) {
+                let delay = self.random.between(1, 40_000);
+                self.after(delay, Event::Ask(ask));
+            }
+        }
+    }
+
+    /// An operator has the store checked.
+    pub(crate) fn audit(&mut self) -> Checked {
+        let (parts, records) = self.disk.load()?;
+        let report = Core::audit(parts, records);
+        if let Some(problem) = report.problems.first() {
+            return violated(format!("the audit finds: {problem}"));
+        }
+        let frames = self.ledger.durable.jobs.values().flat_map(|job| job.frames.values());
+        let committed: usize = frames.map(|frame| frame.committed.len()).sum();
+        match report.units_committed == committed as u64 {
+            true => Ok(()),
+            false => violated(format!("the audit counts {} units, {committed} are", report.units_committed)),
+        }
+    }
+}
+
+fn other_than(owner: &str) -> &'static str {
+    if owner == USERS[0] { USERS[1] } else { USERS[0] }
+}

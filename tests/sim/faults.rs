@@ -1,0 +1,140 @@
+//! Every kind of fault that the simulator knows, how often it happens, and how often it was met.
+
+use std::fmt::Write;
+
+macro_rules! faults {
+    ($($name:ident $permille:literal $text:literal,)*) => {
+        /// A kind of fault. With a chance above 0 it is rolled for at each opportunity; with 0 it follows from others.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Fault { $($name,)* }
+
+        impl Fault {
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// How often, of a thousand opportunities, in a run of medium weather.
+            pub(crate) fn permille(self) -> u32 {
+                match self { $(Self::$name => $permille,)* }
+            }
+
+            /// What happens.
+            pub(crate) fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    // Nodes: an opportunity every third of a second or so.
+    NodeCrash 70 "a node's process ends at once",
+    NodeReturn 0 "a node comes back as a new process",
+    OutboxKept 0 "results of a former process are offered again",
+    NodeDrains 15 "a node leaves by its own wish",
+    Upgrade 30 "a node comes back with another fingerprint",
+    ForeignFingerprint 0 "a node with a foreign fingerprint joins",
+    CapacityChange 40 "a node asks for another number of units",
+    ProcessStall 30 "a node's process stands still",
+    DeviceStall 30 "a node's devices stand still, its heart beats",
+    BadNode 0 "every attempt fails on a node",
+    PowerCut 2 "all nodes and the coordinator end at once",
+    // The network.
+    LinkCut 90 "a connection is lost",
+    QuickReturn 0 "a node is back before its loss is noticed",
+    GraceKept 0 "a node is back within its grace, with its leases",
+    GraceOver 0 "a node's grace ends",
+    BeatLost 40 "a heartbeat is lost",
+    BeatLate 40 "a heartbeat is overtaken by later messages",
+    ResultSlow 15 "a result takes longer than a lease",
+    ResultRepeated 20 "a result is sent twice",
+    ControlRepeated 20 "a control message is sent twice",
+    // Attempts.
+    FailScene 1 "an attempt fails: scene",
+    FailAsset 8 "an attempt fails: asset",
+    FailDevice 14 "an attempt fails: device",
+    FailMemory 8 "an attempt fails: memory",
+    ResultDamaged 10 "a result arrives damaged",
+    WrongShape 8 "a result has the wrong shape",
+    LeaseExpired 0 "a lease expires",
+    LeaseLost 0 "a lease is lost with its node",
+    FrameFailed 0 "a frame fails",
+    NodeUnfit 0 "a node is set unfit",
+    // Lies: an opportunity with each heartbeat of a liar.
+    StaleEpoch 120 "lie: a result of an old epoch",
+    UnissuedEpoch 120 "lie: a result of an epoch never issued",
+    ForeignLease 120 "lie: a result of a unit leased to another node",
+    UnknownUnit 80 "lie: a result of a unit that does not exist",
+    UnknownJob 80 "lie: a result of a job that does not exist",
+    FalseBeat 120 "lie: a heartbeat that names leases of others",
+    FalseFailure 100 "lie: a failure of another node's lease",
+    FalseReturn 100 "lie: another node's lease is given back",
+    FalseDamage 80 "lie: a damaged result of another node's lease",
+    FalseJoin 300 "lie: a join that names leases of others",
+    // The coordinator.
+    CrashIdle 0 "the coordinator ends with nothing to write",
+    CrashUnsynced 0 "the coordinator ends before a step is synced",
+    CrashSpooled 0 "the coordinator ends between results and records",
+    CrashHalfSynced 0 "the coordinator ends within the records of a sync",
+    CrashUntold 0 "the coordinator ends after a sync, before its actions",
+    CrashHalfTold 2 "the coordinator ends within the actions of a step",
+    CrashAgain 120 "the coordinator ends again right after its start",
+    CoordinatorCrash 16 "the coordinator ends at any moment",
+    LongOutage 150 "the coordinator is away for longer than leases last",
+    SlowDisk 6 "a sync takes seconds",
+    SnapshotLost 0 "a snapshot is lost in a crash",
+    Snapshot 12 "a snapshot takes the place of records",
+    Batch 150 "several inputs share a step",
+    ClockStep 15 "the coordinator's clock is set",
+    LateLoss 500 "a session that was closed is reported lost",
+    // Resolves.
+    ResolveRetry 150 "a frame cannot be written now",
+    ResolveFatal 12 "a frame can never be written",
+    ResolveMiscount 40 "a frame is written in too few formats",
+    ResolveRepeated 60 "a resolve is answered twice",
+    // Clients: an opportunity with each job or answer.
+    SubmitRepeated 150 "a submit is repeated",
+    SubmitConflict 80 "a job's id is submitted with another spec",
+    SubmitForeign 60 "a job's id is submitted by another user",
+    ReplyLost 80 "an answer is lost",
+    CancelOwn 70 "a job is cancelled",
+    CancelForeign 60 "a job is cancelled by somebody who may not",
+    CancelUnknown 40 "a job that does not exist is cancelled",
+    CancelRepeated 300 "a cancel is repeated",
+    OperatorDrain 20 "an operator drains a node",
+    Audit 40 "an operator asks for an audit",
+}
+
+/// How often each kind was met.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally(Vec<u64>);
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self(vec![0; Fault::ALL.len()])
+    }
+}
+
+impl Tally {
+    pub(crate) fn count(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Kinds that were never met.
+    pub(crate) fn missing(&self) -> Vec<Fault> {
+        Fault::ALL.iter().copied().filter(|fault| self.0[*fault as usize] == 0).collect()
+    }
+
+    /// A line for each kind.
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::new();
+        for fault in Fault::ALL {
+            let count = self.0[*fault as usize];
+            writeln!(table, "{count:>12}  {:<18} {}", format!("{fault:?}"), fault.text())
+                .expect("a string takes all");
+        }
+        table
+    }
+}

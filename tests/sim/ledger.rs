@@ -1,0 +1,156 @@
+//! What outlives a process of the coordinator, from outside: what was made durable, and what was promised to whom.
+
+use crate::books::{Books, FrameEnd};
+use crate::disk::Disk;
+use crate::film::sum_of;
+use crate::trouble::{Checked, violated};
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_core::Action;
+use tessera_protocol::client::Response;
+use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+
+/// Facts and promises.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// What the records on the disk say.
+    pub(crate) durable: Books,
+    /// What the records say that the running process has made so far.
+    pub(crate) believed: Books,
+    /// Every epoch ever sent to a node, and for what.
+    issued: BTreeMap<u64, (UnitKey, NodeId)>,
+    /// All of them, for liars to choose from.
+    pub(crate) leases: Vec<(Lease, NodeId)>,
+    newest: BTreeMap<UnitKey, u64>,
+    /// Commits that nodes were told of.
+    acknowledged: BTreeSet<Lease>,
+    /// Jobs that clients were told of.
+    pub(crate) accepted: BTreeSet<JobId>,
+    /// Jobs whose end was told.
+    ended: BTreeSet<JobId>,
+}
+
+impl Ledger {
+    /// Checks that what an action tells is true and durable.
+    pub(crate) fn on_performed(&mut self, action: &Action, to: Option<NodeId>, disk: &Disk) -> Checked {
+        match action {
+            Action::Send { message, .. } => self.on_sent(message, to),
+            Action::ResolveFrame { job, frame } => self.check_spool(*job, *frame, disk),
+            Action::FrameFinished { job, frame } => self.check_end(*job, *frame, FrameEnd::Done),
+            Action::FrameFailed { job, frame } => self.check_end(*job, *frame, FrameEnd::Failed),
+            Action::JobEnded { job } => {
+                self.ended.insert(*job);
+                self.must(self.has_ended(*job), || format!("job {job} is said to have ended"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn must(&self, holds: bool, what: impl FnOnce() -> String) -> Checked {
+        if holds { Ok(()) } else { violated(format!("{}, which is not durable", what())) }
+    }
+
+    fn has_ended(&self, job: JobId) -> bool {
+        self.durable.jobs.get(&job).is_some_and(|book| book.ended.is_some())
+    }
+
+    fn check_end(&self, job: JobId, frame: FrameNumber, end: FrameEnd) -> Checked {
+        let found = self.durable.jobs.get(&job).and_then(|book| book.frames.get(&frame)).map(|book| book.end);
+        self.must(found == Some(end), || format!("{job}/{frame} is said to be {end:?}"))
+    }
+
+    fn on_sent(&mut self, message: &CoordinatorToNode, to: Option<NodeId>) -> Checked {
+        match message {
+            CoordinatorToNode::Committed { lease } => {
+                let durable = self.durable.has_commit(*lease);
+                self.acknowledged.insert(*lease);
+                self.must(durable, || format!("{lease} is acknowledged"))
+            }
+            CoordinatorToNode::Forget { job } => {
+                let going = self.durable.jobs.get(job).is_some_and(|book| book.ended.is_none());
+                self.must(!going, || format!("nodes are told to forget {job}"))
+            }
+            CoordinatorToNode::Work(assignments) => {
+                let Some(node) = to else { return Ok(()) };
+                assignments.iter().try_for_each(|assignment| self.issue(assignment.lease(), node))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A lease leaves for its node: its epoch is reserved, new, and above all former ones of its unit, whichever process gave those.
+    fn issue(&mut self, lease: Lease, node: NodeId) -> Checked {
+        let Lease { unit, epoch } = lease;
+        self.must(epoch.0 < self.durable.reserved, || format!("{lease} is sent with a reservation"))?;
+        if let Some((other, holder)) = self.issued.insert(epoch.0, (unit, node)) {
+            return violated(format!("{epoch} is given for {unit} and was given to {holder} for {other}"));
+        }
+        if let Some(newest) = self.newest.insert(unit, epoch.0).filter(|newest| *newest >= epoch.0) {
+            return violated(format!("{lease} follows e{newest}"));
+        }
+        self.leases.push((lease, node));
+        Ok(())
+    }
+
+    /// Where a result claims to come from: the epoch was sent, for this unit, to this node.
+    pub(crate) fn was_issued(&self, lease: Lease, node: NodeId) -> bool {
+        self.issued.get(&lease.epoch.0) == Some(&(lease.unit, node))
+    }
+
+    pub(crate) fn on_reply(&mut self, response: &Response) -> Checked {
+        if let Response::Accepted(job) = response {
+            self.accepted.insert(*job);
+            return self.must(self.durable.jobs.contains_key(job), || format!("job {job} is accepted"));
+        }
+        Ok(())
+    }
+
+    /// All that was promised is on the disk: asked after every start, and at the end.
+    pub(crate) fn check_promises(&self) -> Checked {
+        if let Some(job) = self.accepted.iter().find(|job| !self.durable.jobs.contains_key(job)) {
+            return violated(format!("job {job} was accepted and is lost"));
+        }
+        if let Some(lease) = self.acknowledged.iter().find(|lease| !self.durable.has_commit(**lease)) {
+            return violated(format!("the result of {lease} was acknowledged and is lost"));
+        }
+        match self.ended.iter().find(|job| !self.has_ended(**job)) {
+            Some(job) => violated(format!("the end of job {job} was told and is lost")),
+            None => Ok(()),
+        }
+    }
+
+    /// A frame that is to be resolved has every unit's result in its spool, once, and they add up to the picture.
+    fn check_spool(&self, job: JobId, frame: FrameNumber, disk: &Disk) -> Checked {
+        let Some(book) = self.durable.jobs.get(&job) else {
+            return violated(format!("{job}/{frame} is to be resolved, and its job is not durable"));
+        };
+        let Some(frame_book) = book.frames.get(&frame) else {
+            return violated(format!("{job}/{frame} is to be resolved and does not exist"));
+        };
+        if frame_book.end != FrameEnd::Open {
+            // Ended by a later step of the same sync.
+            return Ok(());
+        }
+        if frame_book.committed.len() != frame_book.units as usize {
+            let (there, all) = (frame_book.committed.len(), frame_book.units);
+            return violated(format!("{job}/{frame} is to be resolved with {there} of {all} units"));
+        }
+        let Some(pinned) = book.pinned else {
+            return violated(format!("job {job} has results and is not pinned"));
+        };
+        let (mut sum, mut expected) = (0u64, 0u64);
+        for (unit, (epoch, _)) in &frame_book.committed {
+            let key = UnitKey { job, frame, unit: UnitIndex(*unit) };
+            let mut entries = disk.spool(job, frame).iter();
+            let Some(entry) = entries.find(|entry| entry.unit.0 == *unit && entry.epoch == *epoch) else {
+                return violated(format!("{key}@{epoch} is committed, and its result is not in the spool"));
+            };
+            sum = sum.wrapping_add(entry.film.sum);
+            expected = expected.wrapping_add(sum_of(key, pinned));
+        }
+        match sum == expected {
+            true => Ok(()),
+            false => violated(format!("{job}/{frame} adds up to {sum:x} instead of {expected:x}")),
+        }
+    }
+}

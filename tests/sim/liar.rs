@@ -1,0 +1,91 @@
+//! What a node may say that is not true: of old epochs, of epochs never issued, of leases that are not its own.
+
+use crate::agenda::Parcel;
+use crate::faults::Fault;
+use crate::film::{Film, sum_of};
+use crate::world::World;
+use tessera_core::FilmShape;
+use tessera_protocol::ids::{Epoch, JobId, Lease, UnitIndex};
+use tessera_protocol::node::{Failure, Heartbeat, NodeToCoordinator};
+
+/// Leases of others that a lie is about are among this many of the newest.
+const RECENT: usize = 60;
+
+impl World {
+    /// Leases that other nodes have or had lately.
+    pub(crate) fn leases_of_others(&mut self, node: usize, count: usize) -> Vec<Lease> {
+        let id = self.nodes[node].plan.id;
+        let recent = self.ledger.leases.iter().rev().take(RECENT).filter(|(_, holder)| *holder != id);
+        let recent: Vec<Lease> = recent.map(|(lease, _)| *lease).collect();
+        (0..count).filter_map(|_| self.random.pick(&recent)).collect()
+    }
+
+    /// An opportunity for each kind of lie.
+    pub(crate) fn lie(&mut self, node: usize, heartbeat: &mut Heartbeat) {
+        if self.chance(Fault::FalseBeat) {
+            heartbeat.leases.extend(self.leases_of_others(node, 5));
+        }
+        if self.chance(Fault::StaleEpoch) {
+            let past = std::mem::take(&mut self.nodes[node].past);
+            let old = self.random.pick(&past);
+            self.nodes[node].past = past;
+            self.claim(node, old, |lease| lease);
+        }
+        let other = self.leases_of_others(node, 1).first().copied();
+        if self.chance(Fault::UnissuedEpoch) {
+            let ahead = self.random.between(1, 2_000);
+            self.claim(node, other, |lease| Lease { epoch: Epoch(lease.epoch.0 + ahead), ..lease });
+        }
+        if self.chance(Fault::ForeignLease) {
+            self.claim(node, other, |lease| lease);
+        }
+        if self.chance(Fault::UnknownUnit) {
+            self.claim(node, other, |mut lease| {
+                lease.unit.unit = UnitIndex(lease.unit.unit.0 + 10_000);
+                lease
+            });
+        }
+        if self.chance(Fault::UnknownJob) {
+            self.claim(node, other, |mut lease| {
+                lease.unit.job = JobId(uuid::Uuid::from_u128(7));
+                lease
+            });
+        }
+        let Some(lease) = other else { return };
+        if self.chance(Fault::FalseFailure) {
+            self.control(
+                node,
+                NodeToCoordinator::Failed { lease, failure: Failure::Device("a lie".to_owned()) },
+            );
+        }
+        if self.chance(Fault::FalseReturn) {
+            self.control(node, NodeToCoordinator::Returned { leases: vec![lease] });
+        }
+        let link = self.nodes[node].process.as_ref().and_then(|process| process.link);
+        if let Some(link) = link
+            && self.chance(Fault::FalseDamage)
+        {
+            self.send_up(link, Parcel::Damaged(lease), 0);
+        }
+    }
+
+    /// Sends a result that looks well, under a lease that is not the node's.
+    fn claim(&mut self, node: usize, lease: Option<Lease>, change: impl FnOnce(Lease) -> Lease) {
+        let link = self.nodes[node].process.as_ref().and_then(|process| process.link);
+        let (Some(lease), Some(link)) = (lease, link) else { return };
+        let fingerprint = self.nodes[node].fingerprint;
+        let render = self.ledger.durable.jobs.get(&lease.unit.job).map(|job| job.render().clone());
+        let claimed = change(lease);
+        let unit = render.as_ref().and_then(|render| crate::books::unit_of(render, lease.unit.unit));
+        let film = match (render, unit) {
+            (Some(render), Some((tile, samples))) => {
+                Film::of(claimed.unit, fingerprint, &render, tile, samples)
+            }
+            _ => {
+                let shape = FilmShape { width: 8, height: 8, channels: 3, samples: 1 };
+                Film { sum: sum_of(claimed.unit, fingerprint), shape }
+            }
+        };
+        self.send_up(link, Parcel::Result(claimed, film), 0);
+    }
+}

@@ -1,0 +1,213 @@
+//! What a node does about its leases, as the node's own agent does: hold, render, store, offer, forget.
+
+use crate::agenda::NodeEvent;
+use crate::books::unit_of;
+use crate::faults::Fault;
+use crate::film::Film;
+use crate::node::{NodeProcess, Unit, UnitState};
+use crate::trouble::{Checked, violated};
+use crate::world::World;
+use tessera_protocol::ids::{JobId, Lease};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator};
+
+/// Old leases that a liar remembers.
+const PAST_MAX: usize = 64;
+
+impl World {
+    pub(crate) fn on_node_message(&mut self, node: usize, message: CoordinatorToNode) -> Checked {
+        match message {
+            CoordinatorToNode::Job { job, render } => {
+                if let Some(process) = &mut self.nodes[node].process {
+                    process.jobs.insert(job, render);
+                }
+            }
+            CoordinatorToNode::Work(assignments) => self.on_work(node, assignments)?,
+            CoordinatorToNode::Committed { lease } | CoordinatorToNode::Unwanted { lease } => {
+                self.stop_unit(node, lease);
+                self.nodes[node].outbox.remove(&lease);
+            }
+            CoordinatorToNode::Revoke { leases } => {
+                leases.into_iter().for_each(|lease| self.stop_unit(node, lease));
+            }
+            CoordinatorToNode::Forget { job } => self.forget(node, job),
+            CoordinatorToNode::Drain => self.drain_node(node),
+            CoordinatorToNode::Refused { reason } => {
+                return violated(format!("{} is refused: {reason}", self.nodes[node].plan.name));
+            }
+        }
+        self.pump(node);
+        self.leave_if_done(node);
+        Ok(())
+    }
+
+    fn on_work(&mut self, node: usize, assignments: Vec<Assignment>) -> Checked {
+        let mut returned = Vec::new();
+        for assignment in assignments {
+            let lease = assignment.lease();
+            self.remember(node, lease);
+            if self.nodes[node].outbox.contains_key(&lease) {
+                return violated(format!("{lease} is given to a node that has its result"));
+            }
+            let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
+            let Some(render) = process.jobs.get(&assignment.job) else {
+                return violated(format!("{lease} is given to a node that was not told of its job"));
+            };
+            if unit_of(render, assignment.unit) != Some((assignment.tile, assignment.samples)) {
+                return violated(format!("{assignment:?} is not what its job says"));
+            }
+            if process.draining {
+                returned.push(lease);
+            } else {
+                process.units.insert(lease, Unit { assignment, state: UnitState::Waiting });
+                process.waiting.push_back(lease);
+            }
+        }
+        if !returned.is_empty() {
+            self.control(node, NodeToCoordinator::Returned { leases: returned });
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, node: usize, lease: Lease) {
+        let past = &mut self.nodes[node].past;
+        if past.len() == PAST_MAX {
+            past.remove(0);
+        }
+        past.push(lease);
+    }
+
+    pub(crate) fn stop_unit(&mut self, node: usize, lease: Lease) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        if let Some(Unit { state: UnitState::Running(run), .. }) = process.units.remove(&lease) {
+            process.running.remove(&run);
+        }
+    }
+
+    fn forget(&mut self, node: usize, job: JobId) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        process.jobs.remove(&job);
+        let held: Vec<Lease> = process.units.keys().filter(|lease| lease.unit.job == job).copied().collect();
+        held.into_iter().for_each(|lease| self.stop_unit(node, lease));
+        self.nodes[node].outbox.retain(|lease, _| lease.unit.job != job);
+    }
+
+    /// Gives waiting units to devices that have room.
+    pub(crate) fn pump(&mut self, node: usize) {
+        loop {
+            let devices = self.nodes[node].plan.devices as usize;
+            let Some(process) = &mut self.nodes[node].process else { return };
+            if process.running.len() >= devices {
+                return;
+            }
+            let Some(lease) = process.waiting.pop_front() else { return };
+            let Some(unit) = process.units.get_mut(&lease).filter(|unit| unit.state == UnitState::Waiting)
+            else {
+                continue;
+            };
+            let run = process.next_run;
+            process.next_run += 1;
+            unit.state = UnitState::Running(run);
+            process.running.insert(run, lease);
+            let scene = process.jobs.get(&lease.unit.job).map(|render| render.scene_hash());
+            let fresh = scene.filter(|scene| process.scenes.insert(*scene));
+            let stuck = process.stuck_until.saturating_sub(self.now);
+            if let Some(scene) = fresh {
+                self.control(node, NodeToCoordinator::Scene { scene, held: true });
+            }
+            let mean = self.nodes[node].plan.unit_millis;
+            let millis = self.random.between(mean / 2, mean * 2) + stuck;
+            self.node_after(node, millis, NodeEvent::Rendered(run));
+        }
+    }
+
+    pub(crate) fn on_rendered(&mut self, node: usize, run: u64) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        if process.stuck_until > self.now {
+            let wait = process.stuck_until - self.now;
+            return self.node_after(node, wait, NodeEvent::Rendered(run));
+        }
+        // A run that was stopped has no lease any more.
+        let Some(lease) = process.running.remove(&run) else { return };
+        match self.failure(node) {
+            Some(failure) => self.fail_unit(node, lease, failure),
+            None => {
+                if let Some(unit) = self.nodes[node].process.as_mut().and_then(|p| p.units.get_mut(&lease)) {
+                    unit.state = UnitState::Storing;
+                }
+                let delay = self.random.between(1, 40);
+                self.node_after(node, delay, NodeEvent::Stored(lease));
+            }
+        }
+        self.pump(node);
+        self.leave_if_done(node);
+    }
+
+    fn failure(&mut self, node: usize) -> Option<Failure> {
+        let text = || "simulated".to_owned();
+        if self.nodes[node].plan.bad && !self.healed {
+            self.tally.count(Fault::BadNode);
+            return Some(Failure::Device(text()));
+        }
+        if self.chance(Fault::FailScene) {
+            Some(Failure::Scene(text()))
+        } else if self.chance(Fault::FailAsset) {
+            Some(Failure::Asset(text()))
+        } else if self.chance(Fault::FailDevice) {
+            Some(Failure::Device(text()))
+        } else if self.chance(Fault::FailMemory) {
+            Some(Failure::OutOfMemory(text()))
+        } else {
+            None
+        }
+    }
+
+    fn fail_unit(&mut self, node: usize, lease: Lease, failure: Failure) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        process.units.remove(&lease);
+        match process.link {
+            Some(_) => self.control(node, NodeToCoordinator::Failed { lease, failure }),
+            None => {
+                process.untold.insert(lease, failure);
+            }
+        }
+    }
+
+    pub(crate) fn on_stored(&mut self, node: usize, lease: Lease) {
+        let fingerprint = self.nodes[node].fingerprint;
+        let Some(process) = &mut self.nodes[node].process else { return };
+        // One that was taken away meanwhile is not wanted.
+        let Some(unit) = process.units.remove(&lease) else { return };
+        let Some(render) = process.jobs.get(&lease.unit.job) else { return };
+        let Assignment { tile, samples, .. } = unit.assignment;
+        let film = Film::of(lease.unit, fingerprint, render, tile, samples);
+        self.nodes[node].outbox.insert(lease, film);
+        self.offer(node, lease);
+        self.leave_if_done(node);
+    }
+
+    /// Takes no new work, gives back what has not begun, and leaves when the rest is acknowledged.
+    pub(crate) fn drain_node(&mut self, node: usize) {
+        let Some(process) = self.nodes[node].process.as_mut().filter(|process| !process.draining) else {
+            return;
+        };
+        process.draining = true;
+        let waiting = |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
+        let returned: Vec<Lease> = process.units.iter().filter_map(waiting).collect();
+        returned.iter().for_each(|lease| drop(process.units.remove(lease)));
+        self.control(node, NodeToCoordinator::Draining);
+        if !returned.is_empty() {
+            self.control(node, NodeToCoordinator::Returned { leases: returned });
+        }
+        self.leave_if_done(node);
+    }
+
+    pub(crate) fn leave_if_done(&mut self, node: usize) {
+        let idle =
+            |process: &NodeProcess| process.draining && process.units.is_empty() && process.untold.is_empty();
+        let done = self.nodes[node].process.as_ref().is_some_and(idle) && self.nodes[node].outbox.is_empty();
+        if done {
+            let away = self.random.between(2_000, 15_000);
+            self.end_node(node, away);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What a seed stands for: the settings, the weather, the nodes and the jobs of one run. Nothing here happens yet.
+
+use crate::faults::Fault;
+use crate::random::Random;
+use std::time::Duration;
+use tessera_core::Settings;
+use tessera_protocol::frames::FrameSet;
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
+use tessera_protocol::job::{
+    AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RawJobSpec,
+    RenderSpec, ToneMapSpec,
+};
+use uuid::Uuid;
+
+/// Nodes of every run.
+pub(crate) const NODES: usize = 40;
+/// Number of the first node's id.
+const FIRST_NODE: u128 = 1000;
+/// Users who submit jobs.
+pub(crate) const USERS: [&str; 3] = ["ada", "ben", "cleo"];
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    /// When the faults stop, milliseconds.
+    pub(crate) heal_at: u64,
+    /// Chance of each fault at each opportunity, of a thousand.
+    rates: Vec<u32>,
+    pub(crate) nodes: Vec<NodePlan>,
+    pub(crate) jobs: Vec<JobPlan>,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePlan {
+    pub(crate) id: NodeId,
+    pub(crate) name: String,
+    pub(crate) fingerprint: Fingerprint,
+    /// It keeps its fingerprint whatever happens, so that every job can be finished.
+    pub(crate) anchored: bool,
+    pub(crate) capacity: u32,
+    pub(crate) devices: u32,
+    /// Time for a unit of a job of cost 1000, milliseconds.
+    pub(crate) unit_millis: u64,
+    /// Time of a message, milliseconds.
+    pub(crate) latency: u64,
+    pub(crate) liar: bool,
+    pub(crate) bad: bool,
+    pub(crate) starts_at: u64,
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub(crate) struct JobPlan {
+    pub(crate) id: JobId,
+    pub(crate) spec: JobSpec,
+    pub(crate) owner: &'static str,
+    pub(crate) submit_at: u64,
+}
+
+impl Plan {
+    pub(crate) fn of(random: &mut Random) -> Self {
+        let heal_at = random.between(40_000, 120_000);
+        let mixed = random.permille(300);
+        let liars = if random.permille(600) { 120 } else { 0 };
+        let bad = if random.permille(300) { 60 } else { 0 };
+        let nodes = (0..NODES).map(|index| node(random, index, mixed, liars, bad)).collect();
+        let jobs = (0..random.between(3, 9)).map(|number| job(random, number, heal_at)).collect();
+        Self { settings: settings(random), heal_at, rates: rates(random), nodes, jobs }
+    }
+
+    pub(crate) fn rate(&self, fault: Fault) -> u32 {
+        self.rates[fault as usize]
+    }
+}
+
+/// The position of a node that a plan made.
+pub(crate) fn index_of(id: NodeId) -> usize {
+    (id.0.as_u128() - FIRST_NODE) as usize
+}
+
+/// A build, by its number.
+pub(crate) fn fingerprint(number: u8) -> Fingerprint {
+    Fingerprint([number; 32])
+}
+
+/// Each run has its own weather: a third of the faults do not occur at all, others more often than in the mean.
+fn rates(random: &mut Random) -> Vec<u32> {
+    let rate = |fault: &Fault| {
+        let factor = [0, 0, 1, 1, 1, 3][random.index(6)];
+        (fault.permille() * factor).min(900)
+    };
+    Fault::ALL.iter().map(rate).collect()
+}
+
+fn settings(random: &mut Random) -> Settings {
+    let millis = Duration::from_millis;
+    let lease = random.between(6_000, 25_000);
+    Settings {
+        lease: millis(lease),
+        lease_longest: millis(lease * random.between(2, 5)),
+        grace: millis(random.between(2_000, 15_000)),
+        settle: millis(random.between(0, 2_000)),
+        attempts: random.between(2, 5) as u8,
+        losses: random.between(4, 16) as u8,
+        backoff: millis(random.between(100, 1_500)),
+        backoff_longest: millis(random.between(2_000, 15_000)),
+        patience: millis(random.between(0, 5_000)),
+        unfit: millis(random.between(2_000, 20_000)),
+        epoch_block: [1, 4, 32, 256][random.index(4)],
+    }
+}
+
+fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) -> NodePlan {
+    // The first four keep both fingerprints present: whatever a job is pinned to, somebody can finish it.
+    let anchored = index < 4;
+    let foreign = mixed && (index < 2 || random.permille(250));
+    NodePlan {
+        id: NodeId(Uuid::from_u128(FIRST_NODE + index as u128)),
+        name: format!("n{index:02}"),
+        fingerprint: fingerprint(if foreign { 2 } else { 1 }),
+        anchored,
+        capacity: random.between(1, 5) as u32,
+        devices: random.between(1, 3) as u32,
+        unit_millis: random.between(300, 4_000),
+        latency: [1, 5, 20, 150][random.index(4)],
+        liar: random.permille(liars),
+        bad: !anchored && random.permille(bad),
+        starts_at: random.between(0, 5_000),
+    }
+}
+
+fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
+    let owner = USERS[random.index(USERS.len())];
+    let spec = JobSpec {
+        name: format!("job {number}"),
+        priority: [0, 10, 50, 50, 50, 100][random.index(6)],
+        kind: JobKind::Render(render(random)),
+    };
+    JobPlan {
+        id: JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number))),
+        spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
+        owner,
+        submit_at: random.between(0, heal_at * 3 / 4),
+    }
+}
+
+fn render(random: &mut Random) -> RenderSpec {
+    let scene = format!("scene{}.gltf", random.between(1, 3));
+    let file = AssetFile { path: scene.clone(), hash: BlobHash([random.between(1, 3) as u8; 32]), length: 9 };
+    let first = random.between(0, 90) as u32;
+    let step = random.between(1, 4) as u32;
+    let frames = (0..random.between(1, 4) as u32).map(|number| FrameNumber(first + number * step));
+    let spp = random.between(1, 8) as u32;
+    let unit_samples = random.between(0, 4).min(u64::from(spp)) as u32;
+    let formats = [vec![FormatSpec::Exr], vec![FormatSpec::Png], vec![FormatSpec::Exr, FormatSpec::Png16]];
+    RenderSpec {
+        scene,
+        files: vec![file],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: random.between(8, 64) as u32,
+        height: random.between(8, 48) as u32,
+        frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
+        fps: 24.0,
+        spp,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::Box,
+        tile: random.between(12, 40) as u32,
+        unit_samples,
+        aovs: if random.permille(300) { vec![AovSpec::Albedo, AovSpec::Depth] } else { Vec::new() },
+        formats: formats[random.index(3)].clone(),
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    }
+}

@@ -1,0 +1,432 @@
+//! The coordinator's shell: hands inputs to the core, takes its steps, and performs them in the documented order. Crashes are in `crash`.
+
+use crate::agenda::{Event, LinkId, Parcel};
+use crate::client::Ask;
+use crate::faults::Fault;
+use crate::film::Film;
+use crate::plan::index_of;
+use crate::trouble::{Checked, Violation, violated};
+use crate::watch::{Seen, Watch};
+use crate::world::World;
+use std::collections::{BTreeMap, VecDeque};
+use tessera_core::journal::Ending;
+use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
+use tessera_protocol::ids::{Lease, UnitKey};
+use tessera_protocol::node::NodeToCoordinator;
+
+/// The coordinator's clock when a run begins: an evening in 2023, milliseconds.
+const CLOCK_START: u64 = 1_700_000_000_000;
+
+/// The coordinator's machine.
+#[derive(Debug, Default)]
+pub(crate) struct Shell {
+    /// Counts the processes.
+    pub(crate) incarnation: u64,
+    pub(crate) process: Option<Process>,
+    /// Where the clock was set to, milliseconds beside the true time.
+    pub(crate) clock_offset: i64,
+}
+
+/// One process of the coordinator.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) core: Core,
+    pub(crate) watch: Watch,
+    pub(crate) sessions: BTreeMap<SessionId, LinkId>,
+    next_session: u64,
+    asks: BTreeMap<RequestId, Ask>,
+    next_request: u64,
+    /// Results that wait for the core's word.
+    pub(crate) arrived: BTreeMap<(SessionId, Lease), VecDeque<Film>>,
+    pub(crate) seen: Seen,
+    step_planned: bool,
+    /// Steps that are not durable yet, the first `syncing` of them being written.
+    pub(crate) pending: VecDeque<Pending>,
+    pub(crate) syncing: usize,
+    tick_at: Option<u64>,
+}
+
+/// A step on its way to the disk.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) results: Vec<(Lease, Film)>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) snapshot: Option<Vec<SnapshotPart>>,
+}
+
+impl Process {
+    pub(crate) fn new(core: Core, watch: Watch) -> Self {
+        Self {
+            core,
+            watch,
+            sessions: BTreeMap::new(),
+            next_session: 1,
+            asks: BTreeMap::new(),
+            next_request: 1,
+            arrived: BTreeMap::new(),
+            seen: Seen::default(),
+            step_planned: false,
+            pending: VecDeque::new(),
+            syncing: 0,
+            tick_at: None,
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn clock(&self) -> Moment {
+        Moment((CLOCK_START + self.now).saturating_add_signed(self.shell.clock_offset))
+    }
+
+    /// A node's message, as an input.
+    pub(crate) fn on_parcel(&mut self, id: LinkId, parcel: Parcel) -> Checked {
+        if let Parcel::Join(join, fingerprint) = parcel {
+            let Some(process) = &mut self.shell.process else { return Ok(()) };
+            let session = SessionId(process.next_session);
+            process.next_session += 1;
+            process.sessions.insert(session, id);
+            if let Some(link) = self.links.links.get_mut(&id) {
+                link.session = Some(session);
+            }
+            return self.input(Input::NodeJoined { session, join, fingerprint, build: "sim".to_owned() });
+        }
+        let Some(session) = self.links.links.get(&id).and_then(|link| link.session) else {
+            return violated("something has overtaken its join");
+        };
+        let input = match parcel {
+            Parcel::Join(..) => return Ok(()),
+            Parcel::Beat(heartbeat) => Input::Heartbeat { session, heartbeat },
+            Parcel::Damaged(lease) => {
+                Input::ResultDamaged { session, lease, reason: "other hash".to_owned() }
+            }
+            Parcel::Result(lease, film) => {
+                if let Some(process) = &mut self.shell.process {
+                    process.arrived.entry((session, lease)).or_default().push_back(film);
+                }
+                Input::ResultArrived { session, result: film.arrived(lease) }
+            }
+            Parcel::Control(message) => match message {
+                NodeToCoordinator::Join(_) => return violated("a join is no control message here"),
+                NodeToCoordinator::Capacity { units } => Input::Capacity { session, units },
+                NodeToCoordinator::Scene { scene, held } => Input::SceneHeld { session, scene, held },
+                NodeToCoordinator::Failed { lease, failure } => Input::UnitFailed { session, lease, failure },
+                NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
+                NodeToCoordinator::Draining => Input::NodeDraining { session },
+            },
+        };
+        self.input(input)
+    }
+
+    pub(crate) fn on_session_lost(&mut self, session: SessionId) -> Checked {
+        if let Some(process) = &mut self.shell.process {
+            process.sessions.remove(&session);
+        }
+        self.input(Input::SessionLost { session })
+    }
+
+    pub(crate) fn on_tick(&mut self) -> Checked {
+        if let Some(process) = &mut self.shell.process {
+            process.tick_at = None;
+        }
+        self.input(Input::Tick)
+    }
+
+    /// A client's request, as an input.
+    pub(crate) fn ask_core(&mut self, ask: Ask, input: impl FnOnce(RequestId) -> Input) -> Checked {
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let request = RequestId(process.next_request);
+        process.next_request += 1;
+        process.asks.insert(request, ask);
+        self.input(input(request))
+    }
+
+    /// Hands an input to the core, and takes the step at once or with others.
+    pub(crate) fn input(&mut self, input: Input) -> Checked {
+        let now = self.clock();
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        process.watch.on_input(&input, &mut process.seen, now.0);
+        let passed = match &mut self.planted {
+            Some(planted) => planted.on_input(input, process, &mut self.random),
+            None => Some(input),
+        };
+        if let Some(input) = passed {
+            process.core.handle(input, now);
+        }
+        let process_planned = process.step_planned;
+        if !self.chance(Fault::Batch) {
+            return self.take_step();
+        }
+        if !process_planned {
+            let delay = self.random.between(1, 20);
+            self.after(delay, Event::TakeStep(self.shell.incarnation));
+        }
+        if let Some(process) = &mut self.shell.process {
+            process.step_planned = true;
+        }
+        Ok(())
+    }
+
+    /// Takes what came of the inputs, checks it, and sends it on its way.
+    pub(crate) fn take_step(&mut self) -> Checked {
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        process.step_planned = false;
+        let mut step = process.core.take_step();
+        if let Some(planted) = &mut self.planted {
+            planted.on_step(&mut step, process, &mut self.random);
+        }
+        let seen = std::mem::take(&mut process.seen);
+        if let Some(diary) = &mut self.diary {
+            let lines = step.records.iter().map(|record| format!("{:>9}   > {record:?}", self.now));
+            diary.extend(
+                lines.chain(step.actions.iter().map(|action| format!("{:>9}   > {action:?}", self.now))),
+            );
+        }
+        process.watch.on_step(&step, &seen, &process.core, &mut self.ledger.believed)?;
+        process.core.verify().map_err(Violation)?;
+        self.check_origins(&step)?;
+        self.steps += 1;
+        self.count_records(&step);
+        let pending = self.to_pending(step)?;
+        let needs_sync =
+            !pending.results.is_empty() || !pending.records.is_empty() || pending.snapshot.is_some();
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        if needs_sync || !process.pending.is_empty() {
+            process.pending.push_back(pending);
+            self.start_sync();
+        } else {
+            self.perform(pending.actions)?;
+        }
+        self.plan_tick()?;
+        self.check_running(self.steps.is_multiple_of(16))
+    }
+
+    /// What is committed was leased to its node, once, by this process or another; a liar may have found an epoch of a former one.
+    fn check_origins(&self, step: &Step) -> Checked {
+        let Some(process) = &self.shell.process else { return Ok(()) };
+        for record in &step.records {
+            let Record::UnitsCommitted { job, frame, commits } = record else { continue };
+            for commit in commits {
+                let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
+                let lease = Lease { unit, epoch: commit.epoch };
+                let lied =
+                    self.nodes[index_of(commit.node)].plan.liar && process.watch.is_former(lease.epoch);
+                if !lied && !self.ledger.was_issued(lease, commit.node) {
+                    return violated(format!("{lease} is committed for {}, which never had it", commit.node));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Splits a step by when its parts are performed.
+    fn to_pending(&mut self, step: Step) -> Result<Pending, Violation> {
+        let snapshot = self.chance(Fault::Snapshot);
+        let Some(process) = &mut self.shell.process else { return Ok(Pending::default()) };
+        let mut pending = Pending { records: step.records, ..Pending::default() };
+        for action in step.actions {
+            match action {
+                Action::KeepResult { session, lease } => {
+                    pending.results.push((lease, take_arrived(process, session, lease)?));
+                }
+                Action::DropResult { session, lease } => {
+                    take_arrived(process, session, lease)?;
+                }
+                action => {
+                    if let Action::Send { session, .. } = &action
+                        && let Some(id) = process.sessions.get(session)
+                        && let Some(link) = self.links.links.get_mut(id)
+                    {
+                        link.down += 1;
+                    }
+                    pending.actions.push(action);
+                }
+            }
+        }
+        if let Some(((session, lease), _)) = process.arrived.first_key_value() {
+            return violated(format!("the result of {lease} from {session:?} is neither kept nor dropped"));
+        }
+        if snapshot {
+            pending.snapshot = Some(process.core.snapshot());
+        }
+        Ok(pending)
+    }
+
+    fn start_sync(&mut self) {
+        let slow = self.chance(Fault::SlowDisk);
+        let delay = if slow { self.random.between(500, 6_000) } else { self.random.between(1, 25) };
+        let incarnation = self.shell.incarnation;
+        let Some(process) = &mut self.shell.process else { return };
+        if process.syncing == 0 && !process.pending.is_empty() {
+            process.syncing = process.pending.len();
+            self.after(delay, Event::Synced(incarnation));
+        }
+    }
+
+    /// What was being written is durable: now it may be told.
+    pub(crate) fn on_synced(&mut self) -> Checked {
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let count = std::mem::take(&mut process.syncing);
+        let mut group: Vec<Pending> = process.pending.drain(..count).collect();
+        for pending in &mut group {
+            self.write(pending)?;
+        }
+        for pending in group {
+            self.perform(pending.actions)?;
+            if self.shell.process.is_none() {
+                return Ok(());
+            }
+        }
+        self.start_sync();
+        self.check_running(false)
+    }
+
+    /// Makes a step durable: its results, then its records, then the snapshot after them.
+    pub(crate) fn write(&mut self, pending: &mut Pending) -> Checked {
+        for (lease, film) in pending.results.drain(..) {
+            self.disk.keep(lease, film);
+        }
+        for record in pending.records.drain(..) {
+            self.ledger.durable.apply(&record)?;
+            self.disk.append(record)?;
+        }
+        match pending.snapshot.take() {
+            Some(parts) => self.disk.take_snapshot(&parts),
+            None => Ok(()),
+        }
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) -> Checked {
+        for action in actions {
+            if self.chance(Fault::CrashHalfTold) {
+                return self.end_process();
+            }
+            self.perform_one(action)?;
+        }
+        Ok(())
+    }
+
+    fn perform_one(&mut self, action: Action) -> Checked {
+        let incarnation = self.shell.incarnation;
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let link = match &action {
+            Action::Send { session, .. } | Action::CloseSession { session, .. } => {
+                process.sessions.get(session).copied()
+            }
+            _ => None,
+        };
+        let node = link.and_then(|id| self.links.links.get(&id)).map(|link| self.nodes[link.node].plan.id);
+        self.ledger.on_performed(&action, node, &self.disk)?;
+        match action {
+            Action::Send { message, .. } => {
+                if let Some(id) = link {
+                    self.send_down(id, message);
+                }
+            }
+            Action::CloseSession { session, .. } => {
+                process.sessions.remove(&session);
+                if let Some(id) = link {
+                    self.hang_up(id, 100);
+                }
+                if self.chance(Fault::LateLoss) {
+                    let delay = self.random.between(1, 3_000);
+                    self.after(delay, Event::LateLoss(incarnation, session));
+                }
+            }
+            Action::Reply { request, response } => {
+                let Some(ask) = process.asks.remove(&request) else {
+                    return violated(format!("{request:?} is answered and waits for no answer"));
+                };
+                self.ledger.on_reply(&response)?;
+                return self.answer(ask, response);
+            }
+            Action::ResolveFrame { job, frame } => {
+                let delay = self.random.between(20, 3_000);
+                self.after(delay, Event::Resolved(incarnation, job, frame));
+            }
+            Action::FrameFinished { job, frame } | Action::FrameFailed { job, frame } => {
+                self.disk.drop_spool(job, frame);
+            }
+            Action::JobEnded { job } => self.disk.drop_spools(job),
+            Action::KeepResult { .. } | Action::DropResult { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Wakes the core when it asks for it, or a little later.
+    pub(crate) fn plan_tick(&mut self) -> Checked {
+        let clock = self.clock();
+        let late = self.random.between(0, 30);
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let Some(wakeup) = process.core.next_wakeup() else { return Ok(()) };
+        let at = self.now + wakeup.0.saturating_sub(clock.0) + late;
+        if process.tick_at.is_none_or(|planned| at < planned || planned < self.now) {
+            process.tick_at = Some(at);
+            self.agenda.plan(at, Event::Tick(self.shell.incarnation));
+        }
+        Ok(())
+    }
+
+    fn count_records(&mut self, step: &Step) {
+        for record in &step.records {
+            match record {
+                Record::AttemptsEnded { attempts, .. } => {
+                    for attempt in attempts {
+                        match attempt.ending {
+                            Ending::Expired => self.tally.count(Fault::LeaseExpired),
+                            Ending::Lost => self.tally.count(Fault::LeaseLost),
+                            Ending::Failed(_) => {}
+                        }
+                    }
+                }
+                Record::FrameFailed { .. } => self.tally.count(Fault::FrameFailed),
+                _ => {}
+            }
+        }
+    }
+
+    /// Leases equal running: where nothing is on its way, a node holds what the core says it holds, and its outbox is empty.
+    fn check_running(&mut self, all: bool) -> Checked {
+        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0) else {
+            return Ok(());
+        };
+        if !all {
+            return Ok(());
+        }
+        for link in self.links.links.values().filter(|link| link.is_quiet()) {
+            let node = &self.nodes[link.node];
+            let Some(running) = node.process.as_ref().filter(|known| known.number == link.process) else {
+                continue;
+            };
+            if node.plan.liar || process.step_planned {
+                continue;
+            }
+            let held = process.watch.held_by(node.plan.id);
+            let (units, untold) = (running.units.keys(), running.untold.keys());
+            if !held.iter().eq(units.clone()) || untold.len() > 0 {
+                let units: Vec<&Lease> = units.collect();
+                let name = &node.plan.name;
+                return violated(format!(
+                    "{name} runs {units:?}, its leases are {held:?}, nothing is on its way"
+                ));
+            }
+            if let Some(lease) = node.outbox.keys().next() {
+                return violated(format!(
+                    "{} waits for a word on {lease}, and none is on its way",
+                    node.plan.name
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The result that an action speaks of.
+fn take_arrived(process: &mut Process, session: SessionId, lease: Lease) -> Result<Film, Violation> {
+    let films = process.arrived.get_mut(&(session, lease));
+    let film = films.and_then(VecDeque::pop_front);
+    if process.arrived.get(&(session, lease)).is_some_and(VecDeque::is_empty) {
+        process.arrived.remove(&(session, lease));
+    }
+    film.ok_or_else(|| Violation(format!("{session:?} is said to have sent a result of {lease}")))
+}

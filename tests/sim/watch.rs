@@ -1,0 +1,421 @@
+//! Leases as the simulator sees them from outside one coordinator process: who may hold what, why a lease comes or goes, and when it must
+//! have ended. Compared with what the core says after every step.
+
+use crate::books::{Books, unit_of};
+use crate::trouble::{Checked, violated};
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_core::journal::Commit;
+use tessera_core::{Action, Core, Input, Record, SessionId, Settings, Step};
+use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitKey};
+use tessera_protocol::node::{Assignment, CoordinatorToNode};
+
+/// What the inputs of one step said about leases.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) inputs: u32,
+    named: BTreeSet<(NodeId, Lease)>,
+    joined: BTreeSet<NodeId>,
+    returned: BTreeSet<Lease>,
+}
+
+/// A node as this process should know it.
+#[derive(Debug)]
+struct Known {
+    process: ProcessEpoch,
+    session: SessionId,
+    away_since: Option<u64>,
+    fingerprint: Fingerprint,
+    capacity: u32,
+    leaving: bool,
+}
+
+/// A lease that the core holds.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    epoch: Epoch,
+    node: NodeId,
+    granted: u64,
+    renewed: u64,
+}
+
+/// One process of the coordinator, watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    settings: Settings,
+    /// Every epoch below was reserved before this process started.
+    start: u64,
+    /// Of all steps before this one.
+    newest_epoch: u64,
+    known: BTreeMap<NodeId, Known>,
+    nodes: BTreeMap<SessionId, NodeId>,
+    held: BTreeMap<UnitKey, Held>,
+    /// The newest lease of each unit that this process has given.
+    given: BTreeMap<UnitKey, (Epoch, NodeId)>,
+    /// The core's clock, milliseconds.
+    now: u64,
+}
+
+/// Everything of a step that ends or begins leases.
+#[derive(Default)]
+struct Changes {
+    given: BTreeSet<(NodeId, Lease)>,
+    epochs: BTreeSet<u64>,
+    ended: BTreeSet<Lease>,
+    pinned: BTreeSet<JobId>,
+}
+
+impl Watch {
+    pub(crate) fn new(settings: Settings, reserved: u64) -> Self {
+        Self {
+            settings,
+            start: reserved.max(1),
+            newest_epoch: 0,
+            known: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            held: BTreeMap::new(),
+            given: BTreeMap::new(),
+            now: 0,
+        }
+    }
+
+    /// Notes an input before the core has it.
+    pub(crate) fn on_input(&mut self, input: &Input, seen: &mut Seen, now: u64) {
+        self.now = self.now.max(now);
+        seen.inputs += 1;
+        match input {
+            Input::NodeJoined { session, join, fingerprint, .. } => {
+                seen.joined.insert(join.node);
+                seen.named.extend(join.running.iter().chain(&join.finished).map(|lease| (join.node, *lease)));
+                // Another session of the same process keeps its wish to leave until it says otherwise: it says so at once.
+                let former = self.known.get(&join.node).filter(|known| known.process == join.process);
+                let leaving = former.is_some_and(|known| known.leaving);
+                let known = Known {
+                    process: join.process,
+                    session: *session,
+                    away_since: None,
+                    fingerprint: *fingerprint,
+                    capacity: join.capacity,
+                    leaving,
+                };
+                if let Some(former) = self.known.insert(join.node, known) {
+                    self.nodes.remove(&former.session);
+                }
+                self.nodes.insert(*session, join.node);
+            }
+            Input::SessionLost { session } => {
+                if let Some(known) = self.of_session(*session) {
+                    known.away_since = Some(now);
+                }
+                self.nodes.remove(session);
+            }
+            Input::Capacity { session, units } => {
+                if let Some(known) = self.of_session(*session) {
+                    known.capacity = *units;
+                }
+            }
+            Input::NodeDraining { session } => {
+                if let Some(known) = self.of_session(*session) {
+                    known.leaving = true;
+                }
+            }
+            Input::Heartbeat { session, heartbeat } => {
+                let node = self.node_of(*session);
+                seen.named.extend(node.iter().flat_map(|node| heartbeat.leases.iter().map(|l| (*node, *l))));
+            }
+            Input::Returned { leases, .. } => seen.returned.extend(leases),
+            _ => {}
+        }
+    }
+
+    fn of_session(&mut self, session: SessionId) -> Option<&mut Known> {
+        self.nodes.get(&session).and_then(|node| self.known.get_mut(node))
+    }
+
+    pub(crate) fn node_of(&self, session: SessionId) -> Option<NodeId> {
+        self.nodes.get(&session).copied()
+    }
+
+    /// The session of a node that is here.
+    pub(crate) fn session_of(&self, node: NodeId) -> Option<SessionId> {
+        self.known.get(&node).filter(|known| known.away_since.is_none()).map(|known| known.session)
+    }
+
+    /// The epoch was reserved by a process before this one.
+    pub(crate) fn is_former(&self, epoch: Epoch) -> bool {
+        epoch.0 > 0 && epoch.0 < self.start
+    }
+
+    /// Checks a step against the state before it, takes it in, and compares with the core. `books` are taken along.
+    pub(crate) fn on_step(&mut self, step: &Step, seen: &Seen, core: &Core, books: &mut Books) -> Checked {
+        let mut changes = Changes::default();
+        self.check_results(step)?;
+        for record in &step.records {
+            self.note_record(record, seen, books, &mut changes)?;
+            books.apply(record)?;
+        }
+        for action in &step.actions {
+            if let Action::Send { session, message } = action {
+                self.note_message(*session, message, seen, books, &mut changes)?;
+            }
+        }
+        self.newest_epoch = changes.epochs.last().copied().unwrap_or(self.newest_epoch);
+        self.compare(seen, &changes, core, books)
+    }
+
+    /// Results that are kept and commits that are recorded are the same.
+    fn check_results(&self, step: &Step) -> Checked {
+        let mut kept = BTreeSet::new();
+        for action in &step.actions {
+            if let Action::KeepResult { lease, .. } = action
+                && !kept.insert(*lease)
+            {
+                return violated(format!("the result of {lease} is kept twice"));
+            }
+        }
+        let mut committed = BTreeSet::new();
+        for record in &step.records {
+            if let Record::UnitsCommitted { job, frame, commits } = record {
+                committed.extend(commits.iter().map(|commit| lease_of(*job, *frame, commit)));
+            }
+        }
+        match kept == committed {
+            true => Ok(()),
+            false => violated(format!("results {kept:?} are kept, {committed:?} are recorded")),
+        }
+    }
+
+    fn note_record(&self, record: &Record, seen: &Seen, books: &Books, changes: &mut Changes) -> Checked {
+        match record {
+            Record::UnitsCommitted { job, frame, commits } => {
+                for commit in commits {
+                    let lease = lease_of(*job, *frame, commit);
+                    self.check_fence(lease, commit.node, seen, books)?;
+                    changes.ended.insert(lease);
+                }
+            }
+            Record::AttemptsEnded { attempts, .. } => {
+                changes.ended.extend(attempts.iter().map(|attempt| attempt.lease));
+            }
+            Record::JobPinned { job, .. } => {
+                changes.pinned.insert(*job);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The rule by which a result may be accepted, from `results.rs`' description, with our own view of the leases.
+    fn check_fence(&self, lease: Lease, node: NodeId, seen: &Seen, books: &Books) -> Checked {
+        let fingerprint = self.known.get(&node).map(|known| known.fingerprint);
+        let pinned = books.jobs.get(&lease.unit.job).and_then(|job| job.pinned);
+        if pinned.is_none() || pinned != fingerprint {
+            return violated(format!(
+                "{lease} of fingerprint {fingerprint:?} is taken into a job of {pinned:?}"
+            ));
+        }
+        // Within a step of several inputs a lease may have come and gone.
+        if seen.inputs > 1 {
+            return Ok(());
+        }
+        let held = self.held.get(&lease.unit);
+        let attempt = books.frame(lease.unit).and_then(|frame| frame.attempts.get(&lease.unit.unit.0));
+        let allowed = match (held, attempt) {
+            (Some(held), _) => held.epoch == lease.epoch && held.node == node,
+            (None, Some((epoch, last, failed))) if *epoch == lease.epoch => *last == node && !failed,
+            (None, Some((epoch, ..))) => lease.epoch > *epoch && self.is_former(lease.epoch),
+            (None, None) => self.is_former(lease.epoch),
+        };
+        match allowed {
+            true => Ok(()),
+            false => violated(format!(
+                "{lease} of {node} is committed against the fence: held {held:?}, last attempt {attempt:?}, given {:?}",
+                self.given.get(&lease.unit)
+            )),
+        }
+    }
+
+    fn note_message(
+        &mut self,
+        session: SessionId,
+        message: &CoordinatorToNode,
+        seen: &Seen,
+        books: &Books,
+        changes: &mut Changes,
+    ) -> Checked {
+        match message {
+            CoordinatorToNode::Work(assignments) => {
+                for assignment in assignments {
+                    self.check_epoch(assignment.lease(), books, changes)?;
+                }
+                let Some(node) = self.node_of(session) else {
+                    // With several inputs, the session may have ended after this.
+                    return match seen.inputs > 1 {
+                        true => Ok(()),
+                        false => violated(format!("work is sent to {session:?}, which is over")),
+                    };
+                };
+                self.check_willing(node, assignments, seen, books)?;
+                for assignment in assignments {
+                    self.note_assignment(node, assignment, books)?;
+                    changes.given.insert((node, assignment.lease()));
+                }
+                Ok(())
+            }
+            CoordinatorToNode::Revoke { leases } => {
+                changes.ended.extend(leases);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_willing(&self, node: NodeId, work: &[Assignment], seen: &Seen, books: &Books) -> Checked {
+        if seen.inputs > 1 {
+            return Ok(());
+        }
+        let Some(known) = self.known.get(&node) else {
+            return violated(format!("work is sent to {node}, which never joined"));
+        };
+        if known.leaving || books.drained.contains(&node) {
+            return violated(format!("work is sent to {node}, which takes none"));
+        }
+        for assignment in work {
+            let pinned = books.jobs.get(&assignment.job).and_then(|job| job.pinned);
+            if pinned.is_some_and(|pinned| pinned != known.fingerprint) {
+                return violated(format!(
+                    "{} is sent to a node with a foreign fingerprint",
+                    assignment.lease()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// An epoch is new in this process, and reserved.
+    fn check_epoch(&self, lease: Lease, books: &Books, changes: &mut Changes) -> Checked {
+        let Epoch(epoch) = lease.epoch;
+        if epoch < self.start || epoch <= self.newest_epoch || !changes.epochs.insert(epoch) {
+            return violated(format!("{lease} has an epoch that was given before"));
+        }
+        match epoch < books.reserved {
+            true => Ok(()),
+            false => violated(format!("{lease} has an epoch that is not reserved")),
+        }
+    }
+
+    fn note_assignment(&mut self, node: NodeId, assignment: &Assignment, books: &Books) -> Checked {
+        let lease = assignment.lease();
+        let expected = books.jobs.get(&lease.unit.job).and_then(|job| unit_of(job.render(), lease.unit.unit));
+        if expected != Some((assignment.tile, assignment.samples)) {
+            return violated(format!("{assignment:?} should have {expected:?}"));
+        }
+        self.given.insert(lease.unit, (lease.epoch, node));
+        Ok(())
+    }
+
+    /// The core's leases are those of before, with the changes that the step explains, and none is overdue.
+    fn compare(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
+        let mut held = BTreeMap::new();
+        let mut counts: BTreeMap<NodeId, u32> = BTreeMap::new();
+        for (lease, node) in core.leases() {
+            *counts.entry(node).or_default() += 1;
+            let now_held = self.judge(lease, node, seen, changes, books)?;
+            if held.insert(lease.unit, now_held).is_some() {
+                return violated(format!("{} is leased twice", lease.unit));
+            }
+        }
+        for (unit, old) in &self.held {
+            let gone = held.get(unit).is_none_or(|new: &Held| new.epoch != old.epoch);
+            let lease = Lease { unit: *unit, epoch: old.epoch };
+            if gone && !self.may_end(lease, old.node, seen, changes, books) {
+                return violated(format!("{lease} of {} has gone for no reason", old.node));
+            }
+        }
+        self.held = held;
+        if seen.inputs == 1 {
+            self.check_capacity(changes, &counts)?;
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &self,
+        lease: Lease,
+        node: NodeId,
+        seen: &Seen,
+        changes: &Changes,
+        books: &Books,
+    ) -> Result<Held, crate::trouble::Violation> {
+        let fresh = Held { epoch: lease.epoch, node, granted: self.now, renewed: self.now };
+        if !books.is_open(lease.unit) {
+            return violated(format!("{lease} is held, and its unit is not open"));
+        }
+        let named = seen.named.contains(&(node, lease));
+        let before = self.held.get(&lease.unit).filter(|held| held.epoch == lease.epoch && held.node == node);
+        let Some(before) = before else {
+            return match named || changes.given.contains(&(node, lease)) {
+                true => Ok(fresh),
+                false => {
+                    violated(format!("{lease} is held by {node}, which was never told and never said so"))
+                }
+            };
+        };
+        if named {
+            return Ok(Held { renewed: self.now, ..*before });
+        }
+        self.check_due(lease, before)?;
+        Ok(*before)
+    }
+
+    /// A lease that nobody has renewed ends; so does one that lasts too long, and one whose node is gone.
+    fn check_due(&self, lease: Lease, held: &Held) -> Checked {
+        let Some(known) = self.known.get(&held.node) else {
+            return violated(format!("{lease} is held by {}, which never joined", held.node));
+        };
+        let millis = |duration: std::time::Duration| duration.as_millis() as u64;
+        let until = match known.away_since {
+            Some(since) => since + millis(self.settings.grace),
+            None => {
+                let longest = held.granted + millis(self.settings.lease_longest);
+                longest.min(held.renewed + millis(self.settings.lease))
+            }
+        };
+        match until <= self.now {
+            true => violated(format!(
+                "{lease} is held by {} at {}, and was due at {until} (away since {:?})",
+                held.node, self.now, known.away_since
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn may_end(&self, lease: Lease, node: NodeId, seen: &Seen, changes: &Changes, books: &Books) -> bool {
+        changes.ended.contains(&lease)
+            || !books.is_open(lease.unit)
+            || seen.joined.contains(&node)
+            || seen.returned.contains(&lease)
+            || changes.pinned.contains(&lease.unit.job)
+    }
+
+    /// Nobody is given more than it asked for.
+    fn check_capacity(&self, changes: &Changes, counts: &BTreeMap<NodeId, u32>) -> Checked {
+        for (node, lease) in &changes.given {
+            let capacity = self.known.get(node).map_or(0, |known| known.capacity);
+            let held = counts.get(node).copied().unwrap_or(0);
+            if held > capacity {
+                return violated(format!("{lease} makes {held} leases of {node}, which wants {capacity}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leases that the core holds, of one node.
+    pub(crate) fn held_by(&self, node: NodeId) -> BTreeSet<Lease> {
+        let of_node = self.held.iter().filter(|(_, held)| held.node == node);
+        of_node.map(|(unit, held)| Lease { unit: *unit, epoch: held.epoch }).collect()
+    }
+}
+
+fn lease_of(job: JobId, frame: FrameNumber, commit: &Commit) -> Lease {
+    Lease { unit: UnitKey { job, frame, unit: commit.unit }, epoch: commit.epoch }
+}

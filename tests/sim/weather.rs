@@ -1,0 +1,203 @@
+//! What goes wrong by itself, until it no longer does; and what must then be true.
+
+use crate::agenda::{Event, LinkId};
+use crate::client::Ask;
+use crate::faults::Fault;
+use crate::trouble::{Checked, violated};
+use crate::world::World;
+use tessera_core::{Core, Input, ResolveFailure};
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
+use tessera_protocol::node::NodeToCoordinator;
+use tessera_protocol::status::{FrameFile, NodeState};
+
+impl World {
+    /// An opportunity for everything that happens to whole processes and connections.
+    pub(crate) fn on_weather(&mut self) -> Checked {
+        if self.healed {
+            return Ok(());
+        }
+        let next = self.random.between(150, 500);
+        self.after(next, Event::Weather);
+        self.weather_of_nodes();
+        self.weather_of_operators()?;
+        if self.chance(Fault::ClockStep) {
+            let (ahead, back) = (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
+            self.shell.clock_offset += if self.random.permille(500) { ahead } else { -back };
+            self.plan_tick()?;
+        }
+        if self.chance(Fault::PowerCut) {
+            for node in 0..self.nodes.len() {
+                let away = self.random.between(500, 20_000);
+                self.end_node(node, away);
+            }
+            self.crash()?;
+        }
+        if self.chance(Fault::CoordinatorCrash) {
+            self.crash()?;
+        }
+        self.count_standings();
+        Ok(())
+    }
+
+    fn weather_of_nodes(&mut self) {
+        let node = self.random.index(self.nodes.len());
+        if self.chance(Fault::NodeCrash) {
+            let away = self.random.between(300, 25_000);
+            self.end_node(node, away);
+        }
+        if self.chance(Fault::NodeDrains) {
+            self.drain_node(node);
+        }
+        if self.chance(Fault::CapacityChange) {
+            let units = self.random.between(0, 6) as u32;
+            self.set_capacity(node, units);
+        }
+        if self.chance(Fault::DeviceStall) {
+            let longest = self.plan.settings.lease_longest.as_millis() as u64;
+            let millis = self.random.between(1_000, longest * 2);
+            if let Some(process) = &mut self.nodes[node].process {
+                process.stuck_until = self.now + millis;
+            }
+        }
+        if self.chance(Fault::ProcessStall) {
+            let millis = self.random.between(500, 40_000);
+            self.stall_node(node, millis);
+            // The transport gives up on a silent peer.
+            let link = self.nodes[node].process.as_ref().and_then(|process| process.link);
+            if let Some(link) = link.filter(|_| millis > 10_000) {
+                self.cut(link);
+            }
+        }
+        if self.chance(Fault::LinkCut) {
+            let links: Vec<LinkId> = self.links.links.keys().copied().collect();
+            if let Some(link) = self.random.pick(&links) {
+                self.cut(link);
+            }
+        }
+    }
+
+    fn weather_of_operators(&mut self) -> Checked {
+        if self.chance(Fault::OperatorDrain) {
+            let node = self.random.index(self.nodes.len());
+            let until = self.random.between(2_000, 40_000);
+            self.after(until, Event::Ask(Ask::Drain(node, false)));
+            self.on_ask(Ask::Drain(node, true))?;
+        }
+        if self.chance(Fault::Audit) { self.audit() } else { Ok(()) }
+    }
+
+    fn set_capacity(&mut self, node: usize, units: u32) {
+        if let Some(process) = &mut self.nodes[node].process {
+            process.capacity = units;
+            self.control(node, NodeToCoordinator::Capacity { units });
+        }
+    }
+
+    fn count_standings(&mut self) {
+        let Some(process) = &self.shell.process else { return };
+        for row in process.core.nodes(self.clock()) {
+            match row.state {
+                NodeState::Lost => self.tally.count(Fault::GraceOver),
+                NodeState::Unfit if row.note.contains("in a row") => self.tally.count(Fault::NodeUnfit),
+                _ => {}
+            }
+        }
+    }
+
+    /// The resolver of the coordinator is done with a frame, one way or the other.
+    pub(crate) fn on_resolved(&mut self, job: JobId, frame: FrameNumber) -> Checked {
+        let retry = |text: &str| ResolveFailure::Retry(text.to_owned());
+        if self.chance(Fault::ResolveRetry) {
+            return self.input(Input::FrameResolveFailed { job, frame, failure: retry("the disk is full") });
+        }
+        if self.chance(Fault::ResolveFatal) {
+            let failure = ResolveFailure::Fatal("no format takes it".to_owned());
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
+        let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
+        let file = |format: &tessera_protocol::job::FormatSpec| FrameFile {
+            format: format.extension().to_owned(),
+            hash: BlobHash([1; 32]),
+            length: 1,
+            pixels_sha256: [2; 32],
+        };
+        let mut files: Vec<FrameFile> = book.render().formats.iter().map(file).collect();
+        if self.chance(Fault::ResolveMiscount) {
+            files.pop();
+        }
+        if self.chance(Fault::ResolveRepeated) {
+            self.input(Input::FrameResolved { job, frame, files: files.clone() })?;
+            self.input(Input::FrameResolveFailed { job, frame, failure: retry("late") })?;
+        }
+        self.input(Input::FrameResolved { job, frame, files })
+    }
+
+    /// From now on nothing goes wrong: whatever was stuck goes on, and everything must come to its end.
+    pub(crate) fn heal(&mut self) -> Checked {
+        self.healed = true;
+        for node in 0..self.nodes.len() {
+            self.nodes[node].stalled_until = self.now;
+            self.wake_node(node)?;
+            if let Some(process) = &mut self.nodes[node].process {
+                process.stuck_until = 0;
+            }
+            let capacity = self.nodes[node].plan.capacity;
+            self.set_capacity(node, capacity);
+        }
+        self.after(1_000, Event::Look);
+        Ok(())
+    }
+
+    /// What is not over yet; None where all is.
+    pub(crate) fn unfinished(&mut self) -> Option<String> {
+        let drained: Vec<_> = self.ledger.believed.drained.iter().copied().collect();
+        for node in drained {
+            self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
+        }
+        let Some(process) = &self.shell.process else { return Some("the coordinator is away".to_owned()) };
+        if let Some(job) = self.clients.jobs.iter().find(|job| !job.accepted) {
+            return Some(format!("job {} is not accepted", job.plan.id));
+        }
+        let going = |job: &&crate::client::ClientJob| {
+            self.ledger.durable.jobs.get(&job.plan.id).is_none_or(|book| book.ended.is_none())
+        };
+        if let Some(job) = self.clients.jobs.iter().find(going) {
+            let note = process.core.job_summary(job.plan.id);
+            return Some(format!("job {} has not ended: {note:?}", job.plan.id));
+        }
+        for node in &self.nodes {
+            let name = &node.plan.name;
+            if let Some(lease) = node.outbox.keys().next() {
+                return Some(format!("{name} has had no word on {lease}"));
+            }
+            let busy = node.process.as_ref().and_then(|process| process.units.keys().next());
+            if let Some(lease) = busy {
+                return Some(format!("{name} still works on {lease}"));
+            }
+        }
+        if let Some((lease, node)) = process.core.leases().next() {
+            return Some(format!("{node} still has the lease {lease}"));
+        }
+        (!process.pending.is_empty()).then(|| "steps are pending".to_owned())
+    }
+
+    /// All is over: what was promised has been kept, and the disk tells the same.
+    pub(crate) fn check_end(&mut self) -> Checked {
+        self.ledger.check_promises()?;
+        self.audit()?;
+        if self.disk.spools() > 0 {
+            return violated(format!("{} spools are left", self.disk.spools()));
+        }
+        let Some(process) = &self.shell.process else { return Ok(()) };
+        self.ledger.durable.compare(&process.core)?;
+        let history = self.disk.history.iter().cloned();
+        let settings = self.plan.settings.clone();
+        match Core::replay(settings, [], history, self.clock()) {
+            Err(error) => violated(format!("the history is refused: {error}")),
+            Ok(replayed) => match process.core.durable_difference(&replayed) {
+                Some(difference) => violated(format!("life and replay differ: {difference}")),
+                None => Ok(()),
+            },
+        }
+    }
+}
