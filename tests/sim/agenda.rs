@@ -49,6 +49,8 @@ pub(crate) enum Event {
     LateLoss(u64, SessionId),
     /// This incarnation's resolver answers.
     Resolved(u64, JobId, FrameNumber),
+    /// This incarnation ends.
+    Crash(u64),
     /// The coordinator starts.
     Restart,
     /// A client asks.

@@ -93,6 +93,12 @@ impl Books {
         going && open && frame.is_some_and(|frame| !frame.committed.contains_key(&unit.unit.0))
     }
 
+    /// The frame waits for results or for its files.
+    pub(crate) fn frame_goes_on(&self, job: JobId, frame: FrameNumber) -> bool {
+        let frame = self.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        frame.is_some_and(|frame| frame.end == FrameEnd::Open)
+    }
+
     /// The unit was committed with this lease.
     pub(crate) fn has_commit(&self, lease: Lease) -> bool {
         let committed = self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));

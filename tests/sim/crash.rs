@@ -108,6 +108,8 @@ impl World {
             ));
         }
         self.ledger.check_promises()?;
+        let durable = &self.ledger.durable;
+        self.disk.retain_spools(|job, frame| durable.frame_goes_on(job, frame));
         let watch = Watch::new(settings, self.ledger.durable.reserved);
         self.shell.process = Some(Process::new(core, watch));
         self.take_step()?;

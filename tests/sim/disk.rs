@@ -69,6 +69,11 @@ impl Disk {
         self.spools.retain(|(of, _), _| *of != job);
     }
 
+    /// A start deletes what a crash has left of frames that ended.
+    pub(crate) fn retain_spools(&mut self, is_open: impl Fn(JobId, FrameNumber) -> bool) {
+        self.spools.retain(|(job, frame), _| is_open(*job, *frame));
+    }
+
     pub(crate) fn spools(&self) -> usize {
         self.spools.len()
     }

@@ -41,7 +41,7 @@ pub(crate) struct NodePlan {
     pub(crate) anchored: bool,
     pub(crate) capacity: u32,
     pub(crate) devices: u32,
-    /// Time for a unit of a job of cost 1000, milliseconds.
+    /// Time for a unit, milliseconds: from half of this to twice.
     pub(crate) unit_millis: u64,
     /// Time of a message, milliseconds.
     pub(crate) latency: u64,
@@ -66,7 +66,7 @@ impl Plan {
         let liars = if random.permille(600) { 120 } else { 0 };
         let bad = if random.permille(300) { 60 } else { 0 };
         let nodes = (0..NODES).map(|index| node(random, index, mixed, liars, bad)).collect();
-        let jobs = (0..random.between(3, 9)).map(|number| job(random, number, heal_at)).collect();
+        let jobs = (0..random.between(4, 14)).map(|number| job(random, number, heal_at)).collect();
         Self { settings: settings(random), heal_at, rates: rates(random), nodes, jobs }
     }
 
@@ -123,7 +123,7 @@ fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) ->
         anchored,
         capacity: random.between(1, 5) as u32,
         devices: random.between(1, 3) as u32,
-        unit_millis: random.between(300, 4_000),
+        unit_millis: random.between(500, 6_000),
         latency: [1, 5, 20, 150][random.index(4)],
         liar: random.permille(liars),
         bad: !anchored && random.permille(bad),
@@ -151,7 +151,7 @@ fn render(random: &mut Random) -> RenderSpec {
     let file = AssetFile { path: scene.clone(), hash: BlobHash([random.between(1, 3) as u8; 32]), length: 9 };
     let first = random.between(0, 90) as u32;
     let step = random.between(1, 4) as u32;
-    let frames = (0..random.between(1, 4) as u32).map(|number| FrameNumber(first + number * step));
+    let frames = (0..random.between(1, 6) as u32).map(|number| FrameNumber(first + number * step));
     let spp = random.between(1, 8) as u32;
     let unit_samples = random.between(0, 4).min(u64::from(spp)) as u32;
     let formats = [vec![FormatSpec::Exr], vec![FormatSpec::Png], vec![FormatSpec::Exr, FormatSpec::Png16]];

@@ -252,14 +252,18 @@ impl World {
         Ok(pending)
     }
 
+    /// Writes all that is pending, unless something is being written already.
     fn start_sync(&mut self) {
+        let incarnation = self.shell.incarnation;
+        let idle = |process: &&mut Process| process.syncing == 0 && !process.pending.is_empty();
+        let Some(process) = self.shell.process.as_mut().filter(idle) else { return };
+        process.syncing = process.pending.len();
         let slow = self.chance(Fault::SlowDisk);
         let delay = if slow { self.random.between(500, 6_000) } else { self.random.between(1, 25) };
-        let incarnation = self.shell.incarnation;
-        let Some(process) = &mut self.shell.process else { return };
-        if process.syncing == 0 && !process.pending.is_empty() {
-            process.syncing = process.pending.len();
-            self.after(delay, Event::Synced(incarnation));
+        self.after(delay, Event::Synced(incarnation));
+        if self.chance(Fault::CrashInSync) {
+            let end = self.random.between(0, delay);
+            self.after(end, Event::Crash(incarnation));
         }
     }
 

@@ -47,6 +47,7 @@ pub(crate) struct Watch {
     /// Of all steps before this one.
     newest_epoch: u64,
     known: BTreeMap<NodeId, Known>,
+    /// Of all sessions, also those that are over.
     nodes: BTreeMap<SessionId, NodeId>,
     held: BTreeMap<UnitKey, Held>,
     /// The newest lease of each unit that this process has given.
@@ -97,16 +98,15 @@ impl Watch {
                     capacity: join.capacity,
                     leaving,
                 };
-                if let Some(former) = self.known.insert(join.node, known) {
-                    self.nodes.remove(&former.session);
-                }
+                self.known.insert(join.node, known);
                 self.nodes.insert(*session, join.node);
             }
             Input::SessionLost { session } => {
+                // As the core has it: its clock never goes back.
+                let since = self.now;
                 if let Some(known) = self.of_session(*session) {
-                    known.away_since = Some(now);
+                    known.away_since = Some(since);
                 }
-                self.nodes.remove(session);
             }
             Input::Capacity { session, units } => {
                 if let Some(known) = self.of_session(*session) {
@@ -128,11 +128,15 @@ impl Watch {
     }
 
     fn of_session(&mut self, session: SessionId) -> Option<&mut Known> {
-        self.nodes.get(&session).and_then(|node| self.known.get_mut(node))
+        let node = self.node_of(session)?;
+        self.known.get_mut(&node)
     }
 
-    pub(crate) fn node_of(&self, session: SessionId) -> Option<NodeId> {
-        self.nodes.get(&session).copied()
+    /// The node of a session that lasts.
+    fn node_of(&self, session: SessionId) -> Option<NodeId> {
+        let node = self.nodes.get(&session)?;
+        let lasts = |known: &&Known| known.session == session && known.away_since.is_none();
+        self.known.get(node).filter(lasts).map(|_| *node)
     }
 
     /// The session of a node that is here.
@@ -247,12 +251,11 @@ impl Watch {
                 for assignment in assignments {
                     self.check_epoch(assignment.lease(), books, changes)?;
                 }
-                let Some(node) = self.node_of(session) else {
-                    // With several inputs, the session may have ended after this.
-                    return match seen.inputs > 1 {
-                        true => Ok(()),
-                        false => violated(format!("work is sent to {session:?}, which is over")),
-                    };
+                // With several inputs, the session may have ended after this.
+                let lasting = self.node_of(session);
+                let ended = self.nodes.get(&session).copied().filter(|_| seen.inputs > 1);
+                let Some(node) = lasting.or(ended) else {
+                    return violated(format!("work is sent to {session:?}, which is over"));
                 };
                 self.check_willing(node, assignments, seen, books)?;
                 for assignment in assignments {

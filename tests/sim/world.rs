@@ -125,6 +125,7 @@ impl World {
             Event::Resolved(incarnation, job, frame) => {
                 self.if_current(incarnation, |world| world.on_resolved(job, frame))
             }
+            Event::Crash(incarnation) => self.if_current(incarnation, Self::crash),
             Event::Restart => self.restart(),
             Event::Ask(ask) => self.on_ask(ask),
             Event::Answer(ask, response) => self.on_answer(ask, &response),
