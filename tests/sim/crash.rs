@@ -110,7 +110,7 @@ impl World {
         self.ledger.check_promises()?;
         let durable = &self.ledger.durable;
         self.disk.retain_spools(|job, frame| durable.frame_goes_on(job, frame));
-        let watch = Watch::new(settings, self.ledger.durable.reserved);
+        let watch = Watch::new(settings, self.ledger.durable.reserved, now.0);
         self.shell.process = Some(Process::new(core, watch));
         self.take_step()?;
         if let Some(process) = &self.shell.process {

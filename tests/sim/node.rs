@@ -129,7 +129,8 @@ impl World {
         if !self.nodes[index].outbox.is_empty() {
             self.tally.count(Fault::OutboxKept);
         }
-        if returns && !self.nodes[index].plan.anchored && self.chance(Fault::Upgrade) {
+        let free = self.plan.mixed && !self.nodes[index].plan.anchored;
+        if returns && free && self.chance(Fault::Upgrade) {
             let other = if self.nodes[index].fingerprint == fingerprint(1) { 2 } else { 1 };
             self.nodes[index].fingerprint = fingerprint(other);
             // Results of the former build would be mixed in: a node that is upgraded drops them.

@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) heal_at: u64,
     /// Chance of each fault at each opportunity, of a thousand.
     rates: Vec<u32>,
+    /// Two builds are about, and somebody keeps each.
+    pub(crate) mixed: bool,
     pub(crate) nodes: Vec<NodePlan>,
     pub(crate) jobs: Vec<JobPlan>,
 }
@@ -67,7 +69,7 @@ impl Plan {
         let bad = if random.permille(300) { 60 } else { 0 };
         let nodes = (0..NODES).map(|index| node(random, index, mixed, liars, bad)).collect();
         let jobs = (0..random.between(4, 14)).map(|number| job(random, number, heal_at)).collect();
-        Self { settings: settings(random), heal_at, rates: rates(random), nodes, jobs }
+        Self { settings: settings(random), heal_at, rates: rates(random), mixed, nodes, jobs }
     }
 
     pub(crate) fn rate(&self, fault: Fault) -> u32 {

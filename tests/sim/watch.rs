@@ -66,7 +66,7 @@ struct Changes {
 }
 
 impl Watch {
-    pub(crate) fn new(settings: Settings, reserved: u64) -> Self {
+    pub(crate) fn new(settings: Settings, reserved: u64, now: u64) -> Self {
         Self {
             settings,
             start: reserved.max(1),
@@ -75,7 +75,7 @@ impl Watch {
             nodes: BTreeMap::new(),
             held: BTreeMap::new(),
             given: BTreeMap::new(),
-            now: 0,
+            now,
         }
     }
 
@@ -363,6 +363,10 @@ impl Watch {
                 }
             };
         };
+        // It may end and be taken up again within one step, when a node returns at the end of its grace.
+        if named && changes.ended.contains(&lease) {
+            return Ok(fresh);
+        }
         if named {
             return Ok(Held { renewed: self.now, ..*before });
         }
