@@ -43,7 +43,8 @@ pub(crate) struct Process {
     /// Steps that are not durable yet, the first `syncing` of them being written.
     pub(crate) pending: VecDeque<Pending>,
     pub(crate) syncing: usize,
-    tick_at: Option<u64>,
+    /// What the core is going to be woken for.
+    pub(crate) wakeup: Option<Moment>,
 }
 
 /// A step on its way to the disk.
@@ -69,7 +70,7 @@ impl Process {
             step_planned: false,
             pending: VecDeque::new(),
             syncing: 0,
-            tick_at: None,
+            wakeup: None,
         }
     }
 }
@@ -127,7 +128,7 @@ impl World {
 
     pub(crate) fn on_tick(&mut self) -> Checked {
         if let Some(process) = &mut self.shell.process {
-            process.tick_at = None;
+            process.wakeup = None;
         }
         self.input(Input::Tick)
     }
@@ -197,7 +198,7 @@ impl World {
         } else {
             self.perform(pending.actions)?;
         }
-        self.plan_tick()?;
+        self.plan_tick();
         self.check_running(self.steps.is_multiple_of(16))
     }
 
@@ -358,17 +359,15 @@ impl World {
     }
 
     /// Wakes the core when it asks for it, or a little later.
-    pub(crate) fn plan_tick(&mut self) -> Checked {
-        let clock = self.clock();
+    pub(crate) fn plan_tick(&mut self) {
+        let (clock, incarnation) = (self.clock(), self.shell.incarnation);
         let late = self.random.between(0, 30);
-        let Some(process) = &mut self.shell.process else { return Ok(()) };
-        let Some(wakeup) = process.core.next_wakeup() else { return Ok(()) };
-        let at = self.now + wakeup.0.saturating_sub(clock.0) + late;
-        if process.tick_at.is_none_or(|planned| at < planned || planned < self.now) {
-            process.tick_at = Some(at);
-            self.agenda.plan(at, Event::Tick(self.shell.incarnation));
+        let Some(process) = &mut self.shell.process else { return };
+        let Some(wakeup) = process.core.next_wakeup() else { return };
+        if process.wakeup.is_none_or(|planned| wakeup < planned) {
+            process.wakeup = Some(wakeup);
+            self.after(wakeup.0.saturating_sub(clock.0) + late, Event::Tick(incarnation));
         }
-        Ok(())
     }
 
     fn count_records(&mut self, step: &Step) {

@@ -23,7 +23,10 @@ impl World {
         if self.chance(Fault::ClockStep) {
             let (ahead, back) = (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
             self.shell.clock_offset += if self.random.permille(500) { ahead } else { -back };
-            self.plan_tick()?;
+            if let Some(process) = &mut self.shell.process {
+                process.wakeup = None;
+            }
+            self.plan_tick();
         }
         if self.chance(Fault::PowerCut) {
             for node in 0..self.nodes.len() {
