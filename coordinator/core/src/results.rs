@@ -7,12 +7,17 @@
 //! 3. the unit is not leased, and the epoch is above those of its ended attempts and was reserved by a former process: a lease that
 //!    a restart forgot. Epochs are never used twice, so that one reserved then cannot be one given out since.
 //!
+//! In 2 and 3, the epoch must not be another unit's as well: an epoch belongs to one unit, but a restart forgets to which, and a node may
+//! say anything. So one that is held or was committed for another unit is refused, and so is one of a former process that is older than
+//! all commits that are remembered.
+//!
 //! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given out, one of another node, one of a
 //! unit that is committed or of a frame or job that has ended. Once a unit is leased again, its former leases are void (1 is then the
 //! only door), although their pixels would be the same.
 
 use crate::action::Action;
 use crate::core::Core;
+use crate::farm::RECENT_COMMITS_MAX;
 use crate::frame::Frame;
 use crate::input::{Arrived, FilmShape, SessionId};
 use crate::job::Job;
@@ -35,12 +40,24 @@ impl Core {
         if self.leases.of_unit(lease.unit).is_some() {
             return self.leases.get(lease).is_some_and(|held| held.node == id);
         }
+        if self.may_be_of_another_unit(lease.epoch) {
+            return false;
+        }
         let of_former_process = self.epochs.is_of_former_process(lease.epoch);
         match job.frame(lease.unit.frame).and_then(|frame| frame.trouble(lease.unit.unit)) {
             Some(last) if last.epoch == lease.epoch => last.node == id && !last.disowned,
             Some(last) => lease.epoch > last.epoch && of_former_process,
             None => of_former_process,
         }
+    }
+
+    /// An epoch that somebody names for a unit that is not leased has its place already, or may have had it too long ago to tell.
+    fn may_be_of_another_unit(&self, epoch: Epoch) -> bool {
+        let recent = &self.farm.recent;
+        let oldest = recent.first_key_value().filter(|_| recent.len() >= RECENT_COMMITS_MAX);
+        let forgotten = oldest.is_some_and(|(oldest, _)| epoch < *oldest);
+        let former = self.epochs.is_of_former_process(epoch);
+        self.leases.get_by_epoch(epoch).is_some() || recent.contains_key(&epoch) || (former && forgotten)
     }
 
     /// The lease's result was committed, lately.
