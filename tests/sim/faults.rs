@@ -62,6 +62,8 @@ faults! {
     StaleEpoch 120 "lie: a result of an old epoch",
     UnissuedEpoch 120 "lie: a result of an epoch never issued",
     ForeignLease 120 "lie: a result of a unit leased to another node",
+    BorrowedEpoch 120 "lie: a result with the epoch of another unit",
+    BorrowedInJoin 300 "lie: a join that names units with epochs of others",
     UnknownUnit 80 "lie: a result of a unit that does not exist",
     UnknownJob 80 "lie: a result of a job that does not exist",
     FalseBeat 120 "lie: a heartbeat that names leases of others",

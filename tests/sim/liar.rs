@@ -20,6 +20,12 @@ impl World {
         (0..count).filter_map(|_| self.random.pick(&recent)).collect()
     }
 
+    /// Leases that nobody ever had: units and epochs of others, mixed.
+    pub(crate) fn mixed_leases(&mut self, node: usize, count: usize) -> Vec<Lease> {
+        let (units, epochs) = (self.leases_of_others(node, count), self.leases_of_others(node, count));
+        units.iter().zip(&epochs).map(|(unit, epoch)| Lease { epoch: epoch.epoch, ..*unit }).collect()
+    }
+
     /// An opportunity for each kind of lie.
     pub(crate) fn lie(&mut self, node: usize, heartbeat: &mut Heartbeat) {
         if self.chance(Fault::FalseBeat) {
@@ -38,6 +44,10 @@ impl World {
         }
         if self.chance(Fault::ForeignLease) {
             self.claim(node, other, |lease| lease);
+        }
+        if self.chance(Fault::BorrowedEpoch) {
+            let mixed = self.mixed_leases(node, 1).first().copied();
+            self.claim(node, mixed, |lease| lease);
         }
         if self.chance(Fault::UnknownUnit) {
             self.claim(node, other, |mut lease| {

@@ -68,8 +68,10 @@ fn no_seed_breaks_an_invariant() {
 
 fn assert_caught(bug: Bug) {
     let Outcome { report, failure } = run_seeds(0..PLANTED_SEEDS, Some(bug));
-    let Some(failure) = failure else { panic!("{bug:?} was not caught in {} seeds", report.runs) };
-    println!("{bug:?}: caught by seed {:#x}: {}", failure.seed, failure.violation.0);
+    match failure {
+        Some(failure) => eprintln!("{bug:?}: seed {:#x}: {}", failure.seed, failure.violation.0),
+        None => panic!("{bug:?} was not caught in {} seeds", report.runs),
+    }
 }
 
 #[test]

@@ -219,8 +219,13 @@ impl World {
     }
 
     fn join_of(&mut self, index: usize) -> Join {
-        let lies = self.nodes[index].plan.liar && self.chance(Fault::FalseJoin);
-        let lies = if lies { self.leases_of_others(index, 4) } else { Vec::new() };
+        let mut lies = Vec::new();
+        if self.nodes[index].plan.liar && self.chance(Fault::FalseJoin) {
+            lies.append(&mut self.leases_of_others(index, 4));
+        }
+        if self.nodes[index].plan.liar && self.chance(Fault::BorrowedInJoin) {
+            lies.append(&mut self.mixed_leases(index, 8));
+        }
         let node = &mut self.nodes[index];
         let device = DeviceInfo {
             kind: DeviceKind::Cpu,

@@ -193,7 +193,7 @@ impl World {
         process.draining = true;
         let waiting = |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
         let returned: Vec<Lease> = process.units.iter().filter_map(waiting).collect();
-        returned.iter().for_each(|lease| drop(process.units.remove(lease)));
+        process.units.retain(|_, unit| unit.state != UnitState::Waiting);
         self.control(node, NodeToCoordinator::Draining);
         if !returned.is_empty() {
             self.control(node, NodeToCoordinator::Returned { leases: returned });

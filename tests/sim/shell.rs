@@ -188,7 +188,7 @@ impl World {
         self.check_origins(&step)?;
         self.steps += 1;
         self.count_records(&step);
-        let pending = self.to_pending(step)?;
+        let pending = self.split_step(step)?;
         let needs_sync =
             !pending.results.is_empty() || !pending.records.is_empty() || pending.snapshot.is_some();
         let Some(process) = &mut self.shell.process else { return Ok(()) };
@@ -221,7 +221,7 @@ impl World {
     }
 
     /// Splits a step by when its parts are performed.
-    fn to_pending(&mut self, step: Step) -> Result<Pending, Violation> {
+    fn split_step(&mut self, step: Step) -> Result<Pending, Violation> {
         let snapshot = self.chance(Fault::Snapshot);
         let Some(process) = &mut self.shell.process else { return Ok(Pending::default()) };
         let mut pending = Pending { records: step.records, ..Pending::default() };
