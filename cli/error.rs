@@ -7,8 +7,10 @@ use tessera_coordinator::{AuditError, CoordinatorError, ExportError};
 use tessera_node::NodeError;
 use tessera_protocol::client::RequestError;
 use tessera_scenes::SceneError;
-use tessera_transport::error::ConnectFailure;
-use tessera_transport::{BlobError, ClientError, ConnectError, EnrolError, IdentityError};
+use tessera_transport::error::{ConnectFailure, Ended};
+use tessera_transport::{
+    BlobError, ClientError, CloseCode, ConnectError, EnrolError, FrameError, IdentityError,
+};
 
 /// What a process leaves with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,20 @@ impl CliError {
     /// An error with its causes.
     pub fn new(status: Status, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { status, contexts: Vec::new(), source: source.into(), hint: None }
+    }
+
+    /// An error about a file: [`Status::NotFound`] where there is none.
+    pub fn of_file(source: impl Error + Send + Sync + 'static) -> Self {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&source);
+        let mut status = Status::Failure;
+        while let Some(error) = cause {
+            let io = error.downcast_ref::<std::io::Error>();
+            if io.is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                status = Status::NotFound;
+            }
+            cause = error.source();
+        }
+        Self::new(status, source)
     }
 
     /// With what was being done.
@@ -151,6 +167,12 @@ impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Request(error) => error.into(),
+            ClientError::Frame(FrameError::Ended(Ended::Closed { code: Some(code), .. }))
+                if turns_away(code) =>
+            {
+                let status = if code == CloseCode::Version { Status::Failure } else { Status::NotAllowed };
+                Self::new(status, error)
+            }
             ClientError::Frame(_) => Self::new(Status::Unreachable, error)
                 .hint("it is not known whether the request was done; repeating it is harmless"),
             ClientError::Unexpected => {
@@ -158,6 +180,11 @@ impl From<ClientError> for CliError {
             }
         }
     }
+}
+
+/// The coordinator wants nothing more of this peer, and will say so again.
+fn turns_away(code: CloseCode) -> bool {
+    matches!(code, CloseCode::Version | CloseCode::NotAllowed | CloseCode::Refused)
 }
 
 impl From<EnrolError> for CliError {
@@ -185,13 +212,7 @@ impl From<IdentityError> for CliError {
 
 impl From<SceneError> for CliError {
     fn from(error: SceneError) -> Self {
-        let status = match &error {
-            SceneError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                Status::NotFound
-            }
-            _ => Status::Failure,
-        };
-        Self::new(status, error)
+        Self::of_file(error)
     }
 }
 
@@ -235,11 +256,7 @@ impl From<NodeError> for CliError {
 
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
-        let status = match error.kind() {
-            std::io::ErrorKind::NotFound => Status::NotFound,
-            _ => Status::Failure,
-        };
-        Self::new(status, error)
+        Self::of_file(error)
     }
 }
 

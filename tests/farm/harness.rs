@@ -91,7 +91,8 @@ impl Farm {
         self.folder().join("coordinator")
     }
 
-    fn address(&self) -> String {
+    /// Where the coordinator listens.
+    pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 

@@ -3,6 +3,7 @@
 
 mod bits;
 mod harness;
+mod hostile;
 mod kills;
 mod scenes;
 mod sync_order;

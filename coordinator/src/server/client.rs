@@ -60,8 +60,11 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
         Request::Job(job) => question(shared, Question::Job(job)).await,
         Request::Frames { job, from } => question(shared, Question::Frames { job, from }).await,
         Request::Nodes => question(shared, Question::Nodes).await,
-        Request::Cancel(job) => ask(shared, Ask::Cancel { job, caller: caller(peer) }).await,
-        Request::Drain { node, drain } => match admin(peer, "drain nodes") {
+        Request::Cancel(job) => match room(shared) {
+            Ok(()) => ask(shared, Ask::Cancel { job, caller: caller(peer) }).await,
+            Err(error) => Err(error),
+        },
+        Request::Drain { node, drain } => match admin(peer, "drain nodes").and_then(|()| room(shared)) {
             Ok(()) => ask(shared, Ask::Drain { node, drain }).await,
             Err(error) => Err(error),
         },
@@ -97,6 +100,14 @@ fn admin(peer: &PeerIdentity, what: &str) -> Result<(), RequestError> {
         Role::Admin => Ok(()),
         Role::Node | Role::User => Err(RequestError::NotAllowed(format!("only an admin may {what}"))),
     }
+}
+
+/// What asks for something durable is refused while the disk is full: it would wait, and nobody would know for what.
+fn room(shared: &Shared) -> Result<(), RequestError> {
+    if shared.writer.has_room() {
+        return Ok(());
+    }
+    Err(RequestError::Unavailable("the coordinator's disk is full; make room and try again".into()))
 }
 
 fn stopping() -> RequestError {
@@ -139,11 +150,7 @@ async fn submit(
     spec: RawJobSpec,
 ) -> Result<Response, RequestError> {
     let spec = spec.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
-    if shared.writer.is_full() {
-        return Err(RequestError::Unavailable(
-            "the coordinator's disk is full; make room and submit again".into(),
-        ));
-    }
+    room(shared)?;
     let blobs = shared.blobs.clone();
     let spec = blocking(move || check_files(&blobs, spec)).await??;
     ask(shared, Ask::Submit { job, spec: Box::new(spec), caller: caller(peer) }).await
@@ -176,6 +183,7 @@ async fn create_token(
     limits: (u64, u32),
 ) -> Result<Response, RequestError> {
     admin(peer, "create tokens")?;
+    room(shared)?;
     let now = shared.clock.now().secs();
     let token = shared.ledger.create(&shared.authority, role, limits, now).await?;
     tracing::info!(%role, by = %peer, "token created");

@@ -37,9 +37,7 @@ async fn run(link: &Link, shared: &Arc<Shared>, session: SessionId) -> Result<()
     let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
     let (kind, mut control) = accept_kind(receiver, limit).await?;
     if kind != StreamKind::NodeControl {
-        return Err(Trouble::Protocol(format!(
-            "a node's session begins with its control stream, not {kind:?}"
-        )));
+        return Err(wrong_kind(kind));
     }
     let join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,

@@ -90,6 +90,7 @@ pub struct WriterLimits {
 pub struct StoreWriter {
     queue: StoreQueue,
     shared: Arc<Shared>,
+    limits: WriterLimits,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -108,12 +109,13 @@ impl StoreWriter {
         let shared = Arc::new(Shared::default());
         *lock(&shared.lengths) = spools.lengths().clone();
         let path = limits.root.clone();
+        let watched = limits.clone();
         let mut writer = Writer { store, spools, limits, shared: shared.clone(), receiver, stopping: false };
         let thread = std::thread::Builder::new()
             .name("tessera-store".into())
             .spawn(move || writer.run())
             .map_err(|source| StoreError::Io { path, source })?;
-        Ok(Self { queue: StoreQueue(queue), shared, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue: StoreQueue(queue), shared, limits: watched, thread: Mutex::new(Some(thread)) })
     }
 
     /// Where commits are sent to.
@@ -124,6 +126,12 @@ impl StoreWriter {
     /// The disk has no room: what has been sent waits, and nothing new should be accepted.
     pub fn is_full(&self) -> bool {
         self.shared.full.load(Ordering::Relaxed)
+    }
+
+    /// Something small and new can be made durable now, as far as the disk tells. Asks the file system.
+    pub fn has_room(&self) -> bool {
+        !self.is_full()
+            && durable::free_bytes(&self.limits.root).is_ok_and(|free| free >= self.limits.reserve_bytes)
     }
 
     /// Every spool.

@@ -1,0 +1,123 @@
+//! Commands that need no farm, and what the others say without one.
+
+use crate::{library, told};
+
+#[test]
+fn every_command_has_help() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for command in tessera_cli::command().get_subcommands() {
+        let (status, out, _) = told(folder.path(), &[command.get_name(), "--help"]);
+        assert!(status == 0 && out.contains("Usage:"), "{}", command.get_name());
+        let undocumented: Vec<_> =
+            command.get_arguments().filter(|argument| argument.get_help().is_none()).collect();
+        assert!(undocumented.is_empty(), "{}: {undocumented:?}", command.get_name());
+    }
+}
+
+#[test]
+fn statuses_tell_failures_apart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf").display().to_string();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["paint"], 2, "unrecognized subcommand"),
+        (&["render", &scene], 2, "--output"),
+        (&["render", &scene, "-o", "a.jpg"], 2, "neither .exr nor .png"),
+        (&["render", &scene, "-o", "a.exr", "--size", "0x4"], 2, "frame size"),
+        (&["render", &scene, "-o", "a.exr", "--size", "32768x32768"], 2, "more than"),
+        (&["render", &scene, "-o", "a.exr", "--spp", "0"], 2, "--spp"),
+        (&["render", &scene, "-o", "a.exr", "--tile", "1"], 2, "--tile"),
+        (&["render", &scene, "-o", "a.exr", "--frames", "9-1"], 2, "ends before it begins"),
+        (&["render", &scene, "-o", "a.exr", "--frames", "1-2"], 2, "####"),
+        (&["render", &scene, "-o", "a.exr", "--eye", "1,2,3"], 2, "--target"),
+        (&["render", &scene, "-o", "a.exr", "--env", "sky.jpg"], 2, "environment"),
+        (&["render", &scene, "-o", "a.exr", "--env", "sky.hdr"], 4, "sky.hdr"),
+        (&["render", &scene, "-o", "a.exr", "--device", "cuda"], 1, "cuda"),
+        (&["render", &scene, "-o", "none/a.exr"], 4, "no folder"),
+        (&["render", &scene, "-o", "a.exr", "--camera", "nobody"], 3, "nobody"),
+        (&["render", "none.glb", "-o", "a.exr"], 4, "none.glb"),
+        (&["submit", "none.glb"], 4, "none.glb"),
+        (&["jobs"], 5, "no identity"),
+        (&["node", "--data", "node"], 5, "token"),
+        (&["coordinator", "--data", "none", "--audit"], 1, "no data folder"),
+        (&["diff", "a.exr", "b.exr"], 4, "a.exr"),
+        (&["inspect", "none.gltf"], 4, "none.gltf"),
+    ];
+    for (arguments, status, words) in cases {
+        let (found, _, error) = told(folder.path(), arguments);
+        assert_eq!(found, *status, "tessera {}: {error}", arguments.join(" "));
+        assert!(error.contains(words), "tessera {}: {error}", arguments.join(" "));
+        assert!(error.contains("error: "), "tessera {}: {error}", arguments.join(" "));
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok).collect();
+    assert!(left.iter().all(|entry| entry.file_name() != "a.exr"), "a failed render left a file: {left:?}");
+}
+
+#[test]
+fn scenes_that_make_no_sense_are_named_with_the_place() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cases = [
+        ("empty.gltf", "", "empty.gltf"),
+        ("text.glb", "not a scene at all", "text.glb"),
+        ("cut.gltf", "{\"asset\": {\"version\": \"2.0\"", "cut.gltf"),
+        (
+            "climb.gltf",
+            r#"{"asset":{"version":"2.0"},"buffers":[{"uri":"../secret.bin","byteLength":4}]}"#,
+            "../secret.bin",
+        ),
+        (
+            "alien.gltf",
+            r#"{"asset":{"version":"2.0"},"extensionsUsed":["ACME_magic"],"extensionsRequired":["ACME_magic"]}"#,
+            "ACME_magic",
+        ),
+    ];
+    for (name, text, words) in cases {
+        std::fs::write(folder.path().join(name), text).expect("a scene file");
+        for command in ["inspect", "submit"] {
+            let (status, _, error) = told(folder.path(), &[command, name]);
+            assert!(status == 1 && error.contains(words), "{command} {name}: {status} {error}");
+        }
+    }
+}
+
+#[test]
+fn settings_come_from_flags_then_environment_then_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf").display().to_string();
+    let spp = |more: &[&str]| {
+        let arguments = [&["submit", &scene, "--dry-run", "--json"], more].concat();
+        let (status, out, error) = told(folder.path(), &arguments);
+        assert_eq!(status, 0, "{error}");
+        let spec: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        spec["kind"]["Render"]["spp"].as_u64().expect("a number")
+    };
+    assert_eq!(spp(&[]), 64);
+    std::fs::create_dir_all(folder.path().join("config/tessera")).expect("a folder");
+    std::fs::write(folder.path().join("config/tessera/config.toml"), "spp = 5").expect("a file");
+    assert_eq!(spp(&[]), 5);
+    std::fs::write(folder.path().join("tessera.toml"), "[submit]\nspp = 6").expect("a file");
+    assert_eq!(spp(&[]), 6);
+    assert_eq!(spp(&["--spp", "7"]), 7);
+    std::fs::write(folder.path().join("tessera.toml"), "sppp = 6").expect("a file");
+    let (status, _, error) = told(folder.path(), &["submit", &scene, "--dry-run"]);
+    assert!(status == 2 && error.contains("tessera.toml") && error.contains("sppp"), "{error}");
+}
+
+#[test]
+fn inspect_says_what_is_in_a_scene() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf").display().to_string();
+    let (status, out, _) = told(folder.path(), &["inspect", &scene]);
+    assert!(status == 0 && out.contains("triangles") && out.contains("emissive"), "{out}");
+    let (_, out, _) = told(folder.path(), &["inspect", &scene, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert!(report["triangles"].as_u64().is_some_and(|count| count > 10), "{out}");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for shell in ["bash", "zsh", "fish"] {
+        let (status, out, _) = told(folder.path(), &["completions", shell]);
+        assert!(status == 0 && out.contains("undrain"), "{shell}");
+    }
+}
