@@ -5,7 +5,7 @@ use crate::error::{CliError, Status};
 use crate::table::{bytes, printable};
 use crate::{json, spec};
 use std::fmt::Write as _;
-use tessera_scenes::SceneReport;
+use tessera_scenes::{CameraChoice, SceneReport};
 
 /// Bytes of hierarchy a triangle takes, about.
 const HIERARCHY_BYTES: u64 = 80;
@@ -73,8 +73,10 @@ fn describe(report: &SceneReport) -> String {
     }
     let hierarchy = report.triangles.saturating_mul(HIERARCHY_BYTES);
     field("memory", format!("{} and about {} of hierarchy", bytes(report.memory_bytes), bytes(hierarchy)));
-    for warning in &report.warnings {
-        field("warning", warning.clone());
+    for warning in
+        report.warnings.iter().map(String::as_str).chain(report.camera_note(&CameraChoice::Default))
+    {
+        field("warning", warning.to_owned());
     }
     text
 }

@@ -11,6 +11,7 @@ use crate::{json, submission};
 use serde_json::json;
 use std::sync::Arc;
 use tessera_protocol::JobSpec;
+use tessera_scenes::CameraChoice;
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
@@ -42,7 +43,9 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let scene = spec::load(&args.picture.scene, &args.picture.env)?;
-    for warning in &scene.report().warnings {
+    let report = scene.report();
+    let notes = if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
+    for warning in report.warnings.iter().map(String::as_str).chain(notes) {
         tracing::warn!("{warning}");
     }
     let files = SceneFiles::gather(&args.picture.scene, &args.picture.env)?;

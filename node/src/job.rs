@@ -78,18 +78,23 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
     LoadOptions { environment, ..LoadOptions::default() }
 }
 
+/// Which camera the job looks through.
+pub(crate) fn camera_choice(spec: &RenderSpec) -> CameraChoice {
+    match &spec.camera {
+        CameraSpec::Default => CameraChoice::Default,
+        CameraSpec::Named(name) => CameraChoice::Named(name.clone()),
+        CameraSpec::Index(index) => CameraChoice::Index(*index),
+        CameraSpec::LookAt { eye, target, up, vfov_degrees } => {
+            CameraChoice::LookAt { eye: *eye, target: *target, up: *up, vfov_degrees: *vfov_degrees }
+        }
+    }
+}
+
 /// What one frame of the job shows.
 pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameNumber) -> FlattenOptions {
     FlattenOptions {
         time_secs: f64::from(frame.0) / spec.fps,
-        camera: match &spec.camera {
-            CameraSpec::Default => CameraChoice::Default,
-            CameraSpec::Named(name) => CameraChoice::Named(name.clone()),
-            CameraSpec::Index(index) => CameraChoice::Index(*index),
-            CameraSpec::LookAt { eye, target, up, vfov_degrees } => {
-                CameraChoice::LookAt { eye: *eye, target: *target, up: *up, vfov_degrees: *vfov_degrees }
-            }
-        },
+        camera: camera_choice(spec),
         lens: spec.lens.map(|lens| Lens { radius: lens.radius, focus_distance: lens.focus_distance }),
         environment_intensity: spec.environment_intensity,
         environment_rotation_degrees: spec.environment_rotation_degrees,

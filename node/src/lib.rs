@@ -30,5 +30,8 @@ pub use tessera_kernels::host::Isa;
 
 /// The version hash of this build's kernels, scene flattening and film: results of different ones are never mixed in a job.
 pub fn fingerprint() -> tessera_protocol::Fingerprint {
-    tessera_protocol::Fingerprint(tessera_kernels::fingerprint())
+    let mut hasher = blake3::Hasher::new_derive_key("tessera fingerprint 1");
+    hasher.update(&tessera_kernels::fingerprint());
+    hasher.update(tessera_scenes::SOURCE_HASH.as_bytes());
+    tessera_protocol::Fingerprint(*hasher.finalize().as_bytes())
 }

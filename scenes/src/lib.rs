@@ -20,6 +20,7 @@ mod error;
 mod extension;
 mod files;
 mod flat_geometry;
+mod framing;
 mod geometry;
 mod image_file;
 mod inspect;
@@ -48,3 +49,6 @@ pub use load::load;
 pub use loaded::LoadedScene;
 pub use options::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, Limits, LoadOptions};
 pub use report::{AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport};
+
+/// BLAKE3, in hexadecimal, of the sources of import, flattening and layout: scenes flattened by others may differ in a bit.
+pub const SOURCE_HASH: &str = env!("TESSERA_SCENES_HASH");

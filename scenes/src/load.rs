@@ -53,10 +53,6 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         });
     let is_lit = has_emitters || !shown_lights.is_empty();
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
-    if cameras.is_empty() {
-        warnings
-            .add("the scene has no camera; one is placed that frames it from the front, slightly from above");
-    }
     let pose = animation::pose(&parts.forest, &clips, 0.0);
     let worlds = parts.forest.worlds(&pose.locals);
     let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, shown_lights.len() as u32)?);
@@ -74,6 +70,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         environment,
         still: (!is_animated).then(|| Arc::clone(&first)),
         hierarchy: HierarchyCache::default(),
+        film_bounds: Default::default(),
         report: Default::default(),
     };
     scene.report = inspect::report(&scene, &document, &first, extensions, warnings);

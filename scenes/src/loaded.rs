@@ -7,6 +7,7 @@ use crate::emitter::{self, TriangleEmitter};
 use crate::environment::LoadedEnvironment;
 use crate::error::SceneError;
 use crate::flat_geometry::{FlatGeometry, Parts};
+use crate::framing::FilmBounds;
 use crate::math::{Affine, add, length, narrow, scale, sub, widen};
 use crate::mesh::{Mesh, Skin};
 use crate::node::Forest;
@@ -31,6 +32,7 @@ pub struct LoadedScene {
     /// Geometry of every frame, where it does not move.
     pub(crate) still: Option<Arc<Moment>>,
     pub(crate) hierarchy: HierarchyCache,
+    pub(crate) film_bounds: FilmBounds,
     pub(crate) report: SceneReport,
 }
 
@@ -78,7 +80,7 @@ impl LoadedScene {
             None => Arc::new(self.moment(&worlds, &pose.weights)?),
         };
         let geometry = &moment.geometry;
-        let bounds = (widen(geometry.lower), widen(geometry.upper));
+        let bounds = self.framed_bounds(geometry, &options.camera)?;
         let camera = camera::resolve(&self.cameras, &worlds, options, bounds)?;
         let (center, radius) = bounding_sphere(geometry);
         let (lights, light_alias) = self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;

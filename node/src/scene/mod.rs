@@ -7,7 +7,7 @@ mod store;
 mod view;
 
 use crate::device::PreparedFrame;
-use crate::job::{flatten_options, load_options};
+use crate::job::{camera_choice, flatten_options, load_options};
 use fetch::Fetcher;
 use locks::Locks;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,9 @@ impl Preparer {
         let load = move || load(view.path(), &main, &options);
         let scene = Arc::new(heavy(load).await?);
         self.check_memory(&scene)?;
-        for warning in &scene.report().warnings {
+        let report = scene.report();
+        let notes = report.camera_note(&camera_choice(spec));
+        for warning in report.warnings.iter().map(String::as_str).chain(notes) {
             tracing::warn!(scene = %key.hash, "{warning}");
         }
         self.store().add_scene(key.clone(), scene.clone());

@@ -14,10 +14,10 @@ fn a_bare_triangle_gets_flat_normals_a_camera_and_a_white_world() {
     assert!(flat.vertices.iter().all(|vertex| vertex.normal == [0.0, 0.0, 1.0]));
     assert_eq!((flat.environment.present, flat.environment.constant), (1, [1.0; 3]));
     assert_eq!((flat.environment.light, flat.lights.len()), (0, 1));
-    let warnings = &scene.report().warnings;
-    assert!(
-        warnings.iter().any(|w| w.contains("no light")) && warnings.iter().any(|w| w.contains("no camera"))
-    );
+    let report = scene.report();
+    assert!(report.warnings.iter().any(|warning| warning.contains("no light")));
+    assert!(report.camera_note(&CameraChoice::Default).is_some_and(|note| note.contains("no camera")));
+    assert_eq!(report.camera_note(&CameraChoice::Index(0)), None);
 }
 
 #[test]
@@ -223,4 +223,18 @@ fn a_constant_environment_is_scaled_and_black_is_none() {
     };
     assert_eq!(with(2.0).environment.constant, [2.0, 4.0, 6.0]);
     assert_eq!((with(0.0).environment.light, with(0.0).lights.len()), (NONE, 0));
+}
+
+#[test]
+fn the_camera_that_is_placed_for_a_film_stands_still() {
+    let mut file = triangle();
+    let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
+    let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
+    file["animations"] = json!([{ "samplers": [{ "input": times, "output": places }],
+        "channels": [{ "sampler": 0, "target": { "node": 0, "path": "translation" } }] }]);
+    let scene = load_json(&file).unwrap();
+    let (first, last) = (at(&scene, 0.0), at(&scene, 2.0));
+    assert_ne!(first.triangles[0].v0, last.triangles[0].v0, "the triangle moves");
+    assert_eq!(first.camera.world_from_camera, last.camera.world_from_camera);
+    assert_eq!(first.camera.world_from_camera[3], 2.5, "halfway along all that is shown");
 }
