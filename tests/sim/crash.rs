@@ -2,6 +2,7 @@
 
 use crate::agenda::{Event, LinkId};
 use crate::faults::Fault;
+use crate::planted::Planted;
 use crate::shell::{Pending, Process};
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::Watch;
@@ -102,7 +103,8 @@ impl World {
         let history = self.disk.history.iter().cloned();
         let reference = Core::replay(settings.clone(), [], history, now)
             .map_err(|error| Violation(format!("the history is refused: {error}")))?;
-        if let Some(difference) = core.durable_difference(&reference) {
+        let blind = self.planted.as_ref().is_some_and(Planted::is_left_to_epochs);
+        if let Some(difference) = core.durable_difference(&reference).filter(|_| !blind) {
             return violated(format!(
                 "snapshot and journal tell another farm than all records: {difference}"
             ));

@@ -41,7 +41,7 @@ faults! {
     LinkCut 90 "a connection is lost",
     QuickReturn 0 "a node is back before its loss is noticed",
     GraceKept 0 "a node is back within its grace, with its leases",
-    GraceOver 0 "a node's grace ends",
+    GraceOver 0 "a node is seen lost, its grace over",
     BeatLost 40 "a heartbeat is lost",
     BeatLate 40 "a heartbeat is overtaken by later messages",
     ResultSlow 15 "a result takes longer than a lease",
@@ -57,7 +57,7 @@ faults! {
     LeaseExpired 0 "a lease expires",
     LeaseLost 0 "a lease is lost with its node",
     FrameFailed 0 "a frame fails",
-    NodeUnfit 0 "a node is set unfit",
+    NodeUnfit 0 "a node is seen unfit, after its failures",
     // Lies: an opportunity with each heartbeat of a liar.
     StaleEpoch 120 "lie: a result of an old epoch",
     UnissuedEpoch 120 "lie: a result of an epoch never issued",

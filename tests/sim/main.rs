@@ -78,6 +78,8 @@ fn assert_caught(bug: Bug) {
 fn a_planted_lease_bug_is_caught() {
     assert_caught(Bug::LeaseOutlivesNode);
     assert_caught(Bug::LeaseGivenTwice);
+    assert_caught(Bug::LeaseNotFreed);
+    assert_caught(Bug::LeaseNotRevoked);
 }
 
 #[test]

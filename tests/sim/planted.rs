@@ -12,6 +12,10 @@ use tessera_protocol::node::CoordinatorToNode;
 pub(crate) enum Bug {
     /// Lease: a lost session is not noticed, so that its leases outlive the grace of their node.
     LeaseOutlivesNode,
+    /// Lease: a lease that a node gives back is not freed.
+    LeaseNotFreed,
+    /// Lease: a node is not told that its lease has ended.
+    LeaseNotRevoked,
     /// Lease: work is sent to two nodes.
     LeaseGivenTwice,
     /// Epoch: a result is taken by its unit alone, as if it had the epoch of the lease that is held now.
@@ -37,10 +41,16 @@ impl Planted {
         Self { bug, forged: BTreeMap::new() }
     }
 
+    /// A start could tell the bug by reading everything twice; the epochs alone are to show it.
+    pub(crate) fn is_left_to_epochs(&self) -> bool {
+        self.bug == Bug::EpochReused
+    }
+
     /// What the core is handed instead of an input.
     pub(crate) fn on_input(&mut self, input: Input, process: &Process, random: &mut Random) -> Option<Input> {
         match (self.bug, input) {
             (Bug::LeaseOutlivesNode, Input::SessionLost { .. }) if random.permille(300) => None,
+            (Bug::LeaseNotFreed, Input::Returned { .. }) => None,
             (Bug::EpochNotCompared, Input::ResultArrived { session, mut result }) => {
                 let held = process.core.lease_of(result.lease.unit);
                 let holder = held.and_then(|(lease, node)| Some((lease, process.watch.session_of(node)?)));
@@ -63,6 +73,12 @@ impl Planted {
             {
                 (*session, *lease) = (true_session, true_lease);
             }
+        }
+        if self.bug == Bug::LeaseNotRevoked {
+            let is_revoke = |action: &Action| {
+                matches!(action, Action::Send { message: CoordinatorToNode::Revoke { .. }, .. })
+            };
+            step.actions.retain(|action| !is_revoke(action));
         }
         if self.bug == Bug::LeaseGivenTwice && random.permille(50) {
             let work = step.actions.iter().find_map(|action| match action {

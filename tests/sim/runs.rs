@@ -4,13 +4,13 @@ use crate::faults::Tally;
 use crate::planted::{Bug, Planted};
 use crate::trouble::Violation;
 use crate::world::World;
-use std::fmt::Write;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tessera_protocol::status::JobState;
 
 /// What all runs together met.
 #[derive(Debug, Default)]
@@ -19,6 +19,10 @@ pub(crate) struct Report {
     steps: u64,
     records: u64,
     virtual_millis: u64,
+    units_committed: u64,
+    jobs_done: u64,
+    jobs_failed: u64,
+    jobs_cancelled: u64,
     heal_millis_max: u64,
     wall: Duration,
     pub(crate) tally: Tally,
@@ -93,20 +97,38 @@ impl Report {
         self.virtual_millis += world.now;
         self.heal_millis_max = self.heal_millis_max.max(world.now.saturating_sub(world.plan.heal_at));
         self.tally.add(&world.tally);
+        for job in world.ledger.durable.jobs.values() {
+            self.units_committed +=
+                job.frames.values().map(|frame| frame.committed.len() as u64).sum::<u64>();
+            match job.ended {
+                Some(JobState::Done) => self.jobs_done += 1,
+                Some(JobState::Cancelled) => self.jobs_cancelled += 1,
+                Some(_) => self.jobs_failed += 1,
+                None => {}
+            }
+        }
     }
 
     /// A table for people.
     pub(crate) fn summary(&self) -> String {
-        let mut text = String::new();
         let nodes = crate::plan::NODES;
-        let wall = self.wall.as_secs_f64();
-        let hours = self.virtual_millis as f64 / 3.6e6;
-        writeln!(text, "{} seeds x {nodes} nodes: {} steps, {} records", self.runs, self.steps, self.records)
-            .expect("a string takes all");
-        writeln!(text, "{hours:.1} hours of virtual time in {wall:.1} s; longest way to the end after the last fault {:.0} s",
-            self.heal_millis_max as f64 / 1e3).expect("a string takes all");
-        text.push_str(&self.tally.table());
-        text
+        let (wall, hours) = (self.wall.as_secs_f64(), self.virtual_millis as f64 / 3.6e6);
+        let lines = [
+            format!("{} seeds x {nodes} nodes in {wall:.1} s, {hours:.1} hours of virtual time", self.runs),
+            format!(
+                "{} steps, {} records, {} units committed",
+                self.steps, self.records, self.units_committed
+            ),
+            format!(
+                "jobs: {} done, {} failed, {} cancelled; the last ended {:.0} s after the last fault at most",
+                self.jobs_done,
+                self.jobs_failed,
+                self.jobs_cancelled,
+                self.heal_millis_max as f64 / 1e3
+            ),
+            "  times met  fault".to_owned(),
+        ];
+        format!("{}\n{}", lines.join("\n"), self.tally.table())
     }
 }
 

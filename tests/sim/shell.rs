@@ -199,7 +199,7 @@ impl World {
             self.perform(pending.actions)?;
         }
         self.plan_tick();
-        self.check_running(self.steps.is_multiple_of(16))
+        self.check_running()
     }
 
     /// What is committed was leased to its node, once, by this process or another; a liar may have found an epoch of a former one.
@@ -283,7 +283,7 @@ impl World {
             }
         }
         self.start_sync();
-        self.check_running(false)
+        self.check_running()
     }
 
     /// Makes a step durable: its results, then its records, then the snapshot after them.
@@ -389,13 +389,10 @@ impl World {
     }
 
     /// Leases equal running: where nothing is on its way, a node holds what the core says it holds, and its outbox is empty.
-    fn check_running(&mut self, all: bool) -> Checked {
+    fn check_running(&self) -> Checked {
         let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0) else {
             return Ok(());
         };
-        if !all {
-            return Ok(());
-        }
         for link in self.links.links.values().filter(|link| link.is_quiet()) {
             let node = &self.nodes[link.node];
             let Some(running) = node.process.as_ref().filter(|known| known.number == link.process) else {
@@ -406,7 +403,7 @@ impl World {
             }
             let held = process.watch.held_by(node.plan.id);
             let (units, untold) = (running.units.keys(), running.untold.keys());
-            if !held.iter().eq(units.clone()) || untold.len() > 0 {
+            if !held.into_iter().flatten().eq(units.clone()) || untold.len() > 0 {
                 let units: Vec<&Lease> = units.collect();
                 let name = &node.plan.name;
                 return violated(format!(

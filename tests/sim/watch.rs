@@ -50,6 +50,7 @@ pub(crate) struct Watch {
     /// Of all sessions, also those that are over.
     nodes: BTreeMap<SessionId, NodeId>,
     held: BTreeMap<UnitKey, Held>,
+    by_node: BTreeMap<NodeId, BTreeSet<Lease>>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
     /// The core's clock, milliseconds.
@@ -74,6 +75,7 @@ impl Watch {
             known: BTreeMap::new(),
             nodes: BTreeMap::new(),
             held: BTreeMap::new(),
+            by_node: BTreeMap::new(),
             given: BTreeMap::new(),
             now,
         }
@@ -319,9 +321,9 @@ impl Watch {
     /// The core's leases are those of before, with the changes that the step explains, and none is overdue.
     fn compare(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
         let mut held = BTreeMap::new();
-        let mut counts: BTreeMap<NodeId, u32> = BTreeMap::new();
+        let mut by_node: BTreeMap<NodeId, BTreeSet<Lease>> = BTreeMap::new();
         for (lease, node) in core.leases() {
-            *counts.entry(node).or_default() += 1;
+            by_node.entry(node).or_default().insert(lease);
             let now_held = self.judge(lease, node, seen, changes, books)?;
             if held.insert(lease.unit, now_held).is_some() {
                 return violated(format!("{} is leased twice", lease.unit));
@@ -334,11 +336,8 @@ impl Watch {
                 return violated(format!("{lease} of {} has gone for no reason", old.node));
             }
         }
-        self.held = held;
-        if seen.inputs == 1 {
-            self.check_capacity(changes, &counts)?;
-        }
-        Ok(())
+        (self.held, self.by_node) = (held, by_node);
+        if seen.inputs == 1 { self.check_capacity(changes) } else { Ok(()) }
     }
 
     fn judge(
@@ -408,10 +407,10 @@ impl Watch {
     }
 
     /// Nobody is given more than it asked for.
-    fn check_capacity(&self, changes: &Changes, counts: &BTreeMap<NodeId, u32>) -> Checked {
+    fn check_capacity(&self, changes: &Changes) -> Checked {
         for (node, lease) in &changes.given {
             let capacity = self.known.get(node).map_or(0, |known| known.capacity);
-            let held = counts.get(node).copied().unwrap_or(0);
+            let held = self.held_by(*node).map_or(0, |leases| leases.len() as u32);
             if held > capacity {
                 return violated(format!("{lease} makes {held} leases of {node}, which wants {capacity}"));
             }
@@ -419,10 +418,9 @@ impl Watch {
         Ok(())
     }
 
-    /// Leases that the core holds, of one node.
-    pub(crate) fn held_by(&self, node: NodeId) -> BTreeSet<Lease> {
-        let of_node = self.held.iter().filter(|(_, held)| held.node == node);
-        of_node.map(|(unit, held)| Lease { unit: *unit, epoch: held.epoch }).collect()
+    /// Leases that the core holds, of one node; None where there are none.
+    pub(crate) fn held_by(&self, node: NodeId) -> Option<&BTreeSet<Lease>> {
+        self.by_node.get(&node)
     }
 }
 
