@@ -29,7 +29,7 @@ impl World {
     fn half_write(&mut self, mut group: Vec<Pending>) -> Checked {
         let results: usize = group.iter().map(|pending| pending.results.len()).sum();
         let records: usize = group.iter().map(|pending| pending.records.len()).sum();
-        match self.random.between(0, 3) {
+        match self.random.between(0, 4) {
             1 if results > 0 => {
                 self.tally.count(Fault::CrashSpooled);
                 let kept = self.random.between(1, results as u64) as usize;
@@ -37,7 +37,7 @@ impl World {
                     self.disk.keep(*lease, *film);
                 }
             }
-            2 if records > 1 => {
+            2 | 3 if records > 1 => {
                 self.tally.count(Fault::CrashHalfSynced);
                 let mut kept = self.random.between(1, records as u64 - 1) as usize;
                 for pending in &mut group {
@@ -48,7 +48,7 @@ impl World {
                 }
                 return Ok(());
             }
-            3 => {
+            4 => {
                 self.tally.count(Fault::CrashUntold);
                 for pending in &mut group {
                     if self.random.permille(500) {

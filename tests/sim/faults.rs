@@ -80,7 +80,7 @@ faults! {
     CrashHalfTold 2 "the coordinator ends within the actions of a step",
     CrashAgain 120 "the coordinator ends again right after its start",
     CoordinatorCrash 16 "the coordinator ends at any moment",
-    CrashInSync 4 "the coordinator ends while it writes",
+    CrashInSync 10 "the coordinator ends while it writes",
     LongOutage 150 "the coordinator is away for longer than leases last",
     SlowDisk 6 "a sync takes seconds",
     SnapshotLost 0 "a snapshot is lost in a crash",

@@ -181,7 +181,12 @@ impl World {
         if let Some((lease, node)) = process.core.leases().next() {
             return Some(format!("{node} still has the lease {lease}"));
         }
-        (!process.pending.is_empty()).then(|| "steps are pending".to_owned())
+        if !process.pending.is_empty() {
+            return Some("steps are pending".to_owned());
+        }
+        let rows = process.core.nodes(self.clock());
+        let tired = rows.iter().find(|row| row.state != NodeState::Ready);
+        tired.map(|row| format!("node {} is {:?}: {}", row.name, row.state, row.note))
     }
 
     /// All is over: what was promised has been kept, and the disk tells the same.
