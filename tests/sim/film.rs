@@ -20,6 +20,12 @@ pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint) -> u64 {
     mix(mix(job as u64 ^ (job >> 64) as u64) ^ mix(place) ^ u64::from(fingerprint.0[0]))
 }
 
+/// What the film of a unit looks like.
+pub(crate) fn shape_of(render: &RenderSpec, tile: TileRect, samples: SampleRange) -> FilmShape {
+    let TileRect { width, height, .. } = tile;
+    FilmShape { width, height, channels: render.channels(), samples: samples.count }
+}
+
 impl Film {
     pub(crate) fn of(
         unit: UnitKey,
@@ -28,9 +34,7 @@ impl Film {
         tile: TileRect,
         samples: SampleRange,
     ) -> Self {
-        let (width, height) = (tile.width, tile.height);
-        let shape = FilmShape { width, height, channels: render.channels(), samples: samples.count };
-        Self { sum: sum_of(unit, fingerprint), shape }
+        Self { sum: sum_of(unit, fingerprint), shape: shape_of(render, tile, samples) }
     }
 
     /// How it arrives.

@@ -1,8 +1,8 @@
 //! What outlives a process of the coordinator, from outside: what was made durable, and what was promised to whom.
 
-use crate::books::{Books, FrameEnd};
+use crate::books::{Books, FrameEnd, unit_of};
 use crate::disk::Disk;
-use crate::film::sum_of;
+use crate::film::{shape_of, sum_of};
 use crate::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Action;
@@ -145,6 +145,11 @@ impl Ledger {
             let Some(entry) = entries.find(|entry| entry.unit.0 == *unit && entry.epoch == *epoch) else {
                 return violated(format!("{key}@{epoch} is committed, and its result is not in the spool"));
             };
+            let cut = unit_of(book.render(), UnitIndex(*unit));
+            let shape = cut.map(|(tile, samples)| shape_of(book.render(), tile, samples));
+            if shape != Some(entry.film.shape) {
+                return violated(format!("{key} is committed with the shape {:?}", entry.film.shape));
+            }
             sum = sum.wrapping_add(entry.film.sum);
             expected = expected.wrapping_add(sum_of(key, pinned));
         }

@@ -57,8 +57,10 @@ pub(crate) struct NodeProcess {
     /// Runs on devices, and what they render.
     pub(crate) running: BTreeMap<u64, Lease>,
     pub(crate) next_run: u64,
-    /// Jobs that this session was told of, and those of units held.
+    /// Those that were told of, and those of units held from a former session.
     pub(crate) jobs: BTreeMap<JobId, Box<RenderSpec>>,
+    /// Jobs that this session was told of.
+    pub(crate) told: BTreeSet<JobId>,
     pub(crate) untold: BTreeMap<Lease, Failure>,
     pub(crate) scenes: BTreeSet<BlobHash>,
     pub(crate) capacity: u32,
@@ -145,6 +147,7 @@ impl World {
             running: BTreeMap::new(),
             next_run: 0,
             jobs: BTreeMap::new(),
+            told: BTreeSet::new(),
             untold: BTreeMap::new(),
             scenes: BTreeSet::new(),
             capacity: node.plan.capacity,
@@ -235,6 +238,7 @@ impl World {
         };
         let Some(process) = &mut node.process else { unreachable!("only a process dials") };
         // A job is told anew in each session.
+        process.told.clear();
         let units = &process.units;
         process.jobs.retain(|job, _| units.keys().any(|lease| lease.unit.job == *job));
         let mut running: Vec<Lease> = process.units.keys().chain(process.untold.keys()).copied().collect();

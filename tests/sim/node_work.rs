@@ -17,8 +17,10 @@ impl World {
     pub(crate) fn on_node_message(&mut self, node: usize, message: CoordinatorToNode) -> Checked {
         match message {
             CoordinatorToNode::Job { job, render } => {
-                if let Some(process) = &mut self.nodes[node].process {
-                    process.jobs.insert(job, render);
+                let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
+                process.jobs.insert(job, render);
+                if !process.told.insert(job) {
+                    return violated(format!("job {job} is described twice in a session"));
                 }
             }
             CoordinatorToNode::Work(assignments) => self.on_work(node, assignments)?,
@@ -49,7 +51,8 @@ impl World {
                 return violated(format!("{lease} is given to a node that has its result"));
             }
             let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
-            let Some(render) = process.jobs.get(&assignment.job) else {
+            let told = process.told.contains(&assignment.job);
+            let Some(render) = process.jobs.get(&assignment.job).filter(|_| told) else {
                 return violated(format!("{lease} is given to a node that was not told of its job"));
             };
             if unit_of(render, assignment.unit) != Some((assignment.tile, assignment.samples)) {
@@ -86,6 +89,7 @@ impl World {
     fn forget(&mut self, node: usize, job: JobId) {
         let Some(process) = &mut self.nodes[node].process else { return };
         process.jobs.remove(&job);
+        process.told.remove(&job);
         let held: Vec<Lease> = process.units.keys().filter(|lease| lease.unit.job == job).copied().collect();
         held.into_iter().for_each(|lease| self.stop_unit(node, lease));
         self.nodes[node].outbox.retain(|lease, _| lease.unit.job != job);
