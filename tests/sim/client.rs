@@ -5,7 +5,7 @@ use crate::faults::Fault;
 use crate::plan::{JobPlan, Plan, USERS};
 use crate::trouble::{Checked, violated};
 use crate::world::World;
-use tessera_core::{Caller, Core, Input};
+use tessera_core::{Caller, Core, Input, Record};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::status::JobState;
@@ -126,13 +126,16 @@ impl World {
 
     /// The coordinator answers; what it says must be durable by now.
     pub(crate) fn answer(&mut self, ask: Ask, response: Response) -> Checked {
-        let durable = &self.ledger.durable;
         let holds = match (ask, &response) {
             (Ask::Cancel(index), Response::Done) => {
-                let job = durable.jobs.get(&self.clients.jobs[index].plan.id);
+                let job = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
                 job.is_some_and(|job| job.ended == Some(JobState::Cancelled))
             }
-            (Ask::Drain(..), Response::Done) => true,
+            (Ask::Drain(index, true), Response::Done) => {
+                let id = self.nodes[index].plan.id;
+                let drained = Record::NodeDrained { node: id, drained: true };
+                self.disk.history.contains(&drained)
+            }
             _ => true,
         };
         if !holds {
