@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Time to quality beside Mitsuba 3 and Cycles, in one run, on the scenes of the shared folder.
+# Time to quality beside Mitsuba 3 (llvm_ad_rgb) and Cycles, in one run, on three scenes of the shared folder.
 #
 #   benches/peers/run.sh VENV RIG SCENES [compare.py options]
 #
-# VENV has the peers installed, RIG is the folder of compare.py, SCENES that of the shared scenes. The table's last columns are
-# The rig turns maps by 90 degrees (centre towards +X), hence --env-rotate. The table ends with 1/(CPU time x relMSE) with the best of each scene = 1; the machine's load is printed beside it. Medians of rounds.
+# VENV has the peers installed, RIG is the folder of compare.py, SCENES that of the shared scenes. Settings are equal: size, depth, samples, box
+# filter, camera, light, threads. `eff` is 1/(time x relMSE), the best of each scene being 1, medians of rounds; `eff cpu`, by CPU
+# seconds, holds on a machine that does other things too. The rig puts the centre of a map towards +X, hence --env-rotate.
 set -euo pipefail
 venv=$1 rig=$2 scenes=$3
 shift 3
 cd "$(dirname "$0")/../.."
 cargo build --release --locked
 ours="tessera=$PWD/target/release/tessera render {scene} --env={env} --size {width}x{height} --depth {depth} --spp {spp} --seed {seed}"
-ours+=" --threads {threads} --device cpu --env-rotate 90 --eye={eye} --target={target} --up={up} --vfov {vfov} -o {out} -q --json"
+ours+=" --threads {threads} --device cpu --filter box --env-rotate 90 --eye={eye} --target={target} --up={up} --vfov {vfov} -o {out} -q --json"
 
 compare() {
     echo
@@ -19,4 +20,4 @@ compare() {
 }
 compare --scene "$scenes/DamagedHelmet.glb" --env "$scenes/env/studio_small_05_1k.hdr" "$@"
 compare --scene "$scenes/generated/cornell_box.glb" --env none "$@"
-compare --scene "$scenes/Sponza.glb" --env "$scenes/env/qwantani_afternoon_puresky_1k.hdr" --camera '-5,2,0;5,2.5,0;60' "$@"
+compare --scene "$scenes/Sponza.glb" --env "$scenes/env/qwantani_afternoon_puresky_1k.hdr" --camera='-5,2,0;5,2.5,0;60' "$@"

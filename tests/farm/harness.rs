@@ -69,16 +69,25 @@ pub(crate) struct Farm {
 impl Farm {
     /// A coordinator and this many nodes of `threads` threads each.
     pub(crate) fn start(nodes: usize, threads: u32) -> Farm {
+        let mut farm = Farm::prepare();
+        farm.start_with(nodes, threads);
+        farm
+    }
+
+    /// A folder and a port; nothing runs yet.
+    pub(crate) fn prepare() -> Farm {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
         let port = socket.local_addr().expect("a bound socket has an address").port();
-        drop(socket);
-        let mut farm = Farm { folder, port, coordinator: None, nodes: Vec::new() };
-        farm.start_coordinator();
+        Farm { folder, port, coordinator: None, nodes: Vec::new() }
+    }
+
+    /// Starts what [`Self::prepare`] has not.
+    pub(crate) fn start_with(&mut self, nodes: usize, threads: u32) {
+        self.start_coordinator();
         for index in 0..nodes {
-            farm.add_node(&format!("node-{index}"), threads);
+            self.add_node(&format!("node-{index}"), threads);
         }
-        farm
     }
 
     /// The farm's own folder.

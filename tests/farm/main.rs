@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod bits;
+mod disk;
 mod harness;
 mod hostile;
 mod kills;

@@ -117,6 +117,9 @@ impl Driver {
                 () = sleep_until(wakeup) => self.core.handle(Input::Tick, self.around.clock.now()),
             }
             self.take_step()?;
+            if self.around.writer.is_full() {
+                self.release_answers();
+            }
         }
     }
 

@@ -7,9 +7,27 @@ use crate::store::Commit;
 use tessera_core::Action;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::job::JobKind;
-use tessera_protocol::status::FrameState;
+use tessera_protocol::status::{FrameState, JobSummary};
 use tessera_protocol::{FrameNumber, JobId};
 use tokio::sync::oneshot;
+
+/// What jobs say of themselves while the disk is full.
+const FULL: &str = "the coordinator's disk is full: results wait for room";
+
+/// The answer with that note on every job that goes on.
+fn noted(mut response: Response) -> Response {
+    let note = |summary: &mut JobSummary| {
+        if !summary.state.is_final() {
+            summary.note = FULL.into();
+        }
+    };
+    match &mut response {
+        Response::Jobs(jobs) => jobs.iter_mut().for_each(note),
+        Response::Job(detail) => note(&mut detail.summary),
+        _ => {}
+    }
+    response
+}
 
 impl Driver {
     pub(super) fn perform(&mut self, after: After) {
@@ -102,7 +120,26 @@ impl Driver {
             }
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
         };
-        self.after_pending(After::Answer(reply, Box::new(response)));
+        match self.around.writer.is_full() {
+            true => self.perform(After::Answer(reply, Box::new(noted(response)))),
+            false => self.after_pending(After::Answer(reply, Box::new(response))),
+        }
+    }
+
+    /// On a full disk, answers do not wait for room: whoever asks learns why nothing moves. Requests and watchers do wait, since
+    /// what they are told must hold.
+    pub(super) fn release_answers(&mut self) {
+        for pending in &mut self.pending {
+            let (answers, rest) = std::mem::take(&mut pending.after)
+                .into_iter()
+                .partition(|after| matches!(after, After::Answer(..)));
+            pending.after = rest;
+            for answer in answers {
+                if let After::Answer(reply, response) = answer {
+                    drop(reply.send(noted(*response)));
+                }
+            }
+        }
     }
 
     /// Finished frames of a job, in order.
