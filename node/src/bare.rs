@@ -30,23 +30,44 @@ pub fn prepare(
     Ok(Arc::new(PreparedFrame { scene, id: u64::from(number.0) }))
 }
 
-/// Renders a whole frame, all samples of the job: one film of the frame's size, planar as in [`tessera_protocol::TileSums`].
+/// Renders a whole frame, all samples of the job, in tiles of the job's size that the device has all at once, so that it never
+/// waits: the least time that any farm of this one device could take. Gives the tiles with their films, row by row.
 ///
 /// # Errors
-/// What the device reports.
+/// What the device reports of the first tile that fails.
 pub fn render_frame(
     device: &dyn Device,
     frame: &Arc<PreparedFrame>,
     spec: &RenderSpec,
     number: FrameNumber,
-) -> Result<UnitOutput, DeviceError> {
-    let whole = Assignment {
-        job: JobId(uuid::Uuid::nil()),
-        frame: number,
-        unit: UnitIndex(0),
-        epoch: Epoch(0),
-        tile: TileRect { x: 0, y: 0, width: spec.width, height: spec.height },
-        samples: SampleRange { first: 0, count: spec.spp },
-    };
-    device::render(device, frame, job::unit_params(spec, &whole))
+) -> Result<Vec<(TileRect, UnitOutput)>, DeviceError> {
+    let rendering: Vec<_> = tiles(spec)
+        .map(|tile| {
+            let assignment = Assignment {
+                job: JobId(uuid::Uuid::nil()),
+                frame: number,
+                unit: UnitIndex(0),
+                epoch: Epoch(0),
+                tile,
+                samples: SampleRange { first: 0, count: spec.spp },
+            };
+            (tile, device::begin(device, frame, job::unit_params(spec, &assignment)))
+        })
+        .collect();
+    let end = |(tile, output): (TileRect, device::Begun)| Ok((tile, output.end()?));
+    rendering.into_iter().map(end).collect()
+}
+
+/// The frame's tiles, row by row.
+fn tiles(spec: &RenderSpec) -> impl Iterator<Item = TileRect> {
+    let RenderSpec { width, height, tile, .. } = *spec;
+    let edge = tile as usize;
+    (0..height).step_by(edge).flat_map(move |y| {
+        (0..width).step_by(edge).map(move |x| TileRect {
+            x,
+            y,
+            width: tile.min(width - x),
+            height: tile.min(height - y),
+        })
+    })
 }

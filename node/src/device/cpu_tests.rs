@@ -1,13 +1,13 @@
 //! Tests of the CPU device with the real kernels.
 
 use super::*;
-use crate::device::render;
+use crate::device::begin;
 use crate::test_scene;
 use tessera_protocol::TileSums;
 
 fn sums(threads: usize, isa: Isa, unit: tessera_layout::UnitParams) -> TileSums {
     let device = CpuDevice::open(Some(threads), Some(isa)).unwrap();
-    render(&device, &test_scene::frame(), unit).unwrap().sums
+    begin(&device, &test_scene::frame(), unit).end().unwrap().sums
 }
 
 /// Copies `part`, which stands at (x, y), into the whole frame.
@@ -45,8 +45,8 @@ fn bits_depend_on_neither_threads_nor_instruction_set_nor_the_cut() {
 fn a_unit_outside_its_frame_fails_and_harms_nothing() {
     let device = CpuDevice::open(Some(1), None).unwrap();
     let frame = test_scene::frame();
-    let outside = render(&device, &frame, test_scene::unit(60, 40, 16, 16, 0..1));
+    let outside = begin(&device, &frame, test_scene::unit(60, 40, 16, 16, 0..1)).end();
     assert!(matches!(outside, Err(DeviceError::Failed(_))), "{outside:?}");
-    assert!(render(&device, &frame, test_scene::unit(0, 0, 8, 8, 0..1)).is_ok());
+    assert!(begin(&device, &frame, test_scene::unit(0, 0, 8, 8, 0..1)).end().is_ok());
     assert!(device.info().parallelism == 1 && device.info().memory_bytes > 0);
 }

@@ -82,19 +82,26 @@ pub trait Device: Send + Sync {
     fn busy(&self) -> Duration;
 }
 
-/// Renders one unit and waits for it.
-pub fn render(
-    device: &dyn Device,
-    frame: &Arc<PreparedFrame>,
-    params: UnitParams,
-) -> Result<UnitOutput, DeviceError> {
+/// A unit that a device has.
+#[derive(Debug)]
+pub struct Begun(std::sync::mpsc::Receiver<Result<UnitOutput, DeviceError>>);
+
+impl Begun {
+    /// Waits for its end.
+    pub fn end(self) -> Result<UnitOutput, DeviceError> {
+        self.0.recv().unwrap_or(Err(DeviceError::Cancelled))
+    }
+}
+
+/// Gives a device one unit, to be waited for.
+pub fn begin(device: &dyn Device, frame: &Arc<PreparedFrame>, params: UnitParams) -> Begun {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     let finish: Finish = Box::new(move |result| {
-        // The receiver waits below until this is sent.
+        // Nobody has to wait.
         let _ = sender.send(result);
     });
     device.submit(DeviceUnit { frame: frame.clone(), params, cancel: CancelToken::default(), finish });
-    receiver.recv().unwrap_or(Err(DeviceError::Cancelled))
+    Begun(receiver)
 }
 
 /// Why the devices asked for cannot be used.
