@@ -57,6 +57,11 @@ impl Case {
     }
 }
 
+/// What this processor can run.
+fn instruction_sets() -> Vec<&'static str> {
+    tessera_kernels::host::available_isas().iter().map(|isa| isa.name()).collect()
+}
+
 #[test]
 fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -74,6 +79,10 @@ fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
         ];
         for more in rendered {
             assert_eq!(case.rendered(folder.path(), more), want, "{}: render {more:?}", case.name);
+        }
+        for isa in instruction_sets() {
+            let found = case.rendered(folder.path(), &["--threads", "2", "--isa", isa]);
+            assert_eq!(found, want, "{}: {isa}", case.name);
         }
         let submitted: &[(&str, &Farm, &[&str])] = &[
             ("one node", &one, &["--tile", "64"]),

@@ -8,6 +8,11 @@ use tessera_protocol::node::{SampleRange, TileRect};
 /// Camera samples that a unit has at most where the splitter chooses: a CPU traces 0.2 to 5 million paths a second, so that a unit keeps
 /// it busy for 0.4 to 10 s. Passes are evened out, so that a unit of several passes has at least half of it (2^20).
 pub const UNIT_CAMERA_SAMPLES: u64 = 1 << 21;
+/// Camera samples below which the splitter makes no more passes for the sake of [`FRAME_UNITS_WANTED`]: a third of a second of one CPU thread,
+/// against some milliseconds that a unit costs.
+pub const UNIT_CAMERA_SAMPLES_LEAST: u64 = 1 << 18;
+/// Units that a frame should have where the splitter chooses, so that two nodes end it within a hundredth of each other.
+pub const FRAME_UNITS_WANTED: u64 = 256;
 
 /// How every frame of a job is cut: a grid of tiles, each in sample passes. Unit = tile × passes + pass, tiles row by row from the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +28,9 @@ impl Grid {
     /// The grid of a checked spec.
     ///
     /// Where the spec leaves the samples of a unit open (0), with `t` the pixels of a whole tile: as many as fit in
-    /// [`UNIT_CAMERA_SAMPLES`] (at least 1, at most spp), then evened: `passes = ⌈spp / ⌊2^21 / t⌋⌉`, `samples = ⌈spp / passes⌉`. A frame
-    /// or job that would have more units than the limits gets fewer, longer passes.
+    /// [`UNIT_CAMERA_SAMPLES`] (at least 1, at most spp), then evened: `passes = ⌈spp / ⌊2^21 / t⌋⌉`, `samples = ⌈spp / passes⌉`. A frame of few
+    /// tiles gets more passes, up to [`FRAME_UNITS_WANTED`] units of at least [`UNIT_CAMERA_SAMPLES_LEAST`]. A frame or job that would
+    /// have more units than the limits gets fewer, longer passes.
     pub fn of(spec: &RenderSpec) -> Self {
         let mut grid = Self {
             width: spec.width.max(1),
@@ -44,7 +50,10 @@ impl Grid {
         let samples = (UNIT_CAMERA_SAMPLES / tile_pixels).max(1);
         let tiles = u64::from(self.tiles());
         let passes_max = (FRAME_UNITS_MAX / tiles).min(JOB_UNITS_MAX / tiles.saturating_mul(frames)).max(1);
-        let passes = u64::from(self.spp).div_ceil(samples).min(passes_max);
+        let wanted = FRAME_UNITS_WANTED / tiles;
+        let sensible = tile_pixels * u64::from(self.spp) / UNIT_CAMERA_SAMPLES_LEAST;
+        let least = u64::from(self.spp).div_ceil(samples);
+        let passes = least.max(wanted.min(sensible)).min(u64::from(self.spp)).min(passes_max);
         u64::from(self.spp).div_ceil(passes) as u32
     }
 

@@ -1,0 +1,79 @@
+//! The splitter: every sample of every pixel is in exactly one unit, whatever the spec, and units have a sensible size.
+
+use tessera_core::Grid;
+use tessera_core::splitter::{FRAME_UNITS_WANTED, UNIT_CAMERA_SAMPLES, UNIT_CAMERA_SAMPLES_LEAST};
+use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, RenderSpec, ToneMapSpec};
+use tessera_protocol::{FrameNumber, FrameSet, UnitIndex};
+
+fn spec((width, height): (u32, u32), spp: u32, tile: u32, unit_samples: u32) -> RenderSpec {
+    RenderSpec {
+        scene: "a.glb".into(),
+        files: Vec::new(),
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width,
+        height,
+        frames: FrameSet::one(FrameNumber(0)),
+        fps: 24.0,
+        spp,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::Box,
+        tile,
+        unit_samples,
+        aovs: Vec::new(),
+        formats: vec![FormatSpec::Exr],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    }
+}
+
+#[test]
+fn every_sample_of_every_pixel_is_in_one_unit() {
+    for (size, spp, tile, unit_samples) in [
+        ((1, 1), 1, 8, 0),
+        ((37, 23), 7, 8, 3),
+        ((64, 48), 64, 16, 1),
+        ((100, 9), 1000, 64, 0),
+        ((33, 17), 5, 512, 5),
+    ] {
+        let grid = Grid::of(&spec(size, spp, tile, unit_samples));
+        let mut seen = vec![0u8; (size.0 * size.1 * spp) as usize];
+        for unit in 0..grid.units() {
+            let (rect, samples) = grid.unit(UnitIndex(unit)).expect("a unit of the grid");
+            assert_eq!(
+                grid.unit_camera_samples(UnitIndex(unit)),
+                u64::from(rect.width * rect.height * samples.count)
+            );
+            for y in rect.y..rect.y + rect.height {
+                for x in rect.x..rect.x + rect.width {
+                    for sample in samples.first..samples.first + samples.count {
+                        seen[((y * size.0 + x) * spp + sample) as usize] += 1;
+                    }
+                }
+            }
+        }
+        assert!(seen.iter().all(|count| *count == 1), "{size:?} {spp} {tile} {unit_samples}");
+        assert_eq!(grid.unit(UnitIndex(grid.units())), None);
+    }
+}
+
+#[test]
+fn units_are_neither_too_large_nor_too_many() {
+    for (size, spp) in
+        [((512, 512), 128), ((512, 512), 8192), ((1920, 1080), 64), ((3840, 2160), 4), ((64, 64), 1_000_000)]
+    {
+        let grid = Grid::of(&spec(size, spp, 64, 0));
+        let largest = grid.unit_camera_samples(UnitIndex(0));
+        assert!(largest <= UNIT_CAMERA_SAMPLES, "{size:?} {spp}: {largest}");
+        let more_than_tiles = grid.passes() > 1;
+        assert!(!more_than_tiles || largest >= UNIT_CAMERA_SAMPLES_LEAST, "{size:?} {spp}: {largest}");
+        let few = u64::from(grid.units()) < FRAME_UNITS_WANTED / 2;
+        assert!(!few || largest < 4 * UNIT_CAMERA_SAMPLES_LEAST, "{size:?} {spp}: {} units", grid.units());
+    }
+    assert_eq!(Grid::of(&spec((512, 512), 128, 64, 0)).units(), 128);
+    assert_eq!(Grid::of(&spec((1920, 1080), 64, 64, 0)).passes(), 1);
+}
