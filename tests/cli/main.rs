@@ -1,5 +1,4 @@
 //! The command line: statuses, words, files. What needs a farm of processes is in `tests/farm`.
-#![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod local;
 mod pictures;

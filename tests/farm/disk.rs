@@ -1,6 +1,6 @@
 //! A full disk: what it holds up is waited for, and nothing is lost.
 
-use crate::harness::{Farm, library};
+use crate::harness::{Farm, library, skipped};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
     let mut farm = Farm::prepare();
     // 64 MiB are kept in reserve, so that the film's 40 MiB do not find room.
     let Some(disk) = SmallDisk::mount(&farm.data(), 76) else {
-        println!("SKIPPED: this process may not mount a small disk");
+        skipped("this process may not mount a small disk");
         return;
     };
     farm.start_with(1, 2);

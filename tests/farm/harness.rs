@@ -1,5 +1,6 @@
 //! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves one behind.
 
+use std::io::Write;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -16,13 +17,19 @@ pub(crate) fn library(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library").join(name)
 }
 
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+pub(crate) fn skipped(what: &str) {
+    // Where standard error is closed, nobody listens.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
 /// The folder of shared scenes, if this checkout has one beside it; says so by name where it does not.
 pub(crate) fn shared_scenes() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/scenes");
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("SKIPPED: ../shared/scenes is not there");
+    skipped("../shared/scenes is not there");
     None
 }
 

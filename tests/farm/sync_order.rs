@@ -1,7 +1,7 @@
 //! Durable before acknowledged: the coordinator's own system calls, seen by strace, between the moment that a step goes to the store
 //! and the moment that it is acknowledged, both of which its log names.
 
-use crate::harness::{Farm, library};
+use crate::harness::{Farm, library, skipped};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -25,7 +25,7 @@ enum Call {
 #[test]
 fn nothing_is_acknowledged_before_it_is_synced() {
     if Command::new("strace").arg("-V").output().is_err() {
-        println!("SKIPPED: strace is not installed");
+        skipped("strace is not installed");
         return;
     }
     let mut farm = Farm::start(0, 1);

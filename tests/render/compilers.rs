@@ -1,6 +1,6 @@
 //! Same bits from every build: instruction sets, compilers and optimisation levels, on whole scenes.
 
-use crate::picture::{Sky, checked, file, flatten, hash, shared, sums, whole_frame};
+use crate::picture::{Sky, checked, file, flatten, hash, shared, skipped, sums, whole_frame};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tessera_kernels::host::{self, RayCounts};
@@ -57,7 +57,7 @@ fn compilers_and_levels_give_the_same_bits() {
         scenes.iter().map(|(_, scene)| sums(host::best_isa(), &checked(scene.clone()), &frame)).collect();
     for (index, (compiler, flags)) in BUILDS.iter().enumerate() {
         if Command::new(compiler).arg("--version").output().is_err() {
-            println!("SKIPPED: {compiler} is not installed");
+            skipped(&format!("{compiler} is not installed"));
             continue;
         }
         let library = compile(compiler, flags, &folder.path().join(format!("kernels{index}.so")));

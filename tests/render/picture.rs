@@ -1,6 +1,7 @@
 //! One frame without a farm: a scene, its options and the kernels.
 
 use rayon::prelude::*;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
@@ -16,13 +17,19 @@ pub(crate) fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+pub(crate) fn skipped(what: &str) {
+    // Where standard error is closed, nobody listens.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
 /// A file of the shared scenes, or None (said by name) where the checkout has none beside it.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let file = file("../shared/scenes").join(path);
     if file.exists() {
         return Some(file);
     }
-    println!("SKIPPED: ../shared/scenes/{path} is not there");
+    skipped(&format!("../shared/scenes/{path} is not there"));
     None
 }
 

@@ -1,5 +1,6 @@
 //! Every file of the shared fixtures loads, or fails for the reason it was put there for. Skipped by name without them.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use tessera_scenes::{FlattenOptions, LoadOptions, SceneError, load};
 
@@ -15,6 +16,12 @@ pub(crate) fn shared() -> Option<PathBuf> {
     None
 }
 
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+pub(crate) fn skipped(what: &str) {
+    // Where standard error is closed, nobody listens.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
 /// Files that need what is not read, and the names that the error must give.
 const REFUSED: &[(&str, &[&str])] = &[
     ("compressed/Sponza-draco-webp.glb", &["EXT_texture_webp", "KHR_draco_mesh_compression"]),
@@ -25,9 +32,7 @@ const REFUSED: &[(&str, &[&str])] = &[
 #[test]
 fn every_shared_scene_loads_or_names_what_it_needs() {
     let Some(shared) = shared() else {
-        println!(
-            "skipped: every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the checkout)"
-        );
+        skipped("every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the checkout)");
         return;
     };
     let manifest = std::fs::read(shared.join("manifest.json")).unwrap();
