@@ -1,6 +1,6 @@
 //! The kernels: a path tracer in CUDA C++ (`source/`), its host builds, and their Rust face.
 //!
-//! [`host`] renders units on the CPU; [`fingerprint`] names the kernels' version, so that results of different kernels
+//! [`host`] renders units on the CPU; [`fingerprint()`] names the kernels' version, so that results of different kernels
 //! are never mixed. Files, sockets and the question of what to render belong to others.
 
 mod checked_scene;

@@ -59,7 +59,7 @@ impl Default for Limits {
     }
 }
 
-/// What [`crate::load`] needs beside the files.
+/// What [`crate::load()`] needs beside the files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadOptions {
     /// Light at infinity.

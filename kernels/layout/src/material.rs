@@ -21,7 +21,7 @@ pub mod material_flags {
 }
 
 /// A use of a texture: which one, which UV set, and the affine map of KHR_texture_transform.
-/// 48 bytes: (u', v') = (m[0]*u + m[1]*v + m[2], m[3]*u + m[4]*v + m[5]).
+/// 48 bytes: `(u', v') = (m[0]*u + m[1]*v + m[2], m[3]*u + m[4]*v + m[5])`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct TextureRef {
