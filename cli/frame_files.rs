@@ -72,8 +72,13 @@ pub(crate) enum Fetched {
 }
 
 /// Puts a frame's file at its path: it gets that name only when it is whole and checked. A file that is there already and is
-/// the same stays; an interrupted fetch goes on.
-pub(crate) async fn fetch(client: &FarmClient, file: &FrameFile, path: &Path) -> Result<Fetched, CliError> {
+/// the same stays; an interrupted fetch goes on. `progress` hears how many bytes are here.
+pub(crate) async fn fetch(
+    client: &FarmClient,
+    file: &FrameFile,
+    path: &Path,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Fetched, CliError> {
     let about = |error: CliError| error.context(format!("`{}`", path.display()));
     if is_same(path, file.hash, file.length).await {
         return Ok(Fetched::Kept);
@@ -82,7 +87,7 @@ pub(crate) async fn fetch(client: &FarmClient, file: &FrameFile, path: &Path) ->
         std::fs::create_dir_all(folder).map_err(|error| about(error.into()))?;
     }
     client
-        .get_blob(file.hash, file.length, path, &mut |_, _| {})
+        .get_blob(file.hash, file.length, path, &mut |held, _| progress(held))
         .await
         .map_err(|error| about(error.into()))?;
     Ok(Fetched::New)

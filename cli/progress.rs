@@ -43,7 +43,7 @@ impl Audience {
 }
 
 const UPLOAD: &str = "uploading  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
-const DOWNLOAD: &str = "fetching   {bar:32} {pos}/{len} files  {msg}";
+const DOWNLOAD: &str = "fetching   {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
 const RENDER: &str = "rendering  {bar:32} {percent:>3} %  {msg}";
 
 /// The upload of a scene's files.
@@ -82,23 +82,35 @@ impl Uploads {
 
 /// The fetch of frame files.
 #[derive(Debug)]
-pub(crate) struct Downloads(ProgressBar);
+pub(crate) struct Downloads {
+    bar: ProgressBar,
+    /// Bytes of the files before this one.
+    before: u64,
+}
 
 impl Downloads {
-    pub(crate) fn new(audience: Audience, files: u64) -> Self {
-        Self(audience.bar(files, DOWNLOAD))
+    /// So many bytes in all.
+    pub(crate) fn new(audience: Audience, bytes: u64) -> Self {
+        Self { bar: audience.bar(bytes, DOWNLOAD), before: 0 }
     }
 
     pub(crate) fn begin(&self, name: &str) {
-        self.0.set_message(printable(name));
+        self.bar.set_message(printable(name));
     }
 
-    pub(crate) fn advance(&self) {
-        self.0.inc(1);
+    /// So many bytes of the file are here.
+    pub(crate) fn set(&self, held: u64) {
+        self.bar.set_position(self.before + held);
+    }
+
+    /// The file is here, whole.
+    pub(crate) fn advance(&mut self, length: u64) {
+        self.before += length;
+        self.set(0);
     }
 
     pub(crate) fn end(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

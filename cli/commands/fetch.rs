@@ -42,11 +42,12 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
         );
         return Err(CliError::new(Status::NotFound, message));
     }
-    let bar = Downloads::new(Audience::of_stderr(args.json), items.len() as u64);
+    let bytes = items.iter().map(|item| item.file.length).sum();
+    let mut bar = Downloads::new(Audience::of_stderr(args.json), bytes);
     for item in &items {
         bar.begin(&item.path.display().to_string());
-        let fetched = fetch(&client, &item.file, &item.path).await?;
-        bar.advance();
+        let fetched = fetch(&client, &item.file, &item.path, &mut |held| bar.set(held)).await?;
+        bar.advance(item.file.length);
         if args.json {
             let mut line = json::value(&item.file)?;
             line["frame"] = json!(item.frame.0);

@@ -271,7 +271,7 @@ impl Outputs {
                 let mut of_frame = Vec::new();
                 for file in files {
                     for path in self.paths(frame, &file.format) {
-                        fetch(&client, &file, &path).await?;
+                        fetch(&client, &file, &path, &mut |_| {}).await?;
                         of_frame.push((file.clone(), path));
                     }
                 }
