@@ -57,12 +57,22 @@ pub enum DeviceError {
 /// Called once, from a thread of the device, when a unit has ended.
 pub type Finish = Box<dyn FnOnce(Result<UnitOutput, DeviceError>) + Send>;
 
+/// What there is to do in a unit.
+#[derive(Clone)]
+pub enum Work {
+    /// A tile × a range of samples of a frame.
+    Render {
+        /// Scene.
+        frame: Arc<PreparedFrame>,
+        /// Tile, samples, settings.
+        params: UnitParams,
+    },
+}
+
 /// A unit for a device.
 pub struct DeviceUnit {
-    /// Scene.
-    pub frame: Arc<PreparedFrame>,
-    /// Tile, samples, settings.
-    pub params: UnitParams,
+    /// What to do.
+    pub work: Work,
     /// Ends it early.
     pub cancel: CancelToken,
     /// Hears of its end.
@@ -100,7 +110,8 @@ pub fn begin(device: &dyn Device, frame: &Arc<PreparedFrame>, params: UnitParams
         // Nobody has to wait.
         let _ = sender.send(result);
     });
-    device.submit(DeviceUnit { frame: frame.clone(), params, cancel: CancelToken::default(), finish });
+    let work = Work::Render { frame: frame.clone(), params };
+    device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     Begun(receiver)
 }
 

@@ -3,7 +3,7 @@
 //! A thread takes the next block of the first unit that has any. So all threads are busy until the last block of the last
 //! unit: while some finish a unit's last blocks, the others have begun the next unit.
 
-use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput};
+use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput, Work};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -125,7 +125,7 @@ impl Pool {
     }
 
     pub(super) fn submit(&self, work: DeviceUnit) {
-        let DeviceUnit { frame, params, cancel, finish } = work;
+        let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = work;
         let blocks = Blocks::of(&params);
         let progress = Progress {
             open: blocks.count(),

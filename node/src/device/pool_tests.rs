@@ -37,7 +37,8 @@ fn submit(pool: &Pool, params: UnitParams) -> Pending {
     let (sender, result) = mpsc::channel();
     let cancel = CancelToken::default();
     let finish: Finish = Box::new(move |result| sender.send(result).unwrap());
-    pool.submit(DeviceUnit { frame: test_scene::frame(), params, cancel: cancel.clone(), finish });
+    let work = Work::Render { frame: test_scene::frame(), params };
+    pool.submit(DeviceUnit { work, cancel: cancel.clone(), finish });
     Pending { cancel, result }
 }
 

@@ -8,7 +8,7 @@ mod session;
 use crate::agent::{Action, Agent, FrameKey, Rendered};
 use crate::cache::BlobCache;
 use crate::config::Config;
-use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, PreparedFrame, UnitOutput};
+use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, PreparedFrame, UnitOutput, Work};
 use crate::folder::DataFolder;
 use crate::job::unit_params;
 use crate::node::{Ended, NodeError, NodeStatus};
@@ -272,7 +272,8 @@ impl Shell {
             let _ = events.send(Event::Rendered { device, lease, result });
         });
         self.counted.first_unit_at.get_or_insert_with(Instant::now);
-        self.devices[device].submit(DeviceUnit { frame, params, cancel, finish });
+        let work = Work::Render { frame, params };
+        self.devices[device].submit(DeviceUnit { work, cancel, finish });
     }
 
     fn tell_scenes(&mut self) {
