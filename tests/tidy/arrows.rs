@@ -6,13 +6,14 @@ use crate::{files, none, root, shown};
 const ARROWS: &[(&str, &str, &[&str])] = &[
     ("protocol", "protocol", &[]),
     ("layout", "kernels/layout", &[]),
+    ("nvrtc", "kernels/nvrtc", &[]),
     ("transport", "transport", &["protocol"]),
     ("core", "coordinator/core", &["protocol"]),
     ("coordinator", "coordinator", &["core", "transport", "protocol"]),
     ("kernels", "kernels", &["layout"]),
     ("scenes", "scenes", &["layout"]),
-    ("node", "node", &["kernels", "layout", "scenes", "transport", "protocol"]),
-    ("tessera", ".", &["coordinator", "node", "scenes", "transport", "protocol"]),
+    ("node", "node", &["kernels", "layout", "nvrtc", "scenes", "transport", "protocol"]),
+    ("tessera", ".", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
 ];
 
 /// Dependencies of ours that a manifest names outside its dev-dependencies.
