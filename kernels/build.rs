@@ -56,15 +56,24 @@ fn compile(sources: &[PathBuf], isa: &str, machine: Option<&str>) {
     build.compile(&format!("tessera_kernels_{isa}"));
 }
 
-/// A Rust array of (file name, text) of every kernel source but the tests' own, sorted by name.
+/// Sources of tests alone, which are not in the fingerprint.
+const TEST_ONLY: [&str; 3] = ["entry_test.cpp", "entry_unit_tests.cu", "unit_functions.h"];
+
+/// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests alone.
 fn list_of_sources(root: &Path) -> String {
     let entries = fs::read_dir(root).expect("the kernel sources are beside build.rs");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     paths.sort();
-    let mut list = String::from(
-        "/// Name and text of every kernel source, sorted by name.\npub const SOURCES: &[(&str, &str)] = &[\n",
-    );
-    for path in paths.iter().filter(|path| path.file_name().is_some_and(|name| name != "entry_test.cpp")) {
+    let is_test =
+        |path: &PathBuf| path.file_name().is_some_and(|name| TEST_ONLY.iter().any(|test| name == *test));
+    let (tests, product): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(is_test);
+    array("/// Name and text of every kernel source, sorted by name.\npub const SOURCES", &product)
+        + &array("/// The same of the sources of tests alone.\npub const TEST_SOURCES", &tests)
+}
+
+fn array(head: &str, paths: &[PathBuf]) -> String {
+    let mut list = format!("{head}: &[(&str, &str)] = &[\n");
+    for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         list.push_str(&format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string()));
     }

@@ -2,22 +2,59 @@
 // handful of operations that each compiler spells its own way.
 #pragma once
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(__CUDA__)
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef int i32;
 typedef unsigned long long u64;
 typedef long long i64;
-#define TESSERA_FN __device__ static inline
+#if defined(__CUDACC__)
+#define TESSERA_FN __device__ static __forceinline__
 #define TESSERA_TABLE __device__ static const
+// A kernel of at most `threads` a block, of which `blocks` shall fit on a multiprocessor.
+#define TESSERA_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 TESSERA_FN float float_from_bits(u32 bits) { return __uint_as_float(bits); }
 TESSERA_FN u32 bits_from_float(float value) { return __float_as_uint(value); }
 TESSERA_FN float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 TESSERA_FN float sqrt_(float value) { return __fsqrt_rn(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __brev(value); }
-TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__ffs((int)value) - 1u; }
+TESSERA_FN u32 count_ones(u32 value) { return (u32)__popc(value); }
+TESSERA_FN u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+TESSERA_FN u32 thread_count() { return gridDim.x * blockDim.x; }
+TESSERA_FN u32 lane_index() { return threadIdx.x & 31u; }
+TESSERA_FN u32 ballot(bool vote) { return __ballot_sync(0xffffffffu, vote); }
+TESSERA_FN u32 broadcast(u32 value, u32 lane) { return __shfl_sync(0xffffffffu, value, (int)lane); }
+TESSERA_FN u32 take(u32* counter, u32 count) { return atomicAdd(counter, count); }
+TESSERA_FN void add_to_sum(i64* sum, i64 value) { atomicAdd((u64*)sum, (u64)value); }
+TESSERA_FN void add_to_count(u64* count, u64 value) { atomicAdd(count, value); }
+#else
+// clang without any header of CUDA's.
+#define TESSERA_FN static inline __attribute__((device, always_inline))
+#define TESSERA_TABLE static __attribute__((device)) const
+#define TESSERA_KERNEL(threads, blocks) \
+    extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
+TESSERA_FN float float_from_bits(u32 bits) { return __builtin_bit_cast(float, bits); }
+TESSERA_FN u32 bits_from_float(float value) { return __builtin_bit_cast(u32, value); }
+TESSERA_FN float fma_(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+TESSERA_FN float sqrt_(float value) { return __nvvm_sqrt_rn_f(value); }
+TESSERA_FN u32 reverse_bits(u32 value) { return __builtin_bitreverse32(value); }
+TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
+TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN u32 thread_index() {
+    return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
+}
+TESSERA_FN u32 thread_count() { return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x(); }
+TESSERA_FN u32 lane_index() { return __nvvm_read_ptx_sreg_tid_x() & 31u; }
+TESSERA_FN u32 ballot(bool vote) { return __nvvm_vote_ballot_sync(0xffffffffu, vote); }
+TESSERA_FN u32 broadcast(u32 value, u32 lane) {
+    return (u32)__nvvm_shfl_sync_idx_i32(0xffffffffu, (int)value, (int)lane, 0x1f);
+}
+TESSERA_FN u32 take(u32* counter, u32 count) { return (u32)__nvvm_atom_add_gen_i((int*)counter, (int)count); }
+TESSERA_FN void add_to_sum(i64* sum, i64 value) { __nvvm_atom_add_gen_ll(sum, value); }
+TESSERA_FN void add_to_count(u64* count, u64 value) { __nvvm_atom_add_gen_ll((i64*)count, (i64)value); }
+#endif
 #else
 #include <stdint.h>
 #if defined(__SSE2__)
@@ -49,21 +86,26 @@ TESSERA_FN u32 reverse_bits(u32 value) {
     value = ((value >> 4) & 0x0f0f0f0fu) | ((value & 0x0f0f0f0fu) << 4);
     return __builtin_bswap32(value);
 }
-TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 // The value is not zero.
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
+TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+// Where threads share a sum these are atomic; on the host every thread has its own.
+TESSERA_FN void add_to_sum(i64* sum, i64 value) { *sum += value; }
+TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }
 #endif
+
+TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 
 // The comparisons below turn lanes into bits, which compilers do not find by themselves: bit k is a[k] <= b[k] (false
 // where either is NaN). Pointers are aligned to all the lanes together.
-#if defined(__AVX__) && !defined(__CUDACC__)
+#if defined(__AVX__) && !defined(__CUDACC__) && !defined(__CUDA__)
 TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
     return (u32)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(a), _mm256_load_ps(b), _CMP_LE_OQ));
 }
 TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
     return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(a), _mm_load_ps(b)));
 }
-#elif defined(__SSE2__) && !defined(__CUDACC__)
+#elif defined(__SSE2__) && !defined(__CUDACC__) && !defined(__CUDA__)
 TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
     return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(a), _mm_load_ps(b)));
 }

@@ -67,7 +67,7 @@ i64 tessera_test_film_fixed(float value) { return film_fixed(value); }
 void tessera_test_film_add(i64* film, u32 channels, const float* values, RayCounts* counts) {
     FilmSample sample;
     for (u32 channel = 0; channel < channels; ++channel) sample.values[channel] = values[channel];
-    film_add(film, channels, 1, 0, sample, *counts);
+    film_add(film, channels, 1, 0, sample, counts);
 }
 
 void tessera_test_draw(u32 key, u32 index, u32 dimension, u32* result) {

@@ -29,18 +29,20 @@ struct FilmSample {
 
 // Adds a sample to pixel `pixel` of a film of `plane` pixels a channel. A sample with any value that is not finite adds
 // nothing at all, and is counted.
-TESSERA_FN void film_add(i64* film, u32 channels, u64 plane, u64 pixel, const FilmSample& sample, RayCounts& counts) {
+TESSERA_FN void film_add(i64* film, u32 channels, u64 plane, u64 pixel, const FilmSample& sample, RayCounts* counts) {
     bool finite = true;
     bool inside = true;
     for (u32 channel = 0; channel < channels; ++channel) {
         finite = finite && is_finite(sample.values[channel]);
         inside = inside && abs_(sample.values[channel]) <= FILM_VALUE_MAX;
     }
-    counts.non_finite += (u64)!finite;
-    counts.clamped += (u64)(finite && !inside);
-    if (!finite) return;
+    if (!finite) {
+        add_to_count(&counts->non_finite, 1);
+        return;
+    }
+    if (!inside) add_to_count(&counts->clamped, 1);
     for (u32 channel = 0; channel < channels; ++channel) {
         const float value = clamp_(sample.values[channel], -FILM_VALUE_MAX, FILM_VALUE_MAX);
-        film[channel * plane + pixel] += film_fixed(value);
+        add_to_sum(film + channel * plane + pixel, film_fixed(value));
     }
 }

@@ -39,7 +39,7 @@ TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64*
             for (u32 index = 0; index < unit.sample_count; ++index) {
                 FilmSample sample;
                 const u32 channels = trace_path(scene, unit, x, y, key, unit.first_sample + index, sample, counts);
-                film_add(film, channels, plane, pixel, sample, counts);
+                film_add(film, channels, plane, pixel, sample, &counts);
             }
         }
     }

@@ -26,6 +26,16 @@ pub struct RayCounts {
     pub non_finite: u64,
 }
 
+impl RayCounts {
+    /// The counts as a device of this machine leaves them: four little-endian 64-bit numbers.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        let word = |at: usize| {
+            bytes[8 * at..8 * at + 8].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        Self { closest: word(0), any: word(1), clamped: word(2), non_finite: word(3) }
+    }
+}
+
 /// Why a unit was not rendered. The film is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
@@ -133,7 +143,8 @@ pub(crate) unsafe fn render_unit_with(
     Ok(())
 }
 
-fn check_unit(unit: &UnitParams) -> Result<(), RenderError> {
+/// Whether every number of a unit is in range.
+pub(crate) fn check_unit(unit: &UnitParams) -> Result<(), RenderError> {
     let within = |start: u32, length: u32, end: u32| {
         length >= 1 && start.checked_add(length).is_some_and(|stop| stop <= end)
     };

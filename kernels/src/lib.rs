@@ -1,9 +1,10 @@
 //! The kernels: a path tracer in CUDA C++ (`source/`), its host builds, and their Rust face.
 //!
-//! [`host`] renders units on the CPU; [`fingerprint()`] names the kernels' version, so that results of different kernels
+//! [`host`] renders units on the CPU, [`cuda`] says how a GPU does; [`fingerprint()`] names the kernels' version, so that results of different kernels
 //! are never mixed. Files, sockets and the question of what to render belong to others.
 
 mod checked_scene;
+pub mod cuda;
 mod fingerprint;
 mod float_mode;
 pub mod host;
@@ -13,4 +14,4 @@ pub mod rays;
 pub mod test_hooks;
 
 pub use checked_scene::{CheckedScene, SceneError};
-pub use fingerprint::{SOURCES, fingerprint};
+pub use fingerprint::{SOURCES, TEST_SOURCES, fingerprint};

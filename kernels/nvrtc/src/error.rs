@@ -5,7 +5,7 @@
 pub enum NvrtcError {
     /// No library was found. A driver does not bring one; CUDA's toolkit and the pip package `nvidia-cuda-nvrtc` do.
     #[error(
-        "no NVRTC library: install `nvidia-cuda-nvrtc` or CUDA's toolkit, or set TESSERA_NVRTC to libnvrtc.so ({tried})"
+        "no NVRTC library: install `nvidia-cuda-nvrtc` or CUDA's toolkit, or set TESSERA_NVRTC to libnvrtc.so (tried {tried})"
     )]
     NotFound {
         /// Every place and what was wrong there.

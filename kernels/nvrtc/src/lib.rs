@@ -18,10 +18,12 @@
 mod api;
 mod error;
 mod find;
+mod portable;
 mod program;
 
 pub use error::NvrtcError;
 pub use find::VARIABLE;
+pub use portable::portable_ptx;
 pub use program::{Compiled, Program, STRICT_OPTIONS, Target};
 
 use std::path::{Path, PathBuf};
@@ -41,16 +43,19 @@ impl Nvrtc {
     /// The compiler that [`VARIABLE`] names, else the first of the usual names and places.
     ///
     /// # Errors
-    /// [`NvrtcError::NotFound`] lists every place that was tried, with what was wrong there.
+    /// [`NvrtcError::NotFound`] lists every place that was tried, with what was wrong with what was there.
     pub fn find() -> Result<Self, NvrtcError> {
+        let places = find::candidates(|name| std::env::var_os(name));
         let mut tried = Vec::new();
-        for place in find::candidates(|name| std::env::var_os(name)) {
-            match Self::open(&place) {
+        for place in &places {
+            match Self::open(place) {
                 Ok(found) => return Ok(found),
+                // A place that holds nothing needs no explanation, unless somebody has named it.
+                Err(NvrtcError::Load(_)) if places.len() > 1 => tried.push(place.display().to_string()),
                 Err(error) => tried.push(format!("{}: {error}", place.display())),
             }
         }
-        Err(NvrtcError::NotFound { tried: tried.join("; ") })
+        Err(NvrtcError::NotFound { tried: tried.join(", ") })
     }
 
     /// The compiler in this file, or with this name where the system's loader looks.

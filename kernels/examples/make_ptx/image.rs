@@ -1,0 +1,86 @@
+//! What the committed PTX images are made of and how: used by the tool that writes them and by the test that compares them.
+
+use std::path::{Path, PathBuf};
+use tessera_kernels::{SOURCES, TEST_SOURCES};
+use tessera_nvrtc::{Compiled, Nvrtc, NvrtcError, Program, STRICT_OPTIONS, Target, portable_ptx};
+
+/// The version of NVRTC whose output is committed, as PTX names it.
+pub(crate) const NVRTC_VERSION: &str = "V13.5.37";
+/// The virtual architecture: Turing, the oldest that NVRTC 13 knows.
+const COMPUTE: u32 = 75;
+
+/// A committed image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Image {
+    /// The source file.
+    pub(crate) entry: &'static str,
+    /// The PTX, relative to the crate.
+    pub(crate) file: &'static str,
+}
+
+/// All of them.
+pub(crate) const IMAGES: &[Image] = &[Image { entry: "entry_cuda.cu", file: "images/tessera.ptx" }];
+
+impl Image {
+    /// Where it lies.
+    pub(crate) fn path(self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file)
+    }
+
+    /// Names and texts of the entry (first) and of every header.
+    fn sources(self) -> Vec<(&'static str, &'static str)> {
+        let all = || SOURCES.iter().chain(TEST_SOURCES).copied();
+        let mut sources: Vec<_> = all().filter(|(name, _)| *name == self.entry).collect();
+        sources.extend(
+            all().filter(|(name, _)| name.ends_with(".h") && (*name != "unit_functions.h" || self.is_test())),
+        );
+        sources
+    }
+
+    fn is_test(self) -> bool {
+        TEST_SOURCES.iter().any(|(name, _)| *name == self.entry)
+    }
+
+    /// The line that says what the image was made of: BLAKE3 of the target, the options and the sources.
+    pub(crate) fn stamp(self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        add(&format!("compute_{COMPUTE} {}", STRICT_OPTIONS.join(" ")));
+        for (name, text) in self.sources() {
+            add(name);
+            add(text);
+        }
+        format!("// made from {} and its headers, BLAKE3 {}\n", self.entry, hasher.finalize())
+    }
+
+    /// The image as `compiler` makes it.
+    pub(crate) fn make(self, compiler: &Nvrtc) -> Result<String, NvrtcError> {
+        let made = self.compile(compiler, Target::Ptx { compute: COMPUTE }, STRICT_OPTIONS)?;
+        Ok(self.stamp() + &portable_ptx(&made.text()?))
+    }
+
+    /// Its sources compiled for any target.
+    pub(crate) fn compile(
+        self,
+        compiler: &Nvrtc,
+        target: Target,
+        options: &[&str],
+    ) -> Result<Compiled, NvrtcError> {
+        let sources = self.sources();
+        compiler.compile(&Program {
+            name: self.entry,
+            source: sources.first().map_or("", |(_, text)| text),
+            headers: sources.get(1..).unwrap_or_default(),
+            target,
+            options,
+        })
+    }
+}
+
+/// Whether a PTX text was made by [`NVRTC_VERSION`].
+pub(crate) fn is_pinned(ptx: &str) -> bool {
+    ptx.lines().take(12).any(|line| line.ends_with(NVRTC_VERSION))
+}

@@ -1,0 +1,88 @@
+//! A scene as a device holds it: one range of memory with every array in it. Uploads nothing itself.
+
+use super::bytes::bytes_of;
+use super::params::DeviceScene;
+use crate::CheckedScene;
+
+/// Arrays start at multiples of this, as device allocations do.
+const ALIGNMENT: u64 = 256;
+
+/// A piece of a [`SceneImage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImagePart<'a> {
+    /// Where it goes, in bytes from the image's start.
+    pub offset: u64,
+    /// What goes there. May be empty.
+    pub bytes: &'a [u8],
+}
+
+/// A checked scene laid out for a device. Cheap to clone; the arrays are the scene's own.
+#[derive(Clone, Debug)]
+pub struct SceneImage {
+    scene: CheckedScene,
+    offsets: [u64; ARRAYS],
+    bytes: u64,
+}
+
+const ARRAYS: usize = 12;
+
+impl SceneImage {
+    /// Lays a scene out.
+    pub fn of(scene: &CheckedScene) -> Self {
+        let mut offsets = [0; ARRAYS];
+        let mut end = 0u64;
+        for (offset, array) in offsets.iter_mut().zip(arrays(scene)) {
+            *offset = end;
+            end += (array.len() as u64).next_multiple_of(ALIGNMENT);
+        }
+        Self { scene: scene.clone(), offsets, bytes: end.max(ALIGNMENT) }
+    }
+
+    /// Device memory that the image takes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What to upload. Bytes between the parts are never read.
+    pub fn parts(&self) -> impl Iterator<Item = ImagePart<'_>> {
+        self.offsets
+            .iter()
+            .zip(arrays(&self.scene))
+            .map(|(offset, bytes)| ImagePart { offset: *offset, bytes })
+    }
+
+    /// The scene with offsets in the place of addresses; see [`DeviceScene::at`].
+    pub fn scene(&self) -> DeviceScene {
+        let view = self.scene.view();
+        DeviceScene {
+            arrays: self.offsets,
+            triangle_count: view.triangle_count,
+            material_count: view.material_count,
+            texture_count: view.texture_count,
+            light_count: view.light_count,
+            bvh_node_count: view.bvh_node_count,
+            bvh_padding: view.bvh_padding,
+            reserved: [0; 2],
+            environment: view.environment,
+            camera: view.camera,
+        }
+    }
+}
+
+/// The scene's arrays in the order of `SceneView`'s pointers.
+fn arrays(scene: &CheckedScene) -> [&[u8]; ARRAYS] {
+    [
+        bytes_of(&scene.triangles),
+        bytes_of(&scene.triangle_vertices),
+        bytes_of(&scene.vertices),
+        bytes_of(&scene.materials),
+        bytes_of(&scene.textures),
+        bytes_of(&scene.texels),
+        bytes_of(&scene.lights),
+        bytes_of(&scene.light_alias),
+        bytes_of(&scene.environment_texels),
+        bytes_of(&scene.environment_alias),
+        bytes_of(&scene.bvh.nodes),
+        bytes_of(&scene.bvh.blocks),
+    ]
+}

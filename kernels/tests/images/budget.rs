@@ -1,0 +1,96 @@
+//! The budget: no spills in any kernel for any architecture, a module that a driver compiles in seconds, a small image.
+
+use crate::image::IMAGES;
+use std::time::Instant;
+use tessera_kernels::cuda::{Kernel, PTX};
+use tessera_nvrtc::{Nvrtc, NvrtcError, STRICT_OPTIONS, Target};
+
+/// Every architecture that images are checked for, Turing to Blackwell.
+const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
+/// The image is part of the binary.
+const PTX_BYTES_MAX: usize = 3 << 20;
+
+/// One kernel's line of the assembler's report.
+#[derive(Debug, PartialEq, Eq)]
+struct Usage {
+    kernel: String,
+    registers: u32,
+    stack: u32,
+    spills: u32,
+}
+
+#[test]
+fn the_image_adds_little_to_the_binary() {
+    assert!(PTX.len() <= PTX_BYTES_MAX, "{} bytes", PTX.len());
+    eprintln!("PTX: {} bytes", PTX.len());
+}
+
+#[test]
+fn no_kernel_spills_on_any_architecture() {
+    let compiler = match Nvrtc::find() {
+        Ok(found) => found,
+        Err(error) => return eprintln!("NOT RUN: no_kernel_spills_on_any_architecture: {error}"),
+    };
+    let options = [STRICT_OPTIONS, &["--ptxas-options=-v"]].concat();
+    let mut spilling = Vec::new();
+    for sm in ARCHITECTURES {
+        let start = Instant::now();
+        let log = match IMAGES[0].compile(&compiler, Target::Cubin { sm }, &options) {
+            Ok(made) => made.log,
+            Err(NvrtcError::Compile { log }) if log.contains("invalid value for --gpu-architecture") => {
+                eprintln!("NOT RUN: no_kernel_spills_on_any_architecture: sm_{sm}: unknown to this NVRTC");
+                continue;
+            }
+            Err(error) => panic!("sm_{sm}: {error}"),
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let report = usages(&log);
+        for kernel in Kernel::ALL {
+            assert!(report.iter().any(|usage| usage.kernel == kernel.name()), "no {kernel:?}: {log}");
+        }
+        eprintln!("sm_{sm}: {seconds:.1} s from source to machine code");
+        for usage in report {
+            eprintln!(
+                "  {:24} {:3} registers, {:4} bytes of stack",
+                usage.kernel, usage.registers, usage.stack
+            );
+            if usage.spills > 0 {
+                spilling.push(format!("sm_{sm}: {usage:?}"));
+            }
+        }
+    }
+    assert!(spilling.is_empty(), "{}", spilling.join("\n"));
+}
+
+/// Reads the assembler's report: for each kernel a line with its name, one with stack and spills, one with registers.
+fn usages(log: &str) -> Vec<Usage> {
+    let mut found: Vec<Usage> = Vec::new();
+    for line in log.lines() {
+        if let Some(rest) = line.split("Compiling entry function '").nth(1) {
+            let kernel = rest.split('\'').next().unwrap_or_default().to_owned();
+            found.push(Usage { kernel, registers: 0, stack: 0, spills: 0 });
+        }
+        let Some(last) = found.last_mut() else { continue };
+        let before = |what: &str| -> Option<u32> {
+            line.split(what)
+                .next()
+                .filter(|head| head.len() < line.len())?
+                .split_whitespace()
+                .last()?
+                .parse()
+                .ok()
+        };
+        last.stack = before(" bytes stack frame").unwrap_or(last.stack);
+        last.spills += before(" bytes spill stores").unwrap_or(0) + before(" bytes spill loads").unwrap_or(0);
+        last.registers = before(" registers").unwrap_or(last.registers);
+    }
+    found
+}
+
+#[test]
+fn the_report_is_read_right() {
+    let log = "ptxas info : Compiling entry function 'one' for 'sm_86'\nptxas info : Function properties for one\n    \
+               48 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\nptxas info : Used 40 registers, used 0 barriers";
+    let want = Usage { kernel: "one".to_owned(), registers: 40, stack: 48, spills: 12 };
+    assert_eq!(usages(log), [want]);
+}

@@ -1,0 +1,35 @@
+//! Freshness: a source that changed without its image is found here.
+
+use crate::image::{IMAGES, NVRTC_VERSION, is_pinned};
+use tessera_nvrtc::Nvrtc;
+
+const HINT: &str = "cargo run --release -p tessera-kernels --example make_ptx";
+
+#[test]
+fn the_images_carry_the_stamp_of_their_sources() {
+    for image in IMAGES {
+        let text = std::fs::read_to_string(image.path()).unwrap();
+        assert!(text.starts_with(&image.stamp()), "{} is stale: run `{HINT}`", image.file);
+        assert!(is_pinned(&text), "{} was not made by NVRTC {NVRTC_VERSION}", image.file);
+        assert!(text.contains("\n.version 7.0\n") && text.contains("\n.target sm_75\n"), "{}", image.file);
+    }
+}
+
+#[test]
+fn the_pinned_compiler_makes_the_same_images() {
+    let compiler = match Nvrtc::find() {
+        Ok(found) => found,
+        Err(error) => return eprintln!("NOT RUN: the_pinned_compiler_makes_the_same_images: {error}"),
+    };
+    for image in IMAGES {
+        let made = image.make(&compiler).unwrap();
+        if !is_pinned(&made) {
+            let version = compiler.version();
+            return eprintln!(
+                "NOT RUN: the_pinned_compiler_makes_the_same_images: found NVRTC {version:?}, not {NVRTC_VERSION}"
+            );
+        }
+        let committed = std::fs::read_to_string(image.path()).unwrap();
+        assert!(made == committed, "{} differs from what {NVRTC_VERSION} makes: run `{HINT}`", image.file);
+    }
+}
