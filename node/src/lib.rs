@@ -26,6 +26,7 @@ pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use folder::{DataFolder, FolderError};
 pub use node::{Ended, Node, NodeError, NodeStatus, RunningNode};
 pub use outbox::{Outbox, OutboxError};
+pub use shell::Vitals;
 pub use tessera_kernels::host::Isa;
 
 /// The version hash of this build's kernels, scene flattening and film: results of different ones are never mixed in a job.

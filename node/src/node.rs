@@ -5,11 +5,12 @@ use crate::config::Config;
 use crate::device::{self, DeviceOpenError};
 use crate::folder::{DataFolder, FolderError};
 use crate::outbox::OutboxError;
-use crate::shell::Shell;
 use crate::shell::event::Command;
+use crate::shell::{Shell, Vitals};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tessera_protocol::NodeId;
+use tessera_protocol::status::DeviceInfo;
 use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, TokenError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -112,8 +113,11 @@ impl Node {
         let id = folder.node();
         let (publish, status) = watch::channel(NodeStatus::default());
         let (commands, orders) = mpsc::channel(4);
-        let shell = Shell::open(config, folder, devices, publish)?;
-        Ok(RunningNode { id, commands, status, task: Some(tokio::spawn(shell.run(orders))) })
+        let (pulse, vitals) = watch::channel(Vitals { turned: Instant::now(), stalled: Duration::ZERO });
+        let infos = devices.iter().map(|device| device.info().clone()).collect();
+        let shell = Shell::open(config, folder, devices, (publish, pulse))?;
+        let task = Some(tokio::spawn(shell.run(orders)));
+        Ok(RunningNode { id, devices: infos, commands, status, vitals, task })
     }
 }
 
@@ -121,8 +125,10 @@ impl Node {
 #[derive(Debug)]
 pub struct RunningNode {
     id: NodeId,
+    devices: Vec<DeviceInfo>,
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<NodeStatus>,
+    vitals: watch::Receiver<Vitals>,
     /// None once it has been waited for to the end.
     task: Option<JoinHandle<Result<Ended, NodeError>>>,
 }
@@ -139,9 +145,19 @@ impl RunningNode {
         self.order(Command::Drain);
     }
 
-    /// Leave at once; what has begun is lost, what is finished stays in the outbox. Returns at once.
+    /// Leave at once: every unit is given back, what has begun is lost, what is finished stays in the outbox. Returns at once.
     pub fn stop_now(&self) {
         self.order(Command::Stop);
+    }
+
+    /// Its devices, as they were found at its start.
+    pub fn devices(&self) -> &[DeviceInfo] {
+        &self.devices
+    }
+
+    /// Whether its loop turns and its devices get on.
+    pub fn vitals(&self) -> Vitals {
+        *self.vitals.borrow()
     }
 
     /// What it is doing now.

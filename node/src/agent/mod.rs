@@ -368,6 +368,19 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
+    /// Takes no new work and gives back every unit, begun or not: somebody else can begin it at once. Results in the outbox
+    /// stay there for the next start.
+    pub(crate) fn give_up(&mut self) {
+        self.drain();
+        let units = std::mem::take(&mut self.units);
+        for (lease, unit) in &units {
+            if matches!(unit.state, UnitState::Given { .. }) {
+                self.actions.push_back(Action::Cancel(*lease));
+            }
+        }
+        self.give_back(units.into_keys().collect());
+    }
+
     /// Asks for the frames that waiting units need, and gives units whose frame is ready to devices that have room.
     fn pump(&mut self) {
         let mut kept = VecDeque::new();

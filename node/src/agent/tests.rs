@@ -215,6 +215,24 @@ fn units_of_jobs_never_described_fail_and_repeated_work_is_harmless() {
 }
 
 #[test]
+fn giving_up_returns_every_unit_at_once() {
+    let mut agent = busy();
+    assert!(agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
+    actions(&mut agent);
+    agent.drain();
+    actions(&mut agent);
+    // The second word: what the first left to its end is given back too.
+    agent.give_up();
+    let told = actions(&mut agent);
+    assert!(told.contains(&Action::Cancel(lease(1))), "{told:?}");
+    let all = (0..3).map(lease).collect();
+    assert!(told.contains(&Action::Send(Up::Returned { leases: all })), "{told:?}");
+    assert_eq!(agent.held(), []);
+    // A device that ends it all the same is thanked for nothing.
+    assert!(!agent.on_rendered(0, lease(1), Rendered::Done(Duration::from_secs(9))));
+}
+
+#[test]
 fn two_devices_share_the_units() {
     let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
     agent.on_connected();

@@ -2,6 +2,7 @@
 //! clocks, files and connections of one node.
 
 pub(crate) mod event;
+mod pulse;
 mod results;
 mod session;
 
@@ -16,6 +17,8 @@ use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
 use event::{Command, Event, Session};
+use pulse::Pulse;
+pub use pulse::Vitals;
 use results::Results;
 use session::Dialler;
 use std::collections::BTreeMap;
@@ -45,6 +48,8 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, CancelToken>,
+    pulse: Pulse,
+    vitals: watch::Sender<Vitals>,
     /// Scenes that the coordinator believes are held here.
     scenes_told: Vec<BlobHash>,
     /// What is counted since the start; the rest of it is looked up when it is published.
@@ -65,7 +70,7 @@ impl Shell {
         config: Config,
         folder: DataFolder,
         devices: Vec<Arc<dyn Device>>,
-        status: watch::Sender<NodeStatus>,
+        (status, vitals): (watch::Sender<NodeStatus>, watch::Sender<Vitals>),
     ) -> Result<Self, NodeError> {
         let fingerprint = crate::fingerprint();
         let cache = BlobCache::open(&folder.cache(), config.cache_bytes).map_err(NodeError::Cache)?;
@@ -88,6 +93,8 @@ impl Shell {
             events,
             session: None,
             given: BTreeMap::new(),
+            pulse: Pulse::new(devices.len(), Instant::now()),
+            vitals,
             scenes_told: Vec::new(),
             counted: NodeStatus::default(),
             heartbeats: 0,
@@ -118,7 +125,11 @@ impl Shell {
                 command = commands.recv() => match command {
                     Some(Command::Drain) => self.agent.drain(),
                     // A handle that is dropped without a word takes its node along.
-                    Some(Command::Stop) | None => break Ok(Ended::Stopped),
+                    Some(Command::Stop) | None => {
+                        self.agent.give_up();
+                        self.perform();
+                        break Ok(Ended::Stopped);
+                    }
                 },
                 _ = tick.tick() => self.agent.offer_again(),
                 _ = beat.tick() => self.beat(),
@@ -127,6 +138,9 @@ impl Shell {
                 break Ok(Ended::Drained { unacknowledged: self.agent.finished().len() });
             }
             self.publish();
+            self.vitals.send_replace(
+                self.pulse.look(self.devices.iter().map(|device| device.busy()), Instant::now()),
+            );
         };
         self.leave().await;
         ended
@@ -193,6 +207,7 @@ impl Shell {
 
     fn on_rendered(&mut self, device: usize, lease: Lease, result: Result<UnitOutput, DeviceError>) {
         self.given.remove(&lease);
+        self.pulse.ended(device, Instant::now());
         self.counted.rays += result.as_ref().map_or(0, |output| output.rays);
         let (rendered, output) = match result {
             Ok(output) => (Rendered::Done(output.device_time), Some(output)),
@@ -267,6 +282,7 @@ impl Shell {
         let (lease, events) = (assignment.lease(), self.sender.clone());
         let cancel = CancelToken::default();
         self.given.insert(lease, cancel.clone());
+        self.pulse.given(device, Instant::now());
         let params = unit_params(spec, &assignment);
         let finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });

@@ -1,0 +1,109 @@
+//! The pulse of a node: since when each device has got no further with what it was given. Owns no clock and no policy; who
+//! watches over the node decides how long is too long.
+
+use std::time::{Duration, Instant};
+
+/// How a node is, for whoever watches over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vitals {
+    /// When its loop last turned; it turns at least every half second, work or none.
+    pub turned: Instant,
+    /// For how long some device has had work and got no further with it, the longest of all; zero where every device gets on
+    /// or has nothing to do.
+    pub stalled: Duration,
+}
+
+/// What is known of one device.
+#[derive(Clone, Debug)]
+struct Beat {
+    given: usize,
+    busy: Duration,
+    /// When it last got on, or was given its first unit after having none.
+    moved: Instant,
+}
+
+/// The pulse of all devices.
+#[derive(Debug)]
+pub(super) struct Pulse(Vec<Beat>);
+
+impl Pulse {
+    pub(super) fn new(devices: usize, now: Instant) -> Self {
+        Self(vec![Beat { given: 0, busy: Duration::ZERO, moved: now }; devices])
+    }
+
+    /// A device was given a unit.
+    pub(super) fn given(&mut self, device: usize, now: Instant) {
+        if let Some(beat) = self.0.get_mut(device) {
+            if beat.given == 0 {
+                beat.moved = now;
+            }
+            beat.given += 1;
+        }
+    }
+
+    /// A device has ended a unit, however.
+    pub(super) fn ended(&mut self, device: usize, now: Instant) {
+        if let Some(beat) = self.0.get_mut(device) {
+            beat.given = beat.given.saturating_sub(1);
+            beat.moved = now;
+        }
+    }
+
+    /// Looks at the device times; one that has grown is a device that gets on within its units.
+    pub(super) fn look(&mut self, busy: impl Iterator<Item = Duration>, now: Instant) -> Vitals {
+        for (beat, busy) in self.0.iter_mut().zip(busy) {
+            if std::mem::replace(&mut beat.busy, busy) != busy {
+                beat.moved = now;
+            }
+        }
+        let working = self.0.iter().filter(|beat| beat.given > 0);
+        let stalled = working.map(|beat| now.saturating_duration_since(beat.moved)).max();
+        Vitals { turned: now, stalled: stalled.unwrap_or_default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn stalled(pulse: &mut Pulse, busy: [u64; 2], now: Instant) -> Duration {
+        pulse.look(busy.into_iter().map(Duration::from_secs), now).stalled
+    }
+
+    #[test]
+    fn a_device_with_nothing_to_do_is_well() {
+        let start = Instant::now();
+        let mut pulse = Pulse::new(2, start);
+        assert_eq!(stalled(&mut pulse, [0, 0], start + 100 * SECOND), Duration::ZERO);
+        pulse.given(0, start + 100 * SECOND);
+        assert_eq!(stalled(&mut pulse, [0, 0], start + 101 * SECOND), SECOND);
+        pulse.ended(0, start + 102 * SECOND);
+        assert_eq!(stalled(&mut pulse, [0, 0], start + 200 * SECOND), Duration::ZERO);
+    }
+
+    #[test]
+    fn one_stuck_device_shows_beside_one_that_works() {
+        let start = Instant::now();
+        let mut pulse = Pulse::new(2, start);
+        pulse.given(0, start);
+        pulse.given(1, start);
+        for second in 1..=9 {
+            let now = start + second as u32 * SECOND;
+            assert_eq!(stalled(&mut pulse, [second, 0], now), second as u32 * SECOND);
+        }
+    }
+
+    #[test]
+    fn device_time_and_ended_units_are_both_progress() {
+        let start = Instant::now();
+        let mut pulse = Pulse::new(2, start);
+        pulse.given(0, start);
+        pulse.given(0, start);
+        assert_eq!(stalled(&mut pulse, [1, 0], start + 5 * SECOND), Duration::ZERO);
+        assert_eq!(stalled(&mut pulse, [1, 0], start + 8 * SECOND), 3 * SECOND);
+        pulse.ended(0, start + 9 * SECOND);
+        assert_eq!(stalled(&mut pulse, [1, 0], start + 10 * SECOND), SECOND);
+    }
+}
