@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tessera_core::{Core, ReplayError};
+use tessera_core::{Census, Core, ReplayError};
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
@@ -23,7 +23,7 @@ use tessera_transport::identity::IdentityError;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
 use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
-use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Events that wait for the driver at most; whoever brings more waits.
@@ -195,6 +195,19 @@ impl Coordinator {
     }
 }
 
+/// A look at a coordinator that runs, for whoever watches over it.
+#[derive(Clone, Debug)]
+pub struct Probe(mpsc::Sender<Event>);
+
+impl Probe {
+    /// Asks the loop that decides everything; its answer shows that it turns. None where it has ended.
+    pub async fn census(&self) -> Option<Census> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Event::Census(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
 /// A coordinator that runs. Dropped without [`Self::shutdown`], it stops like a killed process does.
 pub struct RunningCoordinator {
     address: SocketAddr,
@@ -216,6 +229,11 @@ impl RunningCoordinator {
     /// The farm's first admin.
     pub fn admin(&self) -> &Identity {
         &self.admin
+    }
+
+    /// A look at it that outlives a borrow.
+    pub fn probe(&self) -> Probe {
+        Probe(self.shared.events.clone())
     }
 
     /// A new identity of this farm, its key made here: for nodes and clients within this process. Others enrol with a token.

@@ -20,5 +20,6 @@ pub mod tokens;
 
 pub use audit::{AuditError, audit};
 pub use config::Config;
-pub use coordinator::{Coordinator, CoordinatorError, RunningCoordinator};
+pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
 pub use store::{ExportError, ExportSummary, export};
+pub use tessera_core::Census;

@@ -88,6 +88,11 @@ impl Leases {
         self.by_unit.get(&unit).copied()
     }
 
+    /// Units leased.
+    pub(crate) fn count(&self) -> usize {
+        self.by_unit.len()
+    }
+
     pub(crate) fn count_of(&self, node: NodeId) -> u32 {
         self.by_node.get(&node).map_or(0, |epochs| epochs.len() as u32)
     }

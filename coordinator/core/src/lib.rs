@@ -41,6 +41,7 @@ pub use action::{Action, Step, Timing};
 pub use core::{Core, ReplayError};
 pub use input::{Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, SessionId};
 pub use journal::{JournalError, Record};
+pub use listing::Census;
 pub use moment::Moment;
 pub use settings::Settings;
 pub use snapshot::SnapshotPart;

@@ -8,7 +8,24 @@ use tessera_protocol::ids::{JobId, NodeId};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
 use tessera_protocol::status::{FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary};
 
+/// The farm in three numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Nodes with a session.
+    pub nodes: usize,
+    /// Jobs that have not ended.
+    pub jobs: usize,
+    /// Units leased.
+    pub units: usize,
+}
+
 impl Core {
+    /// What is here now.
+    pub fn census(&self) -> Census {
+        let nodes = self.roster.nodes.values().filter(|node| node.session().is_some()).count();
+        Census { nodes, jobs: self.work.len(), units: self.leases.count() }
+    }
+
     /// Jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
     pub fn jobs(&self) -> Vec<JobSummary> {
         let newest = self.farm.order.iter().skip(self.farm.order.len().saturating_sub(ROWS_MAX));

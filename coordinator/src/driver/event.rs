@@ -2,7 +2,7 @@
 
 use super::SessionHandle;
 use bytes::Bytes;
-use tessera_core::{Arrived, Caller, Input, RequestId, SessionId};
+use tessera_core::{Arrived, Caller, Census, Input, RequestId, SessionId};
 use tessera_protocol::client::Response;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobSummary;
@@ -25,6 +25,8 @@ pub(crate) enum Event {
     Progress { job: JobId, reply: oneshot::Sender<Option<(JobSummary, Vec<FrameNumber>)>> },
     /// A watcher goes on.
     Summary { job: JobId, reply: oneshot::Sender<Option<JobSummary>> },
+    /// Whoever watches over the coordinator wants to see that the loop turns: answered at once, durable or not.
+    Census(oneshot::Sender<Census>),
     /// The end.
     Stop,
 }

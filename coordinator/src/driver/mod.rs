@@ -171,6 +171,7 @@ impl Driver {
                 let answer = self.core.job_summary(job);
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(answer)))));
             }
+            Event::Census(reply) => drop(reply.send(self.core.census())),
             Event::Stop => {}
         }
     }
