@@ -35,7 +35,7 @@ pub struct CoordinatorArgs {
 /// Options of `node`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed back. A second signal ends it at once."
+    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed back. A second signal hands all of it back and ends it at once."
 )]
 pub struct NodeArgs {
     /// The coordinator
@@ -56,6 +56,12 @@ pub struct NodeArgs {
     /// Disk space for scene files, MiB
     #[arg(long, value_name = "MIB", default_value_t = 16 << 10)]
     pub cache: u64,
+    /// Leave, with success, once it has had work and the farm has none for it (for 5 s)
+    #[arg(long, help_heading = "Batch")]
+    pub once: bool,
+    /// Leave, with success, when no work has come for so long: 90s, 30m, 24h
+    #[arg(long, value_name = "TIME", value_parser = parse_ttl, help_heading = "Batch")]
+    pub max_idle: Option<u64>,
 }
 
 /// What to do with tokens.

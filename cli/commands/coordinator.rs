@@ -4,12 +4,13 @@ use crate::args::farm::CoordinatorArgs;
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
+use crate::service::{Manager, counted};
 use crate::signals::Stops;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use tessera_coordinator::folder::FolderError;
-use tessera_coordinator::{AuditError, Config, Coordinator};
+use tessera_coordinator::{AuditError, Census, Config, Coordinator, Probe};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::Identity;
 
@@ -21,11 +22,14 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     if let Some(file) = &args.export {
         return export(&args, file);
     }
+    let mut manager = Manager::find();
+    manager.status("opening the data folder".into());
     let mut stops = Stops::listen()?;
     let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
     config.user_identity = client::default_identity();
     config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
     let mut coordinator = Coordinator::start(config).await?;
+    let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
         () = stops.next() => tracing::info!("stopping"),
         error = coordinator.failed() => {
@@ -33,8 +37,28 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
                 .hint("what was acknowledged is safe; start the coordinator again once its disk is well"));
         }
     }
-    coordinator.shutdown().await?;
+    attending.abort();
+    Manager::find().stopping("stopping");
+    tokio::select! {
+        ended = coordinator.shutdown() => ended?,
+        () = stops.next() => tracing::warn!("a second signal: ended at once, as by a kill; nothing acknowledged is lost"),
+    }
     Ok(Status::Done)
+}
+
+/// Tells the service manager how the coordinator is, and that its loop turns, for as long as it does.
+async fn attend(mut manager: Manager, probe: Probe) {
+    if !manager.listens() {
+        return;
+    }
+    while let Some(Census { nodes, jobs, units }) = probe.census().await {
+        manager.ready();
+        let [nodes, jobs, units] = [(nodes, "node"), (jobs, "open job"), (units, "unit")]
+            .map(|(count, what)| counted(count as u64, what));
+        manager.status(format!("{nodes}, {jobs}, {units} leased"));
+        manager.alive();
+        tokio::time::sleep(manager.interval()).await;
+    }
 }
 
 async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {

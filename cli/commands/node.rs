@@ -5,33 +5,118 @@ use crate::args::farm::NodeArgs;
 use crate::args::local::DeviceArgs;
 use crate::config;
 use crate::error::{CliError, Status};
+use crate::service::{Manager, counted, is_alive};
 use crate::signals::Stops;
-use tessera_node::{Config, Ended, Node};
+use crate::stay::{Reason, Stay};
+use std::time::{Duration, Instant};
+use tessera_node::{Config, Ended, Node, NodeStatus, RunningNode};
+
+/// How long the service manager waits for a session before it hears that the node runs without one.
+const JOIN_WAIT: Duration = Duration::from_secs(30);
 
 /// `tessera node`.
 pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
+    let mut manager = Manager::find();
+    manager.status("opening devices".into());
     let mut stops = Stops::listen()?;
-    let mut node = Node::start(node_config(&args)?)?;
+    let node = Node::start(node_config(&args)?)?;
     tracing::info!(node = %node.id(), coordinator = args.coordinator, "node started");
-    let mut asked = false;
+    let mut looks = tokio::time::interval(manager.interval());
+    let max_idle = args.max_idle.map(Duration::from_secs);
+    let now = Instant::now();
+    let stay = Stay::new(args.once, max_idle, now);
+    let mut keeper = Keeper {
+        node,
+        manager,
+        stay,
+        coordinator: args.coordinator,
+        started: now,
+        seen: NodeStatus::default(),
+    };
+    let mut leaves = Leaves::No;
     loop {
         tokio::select! {
-            ended = node.join() => return conclude(ended?),
+            ended = keeper.node.join() => return conclude(ended?, leaves),
             () = stops.next() => {
-                match asked {
-                    false => {
-                        tracing::info!("draining: what is in work will be finished and delivered; a second signal ends it at once");
-                        node.drain();
+                match leaves {
+                    Leaves::No | Leaves::ByItself(_) => {
+                        tracing::info!("draining: what is in work will be finished and delivered; a second signal hands it back and ends the node at once");
+                        keeper.leave("draining");
+                        leaves = Leaves::Asked;
                     }
-                    true => node.stop_now(),
+                    Leaves::Asked => keeper.node.stop_now(),
                 }
-                asked = true;
+            }
+            _ = looks.tick() => {
+                if let (Some(reason), Leaves::No) = (keeper.look(Instant::now()), leaves) {
+                    tracing::info!(?reason, "leaving: no work");
+                    keeper.leave("leaving: no work");
+                    leaves = Leaves::ByItself(reason);
+                }
             }
         }
     }
 }
 
-fn conclude(ended: Ended) -> Result<Status, CliError> {
+/// Whether the node is on its way out, and why.
+#[derive(Clone, Copy, Debug)]
+enum Leaves {
+    No,
+    ByItself(Reason),
+    Asked,
+}
+
+/// A node, and those who want to know how it is.
+struct Keeper {
+    node: RunningNode,
+    manager: Manager,
+    stay: Stay,
+    coordinator: String,
+    started: Instant,
+    seen: NodeStatus,
+}
+
+impl Keeper {
+    /// Tells the service manager how the node is; whether the node has a reason to leave.
+    fn look(&mut self, now: Instant) -> Option<Reason> {
+        let status = self.node.status();
+        if status.connected || now.saturating_duration_since(self.started) >= JOIN_WAIT {
+            self.manager.ready();
+        }
+        self.manager.status(self.line(&status));
+        let watchdog = self.manager.watchdog();
+        if watchdog.is_some_and(|limit| is_alive(self.node.vitals(), now, limit)) {
+            self.manager.alive();
+        }
+        let before = std::mem::replace(&mut self.seen, status);
+        self.stay.look(&before, &self.seen, now)
+    }
+
+    fn line(&self, status: &NodeStatus) -> String {
+        let state = match status {
+            NodeStatus { draining: true, .. } => "draining: ".to_owned(),
+            NodeStatus { connected: true, .. } => String::new(),
+            _ => format!("dialling {}: ", self.coordinator),
+        };
+        let devices = counted(self.node.devices().len() as u64, "device");
+        let held = counted(status.held as u64, "unit");
+        format!("{state}{devices}, {held} held, {} committed", status.committed)
+    }
+
+    fn leave(&mut self, line: &str) {
+        self.manager.stopping(line);
+        self.node.drain();
+    }
+}
+
+fn conclude(ended: Ended, leaves: Leaves) -> Result<Status, CliError> {
+    if let Leaves::ByItself(Reason::NeverJoined) = leaves {
+        return Err(CliError::new(
+            Status::Unreachable,
+            "the coordinator was not reached before --max-idle was over",
+        )
+        .hint("`tessera doctor --coordinator HOST:PORT` says what is in the way"));
+    }
     match ended {
         Ended::Drained { unacknowledged: 0 } => tracing::info!("drained"),
         Ended::Drained { unacknowledged } => {
@@ -40,7 +125,11 @@ fn conclude(ended: Ended) -> Result<Status, CliError> {
                 "drained; some results are not acknowledged and are delivered at the next start"
             );
         }
-        Ended::Stopped => tracing::info!("stopped at once; finished results are delivered at the next start"),
+        Ended::Stopped => {
+            tracing::info!(
+                "stopped at once; units are handed back, finished results are delivered at the next start"
+            );
+        }
     }
     Ok(Status::Done)
 }
@@ -53,7 +142,9 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     })?;
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = with_devices(Config::new(&args.coordinator, data, name), &args.devices);
-    config.token = args.token_file.as_deref().map(read_token).transpose()?;
+    let token = args.token_file.as_deref().map(read_token).transpose()?;
+    // A package leaves an empty file where the token goes.
+    config.token = token.filter(|token| !token.is_empty());
     config.cache_bytes = args.cache.saturating_mul(1 << 20);
     Ok(config)
 }

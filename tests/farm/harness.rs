@@ -37,6 +37,29 @@ pub(crate) fn shared_scenes() -> Option<PathBuf> {
 pub(crate) struct Process(Child);
 
 impl Process {
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends a signal by its name, `TERM` say.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
+    }
+
+    /// Waits for it to end by itself; its exit status.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+
     /// SIGKILL: no chance to tidy up.
     pub(crate) fn kill(&mut self) {
         let _ = self.0.kill();
@@ -45,17 +68,10 @@ impl Process {
 
     /// SIGTERM, and waits for the end; true if it ended by itself with success.
     pub(crate) fn terminate(&mut self) -> bool {
-        let pid = self.0.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status().is_ok_and(|status| status.success());
-        let deadline = Instant::now() + PATIENCE;
-        while sent && Instant::now() < deadline {
-            if let Ok(Some(status)) = self.0.try_wait() {
-                return status.success();
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        self.signal("TERM");
+        let status = self.wait();
         self.kill();
-        false
+        status == Some(0)
     }
 }
 
@@ -132,7 +148,8 @@ impl Farm {
             .stdin(Stdio::null());
     }
 
-    fn spawn(&self, mut command: Command, log: &str) -> Process {
+    /// Starts a process whose output goes to a log of this name.
+    pub(crate) fn spawn(&self, mut command: Command, log: &str) -> Process {
         let path = self.folder().join(format!("{log}.log"));
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a log file");
         command.stdout(Stdio::null()).stderr(file);
@@ -173,14 +190,26 @@ impl Farm {
 
     /// A node joins with a fresh token.
     pub(crate) fn add_node(&mut self, name: &str, threads: u32) {
+        self.invite(name, threads);
+        self.start_node(self.nodes.len() - 1);
+    }
+
+    /// Makes a token for a node that is yet to be started.
+    pub(crate) fn invite(&mut self, name: &str, threads: u32) {
         let token = self.text(&["token", "create", "--role", "node"]);
         std::fs::write(self.folder().join(format!("{name}.token")), token).expect("a token file");
         self.nodes.push((name.to_owned(), threads, None));
-        self.start_node(self.nodes.len() - 1);
     }
 
     /// Starts a node (again) in its own folder.
     pub(crate) fn start_node(&mut self, index: usize) {
+        let command = self.node_command(index);
+        let process = self.spawn(command, &self.nodes[index].0);
+        self.nodes[index].2 = Some(process);
+    }
+
+    /// A node's command line.
+    pub(crate) fn node_command(&self, index: usize) -> Command {
         let (name, threads, _) = &self.nodes[index];
         let token = self.folder().join(format!("{name}.token"));
         let data = self.folder().join(name);
@@ -191,8 +220,7 @@ impl Farm {
             .arg("--data")
             .arg(data)
             .args(["--threads", &threads.to_string()]);
-        let process = self.spawn(command, name);
-        self.nodes[index].2 = Some(process);
+        command
     }
 
     /// SIGKILL to a node.

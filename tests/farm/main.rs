@@ -6,5 +6,7 @@ mod disk;
 mod harness;
 mod hostile;
 mod kills;
+mod leaving;
 mod scenes;
+mod service;
 mod sync_order;

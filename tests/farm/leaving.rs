@@ -1,0 +1,60 @@
+//! How a node leaves: by a signal, by two, and by itself when there is no work.
+
+use crate::harness::{Farm, Process, library};
+
+/// Units that take a thread several seconds each, and more of them than anybody waits for.
+const HEAVY: [&str; 8] = ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "2048"];
+/// A job that is over in a moment.
+const LIGHT: [&str; 4] = ["--size", "64x64", "--spp", "8"];
+
+fn leased(farm: &Farm, id: &str) -> u64 {
+    let job: serde_json::Value =
+        serde_json::from_str(&farm.text(&["job", id, "--json"])).expect("a job as JSON");
+    job["summary"]["units_leased"].as_u64().expect("a count of leased units")
+}
+
+/// A node with more options, started by hand.
+fn node(farm: &mut Farm, name: &str, options: &[&str]) -> Process {
+    farm.invite(name, 1);
+    let mut command = farm.node_command(0);
+    command.args(options);
+    farm.spawn(command, name)
+}
+
+#[test]
+fn a_second_signal_hands_every_unit_back_at_once() {
+    let mut farm = Farm::start(0, 1);
+    let mut node = node(&mut farm, "node-0", &[]);
+    let id = farm.submit(&library("cornell-box.gltf"), &HEAVY);
+    farm.wait_for("leased units", |farm| leased(farm, &id) > 0);
+    node.signal("TERM");
+    farm.wait_for("the node to drain", |farm| farm.text(&["nodes", "--json"]).contains("draining"));
+    node.signal("TERM");
+    assert_eq!(node.wait(), Some(0), "{}", farm.logs());
+    farm.wait_for("the units to be open again", |farm| leased(farm, &id) == 0);
+    // Units of a node that is lost are attempts that failed; these were given back.
+    let told = farm.text(&["job", &id, "--json"]);
+    assert!(told.contains("\"failures\":[]"), "{told}\n{}", farm.logs());
+    assert!(farm.logs().contains("stopped at once"), "{}", farm.logs());
+}
+
+#[test]
+fn a_node_for_once_waits_for_work_does_it_and_leaves() {
+    let mut farm = Farm::start(0, 1);
+    let mut node = node(&mut farm, "node-0", &["--once"]);
+    let id = farm.submit(&library("cornell-box.gltf"), &LIGHT);
+    assert_eq!(node.wait(), Some(0), "{}", farm.logs());
+    assert_eq!(farm.hashes(&id).len(), 1);
+}
+
+#[test]
+fn a_node_leaves_with_success_when_no_work_comes_and_without_where_there_is_no_farm() {
+    let mut farm = Farm::start(0, 1);
+    let mut idle = node(&mut farm, "node-0", &["--max-idle", "2s"]);
+    assert_eq!(idle.wait(), Some(0), "{}", farm.logs());
+    farm.kill_coordinator();
+    let mut command = farm.node_command(0);
+    command.args(["--max-idle", "2s"]);
+    let mut alone = farm.spawn(command, "node-0");
+    assert_eq!(alone.wait(), Some(6), "{}", farm.logs());
+}
