@@ -79,6 +79,8 @@ pub(crate) struct JobOptions {
     pub(crate) priority: u8,
     /// File formats.
     pub(crate) formats: Vec<FormatSpec>,
+    /// Bytes that a device must hold, as predicted; 0: unknown.
+    pub(crate) device_bytes: u64,
 }
 
 /// The job of these options, checked.
@@ -118,7 +120,12 @@ pub(crate) fn job(
         tone_map: picture.tone_map.0,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
-    let spec = JobSpec { name, priority: options.priority, kind: JobKind::Render(render) };
+    let spec = JobSpec {
+        name,
+        priority: options.priority,
+        kind: JobKind::Render(render),
+        device_bytes: options.device_bytes,
+    };
     RawJobSpec::from(spec)
         .check()
         .map_err(|SpecError { field, problem }| CliError::new(Status::Usage, format!("--{field}: {problem}")))

@@ -64,9 +64,9 @@ pub enum Command {
     /// End jobs; frames that are done stay
     #[command(display_order = 36)]
     Cancel(users::CancelArgs),
-    /// List nodes
+    /// List nodes, or show one with its devices
     #[command(display_order = 40)]
-    Nodes(users::ListArgs),
+    Nodes(users::NodesArgs),
     /// Give a node no new work
     #[command(display_order = 41)]
     Drain(users::NodeNameArgs),

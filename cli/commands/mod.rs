@@ -7,6 +7,7 @@ mod follow;
 mod inspect;
 mod jobs;
 mod node;
+mod node_detail;
 mod nodes;
 mod render;
 mod submit;

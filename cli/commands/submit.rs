@@ -1,6 +1,7 @@
 //! `submit`: checks a scene, sends it and the job; prints the job's id.
 
 use super::follow;
+use crate::args::picture::PictureArgs;
 use crate::args::users::SubmitArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
@@ -11,7 +12,7 @@ use crate::{json, submission};
 use serde_json::json;
 use std::sync::Arc;
 use tessera_protocol::JobSpec;
-use tessera_scenes::CameraChoice;
+use tessera_scenes::{CameraChoice, FlattenOptions, LoadedScene};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
@@ -52,9 +53,19 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let mut formats: Vec<_> = args.format.iter().map(|format| format.0).collect();
     formats.sort();
     formats.dedup();
-    let options = JobOptions { name: args.name.clone(), priority: args.priority, formats };
+    let device_bytes = device_bytes(&scene, &args.picture);
+    let options = JobOptions { name: args.name.clone(), priority: args.priority, formats, device_bytes };
     let spec = spec::job(&args.picture, options, &files)?;
     Ok((spec, files))
+}
+
+/// Bytes that a device must hold for the first frame. The hierarchy is built for it: seconds for millions of triangles, and a job that
+/// fits nowhere is refused before anything is sent. 0 where the frame cannot be laid out, which nodes will tell of in full.
+fn device_bytes(scene: &LoadedScene, picture: &PictureArgs) -> u64 {
+    let first = spec::frames(picture).iter().next().map_or(0, |frame| frame.0);
+    let still = FlattenOptions::still(picture.size.width, picture.size.height);
+    let options = FlattenOptions { time_secs: f64::from(first) / picture.fps, ..still };
+    scene.flatten(&options).map_or(0, |flat| flat.bytes())
 }
 
 fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Status, CliError> {
@@ -72,5 +83,6 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         args.picture.size,
         args.picture.spp
     ))?;
+    json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)
 }

@@ -10,7 +10,7 @@ use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, Load
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
 pub(crate) fn checked_spec(render: RenderSpec) -> Result<Arc<RenderSpec>, Failure> {
-    let raw = JobSpec { name: "job".into(), priority: 0, kind: JobKind::Render(render) };
+    let raw = JobSpec { name: "job".into(), priority: 0, kind: JobKind::Render(render), device_bytes: 0 };
     match RawJobSpec::from(raw).check() {
         Ok(JobSpec { kind: JobKind::Render(render), .. }) => Ok(Arc::new(render)),
         Err(error) => Err(Failure::Scene(format!("the job makes no sense: {error}"))),

@@ -15,7 +15,8 @@ use tessera_protocol::node::ResultHeader;
 use tessera_protocol::{BlobHash, Fingerprint, Lease, decode, encode};
 
 const MAGIC: [u8; 4] = *b"TBOX";
-const VERSION: u8 = 1;
+/// 2: the header names its device and the bytes it needed.
+const VERSION: u8 = 2;
 /// Magic, version, fingerprint and length of the header.
 const PREFIX_BYTES: usize = 4 + 1 + 32 + 4;
 /// A header is a lease, a hash and three numbers: far less than this.
@@ -182,7 +183,9 @@ mod tests {
             lease: Lease { unit, epoch: Epoch(9) },
             hash: BlobHash::of(bytes),
             length: bytes.len() as u32,
+            device: 0,
             device_micros: 12,
+            device_bytes: 0,
             rays: 34,
         }
     }

@@ -11,12 +11,16 @@ use crate::ids::Fingerprint;
 pub enum ProtocolVersion {
     /// First version.
     V1 = 1,
+    /// GPU nodes: devices have slots, CUDA facts and states, which change within a session (`Devices`); heartbeats carry telemetry of each
+    /// device; failures tell memory shortages with their numbers, dead workers and time-outs; results name their device and
+    /// the bytes they needed; a job predicts its device bytes; `nodes` shows all of that.
+    V2 = 2,
 }
 
 /// The newest version this build speaks.
-pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V1 as u16;
-/// The oldest version this build speaks.
-pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V1 as u16;
+pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V2 as u16;
+/// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints must agree anyway.
+pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V2 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
 /// Longest hello: fixed part and a build name of 255 bytes.

@@ -18,6 +18,9 @@ pub struct JobSpec {
     pub priority: u8,
     /// What to do.
     pub kind: JobKind,
+    /// Bytes that a device must hold for any unit of it, as the client predicts; 0 where it cannot tell. What devices measure counts
+    /// for more.
+    pub device_bytes: u64,
 }
 
 /// Kinds of jobs. Compute jobs get their own variant.

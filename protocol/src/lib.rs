@@ -4,6 +4,7 @@
 
 pub mod client;
 pub mod codec;
+pub mod device;
 pub mod film;
 pub mod frames;
 pub mod hello;

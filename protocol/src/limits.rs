@@ -36,8 +36,10 @@ pub const NAME_MAX: usize = 128;
 pub const REASON_MAX: usize = 2048;
 /// Leases in one message at most.
 pub const LEASES_MAX: usize = 1024;
-/// Devices of one node at most.
+/// Devices of one node at most: 16 GPUs of 4 MIG slices. A position among them fits a byte.
 pub const DEVICES_MAX: usize = 64;
+/// Reasons for low clocks in one device's telemetry at most; NVML knows nine.
+pub const THROTTLES_MAX: usize = 16;
 /// Rows of a listing (jobs, nodes) in one answer at most.
 pub const ROWS_MAX: usize = 4096;
 /// Frames in one page of a job's frame list.

@@ -1,8 +1,8 @@
 //! Messages between a node and the coordinator. Positional: a change of any field is a new protocol version.
 
+use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
 use crate::job::RenderSpec;
-use crate::status::DeviceInfo;
 use serde::{Deserialize, Serialize};
 
 /// A rectangle of a frame, half-open pixel bounds; row 0 is the top of the picture.
@@ -58,6 +58,8 @@ pub enum NodeToCoordinator {
     },
     /// The node takes no new work and leaves when its results are acknowledged.
     Draining,
+    /// What the devices say of themselves has changed (a state, say): all of them, in the order of the [`Join`].
+    Devices(Vec<DeviceInfo>),
 }
 
 /// How a node introduces itself.
@@ -90,15 +92,34 @@ pub enum Failure {
     Asset(String),
     /// The device failed.
     Device(String),
-    /// Not enough memory here.
-    OutOfMemory(String),
+    /// Not enough memory on a device, with the smallest plan too. Costs no attempt: a device with more memory gets the unit.
+    OutOfMemory(MemoryShortage),
+    /// The worker process of the device ended while it had the unit.
+    Worker(String),
+    /// The device worked on the unit longer than the watchdog allows.
+    TimedOut(String),
+}
+
+/// What a device lacked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryShortage {
+    /// Position among the node's devices.
+    pub device: u8,
+    /// Bytes that the unit needs at least; 0 where the node cannot tell.
+    pub needed: u64,
+    /// Bytes that the device could have given it: those free, and those that the node would have given up.
+    pub available: u64,
+    /// In words, for people.
+    pub reason: String,
 }
 
 impl Failure {
     /// The text of the failure.
     pub fn reason(&self) -> &str {
         match self {
-            Self::Scene(text) | Self::Asset(text) | Self::Device(text) | Self::OutOfMemory(text) => text,
+            Self::Scene(text) | Self::Asset(text) | Self::Device(text) => text,
+            Self::Worker(text) | Self::TimedOut(text) => text,
+            Self::OutOfMemory(shortage) => &shortage.reason,
         }
     }
 }
@@ -178,8 +199,12 @@ pub struct ResultHeader {
     pub hash: BlobHash,
     /// How many bytes, at most [`crate::limits::RESULT_BYTES_MAX`].
     pub length: u32,
+    /// Position of the device among the node's, of the process that made it.
+    pub device: u8,
     /// Device time, microseconds.
     pub device_micros: u64,
+    /// Bytes that the unit needed on the device at least: its scene, and the workspace of the smallest plan. 0: not measured.
+    pub device_bytes: u64,
     /// Rays cast (closest and any hit).
     pub rays: u64,
 }
@@ -195,4 +220,6 @@ pub struct Heartbeat {
     pub outbox: u32,
     /// Load of the devices, 0 to 1: busy share since the last heartbeat.
     pub busy: f32,
+    /// The devices, each once at most.
+    pub devices: Vec<DeviceTelemetry>,
 }

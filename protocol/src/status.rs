@@ -1,5 +1,6 @@
 //! What the farm tells people and programs about itself.
 
+use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use crate::job::JobSpec;
 use serde::{Deserialize, Serialize};
@@ -129,29 +130,6 @@ pub struct FrameStatus {
     pub state: FrameState,
 }
 
-/// What a device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceKind {
-    /// All threads of the host, or some of them.
-    Cpu,
-    /// One CUDA device.
-    Cuda,
-}
-
-/// One device of a node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeviceInfo {
-    /// Kind.
-    pub kind: DeviceKind,
-    /// Its name as its maker gives it.
-    pub name: String,
-    /// Threads (CPU) or multiprocessors.
-    pub parallelism: u32,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-}
-
 /// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -164,7 +142,7 @@ pub enum NodeState {
     Away,
     /// Not connected; its leases have returned.
     Lost,
-    /// Connected, but no work for it: failures, or a foreign fingerprint.
+    /// Connected, but no work for it: failures, no device that may have work, or a foreign fingerprint.
     Unfit,
 }
 
@@ -179,6 +157,8 @@ pub struct NodeSummary {
     pub state: NodeState,
     /// Devices.
     pub devices: Vec<DeviceInfo>,
+    /// How they were at its last heartbeat; those that said nothing are missing.
+    pub telemetry: Vec<DeviceTelemetry>,
     /// Units leased to it now.
     pub units_leased: u32,
     /// Units it has committed since it joined.

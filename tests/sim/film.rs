@@ -41,6 +41,13 @@ impl Film {
     pub(crate) fn arrived(&self, lease: Lease) -> Arrived {
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&self.sum.to_le_bytes());
-        Arrived { lease, hash: BlobHash(hash), shape: self.shape, device_micros: 1000 }
+        Arrived {
+            lease,
+            hash: BlobHash(hash),
+            shape: self.shape,
+            device: 0,
+            device_micros: 1000,
+            device_bytes: 0,
+        }
     }
 }

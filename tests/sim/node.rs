@@ -8,10 +8,10 @@ use crate::plan::{NodePlan, fingerprint};
 use crate::trouble::Checked;
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, Failure, Heartbeat, Join, NodeToCoordinator};
-use tessera_protocol::status::{DeviceInfo, DeviceKind};
 
 /// Time between heartbeats, milliseconds.
 const BEAT: u64 = 2_000;
@@ -231,10 +231,13 @@ impl World {
         }
         let node = &mut self.nodes[index];
         let device = DeviceInfo {
+            slot: "cpu".to_owned(),
             kind: DeviceKind::Cpu,
             name: "simulated".to_owned(),
             parallelism: 1,
             memory_bytes: 1 << 30,
+            cuda: None,
+            state: DeviceState::Ready,
         };
         let Some(process) = &mut node.process else { unreachable!("only a process dials") };
         // A job is told anew in each session.
@@ -266,6 +269,7 @@ impl World {
             leases: process.units.keys().chain(process.untold.keys()).copied().collect(),
             outbox: self.nodes[node].outbox.len() as u32,
             busy: 0.5,
+            devices: Vec::new(),
         };
         let link = self.nodes[node].process.as_ref().and_then(|process| process.link);
         if self.nodes[node].plan.liar {

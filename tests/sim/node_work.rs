@@ -8,7 +8,7 @@ use crate::node::{NodeProcess, Unit, UnitState};
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_protocol::ids::{JobId, Lease};
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator};
 
 /// Old leases that a liar remembers.
 const PAST_MAX: usize = 64;
@@ -159,7 +159,7 @@ impl World {
         } else if self.chance(Fault::FailDevice) {
             Some(Failure::Device(text()))
         } else if self.chance(Fault::FailMemory) {
-            Some(Failure::OutOfMemory(text()))
+            Some(Failure::OutOfMemory(MemoryShortage { device: 0, needed: 0, available: 0, reason: text() }))
         } else {
             None
         }

@@ -139,6 +139,7 @@ fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
         name: format!("job {number}"),
         priority: [0, 10, 50, 50, 50, 100][random.index(6)],
         kind: JobKind::Render(render(random)),
+        device_bytes: 0,
     };
     JobPlan {
         id: JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number))),

@@ -113,6 +113,7 @@ impl World {
                 NodeToCoordinator::Scene { scene, held } => Input::SceneHeld { session, scene, held },
                 NodeToCoordinator::Failed { lease, failure } => Input::UnitFailed { session, lease, failure },
                 NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
+                NodeToCoordinator::Devices(devices) => Input::DevicesChanged { session, devices },
                 NodeToCoordinator::Draining => Input::NodeDraining { session },
             },
         };

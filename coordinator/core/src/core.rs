@@ -158,6 +158,7 @@ impl Core {
             }
             Input::UnitFailed { session, lease, failure } => self.on_unit_failed(session, lease, &failure),
             Input::Returned { session, leases } => self.on_returned(session, &leases),
+            Input::DevicesChanged { session, devices } => self.on_devices(session, &devices),
             Input::NodeDraining { session } => self.on_node_draining(session),
             Input::FrameResolved { job, frame, files } => self.on_resolved(job, frame, files),
             Input::FrameResolveFailed { job, frame, failure } => self.on_resolve_failed(job, frame, failure),

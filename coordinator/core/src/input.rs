@@ -1,5 +1,6 @@
 //! What reaches the core. The shell has authenticated the peer and bounded every length; everything else is checked here.
 
+use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::{Failure, Heartbeat, Join};
@@ -125,6 +126,13 @@ pub enum Input {
         /// Which.
         leases: Vec<Lease>,
     },
+    /// A node's devices say something else of themselves. A list of another length than the join's is ignored.
+    DevicesChanged {
+        /// Its session.
+        session: SessionId,
+        /// All of them.
+        devices: Vec<DeviceInfo>,
+    },
     /// A node takes no new work and leaves when it is done.
     NodeDraining {
         /// Its session.
@@ -161,8 +169,12 @@ pub struct Arrived {
     pub hash: BlobHash,
     /// What its film's header says.
     pub shape: FilmShape,
+    /// Position of the device among the node's.
+    pub device: u8,
     /// Device time in microseconds, as the node says.
     pub device_micros: u64,
+    /// Bytes that it needed on the device at least, as the node says; 0 where it was not measured.
+    pub device_bytes: u64,
 }
 
 /// Shape of a unit's film.

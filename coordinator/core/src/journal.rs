@@ -1,11 +1,13 @@
 //! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is the shell's.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::{FrameFile, JobState};
 use tessera_protocol::{CodecError, decode, encode};
 
+use crate::journal_v1::FromV1;
 use crate::moment::Moment;
 
 /// One durable fact.
@@ -131,10 +133,12 @@ pub enum Ending {
 pub enum RecordVersion {
     /// First version.
     V1 = 1,
+    /// A job's spec predicts its device bytes.
+    V2 = 2,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V2 as u8;
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
@@ -158,12 +162,14 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, JournalError> {
+pub(crate) fn from_versioned<T: DeserializeOwned + FromV1>(bytes: &[u8]) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
-    if *version != RECORD_VERSION {
-        return Err(JournalError::Version(*version));
-    }
-    decode(rest).map_err(JournalError::Damaged)
+    let value = match *version {
+        v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
+        RECORD_VERSION => decode(rest),
+        other => return Err(JournalError::Version(other)),
+    };
+    value.map_err(JournalError::Damaged)
 }
 
 impl Record {

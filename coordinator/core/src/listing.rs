@@ -1,6 +1,7 @@
 //! What the farm tells people and programs about its jobs, frames and nodes.
 
 use crate::core::Core;
+use crate::devices::none_usable;
 use crate::job::Job;
 use crate::moment::Moment;
 use crate::roster::{Node, Presence};
@@ -131,6 +132,7 @@ impl Core {
             name: node.name.clone(),
             state,
             devices: node.devices.clone(),
+            telemetry: node.telemetry.clone(),
             units_leased: self.leases.count_of(id),
             units_committed: node.units_committed,
             samples_per_second: node.samples_per_second(now),
@@ -156,6 +158,9 @@ impl Core {
         }
         if let Some((_, reason)) = &node.fitness.unfit {
             return (NodeState::Unfit, reason.clone());
+        }
+        if let Some(reason) = none_usable(&node.devices) {
+            return (NodeState::Unfit, reason);
         }
         let pins = self.work.keys().filter_map(|job| self.farm.jobs.get(job)).map(|job| job.fingerprint);
         let foreign = pins.clone().filter(|pin| pin.is_some_and(|pin| pin != node.fingerprint)).count();

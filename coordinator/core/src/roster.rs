@@ -4,10 +4,10 @@ use crate::input::SessionId;
 use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
-use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX, ROWS_MAX};
+use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
 use tessera_protocol::node::Join;
-use tessera_protocol::status::DeviceInfo;
 
 /// Prepared scenes of one node that are remembered; a node's cache holds tens.
 pub(crate) const SCENES_MAX: usize = 256;
@@ -48,6 +48,8 @@ pub(crate) struct Node {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) process: ProcessEpoch,
     pub(crate) devices: Vec<DeviceInfo>,
+    /// From its last heartbeat.
+    pub(crate) telemetry: Vec<DeviceTelemetry>,
     pub(crate) capacity: u32,
     pub(crate) presence: Presence,
     pub(crate) scenes: BTreeSet<BlobHash>,
@@ -77,7 +79,8 @@ impl Node {
             build: cut(build, NAME_MAX),
             fingerprint,
             process: join.process,
-            devices: join.devices.iter().take(DEVICES_MAX).cloned().collect(),
+            devices: crate::devices::listed(&join.devices),
+            telemetry: Vec::new(),
             capacity: capacity(join.capacity),
             presence: Presence::Here(session),
             scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),
@@ -106,9 +109,12 @@ impl Node {
         }
     }
 
-    /// Here, not leaving, and not set unfit.
+    /// Here, with a device that may have work, not leaving, and not set unfit.
     pub(crate) fn is_willing(&self) -> bool {
-        self.session().is_some() && !self.leaving && self.fitness.unfit.is_none()
+        self.session().is_some()
+            && !self.leaving
+            && self.fitness.unfit.is_none()
+            && self.devices.iter().any(|device| device.state == DeviceState::Ready)
     }
 
     /// Counts a commit.

@@ -2,6 +2,7 @@
 
 use crate::action::Action;
 use crate::core::{Core, Hungry};
+use crate::devices::telemetry;
 use crate::input::{RequestId, SessionId};
 use crate::journal::Record;
 use crate::roster::{Node, Presence, SCENES_MAX, capacity};
@@ -129,6 +130,9 @@ impl Core {
 
     pub(crate) fn on_heartbeat(&mut self, session: SessionId, heartbeat: &Heartbeat) {
         let Some(id) = self.heard_from(session) else { return };
+        if let Some(node) = self.roster.get_mut(id) {
+            node.telemetry = telemetry(&heartbeat.devices, node.devices.len());
+        }
         let mut stale = Vec::new();
         for lease in listed(&heartbeat.leases) {
             match self.leases.get(*lease) {

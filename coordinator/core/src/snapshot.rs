@@ -36,11 +36,11 @@ pub(crate) struct FarmPart {
 pub(crate) struct JobPart {
     pub(crate) id: JobId,
     pub(crate) spec: JobSpec,
-    owner: String,
-    submitted_at: Moment,
+    pub(crate) owner: String,
+    pub(crate) submitted_at: Moment,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) end: Option<End>,
-    failures: Vec<FailureNote>,
+    pub(crate) failures: Vec<FailureNote>,
 }
 
 impl SnapshotPart {

@@ -4,6 +4,7 @@ use std::time::Duration;
 use tessera_core::{
     Action, Arrived, Caller, Core, FilmShape, Input, Moment, Record, RequestId, SessionId, Settings, Step,
 };
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
 use tessera_protocol::job::{
@@ -40,15 +41,24 @@ fn spec() -> Box<JobSpec> {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
     };
-    Box::new(JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render) })
+    Box::new(JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 })
 }
 
 fn join(number: u128, capacity: u32, running: Vec<Lease>) -> Input {
+    let device = DeviceInfo {
+        slot: "cpu".to_owned(),
+        kind: DeviceKind::Cpu,
+        name: "test".to_owned(),
+        parallelism: 1,
+        memory_bytes: 1 << 30,
+        cuda: None,
+        state: DeviceState::Ready,
+    };
     let join = Join {
         node: NodeId(Uuid::from_u128(number)),
         name: format!("n{number}"),
         process: ProcessEpoch(1),
-        devices: Vec::new(),
+        devices: vec![device],
         capacity,
         running,
         finished: Vec::new(),
@@ -60,7 +70,8 @@ fn join(number: u128, capacity: u32, running: Vec<Lease>) -> Input {
 
 fn result(number: u64, lease: Lease) -> Input {
     let shape = FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 };
-    let result = Arrived { lease, hash: BlobHash([2; 32]), shape, device_micros: 1 };
+    let result =
+        Arrived { lease, hash: BlobHash([2; 32]), shape, device: 0, device_micros: 1, device_bytes: 0 };
     Input::ResultArrived { session: SessionId(number), result }
 }
 

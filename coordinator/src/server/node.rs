@@ -96,6 +96,7 @@ async fn read_control(
             NodeToCoordinator::Scene { scene, held } => Input::SceneHeld { session, scene, held },
             NodeToCoordinator::Failed { lease, failure } => Input::UnitFailed { session, lease, failure },
             NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
+            NodeToCoordinator::Devices(devices) => Input::DevicesChanged { session, devices },
             NodeToCoordinator::Draining => Input::NodeDraining { session },
         };
         shared.events.send(Event::Input(Box::new(input))).await.map_err(|_| Trouble::Stopping)?;
@@ -151,6 +152,9 @@ async fn telemetry(shared: &Shared, session: SessionId, mut receiver: FrameRecei
     while let Some(heartbeat) = receiver.receive::<Heartbeat>().await? {
         if heartbeat.leases.len() > LEASES_MAX {
             return Err(Trouble::Protocol(format!("a heartbeat names more than {LEASES_MAX} leases")));
+        }
+        if heartbeat.devices.len() > DEVICES_MAX {
+            return Err(Trouble::Protocol(format!("a heartbeat tells of more than {DEVICES_MAX} devices")));
         }
         let input = Box::new(Input::Heartbeat { session, heartbeat });
         shared.events.send(Event::Input(input)).await.map_err(|_| Trouble::Stopping)?;

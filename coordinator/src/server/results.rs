@@ -44,7 +44,9 @@ pub(super) async fn take(
                 lease: header.lease,
                 hash: header.hash,
                 shape,
+                device: header.device,
                 device_micros: header.device_micros,
+                device_bytes: header.device_bytes,
             };
             Event::Result { session, arrived, bytes, permit }
         }

@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::{Device, DeviceError, DeviceOpenError, DeviceUnit};
 use std::time::Duration;
 use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
-use tessera_protocol::status::{DeviceInfo, DeviceKind};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 
 /// Threads at most: more than any machine has, and few enough that a slip of the hand does no harm.
 const THREADS_MAX: usize = 4096;
@@ -39,10 +39,13 @@ impl CpuDevice {
         )
         .map_err(|source| DeviceOpenError::Threads { threads, source })?;
         let info = DeviceInfo {
+            slot: "cpu".to_owned(),
             kind: DeviceKind::Cpu,
             name: format!("{} ({isa})", processor_name()),
             parallelism: threads as u32,
             memory_bytes: memory_bytes(),
+            cuda: None,
+            state: DeviceState::Ready,
         };
         Ok(Self { info, pool })
     }

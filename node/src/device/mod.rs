@@ -18,7 +18,7 @@ use tessera_kernels::CheckedScene;
 use tessera_kernels::host::Isa;
 use tessera_layout::UnitParams;
 use tessera_protocol::TileSums;
-use tessera_protocol::status::DeviceInfo;
+use tessera_protocol::device::DeviceInfo;
 
 /// One frame's scene, ready for any device. Shared by all units of the frame.
 #[derive(Debug)]

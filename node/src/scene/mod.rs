@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::{SceneKey, SceneStore};
 use tessera_kernels::CheckedScene;
-use tessera_protocol::node::Failure;
+use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber, RenderSpec};
 use tessera_scenes::{FlattenOptions, LoadedScene};
 
@@ -85,9 +85,8 @@ impl Preparer {
         let needed = report.memory_bytes.saturating_add(report.triangles.saturating_mul(80));
         if self.memory_bytes > 0 && needed > self.memory_bytes {
             let have = self.memory_bytes;
-            return Err(Failure::OutOfMemory(format!(
-                "the scene needs {needed} bytes, a device of this node has {have}"
-            )));
+            let reason = format!("the scene needs {needed} bytes, a device of this node has {have}");
+            return Err(Failure::OutOfMemory(MemoryShortage { device: 0, needed, available: have, reason }));
         }
         Ok(())
     }

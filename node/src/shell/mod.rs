@@ -24,7 +24,9 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, Heartbeat, Join, NodeToCoordinator};
+use tessera_protocol::node::{
+    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
+};
 use tessera_protocol::{BlobHash, Lease, RenderSpec};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -213,14 +215,17 @@ impl Shell {
             Ok(output) => (Rendered::Done(output.device_time), Some(output)),
             Err(DeviceError::Cancelled) => (Rendered::Cancelled, None),
             Err(DeviceError::Failed(reason)) => (Rendered::Failed(Failure::Device(reason)), None),
-            Err(DeviceError::OutOfMemory(reason)) => (Rendered::Failed(Failure::OutOfMemory(reason)), None),
+            Err(DeviceError::OutOfMemory(reason)) => {
+                let shortage = MemoryShortage { device: device as u8, needed: 0, available: 0, reason };
+                (Rendered::Failed(Failure::OutOfMemory(shortage)), None)
+            }
         };
         if let Rendered::Failed(failure) = &rendered {
             tracing::warn!(%lease, reason = failure.reason(), "unit failed");
         }
         let wanted = self.agent.on_rendered(device, lease, rendered);
         if let (true, Some(output)) = (wanted, output) {
-            self.results.store(lease, output);
+            self.results.store(lease, device as u8, output);
         }
     }
 
@@ -313,6 +318,7 @@ impl Shell {
             leases: self.agent.held(),
             outbox: self.agent.finished().len() as u32,
             busy: share.clamp(0.0, 1.0),
+            devices: Vec::new(),
         };
         if let Some(session) = &self.session {
             // One that cannot be written in time is worth nothing later.

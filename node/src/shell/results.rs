@@ -39,14 +39,14 @@ impl Results {
         Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
     }
 
-    /// Encodes and keeps an output; [`Event::Stored`] follows. A full disk is waited out: the unit is done, and telling
+    /// Encodes and keeps an output of the device at that position; [`Event::Stored`] follows. A full disk is waited out: the unit is done, and telling
     /// the coordinator otherwise would be false.
-    pub(super) fn store(&self, lease: Lease, output: UnitOutput) {
+    pub(super) fn store(&self, lease: Lease, device: u8, output: UnitOutput) {
         let this = self.clone();
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = this.stores.acquire().await;
-            let encoded = tokio::task::spawn_blocking(move || encode(lease, output)).await;
+            let encoded = tokio::task::spawn_blocking(move || encode(lease, device, output)).await;
             let result = match encoded {
                 Ok(encoded) => this.keep(Arc::new(encoded)).await,
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
@@ -107,14 +107,16 @@ impl Results {
     }
 }
 
-fn encode(lease: Lease, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
+fn encode(lease: Lease, device: u8, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
     let bytes = output.sums.to_bytes();
     let header = ResultHeader {
         lease,
         hash: BlobHash::of(&bytes),
         // A tile's edge is bounded, so its film is far below 4 GiB.
         length: bytes.len() as u32,
+        device,
         device_micros: u64::try_from(output.device_time.as_micros()).unwrap_or(u64::MAX),
+        device_bytes: 0,
         rays: output.rays,
     };
     (header, bytes)

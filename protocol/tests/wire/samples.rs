@@ -2,6 +2,7 @@
 //! catch-all, so that a new variant does not compile until it has a value here.
 
 use tessera_protocol::client::*;
+use tessera_protocol::device::*;
 use tessera_protocol::job::*;
 use tessera_protocol::node::*;
 use tessera_protocol::status::*;
@@ -78,7 +79,7 @@ fn render_thirdly() -> RenderSpec {
 }
 
 pub(crate) fn job(render: RenderSpec) -> JobSpec {
-    JobSpec { name: "cornell".into(), priority: 50, kind: JobKind::Render(render) }
+    JobSpec { name: "cornell".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 1 << 33 }
 }
 
 fn summary(state: JobState) -> JobSummary {
@@ -107,6 +108,7 @@ fn node_summary(state: NodeState) -> NodeSummary {
         name: "n1".into(),
         state,
         devices: vec![device(DeviceKind::Cuda)],
+        telemetry: vec![telemetry()],
         units_leased: 2,
         units_committed: 3,
         samples_per_second: 1.5,
@@ -117,7 +119,47 @@ fn node_summary(state: NodeState) -> NodeSummary {
 }
 
 fn device(kind: DeviceKind) -> DeviceInfo {
-    DeviceInfo { kind, name: "d".into(), parallelism: 16, memory_bytes: 1 << 33 }
+    let cuda = CudaInfo {
+        uuid: "GPU-1".into(),
+        compute_capability: (9, 0),
+        driver: "580.95.05".into(),
+        pcie: "0000:41:00.0".into(),
+        mig: Some("1g.18gb".into()),
+        start_millis: 1500,
+    };
+    DeviceInfo {
+        slot: "s".into(),
+        kind,
+        name: "d".into(),
+        parallelism: 16,
+        memory_bytes: 1 << 33,
+        cuda: (kind == DeviceKind::Cuda).then_some(cuda),
+        state: DeviceState::Ready,
+    }
+}
+
+fn telemetry() -> DeviceTelemetry {
+    DeviceTelemetry {
+        device: 1,
+        busy: 0.5,
+        samples_per_second: 1.5,
+        memory_free: Some(1 << 32),
+        memory_held: Some(2),
+        temperature: Some(60),
+        power_milliwatts: Some(450_000),
+        clock_mhz: Some(1980),
+        memory_clock_mhz: Some(3201),
+        throttles: vec!["sw_thermal".into()],
+        ecc_corrected: Some(3),
+        ecc_uncorrected: Some(0),
+        xid: Some(XidEvent { code: 13, secs_ago: 4 }),
+    }
+}
+
+fn devices_in_every_state() -> Vec<DeviceInfo> {
+    let away = DeviceState::Quarantined { reason: "r".into(), remedy: "m".into() };
+    let states = [DeviceState::Ready, DeviceState::Testing, away];
+    states.map(|state| DeviceInfo { state, ..device(DeviceKind::Cuda) }).to_vec()
 }
 
 pub(crate) fn requests() -> Vec<(String, Request)> {
@@ -235,9 +277,17 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         failed(Failure::Scene("a".into())),
         failed(Failure::Asset("b".into())),
         failed(Failure::Device("c".into())),
-        failed(Failure::OutOfMemory("d".into())),
+        failed(Failure::OutOfMemory(MemoryShortage {
+            device: 1,
+            needed: 1 << 34,
+            available: 1 << 33,
+            reason: "d".into(),
+        })),
+        failed(Failure::Worker("e".into())),
+        failed(Failure::TimedOut("f".into())),
         Returned { leases: vec![lease()] },
         Draining,
+        Devices(devices_in_every_state()),
     ];
     named(all, |message| match message {
         Join(_) => "node.join",
@@ -246,6 +296,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         Failed { .. } => "node.failed",
         Returned { .. } => "node.returned",
         Draining => "node.draining",
+        Devices(_) => "node.devices",
     })
 }
 
@@ -314,11 +365,19 @@ pub(crate) fn enrol_request() -> EnrolRequest {
 }
 
 pub(crate) fn result_header() -> ResultHeader {
-    ResultHeader { lease: lease(), hash: hash(1), length: 70_000, device_micros: 1_500_000, rays: 1 << 40 }
+    ResultHeader {
+        lease: lease(),
+        hash: hash(1),
+        length: 70_000,
+        device: 1,
+        device_micros: 1_500_000,
+        device_bytes: 1 << 32,
+        rays: 1 << 40,
+    }
 }
 
 pub(crate) fn heartbeat() -> Heartbeat {
-    Heartbeat { sequence: 5, leases: vec![lease()], outbox: 1, busy: 0.75 }
+    Heartbeat { sequence: 5, leases: vec![lease()], outbox: 1, busy: 0.75, devices: vec![telemetry()] }
 }
 
 pub(crate) fn blob_request() -> BlobRequest {

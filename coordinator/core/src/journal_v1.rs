@@ -1,0 +1,108 @@
+//! What records and snapshots of version 1 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//!
+//! The only difference is a job's spec, which ended with its kind: it predicted no device bytes.
+
+use crate::job::End;
+use crate::journal::Record;
+use crate::moment::Moment;
+use crate::snapshot::{JobPart, Part, SnapshotPart};
+use serde::Deserialize;
+use tessera_protocol::CodecError;
+use tessera_protocol::decode;
+use tessera_protocol::ids::{Fingerprint, JobId};
+use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::status::FailureNote;
+
+/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
+const JOB_VARIANT: u8 = 1;
+
+#[derive(Deserialize)]
+struct Spec {
+    name: String,
+    priority: u8,
+    kind: JobKind,
+}
+
+impl From<Spec> for JobSpec {
+    fn from(former: Spec) -> Self {
+        let Spec { name, priority, kind } = former;
+        Self { name, priority, kind, device_bytes: 0 }
+    }
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    job: JobId,
+    spec: Spec,
+    owner: String,
+    at: Moment,
+}
+
+#[derive(Deserialize)]
+struct JobOfSnapshot {
+    id: JobId,
+    spec: Spec,
+    owner: String,
+    submitted_at: Moment,
+    fingerprint: Option<Fingerprint>,
+    end: Option<End>,
+    failures: Vec<FailureNote>,
+}
+
+/// What can be read from its bytes of version 1, without the version byte.
+pub(crate) trait FromV1: Sized {
+    fn from_v1(bytes: &[u8]) -> Result<Self, CodecError>;
+}
+
+impl FromV1 for Record {
+    fn from_v1(bytes: &[u8]) -> Result<Self, CodecError> {
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Accepted { job, spec, owner, at } = decode(rest)?;
+        Ok(Self::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
+    }
+}
+
+impl FromV1 for SnapshotPart {
+    fn from_v1(bytes: &[u8]) -> Result<Self, CodecError> {
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let JobOfSnapshot { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(rest)?;
+        let spec = spec.into();
+        let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
+        Ok(Self(Part::Job(Box::new(part))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job accepted, as version 1 wrote it: the version byte, and no prediction behind the spec's kind.
+    const ACCEPTED: &str = include_str!("journal_v1.hex");
+
+    fn bytes() -> Vec<u8> {
+        let digits: Vec<u8> =
+            ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
+        digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    }
+
+    #[test]
+    fn a_job_of_version_1_is_read_and_predicts_nothing() {
+        let record = Record::from_bytes(&bytes()).unwrap();
+        let Record::JobAccepted { spec, owner, at, .. } = &record else { panic!("{record:?}") };
+        assert_eq!((spec.name.as_str(), spec.device_bytes), ("cornell", 0));
+        assert_eq!((owner.as_str(), *at), ("ada", Moment(1000)));
+        let again = record.to_bytes().unwrap();
+        assert_eq!(again[0], crate::journal::RECORD_VERSION);
+        assert_eq!(Record::from_bytes(&again).unwrap(), record);
+    }
+
+    #[test]
+    fn other_records_of_version_1_are_as_they_were() {
+        let record = Record::EpochsReserved { up_to: tessera_protocol::ids::Epoch(70) };
+        let mut bytes = record.to_bytes().unwrap();
+        bytes[0] = 1;
+        assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
+        bytes[0] = 0;
+        assert!(matches!(Record::from_bytes(&bytes), Err(crate::journal::JournalError::Version(0))));
+    }
+}
