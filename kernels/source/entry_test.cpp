@@ -1,6 +1,6 @@
 // Doors for tests: single functions of the kernels behind C entries, and the layout as this compiler sees it. Not part of
 // the product and not in the fingerprint.
-#include "stages.h"
+#include "unit_functions.h"
 
 #define OF(type, field) (u32) __builtin_offsetof(type, field)
 #define SIZES(type) (u32)sizeof(type), (u32)alignof(type)
@@ -168,4 +168,31 @@ void tessera_test_camera(const Camera* camera, float x, float y, float lens_x, f
 bool tessera_test_alpha(const SceneView* scene, u32 key, u32 triangle, float u, float v) {
     return alpha_accepts(*scene, key, triangle, u, v);
 }
+}
+
+// The host's side of unit_functions.h.
+struct UnitFunction {
+    const char* name;
+    const char* inputs;
+    u32 outputs;
+    void (*run)(const SceneView& scene, const Words& words);
+};
+
+#define TESSERA_UNIT_ENTRY(name, inputs, outputs) {#name, inputs, outputs, unit_##name},
+static const UnitFunction UNIT_FUNCTIONS[] = {TESSERA_UNIT_FUNCTIONS(TESSERA_UNIT_ENTRY)};
+
+extern "C" const UnitFunction* tessera_unit_functions(u32* count) {
+    *count = sizeof(UNIT_FUNCTIONS) / sizeof(UNIT_FUNCTIONS[0]);
+    return UNIT_FUNCTIONS;
+}
+
+extern "C" void tessera_unit_run(u32 which, const SceneView* scene, const u32* in, u32* out, u64 count) {
+    const UnitFunction& function = UNIT_FUNCTIONS[which];
+    const u64 inputs = __builtin_strlen(function.inputs);
+    for (u64 index = 0; index < count; ++index) {
+        Words words;
+        words.in = in + index * inputs;
+        words.out = out + index * function.outputs;
+        function.run(*scene, words);
+    }
 }

@@ -12,6 +12,8 @@ mod isa;
 pub mod rays;
 #[doc(hidden)]
 pub mod test_hooks;
+#[doc(hidden)]
+pub mod unit_tests;
 
 pub use checked_scene::{CheckedScene, SceneError};
 pub use fingerprint::{SOURCES, TEST_SOURCES, fingerprint};

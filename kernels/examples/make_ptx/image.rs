@@ -19,7 +19,10 @@ pub(crate) struct Image {
 }
 
 /// All of them.
-pub(crate) const IMAGES: &[Image] = &[Image { entry: "entry_cuda.cu", file: "images/tessera.ptx" }];
+pub(crate) const IMAGES: &[Image] = &[
+    Image { entry: "entry_cuda.cu", file: "images/tessera.ptx" },
+    Image { entry: "entry_unit_tests.cu", file: "images/unit-tests.ptx" },
+];
 
 impl Image {
     /// Where it lies.

@@ -10,3 +10,4 @@ mod sampling;
 mod support;
 mod surfaces;
 mod textures;
+mod unit_functions;

@@ -9,7 +9,7 @@ use tessera_layout::*;
 const SIZE: u32 = 40;
 
 /// Something of everything: textures, normal map, alpha, every kind of light, a map, a lens.
-fn varied() -> CheckedScene {
+pub(crate) fn varied() -> CheckedScene {
     let mut builder = Builder::default();
     for texel in 0..256u32 {
         builder.texels.extend((texel.wrapping_mul(0x9e37_79b9) | 0x4000_0040).to_le_bytes());

@@ -1,0 +1,588 @@
+// Every function of the kernels by itself: words in, words out, for proofs that a device computes what the host does. Not
+// part of the product and not in the fingerprint. entry_unit_tests.cu and entry_test.cpp make both sides of the list below.
+#pragma once
+
+#include "render.h"
+
+// name, what each input word is, output words.
+// f: any float, NaN and infinities too; r: a finite float; u: in [0, 1); s: in [0, 1]; b: any 32 bits.
+#define TESSERA_UNIT_FUNCTIONS(X)                                                                                       \
+    X(selects, "fff", 7)                                                                                                \
+    X(signs, "ff", 4)                                                                                                   \
+    X(arithmetic, "fff", 6)                                                                                             \
+    X(conversions, "fb", 6)                                                                                             \
+    X(bits, "bb", 6)                                                                                                    \
+    X(sincos, "f", 2)                                                                                                   \
+    X(atan2, "ff", 1)                                                                                                   \
+    X(pow5, "f", 1)                                                                                                     \
+    X(products, "rrrrrr", 4)                                                                                            \
+    X(combinations, "rrrrrrrrr", 6)                                                                                     \
+    X(normalize_or, "fffrrr", 3)                                                                                        \
+    X(components, "fff", 4)                                                                                             \
+    X(basis, "rrrrrr", 15)                                                                                              \
+    X(hashes, "bb", 2)                                                                                                  \
+    X(pixel_key, "bbbb", 1)                                                                                             \
+    X(owen, "bb", 2)                                                                                                    \
+    X(draw, "bbb", 4)                                                                                                   \
+    X(disk, "uu", 2)                                                                                                    \
+    X(cosine, "uu", 3)                                                                                                  \
+    X(triangle, "uu", 2)                                                                                                \
+    X(tent, "u", 1)                                                                                                     \
+    X(filters, "uu", 6)                                                                                                 \
+    X(albedo, "ss", 6)                                                                                                  \
+    X(microfacets, "ssrrr", 2)                                                                                          \
+    X(visible_normal, "srrruu", 3)                                                                                      \
+    X(multiple_energy, "ss", 1)                                                                                         \
+    X(bsdf, "ssssssrrr", 18)                                                                                            \
+    X(bsdf_evaluate, "ssssssrrrrrr", 4)                                                                                 \
+    X(bsdf_sample, "ssssssrrruuu", 8)                                                                                   \
+    X(film_fixed, "r", 2)                                                                                               \
+    X(offset_origin, "rrrrrr", 3)                                                                                       \
+    X(prepare_ray, "rrrrrr", 15)                                                                                        \
+    X(box, "rrrrrrrrrrrr", 2)                                                                                           \
+    X(node, "rrrrrrb", 9)                                                                                               \
+    X(block, "rrruub", 16)                                                                                             \
+    X(camera_ray, "rruu", 7)                                                                                            \
+    X(camera_any, "rruurrrrb", 8)                                                                                       \
+    X(wrap, "fbbb", 4)                                                                                                  \
+    X(texture, "ffb", 4)                                                                                                \
+    X(environment, "rrr", 4)                                                                                            \
+    X(environment_sample, "buu", 7)                                                                                     \
+    X(mis_weight, "rr", 1)                                                                                              \
+    X(range_window, "rr", 1)                                                                                            \
+    X(punctual, "brrrrrrrrrrr", 9)                                                                                      \
+    X(light, "bbuurrrrrr", 10)                                                                                          \
+    X(emission, "buur", 4)                                                                                              \
+    X(alpha, "bbuu", 2)                                                                                                 \
+    X(surface, "buurrr", 14)                                                                                            \
+    X(closest, "rrrrrrb", 4)                                                                                            \
+    X(any, "rrrrrrb", 1)                                                                                                \
+    X(generate, "bbbbb", 12)                                                                                            \
+    X(miss, "rrrsss", 3)                                                                                                \
+    X(shade, "buurrrbbbsss", 40)                                                                                        \
+    X(path, "bbb", 15)
+
+// What a unit function gets and gives.
+struct Words {
+    const u32* in;
+    u32* out;
+};
+
+TESSERA_FN float real(const Words& w, u32 at) { return float_from_bits(w.in[at]); }
+TESSERA_FN Vec2 real2(const Words& w, u32 at) { return vec2(real(w, at), real(w, at + 1)); }
+TESSERA_FN Vec3 real3(const Words& w, u32 at) { return vec3(real(w, at), real(w, at + 1), real(w, at + 2)); }
+TESSERA_FN Vec3 unit3(const Words& w, u32 at) { return normalize_or(real3(w, at), vec3(0.0f, 0.6f, 0.8f)); }
+
+// A unit vector above the horizon, as BSDFs want their `out`.
+TESSERA_FN Vec3 upper3(const Words& w, u32 at) {
+    const Vec3 any = unit3(w, at);
+    return normalize(vec3(any.x, any.y, abs_(any.z) + FACING_MIN));
+}
+
+// Every NaN is one and the same: machines differ in the payloads of those that they make.
+TESSERA_FN void give(const Words& w, u32 at, float value) {
+    const u32 bits = bits_from_float(value);
+    w.out[at] = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : bits;
+}
+
+TESSERA_FN void give3(const Words& w, u32 at, Vec3 value) {
+    give(w, at, value.x);
+    give(w, at + 1, value.y);
+    give(w, at + 2, value.z);
+}
+
+TESSERA_FN void give_none(const Words& w, u32 from, u32 to) {
+    for (u32 at = from; at < to; ++at) w.out[at] = 0;
+}
+
+// Arithmetic, vectors, bits.
+
+TESSERA_FN void unit_selects(const SceneView&, const Words& w) {
+    const float a = real(w, 0), b = real(w, 1), c = real(w, 2);
+    give(w, 0, min_(a, b));
+    give(w, 1, max_(a, b));
+    give(w, 2, clamp_(a, b, c));
+    give(w, 3, saturate_(a));
+    give(w, 4, lesser_(a, b));
+    give(w, 5, greater_(a, b));
+    w.out[6] = (u32)is_finite(a) | (u32)(a < b) << 1 | (u32)(a <= b) << 2 | (u32)(a == b) << 3;
+}
+
+TESSERA_FN void unit_signs(const SceneView&, const Words& w) {
+    give(w, 0, abs_(real(w, 0)));
+    give(w, 1, copysign_(real(w, 0), real(w, 1)));
+    give(w, 2, -real(w, 0));
+    give(w, 3, direction_component(real(w, 0)));
+}
+
+TESSERA_FN void unit_arithmetic(const SceneView&, const Words& w) {
+    const float a = real(w, 0), b = real(w, 1), c = real(w, 2);
+    give(w, 0, a * b + c);
+    give(w, 1, fma_(a, b, c));
+    give(w, 2, a / b);
+    give(w, 3, sqrt_(a));
+    give(w, 4, lerp_(a, b, c));
+    give(w, 5, a - b);
+}
+
+TESSERA_FN void unit_conversions(const SceneView&, const Words& w) {
+    w.out[0] = (u32)int_from_float(real(w, 0));
+    w.out[1] = (u32)floor_to_int(real(w, 0));
+    give(w, 2, unit_from_bits(w.in[1]));
+    give(w, 3, (float)w.in[1]);
+    give(w, 4, (float)(i32)w.in[1]);
+    give(w, 5, filter_quantile(GAUSSIAN_QUANTILE, unit_from_bits(w.in[1])));
+}
+
+TESSERA_FN void unit_bits(const SceneView&, const Words& w) {
+    w.out[0] = reverse_bits(w.in[0]);
+    w.out[1] = count_trailing_zeros(w.in[0] | 0x80000000u);
+    w.out[2] = count_ones(w.in[0]);
+    const u64 product = multiply_wide(w.in[0], w.in[1]);
+    w.out[3] = (u32)product;
+    w.out[4] = (u32)(product >> 32);
+    w.out[5] = min_u32(w.in[0], w.in[1]);
+}
+
+TESSERA_FN void unit_sincos(const SceneView&, const Words& w) {
+    const SinCos value = sincos_turns(real(w, 0));
+    give(w, 0, value.sine);
+    give(w, 1, value.cosine);
+}
+
+TESSERA_FN void unit_atan2(const SceneView&, const Words& w) { give(w, 0, atan2_(real(w, 0), real(w, 1))); }
+TESSERA_FN void unit_pow5(const SceneView&, const Words& w) { give(w, 0, pow5(real(w, 0))); }
+
+TESSERA_FN void unit_products(const SceneView&, const Words& w) {
+    give(w, 0, dot(real3(w, 0), real3(w, 3)));
+    give3(w, 1, cross(real3(w, 0), real3(w, 3)));
+}
+
+TESSERA_FN void unit_combinations(const SceneView&, const Words& w) {
+    give3(w, 0, lerp3(real3(w, 0), real3(w, 3), real(w, 6)));
+    give3(w, 3, fma3(real3(w, 0), real3(w, 3), real3(w, 6)));
+}
+
+TESSERA_FN void unit_normalize_or(const SceneView&, const Words& w) { give3(w, 0, normalize_or(real3(w, 0), real3(w, 3))); }
+
+TESSERA_FN void unit_components(const SceneView&, const Words& w) {
+    give(w, 0, max_component(real3(w, 0)));
+    give(w, 1, mean_component(real3(w, 0)));
+    w.out[2] = is_black(real3(w, 0));
+    w.out[3] = is_finite3(real3(w, 0));
+}
+
+TESSERA_FN void unit_basis(const SceneView&, const Words& w) {
+    const Basis basis = basis_about(unit3(w, 0));
+    give3(w, 0, basis.tangent);
+    give3(w, 3, basis.bitangent);
+    give3(w, 6, basis.normal);
+    give3(w, 9, world_from_local(basis, real3(w, 3)));
+    give3(w, 12, local_from_world(basis, real3(w, 3)));
+}
+
+// Random numbers and shapes.
+
+TESSERA_FN void unit_hashes(const SceneView&, const Words& w) {
+    w.out[0] = hash_u32(w.in[0]);
+    w.out[1] = hash_pair(w.in[0], w.in[1]);
+}
+
+TESSERA_FN void unit_pixel_key(const SceneView&, const Words& w) {
+    w.out[0] = pixel_key(w.in[0] & 0xffffu, w.in[1] & 0xffffu, w.in[2], w.in[3]);
+}
+
+TESSERA_FN void unit_owen(const SceneView&, const Words& w) {
+    w.out[0] = laine_karras(w.in[0], w.in[1]);
+    w.out[1] = sobol_second_reversed(w.in[0]);
+}
+
+TESSERA_FN void unit_draw(const SceneView&, const Words& w) {
+    const Sampler sampler = make_sampler(w.in[0], w.in[1]);
+    const u32 dimension = scatter_dimension(w.in[2] & 1023u, w.in[2] >> 30);
+    const Bits2 bits = draw_bits(sampler, dimension);
+    w.out[0] = bits.x;
+    w.out[1] = bits.y;
+    const Vec2 random = draw(sampler, dimension);
+    give(w, 2, random.x);
+    give(w, 3, random.y);
+}
+
+TESSERA_FN void give2(const Words& w, u32 at, Vec2 value) {
+    give(w, at, value.x);
+    give(w, at + 1, value.y);
+}
+
+TESSERA_FN void unit_disk(const SceneView&, const Words& w) { give2(w, 0, sample_disk(real2(w, 0))); }
+TESSERA_FN void unit_cosine(const SceneView&, const Words& w) { give3(w, 0, sample_cosine(real2(w, 0))); }
+TESSERA_FN void unit_triangle(const SceneView&, const Words& w) { give2(w, 0, sample_triangle(real2(w, 0))); }
+TESSERA_FN void unit_tent(const SceneView&, const Words& w) { give(w, 0, sample_tent(real(w, 0))); }
+
+TESSERA_FN void unit_filters(const SceneView&, const Words& w) {
+    for (u32 filter = 0; filter < 3; ++filter) give2(w, 2 * filter, filter_sample(filter, real2(w, 0)));
+}
+
+// Reflection.
+
+TESSERA_FN void unit_albedo(const SceneView&, const Words& w) {
+    const AlbedoRow row = albedo_row(max_(real(w, 0), ALPHA_MIN));
+    const SplitAlbedo here = ggx_albedo(row, real(w, 1));
+    const SplitAlbedo mean = ggx_albedo_mean(row);
+    w.out[0] = row.first;
+    give(w, 1, row.fraction);
+    give2(w, 2, vec2(here.scale, here.bias));
+    give2(w, 4, vec2(mean.scale, mean.bias));
+}
+
+TESSERA_FN void unit_microfacets(const SceneView&, const Words& w) {
+    const float alpha2 = square_(max_(real(w, 0), ALPHA_MIN));
+    give(w, 0, smith_root(alpha2, real(w, 1)));
+    give(w, 1, ggx_density(alpha2, unit3(w, 2)));
+}
+
+TESSERA_FN void unit_visible_normal(const SceneView&, const Words& w) {
+    give3(w, 0, sample_visible_normal(max_(real(w, 0), ALPHA_MIN), upper3(w, 1), real2(w, 4)));
+}
+
+TESSERA_FN void unit_multiple_energy(const SceneView&, const Words& w) {
+    give(w, 0, multiple_energy(real(w, 0), real(w, 1)));
+}
+
+// Words 0 to 8: base colour, metallic, roughness, F0, out.
+TESSERA_FN Bsdf bsdf_from(const Words& w) {
+    return make_bsdf(real3(w, 0), real(w, 3), real(w, 4), real(w, 5), upper3(w, 6));
+}
+
+TESSERA_FN void unit_bsdf(const SceneView&, const Words& w) {
+    const Bsdf bsdf = bsdf_from(w);
+    give3(w, 0, bsdf.f0);
+    give3(w, 3, bsdf.multiple);
+    give3(w, 6, bsdf.base);
+    give3(w, 9, bsdf.out);
+    give3(w, 12, vec3(bsdf.alpha2, bsdf.out_root, bsdf.out_lost));
+    give3(w, 15, vec3(bsdf.out_below, bsdf.specular_share, bsdf.dielectric_multiple));
+}
+
+TESSERA_FN void unit_bsdf_evaluate(const SceneView&, const Words& w) {
+    const BsdfValue value = bsdf_evaluate(bsdf_from(w), unit3(w, 9));
+    give3(w, 0, value.value);
+    give(w, 3, value.density);
+}
+
+TESSERA_FN void unit_bsdf_sample(const SceneView&, const Words& w) {
+    const BsdfSample sample = bsdf_sample(bsdf_from(w), real(w, 9), real2(w, 10));
+    give3(w, 0, sample.in);
+    give3(w, 3, sample.weight);
+    give(w, 6, sample.density);
+    w.out[7] = sample.valid;
+}
+
+// Film, rays, boxes, triangles.
+
+TESSERA_FN void unit_film_fixed(const SceneView&, const Words& w) {
+    const i64 sum = film_fixed(clamp_(real(w, 0), -FILM_VALUE_MAX, FILM_VALUE_MAX));
+    w.out[0] = (u32)sum;
+    w.out[1] = (u32)((u64)sum >> 32);
+}
+
+TESSERA_FN void unit_offset_origin(const SceneView&, const Words& w) {
+    give3(w, 0, offset_ray_origin(real3(w, 0), unit3(w, 3)));
+}
+
+// Words 0 to 5: origin, direction.
+TESSERA_FN Ray ray_from(const Words& w) {
+    Ray ray;
+    ray.origin = real3(w, 0);
+    ray.direction = real3(w, 3);
+    ray.t_max = FAR_LIMIT;
+    return ray;
+}
+
+TESSERA_FN void unit_prepare_ray(const SceneView&, const Words& w) {
+    const TraversalRay ray = prepare_ray(ray_from(w));
+    for (u32 k = 0; k < 3; ++k) {
+        give(w, k, ray.origin[k]);
+        give(w, 3 + k, ray.reciprocal[k]);
+        w.out[6 + k] = ray.near_side[k];
+        w.out[9 + k] = ray.axis[k];
+    }
+    give3(w, 12, vec3(ray.shear[0], ray.shear[1], ray.scale));
+}
+
+TESSERA_FN void unit_box(const SceneView&, const Words& w) {
+    const Vec3 a = real3(w, 6), b = real3(w, 9);
+    const float bounds[2][3] = {{lesser_(a.x, b.x), lesser_(a.y, b.y), lesser_(a.z, b.z)},
+                                {greater_(a.x, b.x), greater_(a.y, b.y), greater_(a.z, b.z)}};
+    const BoxInterval interval = box_interval(prepare_ray(ray_from(w)), bounds);
+    give(w, 0, interval.entry);
+    give(w, 1, interval.exit);
+}
+
+TESSERA_FN void unit_node(const SceneView& scene, const Words& w) {
+    if (scene.bvh_node_count == 0) return give_none(w, 0, 9);
+    alignas(32) float entry[8];
+    const BvhNode8& node = scene.bvh_nodes[w.in[6] % scene.bvh_node_count];
+    const u32 mask = node_children(prepare_ray(ray_from(w)), node, FAR_LIMIT, entry);
+    for (u32 slot = 0; slot < 8; ++slot) give(w, slot, mask >> slot & 1u ? entry[slot] : 0.0f);
+    w.out[8] = mask;
+}
+
+// The first leaf under a node of the hierarchy, by a ray towards a point of its first triangle.
+TESSERA_FN void unit_block(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 16);
+    if (scene.bvh_node_count == 0) return;
+    const BvhNode8& node = scene.bvh_nodes[w.in[5] % scene.bvh_node_count];
+    u32 slot = 0;
+    while (slot < 8 && (node.child[slot] == CHILD_EMPTY || !(node.child[slot] & CHILD_LEAF_FLAG))) ++slot;
+    if (slot == 8) return;
+    const TriangleBlock& block = scene.triangle_blocks[node.child[slot] & ~CHILD_LEAF_FLAG];
+    if (block.triangle[0] == NONE) return;
+    const Vec2 at = sample_triangle(real2(w, 3));
+    Ray aimed;
+    aimed.origin = real3(w, 0);
+    aimed.direction = triangle_point(scene.triangles[block.triangle[0] & ~BLOCK_ALPHA_FLAG], at.x, at.y) - aimed.origin;
+    const TraversalRay ray = prepare_ray(aimed);
+    BlockTest test;
+    const u32 mask = test_block(ray, block, &test);
+    for (u32 lane = 0; lane < 4; ++lane) {
+        Hit hit;
+        if (!(mask >> lane & 1u)) continue;
+        if (!finish_hit(ray, block, test, lane, scene.bvh_padding, FAR_LIMIT, &hit)) continue;
+        give3(w, 4 * lane, vec3(hit.t, hit.u, hit.v));
+        w.out[4 * lane + 3] = hit.triangle + 1u;
+    }
+}
+
+// Camera, textures, environment, lights.
+
+TESSERA_FN void give_ray(const Words& w, u32 at, const Ray& ray) {
+    give3(w, at, ray.origin);
+    give3(w, at + 3, ray.direction);
+    give(w, at + 6, ray.t_max);
+}
+
+TESSERA_FN void unit_camera_ray(const SceneView& scene, const Words& w) {
+    give_ray(w, 0, camera_ray(scene.camera, real(w, 0), real(w, 1), real2(w, 2)));
+}
+
+TESSERA_FN void unit_camera_any(const SceneView& scene, const Words& w) {
+    Camera camera = scene.camera;
+    camera.half_width = real(w, 4);
+    camera.half_height = real(w, 5);
+    camera.lens_radius = abs_(real(w, 6));
+    camera.focus_distance = max_(abs_(real(w, 7)), 1e-3f);
+    camera.kind = w.in[8] & 1u;
+    give_ray(w, 0, camera_ray(camera, real(w, 0), real(w, 1), real2(w, 2)));
+    give(w, 7, camera_depth(camera, real3(w, 5)));
+}
+
+TESSERA_FN void unit_wrap(const SceneView&, const Words& w) {
+    for (u32 mode = 0; mode < 3; ++mode) give(w, mode, wrap_unit(real(w, 0), mode));
+    const u32 size = (w.in[2] & 0x3fffu) + 1u;
+    w.out[3] = wrap_texel((i32)(w.in[1] % (size + 2u)) - 1, size, w.in[3] % 3u);
+}
+
+TESSERA_FN void unit_texture(const SceneView& scene, const Words& w) {
+    if (scene.texture_count == 0) return give_none(w, 0, 4);
+    const Vec4 value = sample_texture(scene, w.in[2] % scene.texture_count, real2(w, 0));
+    give3(w, 0, rgb(value));
+    give(w, 3, value.w);
+}
+
+TESSERA_FN void unit_environment(const SceneView& scene, const Words& w) {
+    if (!environment_is_map(scene.environment)) return give_none(w, 0, 4);
+    const EnvironmentValue value = environment_map_value(scene, unit3(w, 0), true);
+    give3(w, 0, value.radiance);
+    give(w, 3, value.density);
+}
+
+TESSERA_FN void unit_environment_sample(const SceneView& scene, const Words& w) {
+    if (!environment_is_map(scene.environment)) return give_none(w, 0, 7);
+    const EnvironmentSample sample = environment_sample_map(scene, w.in[0], real2(w, 1));
+    give3(w, 0, sample.direction);
+    give3(w, 3, sample.radiance);
+    give(w, 6, sample.density);
+}
+
+TESSERA_FN void unit_mis_weight(const SceneView&, const Words& w) { give(w, 0, mis_weight(real(w, 0), real(w, 1))); }
+TESSERA_FN void unit_range_window(const SceneView&, const Words& w) { give(w, 0, range_window(real(w, 0), real(w, 1))); }
+
+TESSERA_FN void give_light(const Words& w, u32 at, const LightSample& sample) {
+    give3(w, at, sample.direction);
+    give3(w, at + 3, sample.valid ? sample.radiance : splat(0.0f));
+    give(w, at + 6, sample.distance);
+    give(w, at + 7, sample.density);
+    w.out[at + 8] = (u32)sample.valid | (u32)sample.delta << 1;
+}
+
+TESSERA_FN void unit_punctual(const SceneView&, const Words& w) {
+    Light light = {};
+    light.kind = w.in[0] % 3u;
+    const Vec3 position = real3(w, 1);
+    const Vec3 direction = unit3(w, 4);
+    light.position[0] = position.x;
+    light.position[1] = position.y;
+    light.position[2] = position.z;
+    light.direction[0] = direction.x;
+    light.direction[1] = direction.y;
+    light.direction[2] = direction.z;
+    light.emission[0] = light.emission[1] = light.emission[2] = 1.0f;
+    light.range = real(w, 7);
+    light.spot_scale = real(w, 8);
+    light.spot_offset = real(w, 9);
+    light.pick_probability = 0.25f;
+    give_light(w, 0, sample_punctual(light, vec3(real(w, 10), real(w, 11), 0.25f)));
+}
+
+TESSERA_FN void unit_light(const SceneView& scene, const Words& w) {
+    if (scene.light_count == 0) return give_none(w, 0, 10);
+    LightRandom random;
+    random.choice = w.in[0];
+    random.texel = w.in[1];
+    random.place = real2(w, 2);
+    const LightSample sample = sample_light(scene, real3(w, 4), unit3(w, 7), random);
+    give_light(w, 0, sample);
+    give(w, 9, mis_weight(sample.density, 0.5f));
+}
+
+// Surfaces. Words: triangle (modulo their number), two random numbers for the point.
+
+struct SurfaceInput {
+    u32 id;
+    Vec2 at;
+};
+
+TESSERA_FN SurfaceInput surface_input(const SceneView& scene, const Words& w) {
+    SurfaceInput input;
+    input.id = w.in[0] % scene.triangle_count;
+    input.at = sample_triangle(real2(w, 1));
+    return input;
+}
+
+TESSERA_FN void unit_emission(const SceneView& scene, const Words& w) {
+    if (scene.triangle_count == 0) return give_none(w, 0, 4);
+    const SurfaceInput input = surface_input(scene, w);
+    const Triangle& triangle = scene.triangles[input.id];
+    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
+    give3(w, 0, emitted_radiance(scene, scene.materials[triangle.material], corners));
+    w.out[3] = emits_towards(triangle, real(w, 3));
+}
+
+TESSERA_FN void unit_alpha(const SceneView& scene, const Words& w) {
+    if (scene.triangle_count == 0) return give_none(w, 0, 2);
+    const u32 id = w.in[0] % scene.triangle_count;
+    const Vec2 at = sample_triangle(real2(w, 2));
+    const Material& material = scene.materials[scene.triangles[id].material];
+    give(w, 0, surface_opacity(scene, material, corners_of(scene, id, at.x, at.y)));
+    w.out[1] = alpha_accepts(scene, w.in[1], id, at.x, at.y);
+}
+
+TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
+    if (scene.triangle_count == 0) return give_none(w, 0, 14);
+    const SurfaceInput input = surface_input(scene, w);
+    const Triangle& triangle = scene.triangles[input.id];
+    const Vec3 out = unit3(w, 3);
+    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
+    const SurfacePoint point = surface_point(scene, triangle, scene.materials[triangle.material], corners,
+                                             normalize_or(triangle_cross(triangle), out), out);
+    give3(w, 0, point.position);
+    give3(w, 3, point.geometric);
+    give3(w, 6, point.shading);
+    give3(w, 9, point.base_color);
+    give2(w, 12, vec2(point.metallic, point.roughness));
+}
+
+// Whole queries and stages.
+
+TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
+    Hit hit = {0.0f, 0u, 0.0f, 0.0f};
+    const bool found = intersect_closest(scene, ray_from(w), w.in[6], &hit);
+    give3(w, 0, found ? vec3(hit.t, hit.u, hit.v) : splat(0.0f));
+    w.out[3] = found ? hit.triangle : NONE;
+}
+
+TESSERA_FN void unit_any(const SceneView& scene, const Words& w) { w.out[0] = intersect_any(scene, ray_from(w), w.in[6]); }
+
+// A unit of 64 x 64 pixels with every AOV.
+TESSERA_FN UnitParams unit_of_tests(u32 filter) {
+    UnitParams unit = {};
+    unit.frame_width = unit.frame_height = unit.width = unit.height = 64;
+    unit.sample_count = unit.job_samples = 1;
+    unit.depth = 4;
+    unit.aovs = AOV_ALBEDO | AOV_NORMAL | AOV_DEPTH | AOV_POSITION;
+    unit.filter = filter;
+    return unit;
+}
+
+TESSERA_FN void unit_generate(const SceneView& scene, const Words& w) {
+    const UnitParams unit = unit_of_tests(w.in[4] % 3u);
+    const PathState state = generate(scene, unit, w.in[0] & 63u, w.in[1] & 63u, w.in[2], w.in[3]);
+    give_ray(w, 0, state.ray);
+    w.out[7] = state.ray_key;
+    w.out[8] = state.sampler.key;
+    w.out[9] = state.sampler.reversed_index;
+    w.out[10] = ray_key_of(state, RAY_PATH);
+    w.out[11] = ray_key_of(state, RAY_SHADOW);
+}
+
+// A path that has scattered `depth` times.
+TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
+    PathState state;
+    state.sampler = make_sampler(key, index);
+    state.ray_key = hash_pair(key, index);
+    state.depth = depth;
+    state.ray.origin = splat(0.0f);
+    state.ray.direction = direction;
+    state.ray.t_max = FAR_LIMIT;
+    state.throughput = splat(1.0f);
+    state.radiance = splat(0.0f);
+    state.density = 0.5f;
+    state.cosine = 0.5f;
+    return state;
+}
+
+TESSERA_FN void unit_miss(const SceneView& scene, const Words& w) {
+    PathState state = state_from(unit3(w, 0), 1u, 2u, 1u);
+    state.throughput = real3(w, 3);
+    shade_miss(scene, state);
+    give3(w, 0, state.radiance);
+}
+
+TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 40);
+    if (scene.triangle_count == 0) return;
+    const SurfaceInput input = surface_input(scene, w);
+    const Hit hit = {2.0f, input.id, input.at.x, input.at.y};
+    PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
+    state.throughput = real3(w, 9);
+    ShadowRay shadow;
+    FirstHit first = {};
+    const bool alive = shade(scene, unit_of_tests(0), hit, state, shadow, first);
+    w.out[0] = (u32)alive | (u32)shadow.wanted << 1;
+    give3(w, 1, state.radiance);
+    give3(w, 4, first.albedo);
+    give3(w, 7, first.normal);
+    give3(w, 10, first.position);
+    give(w, 13, first.depth);
+    if (shadow.wanted) {
+        give_ray(w, 14, shadow.ray);
+        give3(w, 21, shadow.radiance);
+    }
+    if (!alive) return;
+    give_ray(w, 24, state.ray);
+    give3(w, 31, state.throughput);
+    give2(w, 34, vec2(state.density, state.cosine));
+    w.out[36] = state.depth;
+}
+
+TESSERA_FN void unit_path(const SceneView& scene, const Words& w) {
+    FilmSample sample;
+    RayCounts counts = {};
+    const u32 x = w.in[0] & 63u;
+    const u32 y = w.in[1] & 63u;
+    const UnitParams unit = unit_of_tests(0);
+    const u32 channels = trace_path(scene, unit, x, y, pixel_key(x, y, 1u, 2u), w.in[2] & 1023u, sample, counts);
+    for (u32 channel = 0; channel < channels; ++channel) give(w, channel, sample.values[channel]);
+    w.out[13] = (u32)counts.closest;
+    w.out[14] = (u32)counts.any;
+}

@@ -1,0 +1,190 @@
+//! Doors for proofs: every function of the kernels by itself (`source/unit_functions.h`), on the host and as a kernel of its
+//! own image, with inputs for each. Not an interface; it changes with the kernels.
+
+use crate::CheckedScene;
+use crate::cuda::DeviceScene;
+use crate::float_mode::FloatMode;
+use std::ffi::{CStr, c_char};
+use tessera_layout::SceneView;
+
+/// The image with a kernel for every function; no part of the product.
+pub const UNIT_TESTS_PTX: &str = include_str!("../images/unit-tests.ptx");
+
+/// Twin of `UnitFunction` in `source/entry_test.cpp`.
+#[repr(C)]
+struct RawFunction {
+    name: *const c_char,
+    inputs: *const c_char,
+    outputs: u32,
+    run: *const std::ffi::c_void,
+}
+
+unsafe extern "C" {
+    fn tessera_unit_functions(count: *mut u32) -> *const RawFunction;
+    fn tessera_unit_run(
+        which: u32,
+        scene: *const SceneView,
+        inputs: *const u32,
+        outputs: *mut u32,
+        count: u64,
+    );
+}
+
+/// One function: words in, words out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitFunction {
+    /// Its name.
+    pub name: &'static str,
+    /// What each input word is: `f` any float, NaN and infinities too; `r` a finite float; `u` in [0, 1); `s` in [0, 1];
+    /// `b` any 32 bits.
+    pub inputs: &'static str,
+    /// Output words.
+    pub outputs: usize,
+    index: u32,
+}
+
+/// All of them.
+pub fn unit_functions() -> Vec<UnitFunction> {
+    let mut count = 0;
+    // SAFETY: the entry gives a static array of `count` functions whose strings are static and terminated.
+    let raw = unsafe {
+        let first = tessera_unit_functions(&mut count);
+        std::slice::from_raw_parts(first, count as usize)
+    };
+    // SAFETY: as above.
+    let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str().unwrap_or_default();
+    raw.iter()
+        .enumerate()
+        .map(|(index, raw)| UnitFunction {
+            name: text(raw.name),
+            inputs: text(raw.inputs),
+            outputs: raw.outputs as usize,
+            index: index as u32,
+        })
+        .collect()
+}
+
+impl UnitFunction {
+    /// Its kernel in [`UNIT_TESTS_PTX`]: one thread an input, blocks of up to 64 threads.
+    pub fn kernel(&self) -> String {
+        format!("tessera_unit_{}", self.name)
+    }
+
+    /// The kernel's parameter. Inputs and outputs lie one after another at their addresses.
+    pub fn params(&self, scene: &DeviceScene, inputs: u64, outputs: u64, count: u32) -> Vec<u8> {
+        let mut params = scene.to_bytes();
+        for address in [inputs, outputs] {
+            params.extend(address.to_le_bytes());
+        }
+        params.extend(count.to_le_bytes());
+        params.extend([0; 12]);
+        params
+    }
+
+    /// Inputs for `count` calls: special values among random ones of many magnitudes. The same for the same seed.
+    pub fn make_inputs(&self, count: usize, seed: u32) -> Vec<u32> {
+        let mut random = Random(seed ^ 0x9e37_79b9);
+        (0..count).flat_map(|_| self.inputs.bytes()).map(|kind| random.input(kind)).collect()
+    }
+
+    /// What the host computes.
+    ///
+    /// # Panics
+    /// If the inputs are not a whole number of calls.
+    pub fn run_on_host(&self, scene: &CheckedScene, inputs: &[u32]) -> Vec<u32> {
+        assert!(inputs.len().is_multiple_of(self.inputs.len()), "a whole number of calls");
+        let count = inputs.len() / self.inputs.len();
+        let mut outputs = vec![0; count * self.outputs];
+        let _mode = FloatMode::strict();
+        // SAFETY: the index is one of the list's; both arrays have the lengths that the function reads and writes; the scene
+        // is checked, and functions bring indices into its arrays by themselves.
+        unsafe {
+            tessera_unit_run(self.index, &scene.view(), inputs.as_ptr(), outputs.as_mut_ptr(), count as u64);
+        }
+        outputs
+    }
+}
+
+/// Input words from a counter.
+struct Random(u32);
+
+/// Floats at the ends of what there is.
+const SPECIAL: [u32; 24] = [
+    0,
+    0x8000_0000, // negative zero
+    1,
+    0x8000_0001,
+    0x007f_ffff, // the largest denormal
+    0x0080_0000, // the least normal
+    0x3f80_0000, // one, and around it
+    0xbf80_0000,
+    0x3f7f_ffff,
+    0x3f80_0001,
+    0x3f00_0000,
+    0xbf00_0000,
+    0x4000_0000,
+    0x1e3c_e508, // 1e-20
+    0x9e3c_e508,
+    0x4b00_0000, // 2^23
+    0xcb80_0001,
+    0x7f7f_ffff, // the largest of either sign
+    0xff7f_ffff,
+    0x7f80_0000, // infinities
+    0xff80_0000,
+    0x7fc0_0000, // no numbers
+    0xffc0_1234,
+    0x7fa0_0000,
+];
+
+impl Random {
+    fn bits(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9);
+        let mut value = self.0;
+        value = (value ^ value >> 16).wrapping_mul(0x7feb_352d);
+        value = (value ^ value >> 15).wrapping_mul(0x846c_a68b);
+        value ^ value >> 16
+    }
+
+    /// In [0, 1).
+    fn unit(&mut self) -> f32 {
+        (self.bits() >> 8) as f32 * (1.0 / 16_777_216.0)
+    }
+
+    fn special(&mut self) -> u32 {
+        SPECIAL[self.bits() as usize % SPECIAL.len()]
+    }
+
+    fn input(&mut self, kind: u8) -> u32 {
+        let choice = self.bits() % 8;
+        match kind {
+            b'b' if choice == 0 => [0, 1, u32::MAX, 0x8000_0000][self.bits() as usize % 4],
+            b'b' => self.bits(),
+            b'u' if choice == 0 => {
+                [0.0f32, 0.5, 0.999_999_94, 1.0 / 16_777_216.0][self.bits() as usize % 4].to_bits()
+            }
+            b'u' => self.unit().to_bits(),
+            b's' if choice < 2 => [0.0f32, 1.0, 0.5, 1e-3, 1e-40, -0.0][self.bits() as usize % 6].to_bits(),
+            b's' => self.unit().to_bits(),
+            b'f' if choice == 0 => self.special(),
+            b'f' if choice == 1 => self.bits(),
+            _ => self.finite(choice),
+        }
+    }
+
+    fn finite(&mut self, choice: u32) -> u32 {
+        match choice {
+            0 => loop {
+                let bits = self.special();
+                if f32::from_bits(bits).is_finite() {
+                    return bits;
+                }
+            },
+            1 | 2 => {
+                let exponent = 127 - 24 + self.bits() % 48;
+                self.bits() & 0x807f_ffff | exponent << 23
+            }
+            3 => ((self.bits() % 17) as f32 * 0.25 - 2.0).to_bits(),
+            _ => (8.0 * self.unit() - 4.0).to_bits(),
+        }
+    }
+}
