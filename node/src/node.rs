@@ -10,7 +10,7 @@ use crate::shell::{Shell, Vitals};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tessera_protocol::NodeId;
-use tessera_protocol::status::DeviceInfo;
+use tessera_protocol::device::DeviceInfo;
 use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, TokenError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
