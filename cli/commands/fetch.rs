@@ -9,9 +9,9 @@ use crate::progress::{Audience, Downloads};
 use crate::{job_id, json};
 use serde_json::json;
 use std::path::PathBuf;
+use tessera_protocol::FrameNumber;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::status::{FrameFile, FrameState, FrameStatus};
-use tessera_protocol::{FrameNumber, JobKind};
 
 /// A file to fetch.
 struct Item {
@@ -26,7 +26,6 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     let job = job_id::find(&farm, &args.job).await?;
     let client = farm.connect().await?;
     let Response::Job(detail) = client.request(&Request::Job(job)).await? else { return Err(unexpected()) };
-    let JobKind::Render(spec) = &detail.spec.kind;
     let wanted = wanted(&args, &jobs::frames(&client, job).await?)?;
     let numbers = tessera_protocol::FrameSet::from_frames(wanted.iter().map(|status| status.frame));
     let numbers = numbers.map_err(|error| CliError::new(Status::Failure, error))?;
@@ -34,7 +33,7 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     let items = items(&wanted, &destination);
     let done = wanted.iter().filter(|status| matches!(status.state, FrameState::Done(_))).count();
     if done > 0 && items.is_empty() {
-        let formats: Vec<_> = spec.formats.iter().map(|format| format.extension()).collect();
+        let formats = detail.spec.kind.extensions();
         let message = format!(
             "the job's frames are {}, not what `{}` says",
             formats.join(" and "),

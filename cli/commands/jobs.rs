@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::status::{FrameState, FrameStatus, JobDetail, JobState, JobSummary};
-use tessera_protocol::{JobId, JobKind};
+use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
 use tessera_transport::FarmClient;
 
 /// `tessera jobs`.
@@ -103,7 +103,6 @@ pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameS
 
 fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     let JobDetail { summary, spec, fingerprint, failures } = detail;
-    let JobKind::Render(render) = &spec.kind;
     let mut text = String::new();
     let mut field = |name: &str, value: String| {
         // Writing to a string does not fail.
@@ -117,13 +116,23 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     }
     field("owner", summary.owner.clone());
     field("priority", summary.priority.to_string());
-    let total: u64 = render.files.iter().map(|file| file.length).sum();
-    field("scene", format!("{}, {} files, {}", render.scene, render.files.len(), bytes(total)));
-    field(
-        "picture",
-        format!("{}x{}, {} spp, depth {}", render.width, render.height, render.spp, render.depth),
-    );
-    field("frames", format!("{}: {} of {} done", render.frames, summary.frames_done, summary.frames));
+    let files = spec.kind.files();
+    let total = bytes(files.iter().map(|(_, _, length)| length).sum());
+    match &spec.kind {
+        JobKind::Render(render) => {
+            field("scene", format!("{}, {} files, {total}", render.scene, files.len()));
+            let RenderSpec { width, height, spp, depth, .. } = render;
+            field("picture", format!("{width}x{height}, {spp} spp, depth {depth}"));
+        }
+        JobKind::Compute(compute) => {
+            field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));
+            let ComputeSpec { domain, channels, element, .. } = compute;
+            let reduced = compute.reduction.map_or("", |reduction| reduction.name());
+            field("domain", format!("{domain}, {channels} × {element} {reduced}").trim_end().to_owned());
+        }
+    }
+    let frames_wanted = spec.kind.frames();
+    field("frames", format!("{frames_wanted}: {} of {} done", summary.frames_done, summary.frames));
     let leased = summary.units_leased;
     field("units", format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units));
     field("samples", count(summary.samples_committed as f64).trim_end().to_owned());

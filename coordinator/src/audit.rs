@@ -11,7 +11,6 @@ use std::sync::Arc;
 use tessera_core::{Core, Moment, Record, Settings, SnapshotPart};
 use tessera_protocol::BlobHash;
 use tessera_protocol::client::{AuditReport, RequestError};
-use tessera_protocol::job::JobKind;
 use tessera_protocol::status::{FrameState, FrameStatus, JobSummary};
 use tokio::sync::oneshot;
 
@@ -112,12 +111,9 @@ impl Audit<'_> {
         }
         for summary in jobs {
             let Some(detail) = core.job(summary.job) else { continue };
-            let JobKind::Render(spec) = detail.spec.kind;
             if !summary.state.is_final() {
-                for file in &spec.files {
-                    self.check_blob((file.hash, file.length), &mut checked, || {
-                        format!("job {}", summary.job)
-                    });
+                for (_, hash, length) in detail.spec.kind.files() {
+                    self.check_blob((hash, length), &mut checked, || format!("job {}", summary.job));
                 }
             }
             let mut from = 0;

@@ -2,11 +2,11 @@
 
 use crate::blobs::Blobs;
 use crate::driver::Event;
-use crate::resolve::{Frame, ResolveError, resolve};
+use crate::resolve::{Frame, ResolveError, Values, assemble, resolve};
 use crate::spool::{SpoolIndex, SpoolKey};
 use std::path::PathBuf;
 use tessera_core::{Input, ResolveFailure};
-use tessera_protocol::job::RenderSpec;
+use tessera_protocol::job::JobKind;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tokio::sync::mpsc;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 pub(crate) struct ResolveOrder {
     pub(crate) job: JobId,
     pub(crate) frame: FrameNumber,
-    pub(crate) spec: RenderSpec,
+    pub(crate) kind: JobKind,
     pub(crate) fingerprint: Option<Fingerprint>,
     /// Durable bytes of the frame's spool.
     pub(crate) length: u64,
@@ -56,12 +56,9 @@ fn make(
 ) -> Result<Vec<FrameFile>, ResolveError> {
     let key = SpoolKey { job: order.job, frame: order.frame };
     let spool = SpoolIndex::read(spools, key, order.length)?;
-    let frame = Frame {
-        job: order.job,
-        frame: order.frame,
-        spec: &order.spec,
-        fingerprint: order.fingerprint,
-        spool: &spool,
-    };
-    resolve(&frame, blobs)
+    let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);
+    match &order.kind {
+        JobKind::Render(spec) => resolve(&Frame { job, frame, spec, fingerprint, spool: &spool }, blobs),
+        JobKind::Compute(spec) => assemble(&Values { job, frame, spec, fingerprint, spool: &spool }, blobs),
+    }
 }

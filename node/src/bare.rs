@@ -4,8 +4,8 @@ use crate::device::{self, Device, DeviceError, PreparedFrame, UnitOutput};
 use crate::job;
 use std::path::Path;
 use std::sync::Arc;
-use tessera_protocol::node::{Assignment, Failure, SampleRange, TileRect};
-use tessera_protocol::{Epoch, FrameNumber, JobId, RenderSpec, UnitIndex};
+use tessera_protocol::node::{Failure, SampleRange, TileRect};
+use tessera_protocol::{FrameNumber, RenderSpec};
 use tessera_scenes::LoadedScene;
 
 /// Loads the scene of a job from the folder that its paths are relative to.
@@ -43,15 +43,8 @@ pub fn render_frame(
 ) -> Result<Vec<(TileRect, UnitOutput)>, DeviceError> {
     let rendering: Vec<_> = tiles(spec)
         .map(|tile| {
-            let assignment = Assignment {
-                job: JobId(uuid::Uuid::nil()),
-                frame: number,
-                unit: UnitIndex(0),
-                epoch: Epoch(0),
-                tile,
-                samples: SampleRange { first: 0, count: spec.spp },
-            };
-            (tile, device::begin(device, frame, job::unit_params(spec, &assignment)))
+            let samples = SampleRange { first: 0, count: spec.spp };
+            (tile, device::begin(device, frame, job::unit_params(spec, number, tile, samples)))
         })
         .collect();
     let end = |(tile, output): (TileRect, device::Begun)| Ok((tile, output.end()?));

@@ -4,22 +4,25 @@ use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec};
 use tessera_protocol::limits::TILE_EDGE_MAX;
-use tessera_protocol::node::{Assignment, Failure};
-use tessera_protocol::{JobKind, JobSpec, RawJobSpec, RenderSpec};
+use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
+use tessera_protocol::{FrameNumber, JobKind, JobSpec, RawJobSpec, RenderSpec};
 use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, LoadOptions};
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
-pub(crate) fn checked_spec(render: RenderSpec) -> Result<Arc<RenderSpec>, Failure> {
-    let raw = JobSpec { name: "job".into(), priority: 0, kind: JobKind::Render(render), device_bytes: 0 };
+pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<RenderSpec>, Failure> {
+    let raw = JobSpec { name: "job".into(), priority: 0, kind, device_bytes: 0 };
     match RawJobSpec::from(raw).check() {
         Ok(JobSpec { kind: JobKind::Render(render), .. }) => Ok(Arc::new(render)),
+        Ok(_) => Err(Failure::Program("this node runs no compute jobs".into())),
         Err(error) => Err(Failure::Scene(format!("the job makes no sense: {error}"))),
     }
 }
 
 /// The unit lies in its frame and its samples in the job's.
 pub(crate) fn check_assignment(spec: &RenderSpec, assignment: &Assignment) -> Result<(), Failure> {
-    let (tile, samples) = (&assignment.tile, &assignment.samples);
+    let Task::Tile { tile, samples } = &assignment.task else {
+        return Err(Failure::Device(format!("{:?} is no unit of a render job", assignment.task)));
+    };
     let within = |start: u32, length: u32, end: u32| {
         length >= 1 && start.checked_add(length).is_some_and(|stop| stop <= end)
     };
@@ -35,16 +38,21 @@ pub(crate) fn check_assignment(spec: &RenderSpec, assignment: &Assignment) -> Re
 }
 
 /// What a device is told about a unit.
-pub(crate) fn unit_params(spec: &RenderSpec, assignment: &Assignment) -> UnitParams {
+pub(crate) fn unit_params(
+    spec: &RenderSpec,
+    frame: FrameNumber,
+    tile: TileRect,
+    samples: SampleRange,
+) -> UnitParams {
     UnitParams {
         frame_width: spec.width,
         frame_height: spec.height,
-        x: assignment.tile.x,
-        y: assignment.tile.y,
-        width: assignment.tile.width,
-        height: assignment.tile.height,
-        first_sample: assignment.samples.first,
-        sample_count: assignment.samples.count,
+        x: tile.x,
+        y: tile.y,
+        width: tile.width,
+        height: tile.height,
+        first_sample: samples.first,
+        sample_count: samples.count,
         seed: spec.seed,
         depth: spec.depth,
         aovs: spec.aovs.iter().fold(0, |bits, aov| bits | aov_bit(*aov) as u32),
@@ -53,7 +61,7 @@ pub(crate) fn unit_params(spec: &RenderSpec, assignment: &Assignment) -> UnitPar
             FilterSpec::Gaussian => PixelFilter::Gaussian,
             FilterSpec::BlackmanHarris => PixelFilter::BlackmanHarris,
         } as u32,
-        frame: assignment.frame.0,
+        frame: frame.0,
         job_samples: spec.spp,
         reserved: [0; 2],
     }
@@ -106,8 +114,7 @@ pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameN
 pub(crate) mod tests {
     use super::*;
     use tessera_protocol::job::{AssetFile, FormatSpec, ToneMapSpec};
-    use tessera_protocol::node::{SampleRange, TileRect};
-    use tessera_protocol::{BlobHash, Epoch, FrameNumber, FrameSet, JobId, UnitIndex};
+    use tessera_protocol::{BlobHash, Epoch, FrameSet, JobId, UnitIndex};
 
     /// A job of 64 × 48 pixels in 16 px tiles with 4 samples, whose one file holds `scene`.
     pub(crate) fn spec(scene: &[u8]) -> RenderSpec {
@@ -146,14 +153,17 @@ pub(crate) mod tests {
             frame: FrameNumber(1),
             unit: UnitIndex(unit),
             epoch: Epoch(100 + u64::from(unit)),
-            tile: TileRect { x: unit % 4 * 16, y: unit / 4 * 16, width: 16, height: 16 },
-            samples: SampleRange { first: 0, count: 4 },
+            task: Task::Tile {
+                tile: TileRect { x: unit % 4 * 16, y: unit / 4 * 16, width: 16, height: 16 },
+                samples: SampleRange { first: 0, count: 4 },
+            },
         }
     }
 
     #[test]
     fn every_setting_reaches_the_device() {
-        let params = unit_params(&spec(b""), &assignment(1, 6));
+        let tile = TileRect { x: 32, y: 16, width: 16, height: 16 };
+        let params = unit_params(&spec(b""), FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
         let frame = (params.frame_width, params.frame_height, params.frame, params.job_samples);
         assert_eq!(frame, (64, 48, 1, 4));
         assert_eq!((params.x, params.y, params.width, params.height), (32, 16, 16, 16));
@@ -165,22 +175,26 @@ pub(crate) mod tests {
     fn units_outside_the_job_are_refused() {
         let spec = spec(b"");
         assert_eq!(check_assignment(&spec, &assignment(1, 11)), Ok(()));
-        let with = |change: fn(&mut Assignment)| {
-            let mut assignment = assignment(1, 0);
-            change(&mut assignment);
-            check_assignment(&spec, &assignment)
+        let with = |change: fn(&mut TileRect, &mut SampleRange)| {
+            let mut tile = TileRect { x: 0, y: 0, width: 16, height: 16 };
+            let mut samples = SampleRange { first: 0, count: 4 };
+            change(&mut tile, &mut samples);
+            let task = Task::Tile { tile, samples };
+            check_assignment(&spec, &Assignment { task, ..assignment(1, 0) })
         };
-        assert!(with(|a| a.tile.x = u32::MAX).is_err());
-        assert!(with(|a| a.tile.width = 0).is_err());
-        assert!(with(|a| a.tile.height = 49).is_err());
-        assert!(with(|a| a.samples.count = 5).is_err());
-        assert!(with(|a| a.samples.count = 0).is_err());
+        assert!(with(|tile, _| tile.x = u32::MAX).is_err());
+        assert!(with(|tile, _| tile.width = 0).is_err());
+        assert!(with(|tile, _| tile.height = 49).is_err());
+        assert!(with(|_, samples| samples.count = 5).is_err());
+        assert!(with(|_, samples| samples.count = 0).is_err());
+        let chunk = Task::Chunk { first: 0, count: 4, feed: None };
+        assert!(check_assignment(&spec, &Assignment { task: chunk, ..assignment(1, 0) }).is_err());
     }
 
     #[test]
     fn a_job_that_makes_no_sense_fails_as_a_scene() {
         let mut spec = spec(b"");
         spec.files[0].path = "../scene.gltf".into();
-        assert!(matches!(checked_spec(spec), Err(Failure::Scene(_))));
+        assert!(matches!(checked_spec(JobKind::Render(spec)), Err(Failure::Scene(_))));
     }
 }

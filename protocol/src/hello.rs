@@ -13,7 +13,8 @@ pub enum ProtocolVersion {
     V1 = 1,
     /// GPU nodes: devices have slots, CUDA facts and states, which change within a session (`Devices`); heartbeats carry telemetry of each
     /// device; failures tell memory shortages with their numbers, dead workers and time-outs; results name their device and
-    /// the bytes they needed; a job predicts its device bytes; `nodes` shows all of that.
+    /// the bytes they needed; a job predicts its device bytes; `nodes` shows all of that. Compute jobs: a job's description
+    /// is a `JobKind`, an assignment has a `Task`, programs and kernels can fail, and a node says whether it compiles them.
     V2 = 2,
 }
 

@@ -1,5 +1,6 @@
 //! What a job asks for: raw as it comes, checked once, valid inside.
 
+use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
 use crate::ids::BlobHash;
 use crate::limits::*;
@@ -23,11 +24,66 @@ pub struct JobSpec {
     pub device_bytes: u64,
 }
 
-/// Kinds of jobs. Compute jobs get their own variant.
+/// Kinds of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a job has one, and most are renders")]
 pub enum JobKind {
     /// Frames of a scene.
     Render(RenderSpec),
+    /// A kernel over a domain.
+    Compute(ComputeSpec),
+}
+
+impl JobKind {
+    /// The frames of the job.
+    pub fn frames(&self) -> &FrameSet {
+        match self {
+            Self::Render(render) => &render.frames,
+            Self::Compute(compute) => &compute.frames,
+        }
+    }
+
+    /// Extensions of the files that a finished frame has, in the order of its formats.
+    pub fn extensions(&self) -> Vec<&'static str> {
+        match self {
+            Self::Render(render) => render.formats.iter().map(|format| format.extension()).collect(),
+            Self::Compute(compute) => compute.formats.iter().map(|format| format.extension()).collect(),
+        }
+    }
+
+    /// Hash, length and a name for people of every file that the job needs.
+    pub fn files(&self) -> Vec<(&str, BlobHash, u64)> {
+        match self {
+            Self::Render(render) => {
+                render.files.iter().map(|file| (file.path.as_str(), file.hash, file.length)).collect()
+            }
+            Self::Compute(compute) => compute.files().collect(),
+        }
+    }
+
+    /// What nodes prepare of it depends on this alone. They cache by it.
+    pub fn data_hash(&self) -> BlobHash {
+        match self {
+            Self::Render(render) => render.scene_hash(),
+            Self::Compute(compute) => compute.data_hash(),
+        }
+    }
+
+    /// The render job; None for another kind.
+    pub fn render(&self) -> Option<&RenderSpec> {
+        match self {
+            Self::Render(render) => Some(render),
+            Self::Compute(_) => None,
+        }
+    }
+
+    /// The compute job; None for another kind.
+    pub fn compute(&self) -> Option<&ComputeSpec> {
+        match self {
+            Self::Compute(compute) => Some(compute),
+            Self::Render(_) => None,
+        }
+    }
 }
 
 /// A file of a scene.
@@ -239,7 +295,7 @@ pub struct SpecError {
     pub problem: String,
 }
 
-fn wrong(field: &'static str, problem: impl Into<String>) -> Result<(), SpecError> {
+pub(crate) fn wrong(field: &'static str, problem: impl Into<String>) -> Result<(), SpecError> {
     Err(SpecError { field, problem: problem.into() })
 }
 
@@ -256,11 +312,15 @@ impl RawJobSpec {
         if self.0.priority > 100 {
             wrong("priority", format!("{} is not in 0 to 100", self.0.priority))?;
         }
-        let JobKind::Render(render) = &self.0.kind;
-        check_files(render)?;
-        check_picture(render)?;
-        check_camera(render)?;
-        check_output(render)?;
+        match &self.0.kind {
+            JobKind::Render(render) => {
+                check_files(render)?;
+                check_picture(render)?;
+                check_camera(render)?;
+                check_output(render)?;
+            }
+            JobKind::Compute(compute) => crate::compute::check(compute)?,
+        }
         Ok(self.0)
     }
 }

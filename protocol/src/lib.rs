@@ -4,6 +4,7 @@
 
 pub mod client;
 pub mod codec;
+pub mod compute;
 pub mod device;
 pub mod film;
 pub mod frames;
@@ -16,6 +17,7 @@ pub mod status;
 pub mod stream;
 
 pub use codec::{CodecError, decode, encode};
+pub use compute::{ChunkValues, ComputeSpec};
 pub use film::{FilmError, TileSums};
 pub use frames::{FrameSet, FrameSetError};
 pub use hello::{Hello, HelloError, PROTOCOL_VERSION};

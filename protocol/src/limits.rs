@@ -46,3 +46,19 @@ pub const ROWS_MAX: usize = 4096;
 pub const FRAME_PAGE_MAX: usize = 16_384;
 /// Jobs that are not finished at most.
 pub const OPEN_JOBS_MAX: usize = 10_000;
+/// Indices of a domain at most: 2^40, so that a sum of them fits the width of `ExactSum`.
+pub const DOMAIN_MAX: u64 = 1 << 40;
+/// Bytes that a chunk writes at most: 16 MiB is a million indices of four floats, and far below [`RESULT_BYTES_MAX`].
+pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
+/// Largest kernel, as source or PTX: a thousand times the examples.
+pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
+/// Inputs of a compute job at most.
+pub const INPUTS_MAX: usize = 64;
+/// Arguments of a compute job at most.
+pub const ARGUMENTS_MAX: usize = 256;
+/// Numbers of one argument at most: 4096 of 8 bytes are half of a device's constant memory.
+pub const ARGUMENT_NUMBERS_MAX: usize = 4096;
+/// Longest name of a variable, bytes.
+pub const IDENTIFIER_MAX: usize = 128;
+/// Seconds that a chunk may ask for at most.
+pub const COMPUTE_SECS_MAX: u32 = 3600;

@@ -2,7 +2,7 @@
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
-use crate::job::RenderSpec;
+use crate::job::JobKind;
 use serde::{Deserialize, Serialize};
 
 /// A rectangle of a frame, half-open pixel bounds; row 0 is the top of the picture.
@@ -39,7 +39,7 @@ pub enum NodeToCoordinator {
     },
     /// A scene is prepared (or no longer): a node that holds a job's scene is preferred.
     Scene {
-        /// Hash of the job's scene (see [`RenderSpec::scene_hash`]).
+        /// Hash of the job's scene (see [`JobKind::data_hash`]).
         scene: BlobHash,
         /// Held or dropped.
         held: bool,
@@ -81,6 +81,8 @@ pub struct Join {
     pub finished: Vec<Lease>,
     /// Scenes it holds prepared.
     pub scenes: Vec<BlobHash>,
+    /// Version of the NVRTC with which it compiles kernels that come as CUDA C++; None: it cannot.
+    pub nvrtc: Option<(u32, u32)>,
 }
 
 /// Why an attempt failed.
@@ -98,6 +100,10 @@ pub enum Failure {
     Worker(String),
     /// The device worked on the unit longer than the watchdog allows.
     TimedOut(String),
+    /// A compute job's program cannot be used (it does not compile, or lacks a variable): the same everywhere, so the job fails.
+    Program(String),
+    /// A compute job's kernel failed on a device that is in order: a fault of the job, and none of the node.
+    Kernel(String),
 }
 
 /// What a device lacked.
@@ -118,7 +124,7 @@ impl Failure {
     pub fn reason(&self) -> &str {
         match self {
             Self::Scene(text) | Self::Asset(text) | Self::Device(text) => text,
-            Self::Worker(text) | Self::TimedOut(text) => text,
+            Self::Worker(text) | Self::TimedOut(text) | Self::Program(text) | Self::Kernel(text) => text,
             Self::OutOfMemory(shortage) => &shortage.reason,
         }
     }
@@ -131,8 +137,8 @@ pub enum CoordinatorToNode {
     Job {
         /// Its id.
         job: JobId,
-        /// What to render.
-        render: Box<RenderSpec>,
+        /// What to do.
+        kind: Box<JobKind>,
     },
     /// Work.
     Work(Vec<Assignment>),
@@ -176,10 +182,29 @@ pub struct Assignment {
     pub unit: UnitIndex,
     /// The lease's epoch.
     pub epoch: Epoch,
-    /// Pixels.
-    pub tile: TileRect,
-    /// Samples.
-    pub samples: SampleRange,
+    /// What of the frame.
+    pub task: Task,
+}
+
+/// What a unit is, by the kind of its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Task {
+    /// Of a render job.
+    Tile {
+        /// Pixels.
+        tile: TileRect,
+        /// Samples.
+        samples: SampleRange,
+    },
+    /// Of a compute job.
+    Chunk {
+        /// First index of the domain.
+        first: u64,
+        /// How many, >= 1.
+        count: u32,
+        /// The result of the frame before, as a `.npy` file, where the job feeds it to this frame.
+        feed: Option<BlobHash>,
+    },
 }
 
 impl Assignment {
@@ -190,7 +215,8 @@ impl Assignment {
     }
 }
 
-/// Announces a result; its bytes ([`crate::film::TileSums::to_bytes`]) follow on the same stream.
+/// Announces a result; its bytes ([`crate::film::TileSums::to_bytes`] or [`crate::compute::ChunkValues::to_bytes`]) follow on
+/// the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultHeader {
     /// Which lease it answers.

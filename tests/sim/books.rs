@@ -4,9 +4,12 @@ use crate::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::{Commit, EndedAttempt, Ending};
 use tessera_core::{Core, Record};
-use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::compute::ComputeSpec;
+use tessera_protocol::ids::{
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
+};
 use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
-use tessera_protocol::node::{SampleRange, TileRect};
+use tessera_protocol::node::{SampleRange, Task, TileRect};
 use tessera_protocol::status::{FrameState, JobState};
 
 /// All facts up to some record.
@@ -51,14 +54,48 @@ pub(crate) enum FrameEnd {
 }
 
 impl JobBook {
-    pub(crate) fn render(&self) -> &RenderSpec {
-        let JobKind::Render(render) = &self.spec.kind;
-        render
+    pub(crate) fn kind(&self) -> &JobKind {
+        &self.spec.kind
+    }
+
+    /// Every frame needs the one before, and this one lacks it.
+    pub(crate) fn lacks_feed(&self, frame: FrameNumber) -> bool {
+        let before = frame_before(self.kind(), frame).and_then(|before| self.frames.get(&before));
+        before.is_some_and(|before| before.end != FrameEnd::Done)
     }
 }
 
-/// Pixels and samples of a unit, worked out anew from the description of the splitter; None beyond the last.
-pub(crate) fn unit_of(render: &RenderSpec, unit: UnitIndex) -> Option<(TileRect, SampleRange)> {
+/// The frame whose result this one reads.
+fn frame_before(kind: &JobKind, frame: FrameNumber) -> Option<FrameNumber> {
+    kind.compute().filter(|compute| compute.feed.is_some())?;
+    kind.frames().iter().take_while(|other| *other < frame).last()
+}
+
+/// Hash of a frame's files.
+pub(crate) fn file_hash(job: JobId, frame: FrameNumber) -> BlobHash {
+    BlobHash::of(format!("{job}/{frame}").as_bytes())
+}
+
+/// What a unit is, worked out anew from the description of the splitter; None beyond the last.
+pub(crate) fn task_of(kind: &JobKind, unit: UnitKey) -> Option<Task> {
+    match kind {
+        JobKind::Render(render) => tile_of(render, unit.unit),
+        JobKind::Compute(compute) => {
+            let before = frame_before(kind, unit.frame);
+            chunk_of(compute, unit.unit, before.map(|before| file_hash(unit.job, before)))
+        }
+    }
+}
+
+fn chunk_of(compute: &ComputeSpec, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
+    let indices = compute.domain.len();
+    // A plan's domains are so small that one whose chunks are left open is one chunk.
+    let each = if compute.chunk == 0 { indices } else { u64::from(compute.chunk) };
+    let first = u64::from(unit.0) * each;
+    (first < indices).then(|| Task::Chunk { first, count: each.min(indices - first) as u32, feed })
+}
+
+fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
     // A plan's pictures are so small that a unit of all samples never is too large.
     let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
     let passes = render.spp.div_ceil(each);
@@ -70,12 +107,15 @@ pub(crate) fn unit_of(render: &RenderSpec, unit: UnitIndex) -> Option<(TileRect,
     let (x, y) = (tile % columns * render.tile, tile / columns * render.tile);
     let (width, height) = (render.tile.min(render.width - x), render.tile.min(render.height - y));
     let first = pass * each;
-    Some((TileRect { x, y, width, height }, SampleRange { first, count: each.min(render.spp - first) }))
+    let samples = SampleRange { first, count: each.min(render.spp - first) };
+    Some(Task::Tile { tile: TileRect { x, y, width, height }, samples })
 }
 
 /// Units of a frame.
-pub(crate) fn units_of(render: &RenderSpec) -> u32 {
-    (0..).take_while(|unit| unit_of(render, UnitIndex(*unit)).is_some()).count() as u32
+fn units_of(job: JobId, kind: &JobKind) -> u32 {
+    let frame = kind.frames().get(0).unwrap_or(FrameNumber(0));
+    let key = |unit| UnitKey { job, frame, unit: UnitIndex(unit) };
+    (0..).take_while(|unit| task_of(kind, key(*unit)).is_some()).count() as u32
 }
 
 impl Books {
@@ -137,8 +177,7 @@ impl Books {
     }
 
     fn accept(&mut self, job: JobId, spec: &JobSpec, owner: &str) -> Checked {
-        let JobKind::Render(render) = &spec.kind;
-        let units = units_of(render);
+        let units = units_of(job, &spec.kind);
         let frame = || FrameBook {
             units,
             committed: BTreeMap::new(),
@@ -149,7 +188,7 @@ impl Books {
             spec: spec.clone(),
             owner: owner.to_owned(),
             pinned: None,
-            frames: render.frames.iter().map(|number| (number, frame())).collect(),
+            frames: spec.kind.frames().iter().map(|number| (number, frame())).collect(),
             ended: None,
         };
         self.order.push(job);

@@ -1,16 +1,16 @@
 //! Results without pixels: a number that depends on unit and fingerprint alone, as the same-bits law says, and adds up as films do.
 
 use crate::random::mix;
-use tessera_core::{Arrived, FilmShape};
+use tessera_core::{Arrived, FilmShape, ResultShape};
 use tessera_protocol::ids::{BlobHash, Fingerprint, Lease, UnitKey};
-use tessera_protocol::job::RenderSpec;
-use tessera_protocol::node::{SampleRange, TileRect};
+use tessera_protocol::job::JobKind;
+use tessera_protocol::node::Task;
 
 /// The sums of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Film {
     pub(crate) sum: u64,
-    pub(crate) shape: FilmShape,
+    pub(crate) shape: ResultShape,
 }
 
 /// What a unit renders to.
@@ -20,21 +20,37 @@ pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint) -> u64 {
     mix(mix(job as u64 ^ (job >> 64) as u64) ^ mix(place) ^ u64::from(fingerprint.0[0]))
 }
 
-/// What the film of a unit looks like.
-pub(crate) fn shape_of(render: &RenderSpec, tile: TileRect, samples: SampleRange) -> FilmShape {
-    let TileRect { width, height, .. } = tile;
-    FilmShape { width, height, channels: render.channels(), samples: samples.count }
+/// What the result of a unit looks like; None where the task is not of such a job.
+pub(crate) fn shape_of(kind: &JobKind, task: Task) -> Option<ResultShape> {
+    match (kind, task) {
+        (JobKind::Render(render), Task::Tile { tile, samples }) => Some(ResultShape::Film(FilmShape {
+            width: tile.width,
+            height: tile.height,
+            channels: render.channels(),
+            samples: samples.count,
+        })),
+        (JobKind::Compute(compute), Task::Chunk { count, .. }) => {
+            Some(ResultShape::Chunk(compute.chunk_shape(count)))
+        }
+        _ => None,
+    }
+}
+
+/// A shape that looks well and is wrong.
+pub(crate) fn other_shape(shape: ResultShape) -> ResultShape {
+    match shape {
+        ResultShape::Film(film) => ResultShape::Film(FilmShape { samples: film.samples + 1, ..film }),
+        ResultShape::Chunk(mut chunk) => {
+            chunk.bytes += 1;
+            ResultShape::Chunk(chunk)
+        }
+    }
 }
 
 impl Film {
-    pub(crate) fn of(
-        unit: UnitKey,
-        fingerprint: Fingerprint,
-        render: &RenderSpec,
-        tile: TileRect,
-        samples: SampleRange,
-    ) -> Self {
-        Self { sum: sum_of(unit, fingerprint), shape: shape_of(render, tile, samples) }
+    /// None where the task is not of such a job.
+    pub(crate) fn of(unit: UnitKey, fingerprint: Fingerprint, kind: &JobKind, task: Task) -> Option<Self> {
+        Some(Self { sum: sum_of(unit, fingerprint), shape: shape_of(kind, task)? })
     }
 
     /// How it arrives.

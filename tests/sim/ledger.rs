@@ -1,6 +1,6 @@
 //! What outlives a process of the coordinator, from outside: what was made durable, and what was promised to whom.
 
-use crate::books::{Books, FrameEnd, unit_of};
+use crate::books::{Books, FrameEnd, task_of};
 use crate::disk::Disk;
 use crate::film::{shape_of, sum_of};
 use crate::trouble::{Checked, violated};
@@ -145,8 +145,7 @@ impl Ledger {
             let Some(entry) = entries.find(|entry| entry.unit.0 == *unit && entry.epoch == *epoch) else {
                 return violated(format!("{key}@{epoch} is committed, and its result is not in the spool"));
             };
-            let cut = unit_of(book.render(), UnitIndex(*unit));
-            let shape = cut.map(|(tile, samples)| shape_of(book.render(), tile, samples));
+            let shape = task_of(book.kind(), key).and_then(|task| shape_of(book.kind(), task));
             if shape != Some(entry.film.shape) {
                 return violated(format!("{key} is committed with the shape {:?}", entry.film.shape));
             }

@@ -4,7 +4,7 @@ use crate::agenda::Parcel;
 use crate::faults::Fault;
 use crate::film::{Film, sum_of};
 use crate::world::World;
-use tessera_core::FilmShape;
+use tessera_core::{FilmShape, ResultShape};
 use tessera_protocol::ids::{Epoch, JobId, Lease, UnitIndex};
 use tessera_protocol::node::{Failure, Heartbeat, NodeToCoordinator};
 
@@ -84,18 +84,16 @@ impl World {
         let link = self.nodes[node].process.as_ref().and_then(|process| process.link);
         let (Some(lease), Some(link)) = (lease, link) else { return };
         let fingerprint = self.nodes[node].fingerprint;
-        let render = self.ledger.durable.jobs.get(&lease.unit.job).map(|job| job.render().clone());
+        let kind = self.ledger.durable.jobs.get(&lease.unit.job).map(|job| job.kind().clone());
         let claimed = change(lease);
-        let unit = render.as_ref().and_then(|render| crate::books::unit_of(render, lease.unit.unit));
-        let film = match (render, unit) {
-            (Some(render), Some((tile, samples))) => {
-                Film::of(claimed.unit, fingerprint, &render, tile, samples)
-            }
-            _ => {
-                let shape = FilmShape { width: 8, height: 8, channels: 3, samples: 1 };
-                Film { sum: sum_of(claimed.unit, fingerprint), shape }
-            }
-        };
+        let film = kind.and_then(|kind| {
+            let task = crate::books::task_of(&kind, lease.unit)?;
+            Film::of(claimed.unit, fingerprint, &kind, task)
+        });
+        let film = film.unwrap_or_else(|| {
+            let shape = ResultShape::Film(FilmShape { width: 8, height: 8, channels: 3, samples: 1 });
+            Film { sum: sum_of(claimed.unit, fingerprint), shape }
+        });
         self.send_up(link, Parcel::Result(claimed, film), 0);
     }
 }

@@ -3,14 +3,14 @@
 
 use crate::agenda::{Event, LinkId, NodeEvent, Parcel};
 use crate::faults::Fault;
-use crate::film::Film;
+use crate::film::{Film, other_shape};
 use crate::plan::{NodePlan, fingerprint};
 use crate::trouble::Checked;
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
-use tessera_protocol::job::RenderSpec;
+use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{Assignment, Failure, Heartbeat, Join, NodeToCoordinator};
 
 /// Time between heartbeats, milliseconds.
@@ -58,7 +58,7 @@ pub(crate) struct NodeProcess {
     pub(crate) running: BTreeMap<u64, Lease>,
     pub(crate) next_run: u64,
     /// Those that were told of, and those of units held from a former session.
-    pub(crate) jobs: BTreeMap<JobId, Box<RenderSpec>>,
+    pub(crate) jobs: BTreeMap<JobId, Box<JobKind>>,
     /// Jobs that this session was told of.
     pub(crate) told: BTreeSet<JobId>,
     pub(crate) untold: BTreeMap<Lease, Failure>,
@@ -231,8 +231,8 @@ impl World {
         }
         let node = &mut self.nodes[index];
         let device = DeviceInfo {
-            slot: "cpu".to_owned(),
-            kind: DeviceKind::Cpu,
+            slot: "d".to_owned(),
+            kind: if node.plan.compiles { DeviceKind::Cuda } else { DeviceKind::Cpu },
             name: "simulated".to_owned(),
             parallelism: 1,
             memory_bytes: 1 << 30,
@@ -258,6 +258,7 @@ impl World {
             running,
             finished,
             scenes: process.scenes.iter().copied().collect(),
+            nvrtc: node.plan.compiles.then_some((12, 0)),
         }
     }
 
@@ -304,7 +305,7 @@ impl World {
             return self.send_up(link, Parcel::Damaged(lease), slow);
         }
         if self.chance(Fault::WrongShape) {
-            film.shape.samples += 1;
+            film.shape = other_shape(film.shape);
         }
         if self.chance(Fault::ResultRepeated) {
             let again = slow + self.random.between(1, 5_000);

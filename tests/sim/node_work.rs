@@ -1,7 +1,7 @@
 //! What a node does about its leases, as the node's own agent does: hold, render, store, offer, forget.
 
 use crate::agenda::NodeEvent;
-use crate::books::unit_of;
+use crate::books::task_of;
 use crate::faults::Fault;
 use crate::film::Film;
 use crate::node::{NodeProcess, Unit, UnitState};
@@ -16,9 +16,9 @@ const PAST_MAX: usize = 64;
 impl World {
     pub(crate) fn on_node_message(&mut self, node: usize, message: CoordinatorToNode) -> Checked {
         match message {
-            CoordinatorToNode::Job { job, render } => {
+            CoordinatorToNode::Job { job, kind } => {
                 let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
-                process.jobs.insert(job, render);
+                process.jobs.insert(job, kind);
                 if !process.told.insert(job) {
                     return violated(format!("job {job} is described twice in a session"));
                 }
@@ -52,10 +52,10 @@ impl World {
             }
             let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
             let told = process.told.contains(&assignment.job);
-            let Some(render) = process.jobs.get(&assignment.job).filter(|_| told) else {
+            let Some(kind) = process.jobs.get(&assignment.job).filter(|_| told) else {
                 return violated(format!("{lease} is given to a node that was not told of its job"));
             };
-            if unit_of(render, assignment.unit) != Some((assignment.tile, assignment.samples)) {
+            if task_of(kind, lease.unit) != Some(assignment.task) {
                 return violated(format!("{assignment:?} is not what its job says"));
             }
             if process.draining {
@@ -112,7 +112,7 @@ impl World {
             process.next_run += 1;
             unit.state = UnitState::Running(run);
             process.running.insert(run, lease);
-            let scene = process.jobs.get(&lease.unit.job).map(|render| render.scene_hash());
+            let scene = process.jobs.get(&lease.unit.job).map(|kind| kind.data_hash());
             let fresh = scene.filter(|scene| process.scenes.insert(*scene));
             let stuck = process.stuck_until.saturating_sub(self.now);
             if let Some(scene) = fresh {
@@ -181,9 +181,8 @@ impl World {
         let Some(process) = &mut self.nodes[node].process else { return };
         // One that was taken away meanwhile is not wanted.
         let Some(unit) = process.units.remove(&lease) else { return };
-        let Some(render) = process.jobs.get(&lease.unit.job) else { return };
-        let Assignment { tile, samples, .. } = unit.assignment;
-        let film = Film::of(lease.unit, fingerprint, render, tile, samples);
+        let Some(kind) = process.jobs.get(&lease.unit.job) else { return };
+        let Some(film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else { return };
         self.nodes[node].outbox.insert(lease, film);
         self.offer(node, lease);
         self.leave_if_done(node);

@@ -4,6 +4,9 @@ use crate::faults::Fault;
 use crate::random::Random;
 use std::time::Duration;
 use tessera_core::Settings;
+use tessera_protocol::compute::{
+    ComputeFormat, ComputeSpec, Domain, Element, InputArray, Program, Reduction,
+};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
@@ -43,6 +46,8 @@ pub(crate) struct NodePlan {
     pub(crate) anchored: bool,
     pub(crate) capacity: u32,
     pub(crate) devices: u32,
+    /// It has CUDA devices, and compiles kernels.
+    pub(crate) compiles: bool,
     /// Time for a unit, milliseconds: from half of this to twice.
     pub(crate) unit_millis: u64,
     /// Time of a message, milliseconds.
@@ -125,6 +130,7 @@ fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) ->
         anchored,
         capacity: random.between(1, 5) as u32,
         devices: random.between(1, 3) as u32,
+        compiles: anchored || random.permille(500),
         unit_millis: random.between(500, 6_000),
         latency: [1, 5, 20, 150][random.index(4)],
         liar: random.permille(liars),
@@ -138,7 +144,11 @@ fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
     let spec = JobSpec {
         name: format!("job {number}"),
         priority: [0, 10, 50, 50, 50, 100][random.index(6)],
-        kind: JobKind::Render(render(random)),
+        kind: if random.permille(350) {
+            JobKind::Compute(compute(random))
+        } else {
+            JobKind::Render(render(random))
+        },
         device_bytes: 0,
     };
     JobPlan {
@@ -146,6 +156,43 @@ fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
         spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
         owner,
         submit_at: random.between(0, heal_at * 3 / 4),
+    }
+}
+
+fn compute(random: &mut Random) -> ComputeSpec {
+    let domain =
+        Domain { width: random.between(1, 40) as u32, height: random.between(1, 4) as u32, depth: 1 };
+    let first = random.between(0, 90) as u32;
+    let frames = (0..random.between(1, 4) as u32).map(|number| FrameNumber(first + number * 2));
+    let file =
+        AssetFile { path: "kernel".to_owned(), hash: BlobHash([random.between(1, 3) as u8; 32]), length: 9 };
+    let program = match random.index(3) {
+        0 => Program::Builtin("merge".to_owned()),
+        1 => Program::Ptx(file),
+        _ => Program::Cuda(file),
+    };
+    let fed = random.permille(500);
+    let input = InputArray {
+        name: "state".to_owned(),
+        hash: BlobHash([9; 32]),
+        length: domain.len() * 4 + 128,
+        element: Element::F32,
+        shape: domain.shape(1),
+    };
+    ComputeSpec {
+        program,
+        inputs: vec![input],
+        arguments: Vec::new(),
+        domain,
+        channels: 1,
+        element: Element::F32,
+        reduction: (!fed && random.permille(500)).then_some(Reduction::Sum),
+        formats: vec![ComputeFormat::Npy],
+        chunk: random.between(0, 30) as u32,
+        frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
+        feed: fed.then(|| "state".to_owned()),
+        seed: 0,
+        time_limit_secs: 60,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Leases as the simulator sees them from outside one coordinator process: who may hold what, why a lease comes or goes, and when it must
 //! have ended. Compared with what the core says after every step.
 
-use crate::books::{Books, unit_of};
+use crate::books::{Books, task_of};
 use crate::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;
@@ -310,9 +310,13 @@ impl Watch {
 
     fn note_assignment(&mut self, node: NodeId, assignment: &Assignment, books: &Books) -> Checked {
         let lease = assignment.lease();
-        let expected = books.jobs.get(&lease.unit.job).and_then(|job| unit_of(job.render(), lease.unit.unit));
-        if expected != Some((assignment.tile, assignment.samples)) {
+        let book = books.jobs.get(&lease.unit.job);
+        let expected = book.and_then(|job| task_of(job.kind(), lease.unit));
+        if expected != Some(assignment.task) {
             return violated(format!("{assignment:?} should have {expected:?}"));
+        }
+        if book.is_some_and(|job| job.lacks_feed(lease.unit.frame)) {
+            return violated(format!("{lease} is given before the frame that it reads is finished"));
         }
         self.given.insert(lease.unit, (lease.epoch, node));
         Ok(())

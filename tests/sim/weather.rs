@@ -6,7 +6,7 @@ use crate::faults::Fault;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_core::{Core, Input, ResolveFailure};
-use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
+use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::node::NodeToCoordinator;
 use tessera_protocol::status::{FrameFile, NodeState};
 
@@ -118,13 +118,13 @@ impl World {
             return self.input(Input::FrameResolveFailed { job, frame, failure });
         }
         let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
-        let file = |format: &tessera_protocol::job::FormatSpec| FrameFile {
-            format: format.extension().to_owned(),
-            hash: BlobHash([1; 32]),
+        let file = |extension: &'static str| FrameFile {
+            format: extension.to_owned(),
+            hash: crate::books::file_hash(job, frame),
             length: 1,
             pixels_sha256: [2; 32],
         };
-        let mut files: Vec<FrameFile> = book.render().formats.iter().map(file).collect();
+        let mut files: Vec<FrameFile> = book.kind().extensions().into_iter().map(file).collect();
         if self.chance(Fault::ResolveMiscount) {
             files.pop();
         }

@@ -5,11 +5,11 @@ use crate::core::Core;
 use crate::frame::Frame;
 use crate::journal::{Commit, Record};
 use crate::snapshot::{Part, SnapshotPart};
-use crate::splitter::Grid;
+use crate::splitter::Split;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::AuditReport;
 use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId};
-use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
 /// Problems listed at most.
@@ -45,7 +45,7 @@ struct Ledger {
 }
 
 struct Entry {
-    grid: Grid,
+    grid: Split,
     numbers: Vec<FrameNumber>,
     committed: BTreeMap<FrameNumber, Bitmap>,
     done: BTreeSet<FrameNumber>,
@@ -62,10 +62,9 @@ impl Ledger {
     }
 
     fn accept(&mut self, id: JobId, spec: &JobSpec) {
-        let JobKind::Render(render) = &spec.kind;
         let entry = Entry {
-            grid: Grid::of(render),
-            numbers: render.frames.iter().collect(),
+            grid: Split::of(&spec.kind),
+            numbers: spec.kind.frames().iter().collect(),
             committed: BTreeMap::new(),
             done: BTreeSet::new(),
             failed: BTreeSet::new(),

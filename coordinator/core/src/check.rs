@@ -62,6 +62,9 @@ impl Core {
                     ));
                 }
                 if frame.unit_is_open(place.unit) && exceptions == 0 {
+                    if job.is_shut(position) && !work.is_behind(place) {
+                        continue;
+                    }
                     if work.is_behind(place) {
                         return Err(format!("{key} is lost: open, and neither leased nor to be leased"));
                     }

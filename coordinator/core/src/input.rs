@@ -1,5 +1,6 @@
 //! What reaches the core. The shell has authenticated the peer and bounded every length; everything else is checked here.
 
+use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};
 use tessera_protocol::job::JobSpec;
@@ -167,14 +168,33 @@ pub struct Arrived {
     pub lease: Lease,
     /// BLAKE3 of its bytes, checked.
     pub hash: BlobHash,
-    /// What its film's header says.
-    pub shape: FilmShape,
+    /// What its header says.
+    pub shape: ResultShape,
     /// Position of the device among the node's.
     pub device: u8,
     /// Device time in microseconds, as the node says.
     pub device_micros: u64,
     /// Bytes that it needed on the device at least, as the node says; 0 where it was not measured.
     pub device_bytes: u64,
+}
+
+/// Shape of a unit's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultShape {
+    /// A film, of a render job.
+    Film(FilmShape),
+    /// Values or partials, of a compute job.
+    Chunk(ChunkShape),
+}
+
+impl ResultShape {
+    /// Samples per pixel, or indices.
+    pub fn size(&self) -> u32 {
+        match self {
+            Self::Film(film) => film.samples,
+            Self::Chunk(chunk) => chunk.count,
+        }
+    }
 }
 
 /// Shape of a unit's film.

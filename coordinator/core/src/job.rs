@@ -3,11 +3,12 @@
 use crate::frame::{FailedFrame, Frame};
 use crate::journal::{Commit, EndedAttempt};
 use crate::moment::Moment;
-use crate::splitter::Grid;
+use crate::splitter::Split;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
-use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
+use tessera_protocol::job::{JobKind, JobSpec};
 use tessera_protocol::status::{FailureNote, FrameFile, JobState};
 
 /// Failed attempts that are kept for people.
@@ -42,8 +43,8 @@ pub(crate) struct Counts {
 pub(crate) struct Job {
     pub(crate) id: JobId,
     pub(crate) spec: JobSpec,
-    pub(crate) grid: Grid,
-    /// Hash of its scene, by which nodes say what they hold.
+    pub(crate) grid: Split,
+    /// Hash of its scene (or program and inputs), by which nodes say what they hold.
     pub(crate) scene: BlobHash,
     pub(crate) owner: String,
     /// Position among all jobs ever accepted.
@@ -59,9 +60,8 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn new(id: JobId, spec: JobSpec, owner: String, order: u64, submitted_at: Moment) -> Self {
-        let JobKind::Render(render) = &spec.kind;
-        let (grid, scene) = (Grid::of(render), render.scene_hash());
-        let numbers: Vec<FrameNumber> = render.frames.iter().collect();
+        let (grid, scene) = (Split::of(&spec.kind), spec.kind.data_hash());
+        let numbers: Vec<FrameNumber> = spec.kind.frames().iter().collect();
         let frames = vec![Frame::Untouched; numbers.len()];
         Self {
             id,
@@ -80,9 +80,31 @@ impl Job {
         }
     }
 
-    pub(crate) fn render(&self) -> &RenderSpec {
-        let JobKind::Render(render) = &self.spec.kind;
-        render
+    pub(crate) fn kind(&self) -> &JobKind {
+        &self.spec.kind
+    }
+
+    /// The compute job of which every frame reads the result of the one before; None for any other.
+    fn feeding(&self) -> Option<&ComputeSpec> {
+        self.kind().compute().filter(|compute| compute.feed.is_some())
+    }
+
+    /// Its frames follow from each other, so that none can do without the one before.
+    pub(crate) fn is_chained(&self) -> bool {
+        self.feeding().is_some()
+    }
+
+    /// Nothing of the frame at this position may be leased yet: it reads the result of the one before, which is not finished.
+    pub(crate) fn is_shut(&self, position: u32) -> bool {
+        self.is_chained() && position > 0 && self.fed(position).is_none()
+    }
+
+    /// The result that the frame at this position reads, where it is finished.
+    pub(crate) fn fed(&self, position: u32) -> Option<BlobHash> {
+        let compute = self.feeding()?;
+        let Frame::Done(files) = self.frames.get(position.checked_sub(1)? as usize)? else { return None };
+        let place = compute.formats.iter().position(|format| *format == ComputeFormat::Npy)?;
+        Some(files.get(place)?.hash)
     }
 
     pub(crate) fn frames(&self) -> &[Frame] {
@@ -270,7 +292,7 @@ impl Job {
 }
 
 /// Units and camera samples committed in a frame.
-fn committed_of(frame: &Frame, grid: &Grid) -> (u32, u64) {
+fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => (0, 0),
         Frame::Open(open) => {
@@ -282,7 +304,7 @@ fn committed_of(frame: &Frame, grid: &Grid) -> (u32, u64) {
     }
 }
 
-fn failed(frame: &Frame, grid: &Grid, reason: &str) -> Frame {
+fn failed(frame: &Frame, grid: &Split, reason: &str) -> Frame {
     let (units_committed, samples_committed) = committed_of(frame, grid);
     Frame::Failed(Box::new(FailedFrame { reason: reason.to_owned(), units_committed, samples_committed }))
 }

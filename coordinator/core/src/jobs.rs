@@ -129,6 +129,8 @@ impl Core {
     pub(crate) fn fail_frame(&mut self, id: JobId, frame: FrameNumber, reason: String) {
         let Some(job) = self.farm.jobs.get(&id) else { return };
         let Some(position) = job.position(frame) else { return };
+        let chained =
+            job.is_chained().then(|| format!("{frame}, which the frames after it need, failed: {reason}"));
         let leases: Vec<(UnitKey, Epoch)> = self.leases.of_frame(id, frame).collect();
         for (unit, epoch) in leases {
             self.revoke(unit, epoch);
@@ -139,6 +141,9 @@ impl Core {
         }
         self.resolves.remove(&(id, frame));
         self.act(Action::FrameFailed { job: id, frame });
+        if let Some(note) = chained.filter(|_| self.is_open(id)) {
+            return self.end_job(id, JobState::Failed, &note);
+        }
         self.end_if_over(id);
         self.hungry = Hungry::Anybody;
     }

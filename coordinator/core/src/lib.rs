@@ -10,6 +10,7 @@
 //! ```
 
 pub mod action;
+pub mod chunks;
 pub mod input;
 pub mod journal;
 pub mod moment;
@@ -40,11 +41,12 @@ mod timers;
 mod work;
 
 pub use action::{Action, Step, Timing};
+pub use chunks::Chunks;
 pub use core::{Core, ReplayError};
-pub use input::{Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, SessionId};
+pub use input::{Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, ResultShape, SessionId};
 pub use journal::{JournalError, Record};
 pub use listing::Census;
 pub use moment::Moment;
 pub use settings::Settings;
 pub use snapshot::SnapshotPart;
-pub use splitter::Grid;
+pub use splitter::{Grid, Split};

@@ -5,6 +5,7 @@ use crate::devices::none_usable;
 use crate::job::Job;
 use crate::moment::Moment;
 use crate::roster::{Node, Presence};
+use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{JobId, NodeId};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
 use tessera_protocol::status::{FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary};
@@ -18,6 +19,20 @@ pub struct Census {
     pub jobs: usize,
     /// Units leased.
     pub units: usize,
+}
+
+/// Why no node that is ready runs such a job.
+fn cannot_do(job: &Job) -> String {
+    let compute = job.kind().compute();
+    let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
+    match to_compile {
+        true => {
+            "waits for a node with a CUDA device and NVRTC to compile the kernel; none is ready (submit PTX, \
+                 or from a machine that has NVRTC, and any node with a CUDA device will do)"
+                .to_owned()
+        }
+        false => "waits for a node with a CUDA device, which the kernel needs; none is ready".to_owned(),
+    }
 }
 
 impl Core {
@@ -77,6 +92,9 @@ impl Core {
         let mut willing = self.roster.nodes.iter().filter(|(id, node)| self.is_ready(**id, node)).peekable();
         if willing.peek().is_none() {
             return "no node is ready".to_owned();
+        }
+        if !willing.clone().any(|(_, node)| node.can_do(job.kind())) {
+            return cannot_do(job);
         }
         match job.fingerprint {
             Some(pinned) if !willing.any(|(_, node)| node.fingerprint == pinned) => {

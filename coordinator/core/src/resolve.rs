@@ -33,7 +33,7 @@ impl Core {
         if !self.is_complete(job, frame) {
             return;
         }
-        let formats = self.farm.jobs.get(&job).map_or(0, |job| job.render().formats.len());
+        let formats = self.farm.jobs.get(&job).map_or(0, |job| job.kind().extensions().len());
         if files.len() != formats {
             let reason = format!("{} files were made instead of {formats}", files.len());
             return self.on_resolve_failed(job, frame, ResolveFailure::Retry(reason));
@@ -42,6 +42,10 @@ impl Core {
         self.resolves.remove(&(job, frame));
         self.act(Action::FrameFinished { job, frame });
         self.end_if_over(job);
+        if self.is_open(job) && self.farm.jobs.get(&job).is_some_and(|job| job.is_chained()) {
+            // The next frame was waiting for this one.
+            self.offer_job(job);
+        }
     }
 
     pub(crate) fn on_resolve_failed(&mut self, job: JobId, frame: FrameNumber, failure: ResolveFailure) {

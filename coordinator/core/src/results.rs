@@ -19,11 +19,12 @@ use crate::action::Action;
 use crate::core::Core;
 use crate::farm::RECENT_COMMITS_MAX;
 use crate::frame::Frame;
-use crate::input::{Arrived, FilmShape, SessionId};
+use crate::input::{Arrived, FilmShape, ResultShape, SessionId};
 use crate::job::Job;
 use crate::journal::{Commit, Record};
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitIndex, UnitKey};
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::job::JobKind;
+use tessera_protocol::node::{CoordinatorToNode, Task};
 
 impl Core {
     /// The rule above.
@@ -32,7 +33,7 @@ impl Core {
             return false;
         };
         let Some(node) = self.roster.get(id) else { return false };
-        let open = job.place(lease.unit).is_some()
+        let open = job.place(lease.unit).is_some_and(|place| !job.is_shut(place.position))
             && job.frame(lease.unit.frame).is_some_and(|frame| frame.unit_is_open(lease.unit.unit));
         if !open || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
             return false;
@@ -150,9 +151,18 @@ impl Core {
     }
 }
 
-/// What the film of a unit must look like.
-fn shape_of(job: &Job, unit: UnitIndex) -> Option<FilmShape> {
-    let (tile, samples) = job.grid.unit(unit)?;
-    let channels = job.render().channels();
-    Some(FilmShape { width: tile.width, height: tile.height, channels, samples: samples.count })
+/// What the result of a unit must look like.
+fn shape_of(job: &Job, unit: UnitIndex) -> Option<ResultShape> {
+    match (job.grid.task(unit, None)?, job.kind()) {
+        (Task::Tile { tile, samples }, JobKind::Render(render)) => Some(ResultShape::Film(FilmShape {
+            width: tile.width,
+            height: tile.height,
+            channels: render.channels(),
+            samples: samples.count,
+        })),
+        (Task::Chunk { count, .. }, JobKind::Compute(compute)) => {
+            Some(ResultShape::Chunk(compute.chunk_shape(count)))
+        }
+        _ => None,
+    }
 }

@@ -154,21 +154,32 @@ impl Core {
         if !self.is_acceptable(node, lease) {
             return;
         }
-        self.fail_attempt(node, lease, failure.reason());
-        if let Failure::Scene(reason) = failure
-            && self.is_open(lease.unit.job)
-        {
-            let note = format!("the scene cannot be prepared: {}", cut(reason, REASON_MAX));
+        match failure {
+            // A job's own program or kernel says nothing about the node.
+            Failure::Program(reason) | Failure::Kernel(reason) => self.end_failed(node, lease, reason),
+            _ => self.fail_attempt(node, lease, failure.reason()),
+        }
+        let what = match failure {
+            Failure::Scene(_) => "the scene cannot be prepared",
+            Failure::Program(_) => "the kernel cannot be used",
+            _ => return,
+        };
+        if self.is_open(lease.unit.job) {
+            let note = format!("{what}: {}", cut(failure.reason(), REASON_MAX));
             self.end_job(lease.unit.job, JobState::Failed, &note);
         }
     }
 
     /// An attempt failed whose result would have been accepted.
     pub(crate) fn fail_attempt(&mut self, node: NodeId, lease: Lease, reason: &str) {
+        self.end_failed(node, lease, reason);
+        self.doubt(node, lease.unit.job);
+    }
+
+    fn end_failed(&mut self, node: NodeId, lease: Lease, reason: &str) {
         self.release(lease.epoch);
         let ending = Ending::Failed(cut(reason, REASON_MAX));
         self.end_attempts(node, vec![EndedAttempt { lease, ending }]);
-        self.doubt(node, lease.unit.job);
     }
 
     /// A node that only fails gets no work for a while, unless it is the last one.

@@ -4,8 +4,10 @@ use crate::input::SessionId;
 use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_protocol::compute::Program;
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
+use tessera_protocol::job::JobKind;
 use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
 use tessera_protocol::node::Join;
 
@@ -50,6 +52,8 @@ pub(crate) struct Node {
     pub(crate) devices: Vec<DeviceInfo>,
     /// From its last heartbeat.
     pub(crate) telemetry: Vec<DeviceTelemetry>,
+    /// It can compile CUDA C++.
+    pub(crate) compiles: bool,
     pub(crate) capacity: u32,
     pub(crate) presence: Presence,
     pub(crate) scenes: BTreeSet<BlobHash>,
@@ -81,6 +85,7 @@ impl Node {
             process: join.process,
             devices: crate::devices::listed(&join.devices),
             telemetry: Vec::new(),
+            compiles: join.nvrtc.is_some(),
             capacity: capacity(join.capacity),
             presence: Presence::Here(session),
             scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),
@@ -115,6 +120,14 @@ impl Node {
             && !self.leaving
             && self.fitness.unfit.is_none()
             && self.devices.iter().any(|device| device.state == DeviceState::Ready)
+    }
+
+    /// Some device of it runs such jobs.
+    pub(crate) fn can_do(&self, kind: &JobKind) -> bool {
+        let Some(compute) = kind.compute() else { return true };
+        let has_cuda = || self.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
+        let compiles = || self.compiles || !matches!(compute.program, Program::Cuda(_));
+        !compute.needs_cuda() || (has_cuda() && compiles())
     }
 
     /// Counts a commit.

@@ -111,7 +111,8 @@ impl Core {
         let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get_mut(&job)) else {
             return Offer::Nothing;
         };
-        if job.fingerprint.is_some_and(|pinned| pinned != fingerprint) {
+        let Some(node) = self.roster.get(id) else { return Offer::Unsuitable };
+        if job.fingerprint.is_some_and(|pinned| pinned != fingerprint) || !node.can_do(job.kind()) {
             return if work.is_empty(job, &self.leases) { Offer::Nothing } else { Offer::Unsuitable };
         }
         let (roster, now) = (&self.roster, self.now);
@@ -119,7 +120,10 @@ impl Core {
             let frame = job.frames().get(place.position as usize);
             let last = frame.and_then(|frame| frame.trouble(place.unit));
             let elsewhere = |(other, node): (&NodeId, &Node)| {
-                *other != id && node.is_willing() && node.fingerprint == fingerprint
+                *other != id
+                    && node.is_willing()
+                    && node.fingerprint == fingerprint
+                    && node.can_do(job.kind())
             };
             until > now
                 && last.is_some_and(|trouble| trouble.node == id)
@@ -153,12 +157,12 @@ impl Core {
     fn lease(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
         let known = self.farm.jobs.get(&job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
-        let (tile, samples) = known.grid.unit(unit)?;
+        let task = known.grid.task(unit, known.fed(place.position))?;
         let (epoch, reserve) = self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
         if let Some(up_to) = reserve {
             self.record(crate::journal::Record::EpochsReserved { up_to });
         }
-        let assignment = Assignment { job, frame, unit, epoch, tile, samples };
+        let assignment = Assignment { job, frame, unit, epoch, task };
         self.grant(assignment.lease(), id);
         Some(assignment)
     }
@@ -182,10 +186,10 @@ impl Core {
     fn send_work(&mut self, id: NodeId, assignments: Vec<Assignment>) {
         let jobs: BTreeSet<JobId> = assignments.iter().map(|assignment| assignment.job).collect();
         for job in jobs {
-            let render = self.farm.jobs.get(&job).map(|job| Box::new(job.render().clone()));
+            let kind = self.farm.jobs.get(&job).map(|job| Box::new(job.kind().clone()));
             let new = self.roster.get_mut(id).is_some_and(|node| node.told.insert(job));
-            if let (Some(render), true) = (render, new) {
-                self.tell(id, CoordinatorToNode::Job { job, render });
+            if let (Some(kind), true) = (kind, new) {
+                self.tell(id, CoordinatorToNode::Job { job, kind });
             }
         }
         self.tell(id, CoordinatorToNode::Work(assignments));

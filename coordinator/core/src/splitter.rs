@@ -1,9 +1,10 @@
 //! Spec to units: which pixels and samples each unit of a frame has. Total and pure; chooses no order of work.
 
-use tessera_protocol::ids::UnitIndex;
-use tessera_protocol::job::RenderSpec;
+use crate::chunks::Chunks;
+use tessera_protocol::ids::{BlobHash, UnitIndex};
+use tessera_protocol::job::{JobKind, RenderSpec};
 use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};
-use tessera_protocol::node::{SampleRange, TileRect};
+use tessera_protocol::node::{SampleRange, Task, TileRect};
 
 /// Camera samples that a unit has at most where the splitter chooses: a CPU traces 0.2 to 5 million paths a second, so that a unit keeps
 /// it busy for 0.4 to 10 s. Passes are evened out, so that a unit of several passes has at least half of it (2^20).
@@ -14,7 +15,60 @@ pub const UNIT_CAMERA_SAMPLES_LEAST: u64 = 1 << 18;
 /// Units that a frame should have where the splitter chooses, so that two nodes end it within a hundredth of each other.
 pub const FRAME_UNITS_WANTED: u64 = 256;
 
-/// How every frame of a job is cut: a grid of tiles, each in sample passes. Unit = tile × passes + pass, tiles row by row from the top.
+/// How every frame of a job is cut, by the kind of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// A render job's tiles and sample passes.
+    Tiles(Grid),
+    /// A compute job's ranges of indices.
+    Chunks(Chunks),
+}
+
+impl Split {
+    /// The split of a checked job.
+    pub fn of(kind: &JobKind) -> Self {
+        match kind {
+            JobKind::Render(render) => Self::Tiles(Grid::of(render)),
+            JobKind::Compute(compute) => Self::Chunks(Chunks::of(compute)),
+        }
+    }
+
+    /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
+    pub fn units(&self) -> u32 {
+        match self {
+            Self::Tiles(grid) => grid.units(),
+            Self::Chunks(chunks) => chunks.units(),
+        }
+    }
+
+    /// Work of a frame: camera samples, or indices.
+    pub fn frame_camera_samples(&self) -> u64 {
+        match self {
+            Self::Tiles(grid) => grid.frame_camera_samples(),
+            Self::Chunks(chunks) => chunks.indices(),
+        }
+    }
+
+    /// Work of a unit: camera samples, or indices; 0 beyond the last.
+    pub fn unit_camera_samples(&self, unit: UnitIndex) -> u64 {
+        match self {
+            Self::Tiles(grid) => grid.unit_camera_samples(unit),
+            Self::Chunks(chunks) => chunks.range(unit).map_or(0, |(_, count)| u64::from(count)),
+        }
+    }
+
+    /// What a unit is, with the result that is fed to its frame; None beyond the last.
+    pub fn task(&self, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
+        match self {
+            Self::Tiles(grid) => grid.unit(unit).map(|(tile, samples)| Task::Tile { tile, samples }),
+            Self::Chunks(chunks) => {
+                chunks.range(unit).map(|(first, count)| Task::Chunk { first, count, feed })
+            }
+        }
+    }
+}
+
+/// How every frame of a render job is cut: a grid of tiles, each in sample passes. Unit = tile × passes + pass, tiles row by row from the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     width: u32,

@@ -43,6 +43,9 @@ impl Work {
     fn advance(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
         let units = job.grid.units();
         while let Some(frame) = job.frames().get(self.cursor.0 as usize) {
+            if job.is_shut(self.cursor.0) {
+                return None;
+            }
             match frame.first_open_unit(self.cursor.1, units) {
                 None => self.cursor = (self.cursor.0 + 1, 0),
                 Some(unit) => {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 use tessera_core::{
-    Action, Arrived, Caller, Core, FilmShape, Input, Moment, Record, RequestId, SessionId, Settings, Step,
+    Action, Arrived, Caller, Core, FilmShape, Input, Moment, Record, RequestId, ResultShape, SessionId,
+    Settings, Step,
 };
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::frames::FrameSet;
@@ -62,6 +63,7 @@ fn join(number: u128, capacity: u32, running: Vec<Lease>) -> Input {
         capacity,
         running,
         finished: Vec::new(),
+        nvrtc: None,
         scenes: Vec::new(),
     };
     let (fingerprint, build) = (Fingerprint([1; 32]), "test".to_owned());
@@ -69,7 +71,7 @@ fn join(number: u128, capacity: u32, running: Vec<Lease>) -> Input {
 }
 
 fn result(number: u64, lease: Lease) -> Input {
-    let shape = FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 };
+    let shape = ResultShape::Film(FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 });
     let result =
         Arrived { lease, hash: BlobHash([2; 32]), shape, device: 0, device_micros: 1, device_bytes: 0 };
     Input::ResultArrived { session: SessionId(number), result }

@@ -239,7 +239,7 @@ impl Driver {
         let header = EntryHeader {
             unit: lease.unit.unit,
             epoch: lease.epoch,
-            samples: waiting.arrived.shape.samples,
+            samples: waiting.arrived.shape.size(),
             length: waiting.bytes.len() as u32,
             hash: waiting.arrived.hash,
         };

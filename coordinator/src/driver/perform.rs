@@ -6,7 +6,6 @@ use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::Action;
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::job::JobKind;
 use tessera_protocol::status::{FrameState, JobSummary};
 use tessera_protocol::{FrameNumber, JobId};
 use tokio::sync::oneshot;
@@ -72,9 +71,9 @@ impl Driver {
 
     fn order_resolve(&self, job: JobId, frame: FrameNumber) {
         let Some(detail) = self.core.job(job) else { return };
-        let JobKind::Render(spec) = detail.spec.kind;
+        let kind = detail.spec.kind;
         let length = self.around.writer.spool_length(SpoolKey { job, frame }).unwrap_or(0);
-        let order = ResolveOrder { job, frame, spec, fingerprint: detail.fingerprint, length };
+        let order = ResolveOrder { job, frame, kind, fingerprint: detail.fingerprint, length };
         // The resolver ends with the coordinator; after a restart the core asks again.
         drop(self.around.resolver.send(order));
     }
@@ -103,8 +102,7 @@ impl Driver {
     }
 
     fn frame_state(&self, key: &SpoolKey) -> Option<FrameState> {
-        let JobKind::Render(spec) = self.core.job(key.job)?.spec.kind;
-        let position = spec.frames.position(key.frame)?;
+        let position = self.core.job(key.job)?.spec.kind.frames().position(key.frame)?;
         self.core.frames(key.job, position)?.into_iter().next().map(|status| status.state)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_core::SessionId;
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Task};
 use tessera_protocol::{BlobHash, JobId};
 use tessera_transport::close::{CloseCode, close};
 use tokio::sync::mpsc;
@@ -60,9 +60,20 @@ impl Readable {
 
     fn follow(&self, message: &CoordinatorToNode) {
         match message {
-            CoordinatorToNode::Job { job, render } => {
-                let hashes = render.files.iter().map(|file| file.hash).collect();
+            CoordinatorToNode::Job { job, kind } => {
+                let hashes = kind.files().into_iter().map(|(_, hash, _)| hash).collect();
                 self.lock().insert(*job, hashes);
+            }
+            // What is fed to a frame is a file of the frame before.
+            CoordinatorToNode::Work(assignments) => {
+                let mut readable = self.lock();
+                for Assignment { job, task, .. } in assignments {
+                    if let (Task::Chunk { feed: Some(feed), .. }, Some(hashes)) =
+                        (task, readable.get_mut(job))
+                    {
+                        hashes.insert(*feed);
+                    }
+                }
             }
             CoordinatorToNode::Forget { job } => drop(self.lock().remove(job)),
             _ => {}

@@ -19,6 +19,19 @@ pub(super) struct Band {
 }
 
 impl Band {
+    /// Rows of 32-bit floats as a kernel writes them: little endian, channel by channel within a pixel. Bytes that fill no row are left out.
+    pub(super) fn of_pixels(width: usize, channels: usize, bytes: &[u8]) -> Self {
+        let height = bytes.len() / (width * channels * 4).max(1);
+        let mut values = vec![0.0; width * height * channels];
+        for (pixel, bytes) in bytes.chunks_exact(channels * 4).take(width * height).enumerate() {
+            for (channel, value) in bytes.chunks_exact(4).enumerate() {
+                values[channel * width * height + pixel] =
+                    f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+            }
+        }
+        Self { width, height, values }
+    }
+
     /// One row of one channel.
     pub(super) fn line(&self, channel: usize, y: usize) -> &[f32] {
         let start = (channel * self.height + y) * self.width;

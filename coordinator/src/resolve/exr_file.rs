@@ -17,6 +17,32 @@ use tessera_protocol::job::{AovSpec, RenderSpec};
 /// Rows of one block of ZIP compression.
 const BLOCK_ROWS: usize = 16;
 
+/// What a file is, before its pixels.
+pub(super) struct ExrFile {
+    /// Pixels across and down.
+    pub(super) size: (u32, u32),
+    /// Names of the channels with the band's channel that each shows, None for 1 everywhere; in the order of their names' bytes.
+    pub(super) channels: Vec<(String, Option<usize>)>,
+    /// What the file says of its making.
+    pub(super) about: serde_json::Value,
+}
+
+impl ExrFile {
+    /// The file of a rendered frame.
+    pub(super) fn of_frame(frame: &Frame<'_>) -> Self {
+        let spec = frame.spec;
+        let about = serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "fingerprint": frame.fingerprint.map(|fingerprint| fingerprint.to_string()),
+            "job": frame.job.to_string(),
+            "frame": frame.frame.0,
+            "samples": spec.spp,
+            "seed": spec.seed,
+        });
+        Self { size: (spec.width, spec.height), channels: channels(spec), about }
+    }
+}
+
 /// Names of the channels with the film's channel that each shows, None for 1 everywhere (what a frame shows is opaque); in
 /// the order in which EXR keeps them, by the bytes of their names.
 fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
@@ -45,12 +71,13 @@ fn text(value: &str) -> Result<Text, ResolveError> {
         .ok_or_else(|| ResolveError::Encode(format!("{value:?} is no text of an EXR file")))
 }
 
-fn header(frame: &Frame<'_>, channels: &[(String, Option<usize>)]) -> Result<Header, ResolveError> {
-    let list: Vec<ChannelDescription> = channels
+fn header(file: &ExrFile) -> Result<Header, ResolveError> {
+    let list: Vec<ChannelDescription> = file
+        .channels
         .iter()
         .map(|(name, _)| Ok(ChannelDescription::named(text(name)?, SampleType::F32)))
         .collect::<Result<_, ResolveError>>()?;
-    let size = Vec2(frame.spec.width as usize, frame.spec.height as usize);
+    let size = Vec2(file.size.0 as usize, file.size.1 as usize);
     let mut header = Header::new(text("")?, size, list.into_iter().collect()).with_encoding(
         Compression::ZIP16,
         BlockDescription::ScanLines,
@@ -61,15 +88,7 @@ fn header(frame: &Frame<'_>, channels: &[(String, Option<usize>)]) -> Result<Hea
     header.own_attributes.software_name = Some(text(&format!("tessera {}", env!("CARGO_PKG_VERSION")))?);
     // One attribute for all that is ours: several would stand in the order of a hash map, and the file would not be the same
     // bytes when the frame is resolved again.
-    let ours = serde_json::json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "fingerprint": frame.fingerprint.map(|fingerprint| fingerprint.to_string()),
-        "job": frame.job.to_string(),
-        "frame": frame.frame.0,
-        "samples": frame.spec.spp,
-        "seed": frame.spec.seed,
-    });
-    let value = AttributeValue::Text(text(&ours.to_string())?);
+    let value = AttributeValue::Text(text(&file.about.to_string())?);
     header.own_attributes.other.insert(text("tessera")?, value);
     // Rec. 709 and its white, D65.
     header.shared_attributes.chromaticities = Some(Chromaticities {
@@ -84,18 +103,17 @@ fn header(frame: &Frame<'_>, channels: &[(String, Option<usize>)]) -> Result<Hea
 /// Writes a whole file; `feed` pushes every band, in order.
 pub(super) fn write(
     out: &mut OutFile,
-    frame: &Frame<'_>,
+    file: &ExrFile,
     feed: impl FnOnce(&mut ExrRows<'_, '_>) -> Result<(), ResolveError>,
 ) -> Result<(), ResolveError> {
-    let channels = channels(frame.spec);
-    let header = header(frame, &channels)?;
+    let header = header(file)?;
     let mut failure = None;
     let written = exr::block::write(&mut *out, [header].into_iter().collect(), true, |meta, chunks| {
         let mut rows = ExrRows {
             meta: &meta,
             chunks,
-            channels: &channels,
-            size: Vec2(frame.spec.width as usize, frame.spec.height as usize),
+            channels: &file.channels,
+            size: Vec2(file.size.0 as usize, file.size.1 as usize),
             pending: Vec::new(),
             next_row: 0,
         };

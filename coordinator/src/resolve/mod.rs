@@ -9,11 +9,12 @@ mod exr_file;
 mod out_file;
 mod png_file;
 mod tone;
+mod values;
 
 use crate::blobs::{BlobError, Blobs};
 use crate::spool::{SpoolError, SpoolIndex};
 use band::{Band, Tiles};
-use exr_file::ExrRows;
+use exr_file::{ExrFile, ExrRows};
 use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
@@ -22,6 +23,8 @@ use tessera_core::{Grid, ResolveFailure};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
+use tone::Display;
+pub use values::{Values, assemble};
 
 /// A frame whose units are all in its spool.
 #[derive(Debug)]
@@ -50,6 +53,14 @@ pub enum ResolveError {
         /// The unit's index.
         unit: u32,
     },
+    /// A unit's result is no chunk of the job.
+    #[error("the result of unit {unit} is no chunk of the job: {problem}")]
+    Chunk {
+        /// The unit's index.
+        unit: u32,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A file could not be written.
     #[error("frame file cannot be written")]
     Write(#[source] io::Error),
@@ -74,7 +85,9 @@ impl ResolveError {
             Self::Write(_) | Self::Blob(_) | Self::Spool(SpoolError::Io { .. }) => {
                 ResolveFailure::Retry(text)
             }
-            Self::Spool(_) | Self::Shape { .. } | Self::Encode(_) => ResolveFailure::Fatal(text),
+            Self::Spool(_) | Self::Shape { .. } | Self::Chunk { .. } | Self::Encode(_) => {
+                ResolveFailure::Fatal(text)
+            }
         }
     }
 }
@@ -88,8 +101,7 @@ pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Resol
         let out = OutFile::new(blobs.temporary()?);
         match format {
             FormatSpec::Exr => exr = Some(out),
-            FormatSpec::Png => png = Some(PngRows::begin(out, frame.spec, png::BitDepth::Eight)?),
-            FormatSpec::Png16 => png = Some(PngRows::begin(out, frame.spec, png::BitDepth::Sixteen)?),
+            FormatSpec::Png | FormatSpec::Png16 => png = Some(begin_png(out, frame.spec, *format)?),
         }
     }
     let pixels_sha256 = write_rows(frame, exr.as_mut(), png.as_mut())?;
@@ -108,6 +120,11 @@ pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Resol
         files.push(FrameFile { format: format.extension().to_owned(), hash, length, pixels_sha256 });
     }
     Ok(files)
+}
+
+fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngRows, ResolveError> {
+    let depth = if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
+    PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth)
 }
 
 /// Writes the rows of every file in one pass over the spool; gives the SHA-256 of the pixels.
@@ -132,7 +149,7 @@ fn write_rows(
         exr.map_or(Ok(()), ExrRows::finish)
     };
     match exr {
-        Some(out) => exr_file::write(out, frame, |rows| feed(Some(rows)))?,
+        Some(out) => exr_file::write(out, &ExrFile::of_frame(frame), |rows| feed(Some(rows)))?,
         None => feed(None)?,
     }
     Ok(pixels.finalize().into())

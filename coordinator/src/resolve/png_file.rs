@@ -6,7 +6,6 @@ use png::{BitDepth, ColorType, EncodingError, SrgbRenderingIntent, StreamWriter}
 use rayon::prelude::*;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use tessera_protocol::job::RenderSpec;
 
 /// Compressed bytes gathered before one chunk of the file.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -30,31 +29,46 @@ pub(super) struct PngRows {
     writer: StreamWriter<'static, Shared>,
     display: Display,
     depth: BitDepth,
+    channels: usize,
 }
 
 impl PngRows {
-    pub(super) fn begin(out: OutFile, spec: &RenderSpec, depth: BitDepth) -> Result<Self, ResolveError> {
+    /// A file of bands with 1 channel (grey), 3 (RGB) or 4 (and alpha, which is linear); further channels are left out.
+    pub(super) fn begin(
+        out: OutFile,
+        (width, height, channels): (u32, u32, usize),
+        display: Display,
+        depth: BitDepth,
+    ) -> Result<Self, ResolveError> {
         let out = Arc::new(Mutex::new(out));
-        let mut encoder = png::Encoder::new(Shared(out.clone()), spec.width, spec.height);
-        encoder.set_color(ColorType::Rgb);
+        let mut encoder = png::Encoder::new(Shared(out.clone()), width, height);
+        encoder.set_color(match channels {
+            1 => ColorType::Grayscale,
+            4 => ColorType::Rgba,
+            _ => ColorType::Rgb,
+        });
         encoder.set_depth(depth);
         encoder.set_source_srgb(SrgbRenderingIntent::RelativeColorimetric);
         let writer = encoder
             .write_header()
             .and_then(|writer| writer.into_stream_writer_with_size(CHUNK_BYTES))
             .map_err(failed)?;
-        Ok(Self { out, writer, display: Display::new(spec), depth })
+        let channels = if matches!(channels, 1 | 4) { channels } else { 3 };
+        Ok(Self { out, writer, display, depth, channels })
     }
 
     /// Appends the band's rows.
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
-        let bytes_per_pixel = if self.depth == BitDepth::Sixteen { 6 } else { 3 };
+        let bytes_per_pixel = self.channels * if self.depth == BitDepth::Sixteen { 2 } else { 1 };
         let mut rows = vec![0u8; band.width * band.height * bytes_per_pixel];
-        let (display, depth) = (self.display, self.depth);
+        let (display, depth, channels) = (self.display, self.depth, self.channels);
         rows.par_chunks_mut(band.width * bytes_per_pixel).enumerate().for_each(|(y, row)| {
-            let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel, y));
+            let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel.min(channels - 1), y));
+            let alpha = (channels == 4).then(|| band.line(3, y));
             for (x, pixel) in row.chunks_exact_mut(bytes_per_pixel).enumerate() {
-                quantize(display.encode([r[x], g[x], b[x]]), depth, pixel);
+                let [r, g, b] = display.encode([r[x], g[x], b[x]]);
+                let alpha = alpha.map_or(1.0, |alpha| f64::from(alpha[x]).clamp(0.0, 1.0));
+                quantize([r, g, b, alpha], depth, pixel);
             }
         });
         self.writer.write_all(&rows).map_err(ResolveError::Write)
@@ -69,7 +83,7 @@ impl PngRows {
 }
 
 /// Nearest value, halves up; 16-bit values are big endian in a PNG.
-fn quantize(color: [f64; 3], depth: BitDepth, pixel: &mut [u8]) {
+fn quantize(color: [f64; 4], depth: BitDepth, pixel: &mut [u8]) {
     if depth == BitDepth::Sixteen {
         for (value, bytes) in color.iter().zip(pixel.chunks_exact_mut(2)) {
             bytes.copy_from_slice(&((value * 65535.0 + 0.5) as u16).to_be_bytes());

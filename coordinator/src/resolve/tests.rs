@@ -295,7 +295,7 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
             let mut out = full();
             write_rows(&frame, Some(&mut out), None).and_then(|_| out.finish().map_err(ResolveError::Write))
         } else {
-            let begun = PngRows::begin(full(), &spec, png::BitDepth::Eight);
+            let begun = begin_png(full(), &spec, FormatSpec::Png);
             begun.and_then(|mut rows| {
                 write_rows(&frame, None, Some(&mut rows))?;
                 rows.finish()?.finish().map_err(ResolveError::Write)

@@ -15,6 +15,11 @@ impl Display {
         Self { gain: libm::exp2(f64::from(spec.exposure)), tone_map: spec.tone_map }
     }
 
+    /// Values in [0, 1] as they are.
+    pub(super) fn plain() -> Self {
+        Self { gain: 1.0, tone_map: ToneMapSpec::Standard }
+    }
+
     /// sRGB values in [0, 1] of a linear Rec. 709 colour.
     pub(super) fn encode(&self, color: [f32; 3]) -> [f64; 3] {
         let exposed = color.map(|v| f64::from(v) * self.gain);

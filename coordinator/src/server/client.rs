@@ -5,7 +5,7 @@ use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
 use tessera_core::Caller;
 use tessera_protocol::client::{Request, RequestError, Response, Role};
-use tessera_protocol::job::{JobKind, JobSpec, RawJobSpec};
+use tessera_protocol::job::{JobSpec, RawJobSpec};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, JobId};
@@ -158,20 +158,16 @@ async fn submit(
 
 /// The spec, if all its files are here with the lengths it says.
 fn check_files(blobs: &crate::blobs::Blobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
-    let JobKind::Render(render) = &spec.kind;
-    for file in &render.files {
-        let problem = match blobs.find(file.hash) {
+    for (name, hash, expected) in spec.kind.files() {
+        let problem = match blobs.find(hash) {
             Err(error) => return Err(RequestError::Unavailable(error.to_string())),
             Ok(None) => "has not been uploaded".to_owned(),
-            Ok(Some(_)) => match blobs.length(file.hash) {
-                Some(length) if length == file.length => continue,
-                length => format!("has {} bytes, not {}", length.unwrap_or(0), file.length),
+            Ok(Some(_)) => match blobs.length(hash) {
+                Some(length) if length == expected => continue,
+                length => format!("has {} bytes, not {expected}", length.unwrap_or(0)),
             },
         };
-        return Err(RequestError::Invalid(format!(
-            "file {:?} of the scene ({}) {problem}",
-            file.path, file.hash
-        )));
+        return Err(RequestError::Invalid(format!("file {name:?} of the job ({hash}) {problem}")));
     }
     Ok(spec)
 }

@@ -4,11 +4,11 @@ use super::{Shared, Trouble};
 use crate::driver::Event;
 use bytes::Bytes;
 use std::sync::Arc;
-use tessera_core::{Arrived, FilmShape, Input, SessionId};
-use tessera_protocol::BlobHash;
+use tessera_core::{Arrived, FilmShape, Input, ResultShape, SessionId};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
+use tessera_protocol::{BlobHash, ChunkValues};
 use tessera_transport::frame::within;
 use tessera_transport::{FrameReceiver, Timing};
 
@@ -72,11 +72,15 @@ async fn read(receiver: &mut FrameReceiver, length: usize, timing: Timing) -> Re
     }
 }
 
-/// The shape of a film whose bytes are whole and have their hash. All of it is decoded: what is in a spool must not fail later.
-fn check(header: &ResultHeader, bytes: Bytes) -> Result<(FilmShape, Bytes), String> {
+/// The shape of a film or chunk whose bytes are whole and have their hash. All of it is decoded: what is in a spool must not fail later.
+fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), String> {
     let found = BlobHash::of(&bytes);
     if found != header.hash {
         return Err(format!("its bytes have the hash {found}, not {}", header.hash));
+    }
+    if ChunkValues::is_chunk(&bytes) {
+        let chunk = ChunkValues::from_bytes(&bytes).map_err(|error| error.to_string())?;
+        return Ok((ResultShape::Chunk(chunk.shape()), bytes));
     }
     let film = TileSums::from_bytes(&bytes).map_err(|error| error.to_string())?;
     let shape = FilmShape {
@@ -85,5 +89,5 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(FilmShape, Bytes), Stri
         channels: film.channels,
         samples: film.samples,
     };
-    Ok((shape, bytes))
+    Ok((ResultShape::Film(shape), bytes))
 }

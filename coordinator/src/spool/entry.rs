@@ -15,7 +15,7 @@ pub struct EntryHeader {
     pub unit: UnitIndex,
     /// The lease that made it.
     pub epoch: Epoch,
-    /// Samples per pixel in it.
+    /// Samples per pixel in it, or indices.
     pub samples: u32,
     /// Bytes that follow.
     pub length: u32,

@@ -184,8 +184,8 @@ impl<F: Clone> Agent<F> {
     /// The coordinator says something. A refusal is the shell's business.
     pub(crate) fn on_message(&mut self, message: CoordinatorToNode) {
         match message {
-            CoordinatorToNode::Job { job, render } => {
-                self.jobs.insert(job, checked_spec(*render));
+            CoordinatorToNode::Job { job, kind } => {
+                self.jobs.insert(job, checked_spec(*kind));
             }
             CoordinatorToNode::Work(assignments) => self.on_work(assignments),
             CoordinatorToNode::Committed { lease } | CoordinatorToNode::Unwanted { lease } => {

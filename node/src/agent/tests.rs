@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::tests::{assignment, spec};
+use tessera_protocol::JobKind;
 use tessera_protocol::node::{CoordinatorToNode as Down, NodeToCoordinator as Up};
 
 const HOLD: Duration = Duration::from_millis(500);
@@ -21,7 +22,7 @@ fn actions(agent: &mut Agent<u32>) -> Vec<Action<u32>> {
 }
 
 fn describe(agent: &mut Agent<u32>, id: u128) {
-    agent.on_message(Down::Job { job: job(id), render: Box::new(spec(b"")) });
+    agent.on_message(Down::Job { job: job(id), kind: Box::new(JobKind::Render(spec(b""))) });
 }
 
 fn work(agent: &mut Agent<u32>, units: &[u32]) {

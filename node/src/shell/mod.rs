@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
+    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Task,
 };
 use tessera_protocol::{BlobHash, Lease, RenderSpec};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -200,6 +200,7 @@ impl Shell {
             running: self.agent.held(),
             finished: self.agent.finished(),
             scenes: self.scenes_told.clone(),
+            nvrtc: None,
         };
         self.heartbeats = 0;
         self.session = Some(session);
@@ -288,7 +289,9 @@ impl Shell {
         let cancel = CancelToken::default();
         self.given.insert(lease, cancel.clone());
         self.pulse.given(device, Instant::now());
-        let params = unit_params(spec, &assignment);
+        // The agent has checked that the unit is one of a render job.
+        let Task::Tile { tile, samples } = assignment.task else { return };
+        let params = unit_params(spec, assignment.frame, tile, samples);
         let finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
         });

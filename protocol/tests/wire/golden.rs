@@ -9,7 +9,7 @@ use std::fmt::Write;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::node::{Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::StreamKind;
-use tessera_protocol::{Fingerprint, Hello, HelloError, TileSums, decode, encode};
+use tessera_protocol::{ChunkValues, Fingerprint, Hello, HelloError, TileSums, decode, encode};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -132,4 +132,10 @@ fn messages_of_the_first_version_are_not_taken_for_others() {
         };
         assert!(refused, "{name}");
     }
+}
+
+#[test]
+fn the_head_of_a_chunk_is_pinned() {
+    let chunk = ChunkValues { count: 0x0102, width: 4, bytes: vec![0; 0x0408] };
+    assert_eq!(hex(&chunk.to_bytes()[..16]), "5443484b01040000".to_owned() + "0201000008040000");
 }

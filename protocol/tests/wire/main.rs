@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 
 mod bounds;
+mod compute;
 mod golden;
 mod samples;
 mod spec;

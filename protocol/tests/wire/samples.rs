@@ -2,6 +2,7 @@
 //! catch-all, so that a new variant does not compile until it has a value here.
 
 use tessera_protocol::client::*;
+use tessera_protocol::compute::*;
 use tessera_protocol::device::*;
 use tessera_protocol::job::*;
 use tessera_protocol::node::*;
@@ -80,6 +81,68 @@ fn render_thirdly() -> RenderSpec {
 
 pub(crate) fn job(render: RenderSpec) -> JobSpec {
     JobSpec { name: "cornell".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 1 << 33 }
+}
+
+/// A compute spec that is right, with something of everything in it.
+pub(crate) fn compute() -> ComputeSpec {
+    let input = |name: &str, shape: Vec<u64>| InputArray {
+        name: name.into(),
+        hash: hash(2),
+        length: shape.iter().product::<u64>() * 4 + 128,
+        element: Element::F32,
+        shape,
+    };
+    let argument = |name: &str, element, numbers: &[Number]| Argument {
+        name: name.into(),
+        value: ArgumentValue { element, numbers: numbers.to_vec() },
+    };
+    ComputeSpec {
+        program: Program::Ptx(AssetFile { path: "blur.ptx".into(), hash: hash(1), length: 1000 }),
+        inputs: vec![input("image", vec![480, 640, 3]), input("weights", vec![9])],
+        arguments: vec![
+            argument("count", None, &[Number::Integer(-3)]),
+            argument("gain", Some(Element::F32), &[Number::Real(0.5), Number::Unsigned(u64::MAX)]),
+        ],
+        domain: Domain { width: 640, height: 480, depth: 1 },
+        channels: 3,
+        element: Element::F32,
+        reduction: None,
+        formats: vec![ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png],
+        chunk: 4096,
+        frames: "1-10x3".parse().unwrap(),
+        feed: Some("image".into()),
+        seed: 7,
+        time_limit_secs: 60,
+    }
+}
+
+fn compute_otherwise(reduction: Reduction, element: Element) -> ComputeSpec {
+    ComputeSpec {
+        program: Program::Builtin("merge".into()),
+        inputs: vec![],
+        arguments: vec![],
+        element,
+        reduction: Some(reduction),
+        formats: vec![ComputeFormat::Npy],
+        feed: None,
+        ..compute()
+    }
+}
+
+/// The other variants of a compute spec's parts.
+fn compute_others() -> Vec<ComputeSpec> {
+    let cuda = Program::Cuda(AssetFile { path: "a.cu".into(), hash: hash(1), length: 10 });
+    let mut others = vec![
+        ComputeSpec { program: cuda, ..compute_otherwise(Reduction::Sum, Element::F64) },
+        compute_otherwise(Reduction::Min, Element::I32),
+        compute_otherwise(Reduction::Max, Element::U32),
+    ];
+    others.extend([Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)));
+    others
+}
+
+pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {
+    JobSpec { name: "blur".into(), priority: 50, kind: JobKind::Compute(compute), device_bytes: 1 << 20 }
 }
 
 fn summary(state: JobState) -> JobSummary {
@@ -164,7 +227,7 @@ fn devices_in_every_state() -> Vec<DeviceInfo> {
 
 pub(crate) fn requests() -> Vec<(String, Request)> {
     use Request::*;
-    let all = vec![
+    let mut all = vec![
         MissingBlobs(vec![hash(1), hash(2)]),
         Submit { job: JobId(uuid(1)), spec: Box::new(job(render()).into()) },
         Submit { job: JobId(uuid(1)), spec: Box::new(job(render_otherwise()).into()) },
@@ -173,6 +236,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             job: JobId(uuid(1)),
             spec: Box::new(job(RenderSpec { camera: CameraSpec::Index(300), ..render() }).into()),
         },
+        Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute()).into()) },
         Jobs,
         Job(JobId(uuid(1))),
         Frames { job: JobId(uuid(1)), from: 16_384 },
@@ -185,6 +249,10 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         CreateToken { role: Role::Admin, ttl_secs: 1, uses: 2 },
         Audit,
     ];
+    let others = compute_others()
+        .into_iter()
+        .map(|compute| Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute).into()) });
+    all.extend(others);
     named(all, |request| match request {
         MissingBlobs(_) => "request.missing_blobs",
         Submit { .. } => "request.submit",
@@ -268,6 +336,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         running: vec![lease()],
         finished: vec![lease()],
         scenes: vec![hash(1)],
+        nvrtc: Some((13, 5)),
     };
     let failed = |failure| Failed { lease: lease(), failure };
     let all = vec![
@@ -285,6 +354,8 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         })),
         failed(Failure::Worker("e".into())),
         failed(Failure::TimedOut("f".into())),
+        failed(Failure::Program("g".into())),
+        failed(Failure::Kernel("h".into())),
         Returned { leases: vec![lease()] },
         Draining,
         Devices(devices_in_every_state()),
@@ -302,17 +373,21 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
 
 pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
     use CoordinatorToNode::*;
-    let work = Assignment {
+    let work = |task| Assignment {
         job: JobId(uuid(1)),
         frame: FrameNumber(2),
         unit: UnitIndex(3),
         epoch: Epoch(4),
-        tile: TileRect { x: 64, y: 128, width: 64, height: 32 },
-        samples: SampleRange { first: 0, count: 16 },
+        task,
     };
+    let tile = TileRect { x: 64, y: 128, width: 64, height: 32 };
+    let tile = Task::Tile { tile, samples: SampleRange { first: 0, count: 16 } };
+    let chunk = |feed| Task::Chunk { first: 1 << 33, count: 4096, feed };
     let all = vec![
-        Job { job: JobId(uuid(1)), render: Box::new(render()) },
-        Work(vec![work]),
+        Job { job: JobId(uuid(1)), kind: Box::new(JobKind::Render(render())) },
+        Job { job: JobId(uuid(1)), kind: Box::new(JobKind::Compute(compute())) },
+        Work(vec![work(tile)]),
+        Work(vec![work(chunk(None)), work(chunk(Some(hash(6))))]),
         Committed { lease: lease() },
         Unwanted { lease: lease() },
         Revoke { leases: vec![lease()] },

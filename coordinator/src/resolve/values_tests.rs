@@ -1,0 +1,173 @@
+//! Assembled frames, read back by other readers.
+
+use super::*;
+use crate::folder::DataFolder;
+use crate::spool::{EntryHeader, SpoolEntry, SpoolFiles, SpoolKey};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use tessera_protocol::compute::{Domain, Element, Program, Reduction};
+use tessera_protocol::frames::FrameSet;
+use tessera_protocol::{BlobHash, Epoch};
+use tessera_transport::BlobStore;
+
+fn spec(domain: &str, channels: u8, formats: &[ComputeFormat]) -> ComputeSpec {
+    ComputeSpec {
+        program: Program::Builtin("merge".into()),
+        inputs: vec![],
+        arguments: vec![],
+        domain: domain.parse::<Domain>().unwrap(),
+        channels,
+        element: Element::F32,
+        reduction: None,
+        formats: formats.to_vec(),
+        chunk: 7,
+        frames: FrameSet::one(FrameNumber(1)),
+        feed: None,
+        seed: 0,
+        time_limit_secs: 10,
+    }
+}
+
+/// The value at an index and channel: in [0, 1], and different everywhere.
+fn value(index: u64, channel: u64) -> f32 {
+    (index * 5 + channel) as f32 / 4096.0
+}
+
+fn result(spec: &ComputeSpec, unit: u32) -> ChunkValues {
+    let (first, count) = Chunks::of(spec).range(UnitIndex(unit)).unwrap();
+    let indices = first..first + u64::from(count);
+    let values = indices.flat_map(|index| (0..u64::from(spec.channels)).map(move |c| value(index, c)));
+    let bytes: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
+    let Some(reduction) = spec.reduction else { return ChunkValues { count, width: 4, bytes } };
+    let mut partial = Partial::new(reduction, spec.element, spec.channels);
+    partial.add_values(&bytes);
+    ChunkValues { count, width: 1, bytes: partial.to_bytes() }
+}
+
+struct Bench {
+    _root: tempfile::TempDir,
+    folder: DataFolder,
+    blobs: Blobs,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(root.path()).unwrap();
+        let blobs = Blobs::open(&folder, 0);
+        Self { _root: root, folder, blobs }
+    }
+
+    /// Assembles a frame from chunks that came in the order given by `results`.
+    fn assemble(
+        &self,
+        spec: &ComputeSpec,
+        results: &[(u32, ChunkValues)],
+    ) -> Result<Vec<FrameFile>, ResolveError> {
+        let key = SpoolKey { job: JobId::new(), frame: FrameNumber(1) };
+        let (mut files, _) = SpoolFiles::open(&self.folder.spool(), BTreeMap::new(), false).unwrap();
+        let entries: Vec<SpoolEntry> = results
+            .iter()
+            .map(|(unit, chunk)| {
+                let bytes = Bytes::from(chunk.to_bytes());
+                let header = EntryHeader {
+                    unit: UnitIndex(*unit),
+                    epoch: Epoch(u64::from(*unit)),
+                    samples: chunk.count,
+                    length: bytes.len() as u32,
+                    hash: BlobHash::of(&bytes),
+                };
+                SpoolEntry { key, header, bytes }
+            })
+            .collect();
+        let length = files.append(&entries).unwrap()[&key];
+        let spool = SpoolIndex::read(&self.folder.spool(), key, length)?;
+        let fingerprint = Some(Fingerprint([1; 32]));
+        assemble(&Values { job: key.job, frame: key.frame, spec, fingerprint, spool: &spool }, &self.blobs)
+    }
+
+    fn whole(&self, spec: &ComputeSpec) -> Vec<FrameFile> {
+        let units = Chunks::of(spec).units();
+        let results: Vec<_> = (0..units).rev().map(|unit| (unit, result(spec, unit))).collect();
+        self.assemble(spec, &results).unwrap()
+    }
+
+    fn read(&self, file: &FrameFile) -> Vec<u8> {
+        std::fs::read(self.blobs.find(file.hash).unwrap().unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn an_array_holds_every_value_in_its_place() {
+    let bench = Bench::new();
+    let spec = spec("6x5x3", 2, &[ComputeFormat::Npy]);
+    let files = bench.whole(&spec);
+    let bytes = bench.read(&files[0]);
+    let header = npy::Header::read(&bytes, bytes.len() as u64).unwrap();
+    assert_eq!((header.element, header.shape), (Element::F32, vec![3, 5, 6, 2]));
+    let expected: Vec<u8> =
+        (0..90).flat_map(|index| [value(index, 0), value(index, 1)]).flat_map(f32::to_le_bytes).collect();
+    assert_eq!(bytes[header.data_offset..], expected);
+    assert_eq!(files[0].pixels_sha256, <[u8; 32]>::from(Sha256::digest(&expected)));
+}
+
+#[test]
+fn a_sum_is_one_value_whatever_the_chunks() {
+    let bench = Bench::new();
+    let mut spec = ComputeSpec { reduction: Some(Reduction::Sum), ..spec("1000", 1, &[ComputeFormat::Npy]) };
+    let expected: f64 = (0..1000).map(|index| f64::from(value(index, 0))).sum();
+    for chunk in [1, 7, 1000] {
+        spec.chunk = chunk;
+        let bytes = bench.read(&bench.whole(&spec)[0]);
+        let header = npy::Header::read(&bytes, bytes.len() as u64).unwrap();
+        assert_eq!((header.element, header.shape), (Element::F64, vec![]));
+        assert_eq!(bytes[header.data_offset..], expected.to_le_bytes());
+    }
+}
+
+#[test]
+fn pictures_hold_the_same_values() {
+    let bench = Bench::new();
+    for channels in [1, 3, 4] {
+        let spec = spec("19x21", channels, &[ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png]);
+        let files = bench.whole(&spec);
+        let path = bench.blobs.find(files[1].hash).unwrap().unwrap();
+        let image = exr::prelude::read_first_flat_layer_from_file(path).unwrap();
+        let list = &image.layer_data.channel_data.list;
+        let plane = |name: &str| {
+            let channel = list.iter().find(|channel| channel.name.eq(name)).unwrap();
+            channel.sample_data.values_as_f32().collect::<Vec<f32>>()
+        };
+        let names: &[&str] = if channels == 1 { &["Y"] } else { &["R", "G", "B"] };
+        for (channel, name) in names.iter().enumerate() {
+            let expected: Vec<f32> = (0..19 * 21).map(|index| value(index, channel as u64)).collect();
+            assert_eq!(plane(name), expected, "{name}");
+        }
+        if channels != 1 {
+            assert_eq!(plane("A")[5], if channels == 4 { value(5, 3) } else { 1.0 });
+        }
+        let png = std::fs::File::open(bench.blobs.find(files[2].hash).unwrap().unwrap()).unwrap();
+        let mut reader = png::Decoder::new(std::io::BufReader::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        assert_eq!(pixels.len(), 19 * 21 * usize::from(channels));
+        assert_eq!(pixels[0], 0);
+        // sRGB of 398 × 5 / 4096.
+        let last = pixels[pixels.len() - usize::from(channels)];
+        assert_eq!(last, 185);
+    }
+}
+
+#[test]
+fn chunks_of_another_shape_are_no_frame() {
+    let bench = Bench::new();
+    let spec = spec("14", 1, &[ComputeFormat::Npy]);
+    let good = (0, result(&spec, 0));
+    let short = ChunkValues { count: 6, width: 4, bytes: vec![0; 24] };
+    let error = bench.assemble(&spec, &[good.clone(), (1, short)]).unwrap_err();
+    assert!(matches!(error, ResolveError::Chunk { unit: 1, .. }), "{error}");
+    let long = ChunkValues { count: 7, width: 4, bytes: vec![0; 32] };
+    assert!(bench.assemble(&spec, &[good.clone(), (1, long)]).is_err());
+    assert!(bench.assemble(&spec, &[good]).is_err());
+    assert_eq!(std::fs::read_dir(bench.folder.temporary()).unwrap().count(), 0);
+}

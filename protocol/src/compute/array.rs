@@ -1,0 +1,154 @@
+//! What arrays are made of: element types and the domain's shape.
+
+use serde::{Deserialize, Serialize};
+
+/// Type of an array's values. Little endian everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Element {
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+    /// Signed, 32 bits.
+    I32,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Signed, 64 bits.
+    I64,
+    /// Unsigned, 64 bits.
+    U64,
+}
+
+impl Element {
+    /// All of them, in the order of their numbers in a kernel (`TesseraArray::element`).
+    pub const ALL: [Self; 6] = [Self::F32, Self::F64, Self::I32, Self::U32, Self::I64, Self::U64];
+
+    /// Bytes of one value.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F32 | Self::I32 | Self::U32 => 4,
+            Self::F64 | Self::I64 | Self::U64 => 8,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+        }
+    }
+
+    /// A floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// What a sum of such values is told in: a sum of many needs room.
+    pub fn of_sum(self) -> Self {
+        match self {
+            Self::F32 | Self::F64 => Self::F64,
+            Self::I32 | Self::I64 => Self::I64,
+            Self::U32 | Self::U64 => Self::U64,
+        }
+    }
+}
+
+impl std::fmt::Display for Element {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Element {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|element| element.name() == text);
+        known.ok_or_else(|| format!("`{text}` is no element type: f32, f64, i32, u32, i64 or u64"))
+    }
+}
+
+/// The indices that a kernel runs over. Each edge is at least 1 in a checked spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Domain {
+    /// Along the fastest axis.
+    pub width: u32,
+    /// Along the next.
+    pub height: u32,
+    /// Along the slowest.
+    pub depth: u32,
+}
+
+impl Domain {
+    /// Indices in all. Cannot overflow within the limits of a checked spec; saturates beyond.
+    pub fn len(&self) -> u64 {
+        u64::from(self.width).saturating_mul(u64::from(self.height)).saturating_mul(u64::from(self.depth))
+    }
+
+    /// No index at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Shape of an array over it in C order, slowest axis first: (depth, height, width, channels), without the leading axes of 1 and without
+    /// channels where there is 1. At least one axis stays.
+    pub fn shape(&self, channels: u8) -> Vec<u64> {
+        let axes = [self.depth, self.height, self.width].map(u64::from);
+        let first = axes.iter().position(|axis| *axis != 1).unwrap_or(2);
+        let channels = (channels != 1).then_some(u64::from(channels));
+        axes[first..].iter().copied().chain(channels).collect()
+    }
+}
+
+impl std::fmt::Display for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}", self.width, self.height)?;
+        if self.depth != 1 { write!(f, "x{}", self.depth) } else { Ok(()) }
+    }
+}
+
+impl std::str::FromStr for Domain {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no domain; write `1000000`, `640x480` or `64x64x64`");
+        let edges: Vec<u32> =
+            text.split('x').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        let edge = |axis: usize| edges.get(axis).copied().unwrap_or(1);
+        match edges.len() {
+            1..=3 => Ok(Self { width: edge(0), height: edge(1), depth: edge(2) }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_is_written_as_it_is_read() {
+        for text in ["640x480", "64x32x16", "1000x1"] {
+            assert_eq!(text.parse::<Domain>().unwrap().to_string(), text);
+        }
+        assert_eq!("7".parse::<Domain>(), Ok(Domain { width: 7, height: 1, depth: 1 }));
+        for bad in ["", "x", "1x2x3x4", "-1", "1.5", "4294967296", "1x"] {
+            assert!(bad.parse::<Domain>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shapes_lose_leading_ones_and_a_single_channel() {
+        let shape = |text: &str, channels| text.parse::<Domain>().unwrap().shape(channels);
+        assert_eq!(shape("4x3x2", 3), [2, 3, 4, 3]);
+        assert_eq!(shape("4x3", 1), [3, 4]);
+        assert_eq!(shape("4", 1), [4]);
+        assert_eq!(shape("4x1x2", 1), [2, 1, 4]);
+        assert_eq!(shape("1", 1), [1]);
+        assert_eq!(shape("1", 2), [1, 2]);
+    }
+}

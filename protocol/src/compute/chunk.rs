@@ -1,0 +1,148 @@
+//! A chunk's result on the wire: values (or partials) as bytes, shuffled by the width of a value and compressed with zstd.
+//!
+//! Layout: `"TCHK"`, u8 format version, u8 width of a value, u16 zero, u32 indices, u32 bytes (little endian), then the compressed bytes.
+
+use crate::limits::{CHUNK_BYTES_MAX, RESULT_BYTES_MAX};
+
+const MAGIC: [u8; 4] = *b"TCHK";
+const VERSION: u8 = 1;
+const HEADER_BYTES: usize = 16;
+
+/// What a chunk came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkValues {
+    /// Indices that it covers.
+    pub count: u32,
+    /// Bytes of a value, 1 to 8: how they are shuffled. 1 for partials.
+    pub width: u8,
+    /// The values, index by index and channel by channel within an index; or a partial a channel.
+    pub bytes: Vec<u8>,
+}
+
+/// What must be true of a chunk's result before it is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkShape {
+    /// Indices that it covers.
+    pub count: u32,
+    /// Bytes of its values or partials.
+    pub bytes: u32,
+}
+
+/// Why bytes are no chunk.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChunkError {
+    /// Not a chunk, or cut short.
+    #[error("not a chunk of values")]
+    Foreign,
+    /// Header out of range.
+    #[error("chunk header is out of range: {0}")]
+    Header(String),
+    /// The bytes do not decompress to the header's length.
+    #[error("chunk of values is damaged")]
+    Damaged,
+}
+
+impl ChunkValues {
+    /// What it looks like.
+    pub fn shape(&self) -> ChunkShape {
+        ChunkShape { count: self.count, bytes: self.bytes.len() as u32 }
+    }
+
+    /// The bytes are those of a chunk, as far as their first ones tell.
+    pub fn is_chunk(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MAGIC)
+    }
+
+    /// The wire form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.bytes.len() / 2);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&[VERSION, self.width, 0, 0]);
+        bytes.extend_from_slice(&self.count.to_le_bytes());
+        bytes.extend_from_slice(&(self.bytes.len() as u32).to_le_bytes());
+        let planes = zstd::bulk::compress(&shuffle(&self.bytes, usize::from(self.width)), 1)
+            .expect("zstd compresses any bytes into a buffer that it sizes itself");
+        bytes.extend_from_slice(&planes);
+        bytes
+    }
+
+    /// Reads the wire form. Allocates no more than the header's checked length needs.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
+        let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(ChunkError::Foreign)?;
+        if !Self::is_chunk(bytes) || header[4] != VERSION || bytes.len() > RESULT_BYTES_MAX {
+            return Err(ChunkError::Foreign);
+        }
+        let word =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (width, count, length) = (header[5], word(8), word(12));
+        let whole = usize::from(width.max(1));
+        if !(1..=8).contains(&width)
+            || u64::from(length) > CHUNK_BYTES_MAX
+            || !(length as usize).is_multiple_of(whole)
+        {
+            return Err(ChunkError::Header(format!("{count} indices in {length} bytes by {width}")));
+        }
+        let planes = zstd::bulk::decompress(&bytes[HEADER_BYTES..], length as usize)
+            .map_err(|_| ChunkError::Damaged)?;
+        if planes.len() != length as usize {
+            return Err(ChunkError::Damaged);
+        }
+        Ok(Self { count, width, bytes: unshuffle(&planes, whole) })
+    }
+}
+
+/// Byte k of every value, then byte k + 1 of every value: like bytes stand together and compress.
+fn shuffle(bytes: &[u8], width: usize) -> Vec<u8> {
+    let count = bytes.len() / width.max(1);
+    let mut planes = Vec::with_capacity(bytes.len());
+    for byte in 0..width {
+        planes.extend((0..count).map(|value| bytes[value * width + byte]));
+    }
+    planes
+}
+
+fn unshuffle(planes: &[u8], width: usize) -> Vec<u8> {
+    let count = planes.len() / width;
+    let mut bytes = vec![0; planes.len()];
+    for (byte, plane) in planes.chunks_exact(count.max(1)).enumerate() {
+        for (value, source) in plane.iter().enumerate() {
+            bytes[value * width + byte] = *source;
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(width: u8) -> ChunkValues {
+        ChunkValues { count: 30, width, bytes: (0..240).collect() }
+    }
+
+    #[test]
+    fn a_chunk_survives_the_wire() {
+        for width in [1, 4, 8] {
+            assert_eq!(ChunkValues::from_bytes(&chunk(width).to_bytes()), Ok(chunk(width)));
+        }
+        let empty = ChunkValues { count: 0, width: 4, bytes: vec![] };
+        assert_eq!(ChunkValues::from_bytes(&empty.to_bytes()), Ok(empty));
+    }
+
+    #[test]
+    fn damage_is_seen() {
+        let bytes = chunk(4).to_bytes();
+        assert_eq!(ChunkValues::from_bytes(&bytes[..10]), Err(ChunkError::Foreign));
+        assert_eq!(ChunkValues::from_bytes(&bytes[..bytes.len() - 1]), Err(ChunkError::Damaged));
+        let with = |at: usize, value: u8| {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
+            ChunkValues::from_bytes(&bytes)
+        };
+        assert_eq!(with(4, 2), Err(ChunkError::Foreign));
+        assert!(matches!(with(5, 0), Err(ChunkError::Header(_))));
+        assert!(matches!(with(5, 9), Err(ChunkError::Header(_))));
+        assert!(matches!(with(15, 0xff), Err(ChunkError::Header(_))));
+        assert_eq!(with(12, 232), Err(ChunkError::Damaged));
+    }
+}

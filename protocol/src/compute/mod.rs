@@ -1,0 +1,21 @@
+//! Compute jobs as data: a kernel over a domain, its inputs and arguments, and what becomes of its values. Runs nothing.
+//!
+//! The domain is `width × height × depth` indices; index = (z · height + y) · width + x. A chunk is a contiguous range of indices and the
+//! unit of such a job. A chunk's result is `count × channels` values, or, where the job reduces, one partial a channel.
+
+mod array;
+mod chunk;
+mod exact_sum;
+pub mod npy;
+mod reduce;
+mod spec;
+
+pub use array::{Domain, Element};
+pub use chunk::{ChunkError, ChunkShape, ChunkValues};
+pub use exact_sum::ExactSum;
+pub use reduce::{Partial, PartialError, Reduction};
+pub use spec::{
+    Argument, ArgumentValue, ComputeFormat, ComputeSpec, InputArray, Number, Program, is_identifier,
+};
+
+pub(crate) use spec::check;

@@ -1,0 +1,361 @@
+//! What a compute job asks for, and whether that makes sense.
+
+use super::{ChunkShape, Domain, Element, Reduction, npy};
+use crate::frames::FrameSet;
+use crate::ids::BlobHash;
+use crate::job::{AssetFile, SpecError, wrong};
+use crate::limits::*;
+use serde::{Deserialize, Serialize};
+
+/// What runs at every index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Program {
+    /// A kernel that every build has, by its name. Runs on every device.
+    Builtin(String),
+    /// The user's kernel as PTX. Runs on CUDA devices.
+    Ptx(AssetFile),
+    /// The user's kernel as CUDA C++, to be compiled by a node. Runs on CUDA devices.
+    Cuda(AssetFile),
+}
+
+impl Program {
+    /// Its name, for people.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Builtin(name) => name,
+            Self::Ptx(file) | Self::Cuda(file) => &file.path,
+        }
+    }
+
+    /// The file it is in; None for a built-in one.
+    pub fn file(&self) -> Option<&AssetFile> {
+        match self {
+            Self::Builtin(_) => None,
+            Self::Ptx(file) | Self::Cuda(file) => Some(file),
+        }
+    }
+}
+
+/// An array that a kernel reads: a `.npy` file, bound to the kernel's variable of this name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputArray {
+    /// Name of the variable.
+    pub name: String,
+    /// The file's bytes.
+    pub hash: BlobHash,
+    /// How many.
+    pub length: u64,
+    /// Type of its values, as its header says.
+    pub element: Element,
+    /// Its shape, as its header says; at most [`npy::AXES_MAX`] axes.
+    pub shape: Vec<u64>,
+}
+
+/// A number as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Number {
+    /// A whole one.
+    Integer(i64),
+    /// A whole one above those.
+    Unsigned(u64),
+    /// Any other; never NaN.
+    Real(f64),
+}
+
+/// What an argument says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArgumentValue {
+    /// The type it was given; None takes that of the kernel's variable, and is for single numbers.
+    pub element: Option<Element>,
+    /// The numbers, at least one.
+    pub numbers: Vec<Number>,
+}
+
+/// A value that a kernel reads, bound to the kernel's variable of this name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Argument {
+    /// Name of the variable.
+    pub name: String,
+    /// Its value.
+    pub value: ArgumentValue,
+}
+
+/// A file format of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComputeFormat {
+    /// NumPy's array file: any result.
+    Npy,
+    /// 32-bit float, ZIP: two axes of f32 with 1, 3 or 4 channels.
+    Exr,
+    /// 8-bit sRGB of linear values in [0, 1]: as for EXR.
+    Png,
+}
+
+impl ComputeFormat {
+    /// Extension of its files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Npy => "npy",
+            Self::Exr => "exr",
+            Self::Png => "png",
+        }
+    }
+}
+
+/// A kernel over a domain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComputeSpec {
+    /// What runs.
+    pub program: Program,
+    /// What it reads, ascending by name, each once.
+    pub inputs: Vec<InputArray>,
+    /// What else it reads, ascending by name, each once and none an input's.
+    pub arguments: Vec<Argument>,
+    /// Where it runs.
+    pub domain: Domain,
+    /// Values that it writes at each index, 1 to 4.
+    pub channels: u8,
+    /// Their type.
+    pub element: Element,
+    /// What becomes of them; None keeps them all.
+    pub reduction: Option<Reduction>,
+    /// File formats, at least one, each once.
+    pub formats: Vec<ComputeFormat>,
+    /// Indices in one chunk; 0 lets the splitter choose.
+    pub chunk: u32,
+    /// Frames: the kernel runs once for each.
+    pub frames: FrameSet,
+    /// The input that is, from the second frame on, the result of the frame before.
+    pub feed: Option<String>,
+    /// Seed of random numbers.
+    pub seed: u64,
+    /// Seconds that a chunk may take on a device, 1 to [`COMPUTE_SECS_MAX`].
+    pub time_limit_secs: u32,
+}
+
+impl ComputeSpec {
+    /// Runs on CUDA devices alone.
+    pub fn needs_cuda(&self) -> bool {
+        !matches!(self.program, Program::Builtin(_))
+    }
+
+    /// Bytes of one index's values.
+    pub fn index_bytes(&self) -> u64 {
+        self.element.bytes() as u64 * u64::from(self.channels)
+    }
+
+    /// What the result of a chunk of `count` indices looks like.
+    pub fn chunk_shape(&self, count: u32) -> ChunkShape {
+        let bytes = match self.reduction {
+            None => u64::from(count) * self.index_bytes(),
+            Some(reduction) => reduction.partial_bytes(self.element) as u64 * u64::from(self.channels),
+        };
+        ChunkShape { count, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
+    }
+
+    /// Type of the result's values.
+    pub fn result_element(&self) -> Element {
+        self.reduction.map_or(self.element, |reduction| reduction.result(self.element))
+    }
+
+    /// Shape of the result: that of the domain, or of its channels alone where it is reduced.
+    pub fn result_shape(&self) -> Vec<u64> {
+        match self.reduction {
+            None => self.domain.shape(self.channels),
+            Some(_) if self.channels == 1 => vec![],
+            Some(_) => vec![u64::from(self.channels)],
+        }
+    }
+
+    /// Hash, length and a name for people of every file that the job needs.
+    pub fn files(&self) -> impl Iterator<Item = (&str, BlobHash, u64)> {
+        let program = self.program.file().map(|file| (file.path.as_str(), file.hash, file.length));
+        let inputs = self.inputs.iter().map(|input| (input.name.as_str(), input.hash, input.length));
+        program.into_iter().chain(inputs)
+    }
+
+    /// Device memory that a chunk needs about, in bytes: the inputs and what it writes.
+    pub fn device_bytes(&self) -> u64 {
+        let inputs: u64 = self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.length));
+        inputs.saturating_add(CHUNK_BYTES_MAX)
+    }
+
+    /// What a prepared job depends on: its program and inputs.
+    pub fn data_hash(&self) -> BlobHash {
+        let mut hasher = blake3::Hasher::new_derive_key("tessera compute 1");
+        hasher.update(self.program.name().as_bytes());
+        for (_, hash, _) in self.files() {
+            hasher.update(&hash.0);
+        }
+        BlobHash(*hasher.finalize().as_bytes())
+    }
+}
+
+/// A name that C allows, of at most [`IDENTIFIER_MAX`] bytes.
+pub fn is_identifier(name: &str) -> bool {
+    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    first && name.len() <= IDENTIFIER_MAX && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The spec makes sense: every length and every product is bounded.
+pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
+    check_program(&spec.program)?;
+    check_domain(spec)?;
+    check_inputs(spec)?;
+    check_arguments(spec)?;
+    check_frames(spec)?;
+    check_formats(spec)
+}
+
+fn check_program(program: &Program) -> Result<(), SpecError> {
+    if let Program::Builtin(name) = program
+        && (name.is_empty() || name.len() > IDENTIFIER_MAX || !name.bytes().all(|b| b.is_ascii_graphic()))
+    {
+        return wrong("kernel", format!("{name:?} is no name of a built-in kernel"));
+    }
+    let Some(file) = program.file() else { return Ok(()) };
+    let named = crate::job::is_confined_path(&file.path) && !file.path.contains('/');
+    if !named || file.path.len() > NAME_MAX {
+        return wrong("kernel", format!("{:?} is no name of a file", file.path));
+    }
+    if file.length > PROGRAM_BYTES_MAX {
+        let text = format!("{} bytes are more than the {PROGRAM_BYTES_MAX} of a kernel", file.length);
+        return wrong("kernel", text);
+    }
+    Ok(())
+}
+
+fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let (domain, indices) = (&spec.domain, spec.domain.len());
+    if domain.is_empty() || indices > DOMAIN_MAX {
+        return wrong("domain", format!("{domain} has {indices} indices, not 1 to {DOMAIN_MAX}"));
+    }
+    if !(1..=4).contains(&spec.channels) {
+        return wrong("channels", format!("{} is not in 1 to 4", spec.channels));
+    }
+    let bytes = indices.saturating_mul(spec.index_bytes());
+    if spec.reduction.is_none() && bytes > BLOB_BYTES_MAX {
+        return wrong("domain", format!("{bytes} bytes of results are more than {BLOB_BYTES_MAX}"));
+    }
+    let chunk_bytes = u64::from(spec.chunk).saturating_mul(spec.index_bytes());
+    if chunk_bytes > CHUNK_BYTES_MAX {
+        let text = format!("{} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}", spec.chunk);
+        return wrong("chunk", text);
+    }
+    if spec.chunk > 0 && indices.div_ceil(u64::from(spec.chunk)) > FRAME_UNITS_MAX {
+        return wrong("chunk", format!("{} makes more than {FRAME_UNITS_MAX} chunks", spec.chunk));
+    }
+    if !(1..=COMPUTE_SECS_MAX).contains(&spec.time_limit_secs) {
+        let text = format!("{} s is not in 1 to {COMPUTE_SECS_MAX}", spec.time_limit_secs);
+        return wrong("time-limit", text);
+    }
+    Ok(())
+}
+
+fn check_inputs(spec: &ComputeSpec) -> Result<(), SpecError> {
+    if spec.inputs.len() > INPUTS_MAX {
+        return wrong("input", format!("{} inputs are more than {INPUTS_MAX}", spec.inputs.len()));
+    }
+    if !spec.inputs.windows(2).all(|pair| pair[0].name < pair[1].name) {
+        return wrong("input", "inputs must be in the order of their names, each once");
+    }
+    for input in &spec.inputs {
+        let name = &input.name;
+        if !is_identifier(name) {
+            return wrong("input", format!("{name:?} is no name of a variable"));
+        }
+        if input.shape.len() > npy::AXES_MAX {
+            return wrong("input", format!("`{name}` has more than {} axes", npy::AXES_MAX));
+        }
+        let values = input.shape.iter().try_fold(1u64, |product, axis| product.checked_mul(*axis));
+        let bytes = values.and_then(|values| values.checked_mul(input.element.bytes() as u64));
+        let most = npy::HEADER_BYTES_MAX as u64 + 12;
+        let fits = bytes.is_some_and(|b| b < input.length && input.length - b <= most);
+        if !fits || input.length > BLOB_BYTES_MAX {
+            let text = format!("`{name}` of shape {:?} cannot have {} bytes", input.shape, input.length);
+            return wrong("input", text);
+        }
+    }
+    Ok(())
+}
+
+fn check_arguments(spec: &ComputeSpec) -> Result<(), SpecError> {
+    if spec.arguments.len() > ARGUMENTS_MAX {
+        return wrong("arg", format!("{} arguments are more than {ARGUMENTS_MAX}", spec.arguments.len()));
+    }
+    if !spec.arguments.windows(2).all(|pair| pair[0].name < pair[1].name) {
+        return wrong("arg", "arguments must be in the order of their names, each once");
+    }
+    for Argument { name, value } in &spec.arguments {
+        if !is_identifier(name) {
+            return wrong("arg", format!("{name:?} is no name of a variable"));
+        }
+        if spec.inputs.iter().any(|input| input.name == *name) {
+            return wrong("arg", format!("`{name}` is an input as well"));
+        }
+        let most = if value.element.is_some() { ARGUMENT_NUMBERS_MAX } else { 1 };
+        if !(1..=most).contains(&value.numbers.len()) {
+            let text = format!("`{name}` has {} numbers, not 1 to {most}", value.numbers.len());
+            return wrong("arg", text);
+        }
+        if value.numbers.iter().any(|number| matches!(number, Number::Real(real) if real.is_nan())) {
+            return wrong("arg", format!("`{name}` is not a number"));
+        }
+    }
+    Ok(())
+}
+
+fn check_frames(spec: &ComputeSpec) -> Result<(), SpecError> {
+    if spec.frames.is_empty() {
+        return wrong("frames", "no frame at all");
+    }
+    let chunks = match spec.chunk {
+        0 => 1,
+        chunk => spec.domain.len().div_ceil(u64::from(chunk)),
+    };
+    if chunks.saturating_mul(u64::from(spec.frames.len())) > JOB_UNITS_MAX {
+        return wrong("frames", format!("the job has more than {JOB_UNITS_MAX} chunks"));
+    }
+    let Some(feed) = &spec.feed else { return Ok(()) };
+    let Some(input) = spec.inputs.iter().find(|input| input.name == *feed) else {
+        return wrong(
+            "feed",
+            format!("`{feed}` is no input; give its first values with --input {feed}=FILE.npy"),
+        );
+    };
+    if spec.reduction.is_some() {
+        return wrong("feed", "a reduced result cannot be the next frame's input");
+    }
+    let (element, shape) = (spec.result_element(), spec.result_shape());
+    if input.element != element || input.shape != shape {
+        return wrong(
+            "feed",
+            format!(
+                "`{feed}` is {} {:?}, but the result that takes its place is {element} {shape:?}",
+                input.element, input.shape
+            ),
+        );
+    }
+    if !spec.formats.contains(&ComputeFormat::Npy) {
+        return wrong("feed", "the format npy must be among the results, since frames are handed on as such");
+    }
+    Ok(())
+}
+
+fn check_formats(spec: &ComputeSpec) -> Result<(), SpecError> {
+    if spec.formats.is_empty() || !spec.formats.windows(2).all(|pair| pair[0] < pair[1]) {
+        return wrong("out", "at least one format, in order, each once");
+    }
+    let picture = spec.formats.iter().find(|format| **format != ComputeFormat::Npy);
+    let Some(picture) = picture else { return Ok(()) };
+    let name = picture.extension();
+    let Domain { width, height, depth } = spec.domain;
+    let edges = [width, height].iter().all(|edge| *edge <= FRAME_EDGE_MAX);
+    let good = depth == 1 && edges && u64::from(width) * u64::from(height) <= FRAME_PIXELS_MAX;
+    if !good || spec.reduction.is_some() || spec.element != Element::F32 || spec.channels == 2 {
+        let what = "two axes of f32 with 1, 3 or 4 channels, not reduced, within a frame's size";
+        return wrong("out", format!("{name} takes {what}; npy takes everything"));
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Compute specs that make no sense: the error names the field. And results that lie about their length.
+
+use crate::samples::{compute, compute_job, hash};
+use tessera_protocol::compute::*;
+use tessera_protocol::job::{AssetFile, JobSpec, SpecError};
+use tessera_protocol::limits::*;
+use tessera_protocol::{FrameSet, RawJobSpec};
+
+fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
+    RawJobSpec::from(spec).check()
+}
+
+/// The field that is named when `spoil` has been at a good spec.
+fn named(spoil: impl FnOnce(&mut ComputeSpec)) -> &'static str {
+    let mut spec = compute();
+    spoil(&mut spec);
+    let error = check(compute_job(spec)).expect_err("the spoilt spec was taken");
+    assert!(!error.problem.is_empty());
+    error.field
+}
+
+#[test]
+fn a_good_spec_is_taken_unchanged() {
+    assert_eq!(check(compute_job(compute())), Ok(compute_job(compute())));
+}
+
+#[test]
+fn programs_have_a_name_and_a_bounded_length() {
+    let file = |path: &str, length| AssetFile { path: path.into(), hash: hash(3), length };
+    for path in ["", "/a.cu", "a/b.cu", "../a.cu", "a\n.cu"] {
+        assert_eq!(named(|spec| spec.program = Program::Cuda(file(path, 1))), "kernel", "{path:?}");
+    }
+    assert_eq!(named(|spec| spec.program = Program::Ptx(file("a", PROGRAM_BYTES_MAX + 1))), "kernel");
+    for name in ["", "a b", &"x".repeat(IDENTIFIER_MAX + 1)] {
+        assert_eq!(named(|spec| spec.program = Program::Builtin(name.into())), "kernel", "{name:?}");
+    }
+}
+
+#[test]
+fn domains_chunks_and_results_have_bounds() {
+    assert_eq!(named(|spec| spec.domain.height = 0), "domain");
+    let huge = Domain { width: u32::MAX, height: u32::MAX, depth: u32::MAX };
+    assert_eq!(named(|spec| spec.domain = huge), "domain");
+    let large = Domain { width: 1 << 20, height: 1 << 12, depth: 1 };
+    assert_eq!(named(|spec| spec.domain = large), "domain");
+    assert_eq!(named(|spec| spec.channels = 0), "channels");
+    assert_eq!(named(|spec| spec.channels = 5), "channels");
+    assert_eq!(named(|spec| spec.chunk = u32::MAX), "chunk");
+    assert_eq!(named(|spec| spec.time_limit_secs = 0), "time-limit");
+    assert_eq!(named(|spec| spec.time_limit_secs = COMPUTE_SECS_MAX + 1), "time-limit");
+    let many = |spec: &mut ComputeSpec| {
+        (spec.feed, spec.formats, spec.reduction) = (None, vec![ComputeFormat::Npy], Some(Reduction::Sum));
+        (spec.domain, spec.chunk) = (large, 1);
+    };
+    assert_eq!(named(many), "chunk");
+    assert_eq!(named(|spec| spec.frames = FrameSet::default()), "frames");
+    let frames = |spec: &mut ComputeSpec| {
+        (spec.chunk, spec.frames) = (1, "1-100000".parse().unwrap());
+    };
+    assert_eq!(named(frames), "frames");
+}
+
+#[test]
+fn inputs_are_what_their_length_allows() {
+    for name in ["", "1a", "a b", "a.b", "é", &"x".repeat(IDENTIFIER_MAX + 1)] {
+        assert_eq!(named(|spec| spec.inputs[1].name = name.into()), "input", "{name:?}");
+    }
+    assert_eq!(named(|spec| spec.inputs.swap(0, 1)), "input");
+    assert_eq!(named(|spec| spec.inputs[1].name = "image".into()), "input");
+    for shape in [vec![9, 9], vec![1, 1, 1, 1, 9], vec![u64::MAX, u64::MAX], vec![u64::MAX], vec![]] {
+        let spoil = |spec: &mut ComputeSpec| {
+            spec.inputs[1].shape = shape.clone();
+            spec.inputs[1].length = 5000;
+        };
+        assert_eq!(named(spoil), "input", "{shape:?}");
+    }
+    assert_eq!(named(|spec| spec.inputs[1].length = BLOB_BYTES_MAX + 1), "input");
+    let many = |spec: &mut ComputeSpec| spec.inputs = vec![spec.inputs[0].clone(); INPUTS_MAX + 1];
+    assert_eq!(named(many), "input");
+}
+
+#[test]
+fn arguments_are_named_once_and_are_numbers() {
+    assert_eq!(named(|spec| spec.arguments[0].name = "".into()), "arg");
+    assert_eq!(named(|spec| spec.arguments.swap(0, 1)), "arg");
+    assert_eq!(named(|spec| spec.arguments[1].name = "image".into()), "arg");
+    assert_eq!(named(|spec| spec.arguments[0].value.numbers.clear()), "arg");
+    assert_eq!(named(|spec| spec.arguments[1].value.element = None), "arg");
+    assert_eq!(named(|spec| spec.arguments[0].value.numbers[0] = Number::Real(f64::NAN)), "arg");
+    let many = vec![Number::Integer(1); ARGUMENT_NUMBERS_MAX + 1];
+    assert_eq!(named(|spec| spec.arguments[1].value.numbers = many), "arg");
+}
+
+#[test]
+fn what_is_fed_fits_the_place_it_goes_to() {
+    assert_eq!(named(|spec| spec.feed = Some("other".into())), "feed");
+    assert_eq!(named(|spec| spec.feed = Some("weights".into())), "feed");
+    assert_eq!(named(|spec| spec.formats = vec![ComputeFormat::Exr]), "feed");
+    let reduced = |spec: &mut ComputeSpec| {
+        (spec.reduction, spec.formats) = (Some(Reduction::Max), vec![ComputeFormat::Npy]);
+    };
+    assert_eq!(named(reduced), "feed");
+}
+
+#[test]
+fn pictures_are_flat_floats() {
+    let flat = |spoil: fn(&mut ComputeSpec)| {
+        named(|spec| {
+            spec.feed = None;
+            spoil(spec);
+        })
+    };
+    assert_eq!(flat(|spec| spec.formats = vec![]), "out");
+    assert_eq!(flat(|spec| spec.formats = vec![ComputeFormat::Png, ComputeFormat::Npy]), "out");
+    assert_eq!(flat(|spec| spec.channels = 2), "out");
+    assert_eq!(flat(|spec| spec.element = Element::F64), "out");
+    assert_eq!(flat(|spec| spec.domain.depth = 2), "out");
+    assert_eq!(flat(|spec| spec.reduction = Some(Reduction::Sum)), "out");
+    assert_eq!(flat(|spec| spec.domain = Domain { width: FRAME_EDGE_MAX + 1, height: 1, depth: 1 }), "out");
+}
+
+#[test]
+fn what_a_chunk_comes_to_follows_from_the_spec() {
+    let kept = compute();
+    assert_eq!(kept.chunk_shape(100), ChunkShape { count: 100, bytes: 1200 });
+    assert_eq!(kept.result_shape(), [480, 640, 3]);
+    let sum = ComputeSpec { reduction: Some(Reduction::Sum), ..compute() };
+    assert_eq!(sum.chunk_shape(100), ChunkShape { count: 100, bytes: 3 * ExactSum::BYTES as u32 });
+    assert_eq!((sum.result_element(), sum.result_shape()), (Element::F64, vec![3]));
+    let least = ComputeSpec { reduction: Some(Reduction::Min), channels: 1, ..compute() };
+    assert_eq!((least.result_element(), least.result_shape()), (Element::F32, vec![]));
+    assert_ne!(kept.data_hash(), ComputeSpec { inputs: vec![], ..compute() }.data_hash());
+    assert_eq!(kept.data_hash(), ComputeSpec { chunk: 1, seed: 2, ..compute() }.data_hash());
+}
