@@ -7,6 +7,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("protocol", "protocol", &[]),
     ("layout", "kernels/layout", &[]),
     ("nvrtc", "kernels/nvrtc", &[]),
+    ("ptx", "kernels/ptx", &[]),
     ("transport", "transport", &["protocol"]),
     ("core", "coordinator/core", &["protocol"]),
     ("coordinator", "coordinator", &["core", "transport", "protocol"]),
