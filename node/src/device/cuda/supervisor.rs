@@ -173,7 +173,7 @@ impl Supervisor {
                     _ => live.flights.overdue(&self.watchdog, &self.state.rate, now),
                 };
                 if let Some(reason) = overdue {
-                    self.fail(Fault::Worker, &reason, |reason| DeviceError::TimedOut(reason));
+                    self.fail(Fault::Worker, &reason, DeviceError::TimedOut);
                 }
             }
         }
@@ -359,7 +359,7 @@ impl Supervisor {
         let Stage::Up(live) = &mut self.state.stage else { return };
         if !right {
             let reason = "it does not give the known answer";
-            return self.fail(Fault::WrongAnswer, reason, |reason| DeviceError::Failed(reason));
+            return self.fail(Fault::WrongAnswer, reason, DeviceError::Failed);
         }
         live.tested = (0, Instant::now());
         if live.phase == Phase::Testing {
@@ -396,7 +396,7 @@ impl Supervisor {
         match (action, &self.state.stage) {
             (XidAction::Note, _) | (_, Stage::Out) => {}
             (XidAction::Restart, Stage::Up(live)) if live.born.elapsed() >= YOUNG => {
-                self.fail(Fault::Worker, &reason, |reason| DeviceError::Failed(reason));
+                self.fail(Fault::Worker, &reason, DeviceError::Failed);
             }
             (XidAction::Restart, _) => {}
             (XidAction::Drain, Stage::Up(_)) => {

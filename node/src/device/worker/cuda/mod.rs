@@ -78,7 +78,7 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Module, Opened), Refusal> 
 fn start(context: Context, module: Module, opened: &Opened, outlet: &Outlet) -> Result<Serving, CallError> {
     let (tasks, received) = sync_channel(TASKS_MAX);
     let (waiter, units) = channel();
-    let lanes: Result<Vec<_>, CallError> = (0..LANES).map(|_| Ok(Box::new(Lane::new()?))).collect();
+    let lanes: Result<Vec<_>, CallError> = (0..LANES).map(|_| Lane::new()).collect();
     let threads_per_multiprocessor = driver::threads_per_multiprocessor(opened.device.ordinal)?.max(1);
     let multiprocessors = opened.device.multiprocessors.max(1);
     let shape = DeviceShape { multiprocessors, threads_per_multiprocessor };

@@ -59,7 +59,7 @@ pub(crate) enum Task {
     },
     /// A lane is free again.
     Free {
-        lane: Box<Lane>,
+        lane: Lane,
         unit: u64,
     },
 }
@@ -78,7 +78,7 @@ pub(super) struct Renderer {
     pub(super) scenes: Scenes,
     pub(super) streams: Streams,
     pub(super) shape: DeviceShape,
-    pub(super) lanes: Vec<Box<Lane>>,
+    pub(super) lanes: Vec<Lane>,
     pub(super) waiter: Sender<Waiting>,
     /// Paths in flight that were seen to fit with the scenes that are here.
     pub(super) paths: u32,
@@ -197,7 +197,7 @@ impl Renderer {
     }
 
     /// Tells the device a unit.
-    fn tell(&mut self, unit: Unit, mut lane: Box<Lane>) -> Call<()> {
+    fn tell(&mut self, unit: Unit, mut lane: Lane) -> Call<()> {
         self.state.under_way.push((unit.number, unit.scene));
         let plan = match self.plan(&unit, &mut lane)? {
             Ok(plan) => plan,

@@ -21,7 +21,7 @@ pub(super) enum Done {
 
 /// A unit that the device knows of.
 pub(super) struct Waiting {
-    pub(super) lane: Box<Lane>,
+    pub(super) lane: Lane,
     pub(super) unit: u64,
     /// What it needs on the device at least.
     pub(super) device_bytes: u64,
