@@ -31,6 +31,9 @@ TESSERA_FN float direction_component(float d) {
     return bits_from_float(d) >> 31 ? -DIRECTION_MIN : DIRECTION_MIN;
 }
 
+// One of three values by its index.
+TESSERA_FN float along(const float values[3], u32 axis) { return axis == 0 ? values[0] : axis == 1 ? values[1] : values[2]; }
+
 TESSERA_FN TraversalRay prepare_ray(const Ray& ray) {
     TraversalRay result;
     const float direction[3] = {direction_component(ray.direction.x), direction_component(ray.direction.y),
@@ -48,9 +51,9 @@ TESSERA_FN TraversalRay prepare_ray(const Ray& ray) {
     result.axis[0] = longest == 2 ? 0u : longest + 1u;
     result.axis[1] = longest == 0 ? 2u : longest - 1u;
     result.axis[2] = longest;
-    result.scale = result.reciprocal[longest];
-    result.shear[0] = direction[result.axis[0]] * result.scale;
-    result.shear[1] = direction[result.axis[1]] * result.scale;
+    result.scale = along(result.reciprocal, longest);
+    result.shear[0] = along(direction, result.axis[0]) * result.scale;
+    result.shear[1] = along(direction, result.axis[1]) * result.scale;
     return result;
 }
 
@@ -63,8 +66,11 @@ struct BoxInterval {
 TESSERA_FN BoxInterval box_interval(const TraversalRay& ray, const float bounds[2][3]) {
     float near_plane[3], far_plane[3];
     for (u32 k = 0; k < 3; k++) {
-        near_plane[k] = (bounds[ray.near_side[k]][k] - ray.origin[k]) * ray.reciprocal[k];
-        far_plane[k] = (bounds[ray.near_side[k] ^ 1u][k] - ray.origin[k]) * ray.reciprocal[k];
+        // Selects, so that a device keeps the bounds in registers.
+        const float near_bound = ray.near_side[k] ? bounds[1][k] : bounds[0][k];
+        const float far_bound = ray.near_side[k] ? bounds[0][k] : bounds[1][k];
+        near_plane[k] = (near_bound - ray.origin[k]) * ray.reciprocal[k];
+        far_plane[k] = (far_bound - ray.origin[k]) * ray.reciprocal[k];
     }
     BoxInterval result;
     result.entry = greater_(greater_(near_plane[0], near_plane[1]), greater_(near_plane[2], 0.0f));

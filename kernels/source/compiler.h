@@ -11,6 +11,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 #if defined(__CUDACC__)
 #define TESSERA_FN __device__ static __forceinline__
+#define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_TABLE __device__ static const
 // A kernel of at most `threads` a block, of which `blocks` shall fit on a multiprocessor.
 #define TESSERA_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
@@ -21,6 +22,9 @@ TESSERA_FN float sqrt_(float value) { return __fsqrt_rn(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __brev(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__ffs((int)value) - 1u; }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__popc(value); }
+// Where neither is a NaN and the sign of a zero cannot matter.
+TESSERA_FN float either_min(float a, float b) { return fminf(a, b); }
+TESSERA_FN float either_max(float a, float b) { return fmaxf(a, b); }
 TESSERA_FN u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 TESSERA_FN u32 thread_count() { return gridDim.x * blockDim.x; }
 TESSERA_FN u32 lane_index() { return threadIdx.x & 31u; }
@@ -32,6 +36,7 @@ TESSERA_FN void add_to_count(u64* count, u64 value) { atomicAdd(count, value); }
 #else
 // clang without any header of CUDA's.
 #define TESSERA_FN static inline __attribute__((device, always_inline))
+#define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_TABLE static __attribute__((device)) const
 #define TESSERA_KERNEL(threads, blocks) \
     extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
@@ -42,6 +47,8 @@ TESSERA_FN float sqrt_(float value) { return __nvvm_sqrt_rn_f(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __builtin_bitreverse32(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN float either_min(float a, float b) { return __nvvm_fmin_f(a, b); }
+TESSERA_FN float either_max(float a, float b) { return __nvvm_fmax_f(a, b); }
 TESSERA_FN u32 thread_index() {
     return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
 }
@@ -67,6 +74,7 @@ typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
 #define TESSERA_FN static inline
+#define TESSERA_UNROLL  // host compilers do as they like
 #define TESSERA_TABLE static const
 TESSERA_FN float float_from_bits(u32 bits) {
     float value;
@@ -89,6 +97,8 @@ TESSERA_FN u32 reverse_bits(u32 value) {
 // The value is not zero.
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN float either_min(float a, float b) { return a < b ? a : b; }
+TESSERA_FN float either_max(float a, float b) { return a > b ? a : b; }
 // Where threads share a sum these are atomic; on the host every thread has its own.
 TESSERA_FN void add_to_sum(i64* sum, i64 value) { *sum += value; }
 TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }

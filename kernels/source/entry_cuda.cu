@@ -1,36 +1,70 @@
-// The device entries. Thin: each finds its path and calls what the host calls. Parameters are mirrored in
-// kernels/src/cuda/params.rs.
+// The device entries. Thin: each finds its paths and runs a stage of wavefront.h, or a path from its first stage to its last.
+// Every kernel takes the same parameter, which the device keeps in its constant memory.
 #include "render.h"
+#include "wavefront.h"
 
-// A range of a unit's paths. Path k of a unit is sample k / pixels of pixel k % pixels.
-struct alignas(16) PathsParams {
-    SceneView scene;
-    UnitParams unit;
-    i64* film;
-    RayCounts* counts;
-    u32 first_sample;  // of the range's first path, counted from the unit's first
-    u32 first_pixel;   // of the range's first path
-    u32 path_count;
-    u32 reserved;
-};
-
-static_assert(sizeof(PathsParams) == 416, "mirrored in kernels/src/cuda/params.rs");
-
-// A path to completion by every thread: for units that are too small to fill the device in stages.
-TESSERA_KERNEL(128, 3) tessera_render_paths(const PathsParams params) {
+// A path to completion by every thread: for units that are too small to fill a device in stages.
+TESSERA_KERNEL(128, 3) tessera_render_paths(const BatchParams batch) {
     const u32 slot = thread_index();
-    if (slot >= params.path_count) return;
-    const UnitParams& unit = params.unit;
-    const u32 pixels = unit.width * unit.height;
-    const u32 at = params.first_pixel + slot;
-    const u32 pixel = at % pixels;
-    const u32 index = unit.first_sample + params.first_sample + at / pixels;
-    const u32 x = unit.x + pixel % unit.width;
-    const u32 y = unit.y + pixel / unit.width;
+    if (slot >= batch.path_count) return;
+    const PathPlace place = place_of(batch, slot);
     FilmSample sample;
     RayCounts rays = {};
-    const u32 channels = trace_path(params.scene, unit, x, y, pixel_key(x, y, unit.seed, unit.frame), index, sample, rays);
-    film_add(params.film, channels, pixels, pixel, sample, params.counts);
-    add_to_count(&params.counts->closest, rays.closest);
-    add_to_count(&params.counts->any, rays.any);
+    const u32 channels = trace_path(batch.scene.view, batch.scene.hierarchy, batch.unit, place.x, place.y, place.key,
+                                    place.sample, sample, rays);
+    const u64 plane = (u64)batch.unit.width * batch.unit.height;
+    film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
+    add_to_count(&batch.counts->closest, rays.closest);
+    add_to_count(&batch.counts->any, rays.any);
+}
+
+TESSERA_KERNEL(128, 8) tessera_generate(const BatchParams batch) {
+    const u32 slot = thread_index();
+    if (slot == 0) batch.stages[0].paths = batch.path_count;
+    if (slot < batch.path_count) stage_generate(batch, slot);
+}
+
+// Persistent: as many warps as the device holds, each fetching rays until there are none.
+TESSERA_KERNEL(128, 6) tessera_extend(const BatchParams batch) {
+    StageCounts* stage = batch.stages + batch.depth;
+    const u32 count = stage->paths;
+    if (thread_index() == 0) add_to_count(&batch.counts->closest, count);
+    for (u32 first = fetch(&stage->extended); first < count; first = fetch(&stage->extended)) {
+        const u32 at = first + lane_index();
+        if (at < count) stage_extend(batch, at);
+    }
+}
+
+TESSERA_KERNEL(128, 3) tessera_shade(const BatchParams batch) {
+    StageCounts* stage = batch.stages + batch.depth;
+    const u32 count = stage->paths;
+    // Whole warps go round together, since lanes share their places in the queues.
+    for (u32 first = thread_index() - lane_index(); first < count; first += thread_count()) {
+        const u32 at = first + lane_index();
+        const bool here = at < count;
+        const u32 slot = here ? slot_at(batch, at) : 0;
+        Shaded shaded;
+        shaded.alive = false;
+        shaded.shadow.wanted = false;
+        if (here) shaded = stage_shade(batch, slot);
+        const u32 next = append(&stage[1].paths, shaded.alive);
+        if (shaded.alive) batch.paths.queue[(batch.depth + 1) & 1u][next] = slot;
+        const u32 shadow = append(&stage->shadows, shaded.shadow.wanted);
+        if (shaded.shadow.wanted) store_shadow(batch, shadow, slot, shaded.shadow);
+    }
+}
+
+TESSERA_KERNEL(128, 6) tessera_shadow(const BatchParams batch) {
+    StageCounts* stage = batch.stages + batch.depth;
+    const u32 count = stage->shadows;
+    if (thread_index() == 0) add_to_count(&batch.counts->any, count);
+    for (u32 first = fetch(&stage->shadowed); first < count; first = fetch(&stage->shadowed)) {
+        const u32 at = first + lane_index();
+        if (at < count) stage_shadow(batch, at);
+    }
+}
+
+TESSERA_KERNEL(128, 8) tessera_finish(const BatchParams batch) {
+    const u32 slot = thread_index();
+    if (slot < batch.path_count) stage_finish(batch, slot);
 }

@@ -44,6 +44,10 @@ static const u32 LAYOUT[] = {
     OF(UnitParams, width), OF(UnitParams, height), OF(UnitParams, first_sample), OF(UnitParams, sample_count),
     OF(UnitParams, seed), OF(UnitParams, depth), OF(UnitParams, aovs), OF(UnitParams, filter), OF(UnitParams, frame),
     OF(UnitParams, job_samples), OF(UnitParams, reserved),
+    SIZES(CompressedNode), OF(CompressedNode, base), OF(CompressedNode, exponents), OF(CompressedNode, first_node),
+    OF(CompressedNode, first_triangle), OF(CompressedNode, leaf), OF(CompressedNode, lower), OF(CompressedNode, upper),
+    SIZES(LeafTriangle), OF(LeafTriangle, v0), OF(LeafTriangle, triangle), OF(LeafTriangle, v1),
+    OF(LeafTriangle, reserved0), OF(LeafTriangle, v2), OF(LeafTriangle, reserved1),
     SIZES(RayCounts), OF(RayCounts, closest), OF(RayCounts, any), OF(RayCounts, clamped), OF(RayCounts, non_finite),
 };
 
@@ -186,13 +190,30 @@ extern "C" const UnitFunction* tessera_unit_functions(u32* count) {
     return UNIT_FUNCTIONS;
 }
 
-extern "C" void tessera_unit_run(u32 which, const SceneView* scene, const u32* in, u32* out, u64 count) {
+extern "C" void tessera_unit_run(u32 which, const SceneView* scene, const CompressedHierarchy* hierarchy, const u32* in,
+                                 u32* out, u64 count) {
     const UnitFunction& function = UNIT_FUNCTIONS[which];
     const u64 inputs = __builtin_strlen(function.inputs);
     for (u64 index = 0; index < count; ++index) {
         Words words;
         words.in = in + index * inputs;
         words.out = out + index * function.outputs;
+        words.hierarchy = hierarchy;
         function.run(*scene, words);
     }
+}
+
+// The queries of entry_rays.cpp over the compressed hierarchy.
+extern "C" void tessera_test_compressed(const SceneView* scene, const CompressedHierarchy* hierarchy, const Ray* rays, u64 count,
+                                        Hit* hits, u8* blocked) {
+    const Hit miss = {0.0f, NONE, 0.0f, 0.0f};
+    for (u64 k = 0; k < count; k++) {
+        if (!intersect_closest(*scene, *hierarchy, rays[k], (u32)k, &hits[k])) hits[k] = miss;
+        blocked[k] = intersect_any(*scene, *hierarchy, rays[k], (u32)k);
+    }
+}
+
+// One plane of a compressed node.
+extern "C" float tessera_test_plane(const CompressedNode* node, u32 side, u32 axis, u32 slot) {
+    return grid_plane(*node, side, axis, slot);
 }

@@ -3,14 +3,14 @@
 #include "unit_functions.h"
 
 struct alignas(16) UnitTestParams {
-    SceneView scene;
+    DeviceScene scene;
     const u32* in;
     u32* out;
     u32 count;
     u32 reserved[3];
 };
 
-static_assert(sizeof(UnitTestParams) == 352, "mirrored in kernels/src/unit_tests.rs");
+static_assert(sizeof(UnitTestParams) == 368, "mirrored in kernels/src/unit_tests.rs");
 
 #define TESSERA_UNIT_KERNEL(name, inputs, outputs)                                              \
     TESSERA_KERNEL(64, 1) tessera_unit_##name(const UnitTestParams params) {                    \
@@ -19,7 +19,8 @@ static_assert(sizeof(UnitTestParams) == 352, "mirrored in kernels/src/unit_tests
         Words words;                                                                            \
         words.in = params.in + (u64)index * (sizeof(inputs) - 1);                               \
         words.out = params.out + (u64)index * outputs;                                          \
-        unit_##name(params.scene, words);                                                       \
+        words.hierarchy = &params.scene.hierarchy;                                              \
+        unit_##name(params.scene.view, words);                                                   \
     }
 
 TESSERA_UNIT_FUNCTIONS(TESSERA_UNIT_KERNEL)

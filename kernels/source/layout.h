@@ -139,6 +139,34 @@ struct alignas(32) TriangleBlock {
     u32 triangle[4];
 };
 
+// A node of the device's hierarchy: the wide node's boxes on a grid of 8 bits a side, its children one after another. See
+// compressed.h; made by kernels/src/cuda/compress.rs.
+struct alignas(16) CompressedNode {
+    float base[3];         // the grid's origin, 2^15 steps below its first plane
+    u32 exponents;         // bytes 0 to 2: biased exponents of the grid's steps; byte 3: bit k is set if child k is a node
+    u32 first_node;        // the children that are nodes, in the order of their slots
+    u32 first_triangle;    // the triangles of the others
+    u32 leaf[2];           // a byte a slot: triangles (0 to 4) << 5 | the first of them, from first_triangle
+    u32 lower[3][2];       // axis; a byte a slot
+    u32 upper[3][2];
+};
+
+// A triangle of the device's hierarchy: the corners of Triangle, bit for bit.
+struct alignas(16) LeafTriangle {
+    float v0[3];
+    u32 triangle;  // id, with BLOCK_ALPHA_FLAG
+    float v1[3];
+    u32 reserved0;
+    float v2[3];
+    u32 reserved1;
+};
+
+// The device's hierarchy, which has as many nodes as the host's.
+struct CompressedHierarchy {
+    const CompressedNode* nodes;
+    const LeafTriangle* triangles;
+};
+
 struct alignas(16) SceneView {
     const Triangle* triangles;
     const u32* triangle_vertices;  // three a triangle
@@ -161,6 +189,12 @@ struct alignas(16) SceneView {
     u32 reserved[2];
     Environment environment;
     Camera camera;
+};
+
+// What a device is given: a scene whose view has no wide hierarchy, and the compressed one.
+struct alignas(16) DeviceScene {
+    SceneView view;
+    CompressedHierarchy hierarchy;
 };
 
 const u32 FILM_FRACTION_BITS = 24;
@@ -193,4 +227,6 @@ static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in 
 static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
+static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");
+static_assert(sizeof(DeviceScene) == 336, "mirrored in src/cuda/params.rs");
 static_assert(sizeof(SceneView) == 320 && sizeof(UnitParams) == 64, "mirrored in layout/src");

@@ -1,17 +1,18 @@
-// The CPU's driver: a unit's samples one path at a time, from its first stage to its last.
+// One path at a time, from its first stage to its last: the CPU's way through a unit, and a device's through a small one.
 #pragma once
 
 #include "stages.h"
 
 // One sample of one pixel of the frame.
-TESSERA_FN u32 trace_path(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 index, FilmSample& sample,
-                          RayCounts& counts) {
+template <class Hierarchy>
+TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, const UnitParams& unit, u32 x, u32 y, u32 key,
+                          u32 index, FilmSample& sample, RayCounts& counts) {
     PathState state = generate(scene, unit, x, y, key, index);
     FirstHit first = {};
     for (;;) {
         Hit hit;
         counts.closest += 1;
-        if (!extend(scene, state, &hit)) {
+        if (!extend(scene, hierarchy, state, &hit)) {
             shade_miss(scene, state);
             break;
         }
@@ -20,11 +21,11 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const UnitParams& unit, u32 x,
         const bool alive = shade(scene, unit, hit, state, shadow, first);
         if (shadow.wanted) {
             counts.any += 1;
-            trace_shadow(scene, shadow, shadow_key, state);
+            trace_shadow(scene, hierarchy, shadow, shadow_key, state);
         }
         if (!alive) break;
     }
-    return finish(unit, state, first, sample);
+    return finish(unit, state.radiance, first, sample);
 }
 
 // Adds all samples of a unit to its film.
@@ -38,7 +39,8 @@ TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64*
             const u64 pixel = (u64)row * unit.width + column;
             for (u32 index = 0; index < unit.sample_count; ++index) {
                 FilmSample sample;
-                const u32 channels = trace_path(scene, unit, x, y, key, unit.first_sample + index, sample, counts);
+                const u32 channels =
+                    trace_path(scene, WideHierarchy(), unit, x, y, key, unit.first_sample + index, sample, counts);
                 film_add(film, channels, plane, pixel, sample, &counts);
             }
         }

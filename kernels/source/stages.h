@@ -32,8 +32,9 @@ TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u3
 }
 
 // Extend: the closest surface along the path's ray.
-TESSERA_FN bool extend(const SceneView& scene, const PathState& state, Hit* hit) {
-    return intersect_closest(scene, state.ray, ray_key_of(state, RAY_PATH), hit);
+template <class Hierarchy>
+TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const PathState& state, Hit* hit) {
+    return intersect_closest(scene, hierarchy, state.ray, ray_key_of(state, RAY_PATH), hit);
 }
 
 // Shade, part one: the ray left the scene.
@@ -147,8 +148,10 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
 }
 
 // Shadow: adds the light sample's radiance if nothing stands in its way. `key` is the shadow ray's.
-TESSERA_FN void trace_shadow(const SceneView& scene, const ShadowRay& shadow, u32 key, PathState& state) {
-    if (!intersect_any(scene, shadow.ray, key)) state.radiance = state.radiance + shadow.radiance;
+template <class Hierarchy>
+TESSERA_FN void trace_shadow(const SceneView& scene, const Hierarchy& hierarchy, const ShadowRay& shadow, u32 key,
+                             PathState& state) {
+    if (!intersect_any(scene, hierarchy, shadow.ray, key)) state.radiance = state.radiance + shadow.radiance;
 }
 
 TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {
@@ -159,8 +162,8 @@ TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {
 }
 
 // Finish: the path's values in the order of the film's channels. Returns how many.
-TESSERA_FN u32 finish(const UnitParams& unit, const PathState& state, const FirstHit& first, FilmSample& sample) {
-    u32 at = put3(sample, 0, state.radiance);
+TESSERA_FN u32 finish(const UnitParams& unit, Vec3 radiance, const FirstHit& first, FilmSample& sample) {
+    u32 at = put3(sample, 0, radiance);
     if (unit.aovs & AOV_ALBEDO) at = put3(sample, at, first.albedo);
     if (unit.aovs & AOV_NORMAL) at = put3(sample, at, first.normal);
     if (unit.aovs & AOV_DEPTH) sample.values[at++] = first.depth;

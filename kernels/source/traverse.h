@@ -34,6 +34,9 @@
 #include "alpha.h"
 #include "triangle.h"
 
+// The host's hierarchy, which lies in the scene's own view. The device's is in compressed.h.
+struct WideHierarchy {};
+
 // A subtree still to visit, and where the ray enters it.
 struct StackEntry {
     float entry;
@@ -83,7 +86,7 @@ TESSERA_FN bool visit_leaf(const SceneView& scene, const TraversalRay& ray, cons
 
 // The walk of both queries. ANY stops at the first hit, and does not care which it is.
 template <bool ANY>
-TESSERA_FN bool traverse(const SceneView& scene, const Ray& ray, u32 ray_key, Hit* best) {
+TESSERA_FN bool traverse(const SceneView& scene, const WideHierarchy&, const Ray& ray, u32 ray_key, Hit* best) {
     best->t = lesser_(ray.t_max, DISTANCE_MAX);
     best->triangle = NONE;
     if (scene.bvh_node_count == 0) return false;
@@ -111,12 +114,14 @@ TESSERA_FN bool traverse(const SceneView& scene, const Ray& ray, u32 ray_key, Hi
 
 // The closest hit of the ray, by (t, id). `hit` means something only where it returns true. `ray_key` is what the
 // alpha decision hashes with the triangle; the same ray has to bring the same key.
-TESSERA_FN bool intersect_closest(const SceneView& scene, const Ray& ray, u32 ray_key, Hit* hit) {
-    return traverse<false>(scene, ray, ray_key, hit);
+template <class Hierarchy>
+TESSERA_FN bool intersect_closest(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, u32 ray_key, Hit* hit) {
+    return traverse<false>(scene, hierarchy, ray, ray_key, hit);
 }
 
 // Whether anything stands in the ray's way.
-TESSERA_FN bool intersect_any(const SceneView& scene, const Ray& ray, u32 ray_key) {
+template <class Hierarchy>
+TESSERA_FN bool intersect_any(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, u32 ray_key) {
     Hit hit;
-    return traverse<true>(scene, ray, ray_key, &hit);
+    return traverse<true>(scene, hierarchy, ray, ray_key, &hit);
 }

@@ -2,70 +2,72 @@
 // part of the product and not in the fingerprint. entry_unit_tests.cu and entry_test.cpp make both sides of the list below.
 #pragma once
 
+#include "compressed.h"
 #include "render.h"
 
 // name, what each input word is, output words.
 // f: any float, NaN and infinities too; r: a finite float; u: in [0, 1); s: in [0, 1]; b: any 32 bits.
-#define TESSERA_UNIT_FUNCTIONS(X)                                                                                       \
-    X(selects, "fff", 7)                                                                                                \
-    X(signs, "ff", 4)                                                                                                   \
-    X(arithmetic, "fff", 6)                                                                                             \
-    X(conversions, "fb", 6)                                                                                             \
-    X(bits, "bb", 6)                                                                                                    \
-    X(sincos, "f", 2)                                                                                                   \
-    X(atan2, "ff", 1)                                                                                                   \
-    X(pow5, "f", 1)                                                                                                     \
-    X(products, "rrrrrr", 4)                                                                                            \
-    X(combinations, "rrrrrrrrr", 6)                                                                                     \
-    X(normalize_or, "fffrrr", 3)                                                                                        \
-    X(components, "fff", 4)                                                                                             \
-    X(basis, "rrrrrr", 15)                                                                                              \
-    X(hashes, "bb", 2)                                                                                                  \
-    X(pixel_key, "bbbb", 1)                                                                                             \
-    X(owen, "bb", 2)                                                                                                    \
-    X(draw, "bbb", 4)                                                                                                   \
-    X(disk, "uu", 2)                                                                                                    \
-    X(cosine, "uu", 3)                                                                                                  \
-    X(triangle, "uu", 2)                                                                                                \
-    X(tent, "u", 1)                                                                                                     \
-    X(filters, "uu", 6)                                                                                                 \
-    X(albedo, "ss", 6)                                                                                                  \
-    X(microfacets, "ssrrr", 2)                                                                                          \
-    X(visible_normal, "srrruu", 3)                                                                                      \
-    X(multiple_energy, "ss", 1)                                                                                         \
-    X(bsdf, "ssssssrrr", 18)                                                                                            \
-    X(bsdf_evaluate, "ssssssrrrrrr", 4)                                                                                 \
-    X(bsdf_sample, "ssssssrrruuu", 8)                                                                                   \
-    X(film_fixed, "r", 2)                                                                                               \
-    X(offset_origin, "rrrrrr", 3)                                                                                       \
-    X(prepare_ray, "rrrrrr", 15)                                                                                        \
-    X(box, "rrrrrrrrrrrr", 2)                                                                                           \
-    X(node, "rrrrrrb", 9)                                                                                               \
-    X(block, "rrruub", 16)                                                                                             \
-    X(camera_ray, "rruu", 7)                                                                                            \
-    X(camera_any, "rruurrrrb", 8)                                                                                       \
-    X(wrap, "fbbb", 4)                                                                                                  \
-    X(texture, "ffb", 4)                                                                                                \
-    X(environment, "rrr", 4)                                                                                            \
-    X(environment_sample, "buu", 7)                                                                                     \
-    X(mis_weight, "rr", 1)                                                                                              \
-    X(range_window, "rr", 1)                                                                                            \
-    X(punctual, "brrrrrrrrrrr", 9)                                                                                      \
-    X(light, "bbuurrrrrr", 10)                                                                                          \
-    X(emission, "buur", 4)                                                                                              \
-    X(alpha, "bbuu", 2)                                                                                                 \
-    X(surface, "buurrr", 14)                                                                                            \
-    X(closest, "rrrrrrb", 4)                                                                                            \
-    X(any, "rrrrrrb", 1)                                                                                                \
-    X(generate, "bbbbb", 12)                                                                                            \
-    X(miss, "rrrsss", 3)                                                                                                \
-    X(shade, "buurrrbbbsss", 40)                                                                                        \
+#define TESSERA_UNIT_FUNCTIONS(X)                                                                                      \
+    X(selects, "fff", 7)                                                                                               \
+    X(signs, "ff", 4)                                                                                                  \
+    X(arithmetic, "fff", 6)                                                                                            \
+    X(conversions, "fb", 6)                                                                                            \
+    X(bits, "bb", 6)                                                                                                   \
+    X(sincos, "f", 2)                                                                                                  \
+    X(atan2, "ff", 1)                                                                                                  \
+    X(pow5, "f", 1)                                                                                                    \
+    X(products, "rrrrrr", 4)                                                                                           \
+    X(combinations, "rrrrrrrrr", 6)                                                                                    \
+    X(normalize_or, "fffrrr", 3)                                                                                       \
+    X(components, "fff", 4)                                                                                            \
+    X(basis, "rrrrrr", 15)                                                                                             \
+    X(hashes, "bb", 2)                                                                                                 \
+    X(pixel_key, "bbbb", 1)                                                                                            \
+    X(owen, "bb", 2)                                                                                                   \
+    X(draw, "bbb", 4)                                                                                                  \
+    X(disk, "uu", 2)                                                                                                   \
+    X(cosine, "uu", 3)                                                                                                 \
+    X(triangle, "uu", 2)                                                                                               \
+    X(tent, "u", 1)                                                                                                    \
+    X(filters, "uu", 6)                                                                                                \
+    X(albedo, "ss", 6)                                                                                                 \
+    X(microfacets, "ssrrr", 2)                                                                                         \
+    X(visible_normal, "srrruu", 3)                                                                                     \
+    X(multiple_energy, "ss", 1)                                                                                        \
+    X(bsdf, "ssssssrrr", 18)                                                                                           \
+    X(bsdf_evaluate, "ssssssrrrrrr", 4)                                                                                \
+    X(bsdf_sample, "ssssssrrruuu", 8)                                                                                  \
+    X(film_fixed, "r", 2)                                                                                              \
+    X(offset_origin, "rrrrrr", 3)                                                                                      \
+    X(prepare_ray, "rrrrrr", 15)                                                                                       \
+    X(box, "rrrrrrrrrrrr", 2)                                                                                          \
+    X(node, "rrrrrrb", 10)                                                                                             \
+    X(leaf, "rrruub", 5)                                                                                               \
+    X(camera_ray, "rruu", 7)                                                                                           \
+    X(camera_any, "rruurrrrb", 8)                                                                                      \
+    X(wrap, "fbbb", 4)                                                                                                 \
+    X(texture, "ffb", 4)                                                                                               \
+    X(environment, "rrr", 4)                                                                                           \
+    X(environment_sample, "buu", 7)                                                                                    \
+    X(mis_weight, "rr", 1)                                                                                             \
+    X(range_window, "rr", 1)                                                                                           \
+    X(punctual, "brrrrrrrrrrr", 9)                                                                                     \
+    X(light, "bbuurrrrrr", 10)                                                                                         \
+    X(emission, "buur", 4)                                                                                             \
+    X(alpha, "bbuu", 2)                                                                                                \
+    X(surface, "buurrr", 14)                                                                                           \
+    X(closest, "rrrrrrb", 4)                                                                                           \
+    X(any, "rrrrrrb", 1)                                                                                               \
+    X(generate, "bbbbb", 12)                                                                                           \
+    X(miss, "rrrsss", 3)                                                                                               \
+    X(shade, "buurrrbbbsss", 40)                                                                                       \
     X(path, "bbb", 15)
 
 // What a unit function gets and gives.
 struct Words {
     const u32* in;
     u32* out;
+    const CompressedHierarchy* hierarchy;
 };
 
 TESSERA_FN float real(const Words& w, u32 at) { return float_from_bits(w.in[at]); }
@@ -319,38 +321,30 @@ TESSERA_FN void unit_box(const SceneView&, const Words& w) {
 }
 
 TESSERA_FN void unit_node(const SceneView& scene, const Words& w) {
-    if (scene.bvh_node_count == 0) return give_none(w, 0, 9);
-    alignas(32) float entry[8];
-    const BvhNode8& node = scene.bvh_nodes[w.in[6] % scene.bvh_node_count];
-    const u32 mask = node_children(prepare_ray(ray_from(w)), node, FAR_LIMIT, entry);
-    for (u32 slot = 0; slot < 8; ++slot) give(w, slot, mask >> slot & 1u ? entry[slot] : 0.0f);
-    w.out[8] = mask;
+    if (scene.bvh_node_count == 0) return give_none(w, 0, 10);
+    const CompressedNode node = w.hierarchy->nodes[w.in[6] % scene.bvh_node_count];
+    const TraversalRay ray = prepare_ray(ray_from(w));
+    w.out[0] = compressed_children(ray, node, FAR_LIMIT);
+    w.out[1] = permuted(w.out[0], w.in[6] & 7u);
+    for (u32 slot = 0; slot < 8; ++slot) give(w, 2 + slot, grid_plane(node, slot & 1u, slot % 3u, slot));
 }
 
 // The first leaf under a node of the hierarchy, by a ray towards a point of its first triangle.
-TESSERA_FN void unit_block(const SceneView& scene, const Words& w) {
-    give_none(w, 0, 16);
+TESSERA_FN void unit_leaf(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 5);
     if (scene.bvh_node_count == 0) return;
-    const BvhNode8& node = scene.bvh_nodes[w.in[5] % scene.bvh_node_count];
-    u32 slot = 0;
-    while (slot < 8 && (node.child[slot] == CHILD_EMPTY || !(node.child[slot] & CHILD_LEAF_FLAG))) ++slot;
-    if (slot == 8) return;
-    const TriangleBlock& block = scene.triangle_blocks[node.child[slot] & ~CHILD_LEAF_FLAG];
-    if (block.triangle[0] == NONE) return;
+    const CompressedNode node = w.hierarchy->nodes[w.in[5] % scene.bvh_node_count];
+    if (node.leaf[0] == 0 && node.leaf[1] == 0) return;
+    const LeafTriangle triangle = w.hierarchy->triangles[node.first_triangle];
     const Vec2 at = sample_triangle(real2(w, 3));
     Ray aimed;
     aimed.origin = real3(w, 0);
-    aimed.direction = triangle_point(scene.triangles[block.triangle[0] & ~BLOCK_ALPHA_FLAG], at.x, at.y) - aimed.origin;
-    const TraversalRay ray = prepare_ray(aimed);
-    BlockTest test;
-    const u32 mask = test_block(ray, block, &test);
-    for (u32 lane = 0; lane < 4; ++lane) {
-        Hit hit;
-        if (!(mask >> lane & 1u)) continue;
-        if (!finish_hit(ray, block, test, lane, scene.bvh_padding, FAR_LIMIT, &hit)) continue;
-        give3(w, 4 * lane, vec3(hit.t, hit.u, hit.v));
-        w.out[4 * lane + 3] = hit.triangle + 1u;
-    }
+    const Vec3 first = vec3_from(triangle.v0);
+    aimed.direction = fma3(vec3_from(triangle.v1) - first, at.x, fma3(vec3_from(triangle.v2) - first, at.y, first)) - aimed.origin;
+    Hit hit = {FAR_LIMIT, NONE, 0.0f, 0.0f};
+    w.out[0] = visit_triangle(scene, prepare_ray(aimed), triangle, w.in[5], &hit);
+    give3(w, 1, vec3(hit.t, hit.u, hit.v));
+    w.out[4] = hit.triangle;
 }
 
 // Camera, textures, environment, lights.
@@ -496,12 +490,14 @@ TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
 
 TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
     Hit hit = {0.0f, 0u, 0.0f, 0.0f};
-    const bool found = intersect_closest(scene, ray_from(w), w.in[6], &hit);
+    const bool found = intersect_closest(scene, *w.hierarchy, ray_from(w), w.in[6], &hit);
     give3(w, 0, found ? vec3(hit.t, hit.u, hit.v) : splat(0.0f));
     w.out[3] = found ? hit.triangle : NONE;
 }
 
-TESSERA_FN void unit_any(const SceneView& scene, const Words& w) { w.out[0] = intersect_any(scene, ray_from(w), w.in[6]); }
+TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
+    w.out[0] = intersect_any(scene, *w.hierarchy, ray_from(w), w.in[6]);
+}
 
 // A unit of 64 x 64 pixels with every AOV.
 TESSERA_FN UnitParams unit_of_tests(u32 filter) {
@@ -581,7 +577,8 @@ TESSERA_FN void unit_path(const SceneView& scene, const Words& w) {
     const u32 x = w.in[0] & 63u;
     const u32 y = w.in[1] & 63u;
     const UnitParams unit = unit_of_tests(0);
-    const u32 channels = trace_path(scene, unit, x, y, pixel_key(x, y, 1u, 2u), w.in[2] & 1023u, sample, counts);
+    const u32 key = pixel_key(x, y, 1u, 2u);
+    const u32 channels = trace_path(scene, *w.hierarchy, unit, x, y, key, w.in[2] & 1023u, sample, counts);
     for (u32 channel = 0; channel < channels; ++channel) give(w, channel, sample.values[channel]);
     w.out[13] = (u32)counts.closest;
     w.out[14] = (u32)counts.any;

@@ -7,6 +7,9 @@ use tessera_layout::{
     Texture,
 };
 
+/// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
+pub(crate) const BOUND_MAX: f32 = 1e35;
+
 /// What is wrong with a flattened scene. It is a fault of whoever made it, never of the kernels' caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SceneError {
@@ -26,6 +29,12 @@ pub enum SceneError {
         /// What holds the index.
         what: &'static str,
         /// Which one of those.
+        index: usize,
+    },
+    /// A box reaches farther than single precision can compute with.
+    #[error("flattened scene: the box of bvh node {index} is not finite or reaches beyond {BOUND_MAX:e} m")]
+    Extent {
+        /// The node.
         index: usize,
     },
     /// The hierarchy is no tree, or deeper than kernels can walk.
@@ -169,6 +178,10 @@ fn check_hierarchy(scene: &FlatScene) -> Result<(), SceneError> {
                     return Err(SceneError::Index { what: "bvh node", index: node });
                 }
                 continue;
+            }
+            let bounds = nodes[node].bounds;
+            if !(0..6).all(|plane| bounds[plane / 3][plane % 3][slot].abs() <= BOUND_MAX) {
+                return Err(SceneError::Extent { index: node });
             }
             let index = (child & !CHILD_LEAF_FLAG) as usize;
             let leaf = child & CHILD_LEAF_FLAG != 0;

@@ -2,7 +2,9 @@
 //! the family. Not an interface; it changes with the kernels.
 
 use crate::CheckedScene;
+use crate::cuda::{CompressedBvh, CompressedNode, LeafTriangle};
 use crate::host::{RayCounts, RenderError, RenderUnit, render_unit_with};
+use crate::rays::{Hit, Ray};
 use tessera_layout::{Camera, SceneView, UnitParams};
 
 unsafe extern "C" {
@@ -27,6 +29,15 @@ unsafe extern "C" {
     fn tessera_test_environment(scene: *const SceneView, direction: *const f32, result: *mut f32);
     fn tessera_test_texture(scene: *const SceneView, which: u32, u: f32, v: f32, result: *mut f32);
     fn tessera_test_camera(camera: *const Camera, x: f32, y: f32, lens_x: f32, lens_y: f32, result: *mut f32);
+    fn tessera_test_compressed(
+        scene: *const SceneView,
+        hierarchy: *const Hierarchy,
+        rays: *const Ray,
+        count: u64,
+        hits: *mut Hit,
+        blocked: *mut u8,
+    );
+    fn tessera_test_plane(node: *const CompressedNode, side: u32, axis: u32, slot: u32) -> f32;
     fn tessera_test_alpha(scene: *const SceneView, key: u32, triangle: u32, u: f32, v: f32) -> bool;
 }
 
@@ -145,6 +156,36 @@ pub fn camera(camera: &Camera, at: [f32; 2], lens: [f32; 2]) -> [f32; 7] {
 pub fn alpha_accepts(scene: &CheckedScene, key: u32, triangle: u32, at: [f32; 2]) -> bool {
     assert!((triangle as usize) < scene.triangles.len());
     unsafe { tessera_test_alpha(&scene.view(), key, triangle, at[0], at[1]) }
+}
+
+/// Twin of `CompressedHierarchy`.
+#[repr(C)]
+pub(crate) struct Hierarchy {
+    nodes: *const CompressedNode,
+    triangles: *const LeafTriangle,
+}
+
+impl Hierarchy {
+    pub(crate) fn of(bvh: &CompressedBvh) -> Self {
+        Self { nodes: bvh.nodes.as_ptr(), triangles: bvh.triangles.as_ptr() }
+    }
+}
+
+/// The closest hit of each ray, and whether there is any, by the device's hierarchy; keys as in [`crate::rays`].
+pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<bool>) {
+    let bvh = CompressedBvh::of(&scene.bvh);
+    let mut hits = vec![Hit::MISS; rays.len()];
+    let mut blocked = vec![0u8; rays.len()];
+    let (view, hierarchy) = (scene.view(), Hierarchy::of(&bvh));
+    let (to, flags) = (hits.as_mut_ptr(), blocked.as_mut_ptr());
+    unsafe { tessera_test_compressed(&view, &hierarchy, rays.as_ptr(), rays.len() as u64, to, flags) };
+    (hits, blocked.into_iter().map(|flag| flag != 0).collect())
+}
+
+/// A plane of a compressed node as the kernels compute it.
+pub fn plane(node: &CompressedNode, side: usize, axis: usize, slot: usize) -> f32 {
+    assert!(side < 2 && axis < 3 && slot < 8);
+    unsafe { tessera_test_plane(node, side as u32, axis as u32, slot as u32) }
 }
 
 /// The flags that host builds are compiled with, and the folder of their source.

@@ -2,8 +2,9 @@
 //! own image, with inputs for each. Not an interface; it changes with the kernels.
 
 use crate::CheckedScene;
-use crate::cuda::DeviceScene;
+use crate::cuda::{CompressedBvh, DeviceScene};
 use crate::float_mode::FloatMode;
+use crate::test_hooks::Hierarchy;
 use std::ffi::{CStr, c_char};
 use tessera_layout::SceneView;
 
@@ -24,6 +25,7 @@ unsafe extern "C" {
     fn tessera_unit_run(
         which: u32,
         scene: *const SceneView,
+        hierarchy: *const Hierarchy,
         inputs: *const u32,
         outputs: *mut u32,
         count: u64,
@@ -95,11 +97,20 @@ impl UnitFunction {
         assert!(inputs.len().is_multiple_of(self.inputs.len()), "a whole number of calls");
         let count = inputs.len() / self.inputs.len();
         let mut outputs = vec![0; count * self.outputs];
+        let compressed = CompressedBvh::of(&scene.bvh);
         let _mode = FloatMode::strict();
         // SAFETY: the index is one of the list's; both arrays have the lengths that the function reads and writes; the scene
         // is checked, and functions bring indices into its arrays by themselves.
         unsafe {
-            tessera_unit_run(self.index, &scene.view(), inputs.as_ptr(), outputs.as_mut_ptr(), count as u64);
+            let (inputs, outputs) = (inputs.as_ptr(), outputs.as_mut_ptr());
+            tessera_unit_run(
+                self.index,
+                &scene.view(),
+                &Hierarchy::of(&compressed),
+                inputs,
+                outputs,
+                count as u64,
+            );
         }
         outputs
     }

@@ -1,8 +1,6 @@
 //! Arrays of the layout as bytes, for uploading. Knows no device.
 
-use tessera_layout::{
-    AliasEntry, BvhNode8, Light, Material, ShadingVertex, Texture, Triangle, TriangleBlock,
-};
+use tessera_layout::{AliasEntry, Light, Material, ShadingVertex, Texture, Triangle};
 
 /// A type that is plain bytes.
 ///
@@ -33,8 +31,6 @@ plain! {
     Texture = 8 + 6 * 4;
     Light = 20 * 4;
     AliasEntry = 4 * 4;
-    BvhNode8 = 48 * 4 + 16 * 4;
-    TriangleBlock = 36 * 4 + 4 * 4;
 }
 
 /// The bytes of an array.

@@ -6,14 +6,17 @@
 //! from its front. Any number of paths in flight gives the same bits, so a plan that does not fit is made again with fewer.
 
 mod bytes;
+mod compress;
 mod image;
 mod params;
 mod plan;
 mod queue;
 
+#[doc(hidden)]
+pub use compress::{CompressedBvh, CompressedNode, LeafTriangle};
 pub use image::{ImagePart, SceneImage};
 pub use params::DeviceScene;
-pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Step};
+pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step};
 pub use queue::{Queue, render_unit, upload};
 
 /// The device's kernels for every GPU of compute capability 7.5 or newer, compiled by the driver when it is loaded. Made
@@ -26,18 +29,40 @@ pub const COMPUTE_CAPABILITY_MIN: (u32, u32) = (7, 5);
 /// A kernel of [`PTX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kernel {
-    /// A path from its first stage to its last by every thread.
+    /// A path from its first stage to its last by every thread, for small units.
     RenderPaths,
+    /// Camera rays of a batch of paths.
+    Generate,
+    /// Closest hits of the paths alive at a depth.
+    Extend,
+    /// Emission, light samples and next rays at those hits.
+    Shade,
+    /// Whether light samples arrive.
+    Shadow,
+    /// The batch's values to the film.
+    Finish,
 }
 
 impl Kernel {
     /// Every kernel that a plan may launch.
-    pub const ALL: [Kernel; 1] = [Kernel::RenderPaths];
+    pub const ALL: [Kernel; 6] = [
+        Kernel::RenderPaths,
+        Kernel::Generate,
+        Kernel::Extend,
+        Kernel::Shade,
+        Kernel::Shadow,
+        Kernel::Finish,
+    ];
 
     /// Its name in [`PTX`].
     pub fn name(self) -> &'static str {
         match self {
             Kernel::RenderPaths => "tessera_render_paths",
+            Kernel::Generate => "tessera_generate",
+            Kernel::Extend => "tessera_extend",
+            Kernel::Shade => "tessera_shade",
+            Kernel::Shadow => "tessera_shadow",
+            Kernel::Finish => "tessera_finish",
         }
     }
 }

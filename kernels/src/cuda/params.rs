@@ -1,16 +1,21 @@
-//! Kernel parameters: the twins of the structs in `source/entry_cuda.cu` and of `SceneView`, with device addresses in the
-//! place of pointers.
+//! Kernel parameters: the twins of the structs in `source/layout.h` and `source/wavefront.h`, with device addresses in the place
+//! of pointers.
 
 use super::bytes::Plain;
 use tessera_layout::{Camera, Environment, SceneView, UnitParams};
 
-/// A scene on a device: [`SceneView`] with device addresses, or with offsets into a [`SceneImage`](super::SceneImage) until it
-/// is [`DeviceScene::at`] an address.
+/// Arrays of [`SceneView`] that a device has: all but the wide hierarchy, which stands last.
+pub(crate) const VIEW_ARRAYS: usize = 10;
+
+/// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and the compressed hierarchy; or
+/// with offsets into a [`SceneImage`](super::SceneImage) until it is [`DeviceScene::at`] an address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct DeviceScene {
     /// The arrays in the order of [`SceneView`]'s pointers.
-    pub(crate) arrays: [u64; 12],
+    pub(crate) arrays: [u64; VIEW_ARRAYS],
+    /// Nodes and triangle blocks of the wide hierarchy: 0.
+    pub(crate) absent: [u64; 2],
     pub(crate) triangle_count: u32,
     pub(crate) material_count: u32,
     pub(crate) texture_count: u32,
@@ -20,17 +25,21 @@ pub struct DeviceScene {
     pub(crate) reserved: [u32; 2],
     pub(crate) environment: Environment,
     pub(crate) camera: Camera,
+    /// Nodes and triangles of the compressed hierarchy.
+    pub(crate) hierarchy: [u64; 2],
 }
 
-const _: () = assert!(size_of::<DeviceScene>() == size_of::<SceneView>());
+const _: () = assert!(size_of::<DeviceScene>() == size_of::<SceneView>() + 16);
 const _: () = assert!(
-    std::mem::offset_of!(DeviceScene, triangle_count) == std::mem::offset_of!(SceneView, triangle_count)
+    std::mem::offset_of!(DeviceScene, absent) == std::mem::offset_of!(SceneView, bvh_nodes)
+        && std::mem::offset_of!(DeviceScene, triangle_count)
+            == std::mem::offset_of!(SceneView, triangle_count)
         && std::mem::offset_of!(DeviceScene, bvh_padding) == std::mem::offset_of!(SceneView, bvh_padding)
         && std::mem::offset_of!(DeviceScene, environment) == std::mem::offset_of!(SceneView, environment)
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
 );
 
-// SAFETY: 12 addresses, 8 words, 28 words and 20 words, all `repr(C)`: 320 bytes without padding.
+// SAFETY: 12 addresses, 8 words, 28 words, 20 words and 2 addresses, all `repr(C)`: 336 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -43,7 +52,7 @@ impl DeviceScene {
     #[must_use]
     pub fn at(&self, address: u64) -> Self {
         let mut moved = *self;
-        for array in &mut moved.arrays {
+        for array in moved.arrays.iter_mut().chain(&mut moved.hierarchy) {
             *array = array.wrapping_add(address);
         }
         moved
@@ -63,21 +72,40 @@ impl DeviceScene {
     }
 }
 
-/// Twin of `PathsParams`.
+/// Twin of `PathArrays`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct PathArrays {
+    pub(crate) origin: u64,
+    pub(crate) direction: u64,
+    pub(crate) throughput: u64,
+    pub(crate) radiance: u64,
+    pub(crate) hit: u64,
+    pub(crate) shadow_direction: u64,
+    pub(crate) shadow_radiance: u64,
+    pub(crate) queue: [u64; 2],
+    pub(crate) first: u64,
+}
+
+/// Twin of `BatchParams`: the parameter of every kernel.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
-pub(crate) struct PathsParams {
+pub(crate) struct BatchParams {
     pub(crate) scene: DeviceScene,
     pub(crate) unit: UnitParams,
+    pub(crate) paths: PathArrays,
+    pub(crate) stages: u64,
     pub(crate) film: u64,
     pub(crate) counts: u64,
     pub(crate) first_sample: u32,
     pub(crate) first_pixel: u32,
     pub(crate) path_count: u32,
+    pub(crate) depth: u32,
+    pub(crate) capacity: u32,
     pub(crate) reserved: u32,
 }
 
-const _: () = assert!(size_of::<PathsParams>() == 416);
+const _: () = assert!(size_of::<BatchParams>() == 528);
 
-// SAFETY: 320 + 64 + 2 * 8 + 4 * 4 = 416 bytes without padding, all numbers.
-unsafe impl Plain for PathsParams {}
+// SAFETY: 336 + 64 + 10 * 8 + 3 * 8 + 6 * 4 = 528 bytes without padding, all numbers.
+unsafe impl Plain for BatchParams {}

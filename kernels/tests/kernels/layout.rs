@@ -1,6 +1,7 @@
 //! The scene layout is the same on both sides: size, alignment and offset of every field of every struct.
 
 use std::mem::offset_of;
+use tessera_kernels::cuda::{CompressedNode, LeafTriangle};
 use tessera_kernels::host::RayCounts;
 use tessera_kernels::test_hooks;
 use tessera_layout::*;
@@ -16,7 +17,7 @@ macro_rules! structs {
                 offset_of!($type, $field) as u32,
             ));)*
             // Naming every field in a pattern makes a forgotten one a compile error.
-            let _every_field = |value: &$type| { let $type { $($field: _),* } = value; };
+            let _every_field = |value: &$type| { let $type { $($field: _,)* .. } = value; };
         )*
         list
     }};
@@ -52,6 +53,8 @@ fn rust_and_cpp_agree_on_every_field() {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame
             job_samples reserved
         }
+        CompressedNode { base exponents first_node first_triangle leaf lower upper }
+        LeafTriangle { v0 triangle v1 reserved0 v2 reserved1 }
         RayCounts { closest any clamped non_finite }
     };
     let theirs = test_hooks::layout();

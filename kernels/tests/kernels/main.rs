@@ -1,6 +1,8 @@
 //! Tests of the kernels through their Rust face: energy, exactness, sampling, light, look-ups.
 #![cfg(test)]
 
+mod compressed;
+mod device;
 mod energy;
 mod layout;
 mod lighting;

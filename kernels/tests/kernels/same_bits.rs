@@ -57,7 +57,7 @@ pub(crate) fn varied() -> CheckedScene {
     builder.finish()
 }
 
-fn everything() -> UnitParams {
+pub(crate) fn everything() -> UnitParams {
     UnitParams { aovs: 15, filter: PixelFilter::BlackmanHarris as u32, ..whole(SIZE, SIZE, 8, 6) }
 }
 

@@ -1,0 +1,244 @@
+// Many paths in arrays: the stages as a device runs them, each over all the paths that are alive. Owns the arrays' layout and
+// the queues; what a stage does to one path stands in stages.h.
+//
+// All paths of a batch take the same stage at the same depth, so that the depth is a parameter and a whole unit is enqueued at
+// once: generate; for each depth extend, shade, shadow; finish. How many paths are alive at a depth is known to the device
+// alone. The order of a queue is free (it differs from run to run), because a path writes to its own slot only, and a path's
+// additions to its radiance happen in the order of the stages, which is the order of trace_path: what the surface emits, then
+// its light sample, then the next surface.
+#pragma once
+
+#include "compressed.h"
+#include "stages.h"
+
+// Four floats that move as one.
+struct alignas(16) Quad {
+    float x, y, z, w;
+};
+
+struct alignas(16) StoredHit {
+    float t;
+    u32 triangle;  // NONE for a miss
+    float u, v;
+};
+
+// Indexed by a path's slot, but for the queues and shadow rays.
+struct PathArrays {
+    Quad* origin;            // of the ray, and of the shadow ray; t_max
+    Quad* direction;         // of the ray; density of the last scattering
+    Quad* throughput;        // w: cosine of the last scattering
+    Quad* radiance;
+    StoredHit* hit;
+    Quad* shadow_direction;  // in the order of the shadow queue; t_max
+    Quad* shadow_radiance;   // as well; the path's slot
+    u32* queue[2];           // slots of the paths alive, at even and at odd depths; at depth 0 all are
+    Quad* first;             // albedo and depth, normal, position: three arrays one after another; null without AOVs
+};
+
+// How far the stages of one depth are.
+struct StageCounts {
+    u32 paths;     // alive
+    u32 shadows;   // shadow rays
+    u32 extended;  // paths that warps have fetched
+    u32 shadowed;  // shadow rays that warps have fetched
+};
+
+// A range of a unit's paths: path k of a unit is sample k / pixels of pixel k % pixels. Mirrored in kernels/src/cuda/params.rs.
+struct alignas(16) BatchParams {
+    DeviceScene scene;
+    UnitParams unit;
+    PathArrays paths;
+    StageCounts* stages;  // one for each depth
+    i64* film;
+    RayCounts* counts;
+    u32 first_sample;     // of the batch's first path, counted from the unit's first
+    u32 first_pixel;      // of the batch's first path
+    u32 path_count;
+    u32 depth;            // of this launch
+    u32 capacity;         // of the arrays, >= path_count
+    u32 reserved;
+};
+
+static_assert(sizeof(BatchParams) == 528, "mirrored in kernels/src/cuda/params.rs");
+
+TESSERA_FN Quad quad(Vec3 xyz, float w) {
+    Quad result;
+    result.x = xyz.x;
+    result.y = xyz.y;
+    result.z = xyz.z;
+    result.w = w;
+    return result;
+}
+
+TESSERA_FN Vec3 xyz(Quad value) { return vec3(value.x, value.y, value.z); }
+
+// Which sample of which pixel a slot is.
+struct PathPlace {
+    u32 x, y;   // of the frame
+    u32 pixel;  // of the tile
+    u32 key;
+    u32 sample;
+};
+
+TESSERA_FN PathPlace place_of(const BatchParams& batch, u32 slot) {
+    const UnitParams& unit = batch.unit;
+    const u32 pixels = unit.width * unit.height;
+    const u32 at = batch.first_pixel + slot;
+    PathPlace place;
+    place.pixel = at % pixels;
+    place.sample = unit.first_sample + batch.first_sample + at / pixels;
+    place.x = unit.x + place.pixel % unit.width;
+    place.y = unit.y + place.pixel / unit.width;
+    place.key = pixel_key(place.x, place.y, unit.seed, unit.frame);
+    return place;
+}
+
+TESSERA_FN u32 slot_at(const BatchParams& batch, u32 at) {
+    return batch.depth == 0 ? at : batch.paths.queue[batch.depth & 1u][at];
+}
+
+// Key of the slot's ray of this depth; see ray_key_of.
+TESSERA_FN u32 stored_ray_key(const BatchParams& batch, u32 slot, u32 kind) {
+    const PathPlace place = place_of(batch, slot);
+    return hash_pair(hash_pair(place.key, place.sample), 2 * batch.depth + kind);
+}
+
+TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& state) {
+    batch.paths.origin[slot] = quad(state.ray.origin, state.ray.t_max);
+    batch.paths.direction[slot] = quad(state.ray.direction, state.density);
+    batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
+}
+
+TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
+    const PathPlace place = place_of(batch, slot);
+    const Quad origin = batch.paths.origin[slot];
+    const Quad direction = batch.paths.direction[slot];
+    const Quad throughput = batch.paths.throughput[slot];
+    PathState state;
+    state.sampler = make_sampler(place.key, place.sample);
+    state.ray_key = hash_pair(place.key, place.sample);
+    state.depth = batch.depth;
+    state.ray.origin = xyz(origin);
+    state.ray.t_max = origin.w;
+    state.ray.direction = xyz(direction);
+    state.density = direction.w;
+    state.throughput = xyz(throughput);
+    state.cosine = throughput.w;
+    state.radiance = xyz(batch.paths.radiance[slot]);
+    return state;
+}
+
+TESSERA_FN void store_first(const BatchParams& batch, u32 slot, const FirstHit& first) {
+    batch.paths.first[slot] = quad(first.albedo, first.depth);
+    batch.paths.first[(u64)batch.capacity + slot] = quad(first.normal, 0.0f);
+    batch.paths.first[2 * (u64)batch.capacity + slot] = quad(first.position, 0.0f);
+}
+
+TESSERA_FN FirstHit load_first(const BatchParams& batch, u32 slot) {
+    const Quad albedo = batch.paths.first[slot];
+    FirstHit first;
+    first.albedo = xyz(albedo);
+    first.depth = albedo.w;
+    first.normal = xyz(batch.paths.first[(u64)batch.capacity + slot]);
+    first.position = xyz(batch.paths.first[2 * (u64)batch.capacity + slot]);
+    return first;
+}
+
+// The next 32 entries of a queue for this warp: its first entry. All lanes of the warp call it together.
+TESSERA_FN u32 fetch(u32* fetched) {
+    u32 first = 0;
+    if (lane_index() == 0) first = take(fetched, 32);
+    return broadcast(first, 0);
+}
+
+// A place at a queue's end for every lane that wants one. All lanes of the warp call it together.
+TESSERA_FN u32 append(u32* length, bool wanted) {
+    const u32 votes = ballot(wanted);
+    u32 first = 0;
+    if (lane_index() == 0 && votes != 0) first = take(length, count_ones(votes));
+    first = broadcast(first, 0);
+    return first + count_ones(votes & ((1u << lane_index()) - 1u));
+}
+
+TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
+    const PathPlace place = place_of(batch, slot);
+    const PathState state = generate(batch.scene.view, batch.unit, place.x, place.y, place.key, place.sample);
+    store_ray(batch, slot, state);
+    batch.paths.radiance[slot] = quad(state.radiance, 0.0f);
+}
+
+TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
+    const u32 slot = slot_at(batch, at);
+    const Quad origin = batch.paths.origin[slot];
+    Ray ray;
+    ray.origin = xyz(origin);
+    ray.t_max = origin.w;
+    ray.direction = xyz(batch.paths.direction[slot]);
+    Hit hit;
+    const bool found =
+        intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, stored_ray_key(batch, slot, RAY_PATH), &hit);
+    StoredHit stored;
+    stored.t = hit.t;
+    stored.triangle = found ? hit.triangle : NONE;
+    stored.u = found ? hit.u : 0.0f;
+    stored.v = found ? hit.v : 0.0f;
+    batch.paths.hit[slot] = stored;
+}
+
+// What shading leaves for the queues.
+struct Shaded {
+    bool alive;
+    ShadowRay shadow;
+};
+
+TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
+    PathState state = load_state(batch, slot);
+    const StoredHit stored = batch.paths.hit[slot];
+    FirstHit first = {};
+    Shaded shaded;
+    shaded.alive = false;
+    shaded.shadow.wanted = false;
+    if (stored.triangle == NONE) {
+        shade_miss(batch.scene.view, state);
+    } else {
+        Hit hit;
+        hit.t = stored.t;
+        hit.triangle = stored.triangle;
+        hit.u = stored.u;
+        hit.v = stored.v;
+        shaded.alive = shade(batch.scene.view, batch.unit, hit, state, shaded.shadow, first);
+    }
+    if (batch.depth == 0 && batch.unit.aovs != 0) store_first(batch, slot, first);
+    batch.paths.radiance[slot] = quad(state.radiance, 0.0f);
+    // A path's next ray and its shadow ray leave from the same point.
+    if (shaded.alive) store_ray(batch, slot, state);
+    else if (shaded.shadow.wanted) batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, 0.0f);
+    return shaded;
+}
+
+TESSERA_FN void store_shadow(const BatchParams& batch, u32 at, u32 slot, const ShadowRay& shadow) {
+    batch.paths.shadow_direction[at] = quad(shadow.ray.direction, shadow.ray.t_max);
+    batch.paths.shadow_radiance[at] = quad(shadow.radiance, float_from_bits(slot));
+}
+
+TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
+    const Quad direction = batch.paths.shadow_direction[at];
+    const Quad radiance = batch.paths.shadow_radiance[at];
+    const u32 slot = bits_from_float(radiance.w);
+    ShadowRay shadow;
+    shadow.ray.origin = xyz(batch.paths.origin[slot]);
+    shadow.ray.direction = xyz(direction);
+    shadow.ray.t_max = direction.w;
+    const u32 key = stored_ray_key(batch, slot, RAY_SHADOW);
+    if (intersect_any(batch.scene.view, batch.scene.hierarchy, shadow.ray, key)) return;
+    batch.paths.radiance[slot] = quad(xyz(batch.paths.radiance[slot]) + xyz(radiance), 0.0f);
+}
+
+TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
+    FirstHit first = {};
+    if (batch.unit.aovs != 0) first = load_first(batch, slot);
+    FilmSample sample;
+    const u32 channels = finish(batch.unit, xyz(batch.paths.radiance[slot]), first, sample);
+    const u64 plane = (u64)batch.unit.width * batch.unit.height;
+    film_add(batch.film, channels, plane, place_of(batch, slot).pixel, sample, batch.counts);
+}

@@ -1,0 +1,257 @@
+//! The device's hierarchy: the host's wide nodes on grids of 8 bits, 80 bytes a node, and triangles in the order of their
+//! leaves. Why it gives the same hits stands in `source/compressed.h`.
+
+use super::bytes::Plain;
+use tessera_layout::{Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, NONE, TriangleBlock};
+
+/// Twin of `CompressedNode`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16))]
+pub struct CompressedNode {
+    /// The grid's origin, 2^15 steps below its first plane.
+    pub base: [f32; 3],
+    /// Biased exponents of the steps.
+    pub exponents: [u8; 3],
+    /// Bit k: child k is a node.
+    pub nodes: u8,
+    /// The first of the children that are nodes.
+    pub first_node: u32,
+    /// The first triangle of the children that are leaves.
+    pub first_triangle: u32,
+    /// For each slot: triangles << 5 | the first of them, counted from `first_triangle`.
+    pub leaf: [u8; 8],
+    /// Axis, slot.
+    pub lower: [[u8; 8]; 3],
+    /// Axis, slot.
+    pub upper: [[u8; 8]; 3],
+}
+
+/// Twin of `LeafTriangle`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16))]
+pub struct LeafTriangle {
+    /// First corner.
+    pub v0: [f32; 3],
+    /// Id, with [`tessera_layout::BLOCK_ALPHA_FLAG`] where it applies.
+    pub triangle: u32,
+    /// Second corner.
+    pub v1: [f32; 3],
+    /// Zero.
+    pub reserved0: u32,
+    /// Third corner.
+    pub v2: [f32; 3],
+    /// Zero.
+    pub reserved1: u32,
+}
+
+const _: () = assert!(size_of::<CompressedNode>() == 12 + 4 + 8 + 8 + 24 + 24);
+const _: () = assert!(size_of::<LeafTriangle>() == 3 * 12 + 3 * 4);
+
+// SAFETY: the fields add up to the size (asserted above), so that there is no padding; all are numbers.
+unsafe impl Plain for CompressedNode {}
+// SAFETY: as above.
+unsafe impl Plain for LeafTriangle {}
+
+/// Planes of a grid are numbered from here in its arithmetic: q as a float is made by putting q into the bits of 2^15.
+const GRID_FIRST: f32 = 32_768.0;
+/// Last plane of a grid.
+const GRID_LAST: u8 = 255;
+
+impl CompressedNode {
+    /// A child's plane as kernels compute it: side 0 lower, 1 upper.
+    pub fn plane(&self, side: usize, axis: usize, slot: usize) -> f32 {
+        let q = if side == 0 { self.lower[axis][slot] } else { self.upper[axis][slot] };
+        Grid { base: self.base[axis], exponent: self.exponents[axis] }.plane(q)
+    }
+}
+
+/// One axis of a node's grid.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    base: f32,
+    exponent: u8,
+}
+
+impl Grid {
+    /// `fma(2^15 + q, step, base)`. The product is exact (16 bits times a power of two), so that a plain sum rounds the same.
+    fn plane(self, q: u8) -> f32 {
+        (GRID_FIRST + f32::from(q)) * step(self.exponent) + self.base
+    }
+
+    /// The finest grid whose first plane is not above `low` and whose last is not below `high`.
+    fn over(low: f32, high: f32) -> Self {
+        let width = (f64::from(high) - f64::from(low)).max(0.0) / f64::from(GRID_LAST);
+        // One step below the exponent of the width, or the least; rounding decides below.
+        let start = ((width as f32).to_bits() >> 23).clamp(1, 240) as u8;
+        let mut exponent = start.max(2) - 1;
+        loop {
+            let mut base = (f64::from(low) - f64::from(GRID_FIRST) * f64::from(step(exponent))) as f32;
+            while (Self { base, exponent }).plane(0) > low {
+                base = base.next_down();
+            }
+            let grid = Self { base, exponent };
+            if grid.plane(GRID_LAST) >= high || exponent >= 240 {
+                return grid;
+            }
+            exponent += 1;
+        }
+    }
+
+    /// The last plane that is not above a lower bound.
+    fn lower(self, bound: f32) -> u8 {
+        let mut q = self.guess(bound);
+        while q > 0 && self.plane(q) > bound {
+            q -= 1;
+        }
+        while q < GRID_LAST && self.plane(q + 1) <= bound {
+            q += 1;
+        }
+        q
+    }
+
+    /// The first plane that is not below an upper bound.
+    fn upper(self, bound: f32) -> u8 {
+        let mut q = self.guess(bound);
+        while q < GRID_LAST && self.plane(q) < bound {
+            q += 1;
+        }
+        while q > 0 && self.plane(q - 1) >= bound {
+            q -= 1;
+        }
+        q
+    }
+
+    /// About where a coordinate lies.
+    fn guess(self, bound: f32) -> u8 {
+        let offset = f64::from(bound) - f64::from(self.base);
+        (offset / f64::from(step(self.exponent)) - f64::from(GRID_FIRST)) as u8
+    }
+}
+
+fn step(exponent: u8) -> f32 {
+    f32::from_bits(u32::from(exponent) << 23)
+}
+
+/// A hierarchy for a device, with as many nodes as the host's and the root first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompressedBvh {
+    /// Nodes; the inner children of each lie one after another.
+    pub nodes: Vec<CompressedNode>,
+    /// Triangles; those of a node's leaves lie one after another.
+    pub triangles: Vec<LeafTriangle>,
+}
+
+impl CompressedBvh {
+    /// Compresses a hierarchy of a checked scene.
+    pub fn of(bvh: &Bvh) -> Self {
+        let mut made = Self { nodes: Vec::with_capacity(bvh.nodes.len()), triangles: Vec::new() };
+        if bvh.nodes.is_empty() {
+            return made;
+        }
+        made.nodes.push(EMPTY);
+        let mut open = vec![(0u32, 0usize)];
+        while let Some((from, to)) = open.pop() {
+            let node = &bvh.nodes[from as usize];
+            let children = slots(node);
+            made.nodes[to] = made.compress(node, &children, &bvh.blocks);
+            for child in
+                children.into_iter().flatten().map(|k| node.child[k]).filter(|c| c & CHILD_LEAF_FLAG == 0)
+            {
+                open.push((child, made.nodes.len()));
+                made.nodes.push(EMPTY);
+            }
+        }
+        made
+    }
+
+    /// One node; appends the triangles of its leaves.
+    fn compress(&mut self, node: &BvhNode8, children: &Slots, blocks: &[TriangleBlock]) -> CompressedNode {
+        let mut made = EMPTY;
+        made.first_node = self.nodes.len() as u32;
+        made.first_triangle = self.triangles.len() as u32;
+        for (slot, child) in children.iter().enumerate() {
+            let Some(child) = child.map(|k| node.child[k]) else { continue };
+            if child & CHILD_LEAF_FLAG == 0 {
+                made.nodes |= 1 << slot;
+                continue;
+            }
+            let first = self.triangles.len() as u32 - made.first_triangle;
+            let block = &blocks[(child & !CHILD_LEAF_FLAG) as usize];
+            self.triangles
+                .extend((0..4).filter(|lane| block.triangle[*lane] != NONE).map(|lane| leaf(block, lane)));
+            let count = self.triangles.len() as u32 - made.first_triangle - first;
+            made.leaf[slot] = (count << 5 | first) as u8; // at most 4 triangles, of which the first is at most the 28th
+        }
+        for axis in 0..3 {
+            let bound = |side: usize, k: usize| node.bounds[side][axis][k];
+            let used = || children.iter().flatten();
+            let low = used().map(|k| bound(0, *k)).fold(f32::INFINITY, f32::min);
+            let high = used().map(|k| bound(1, *k)).fold(f32::NEG_INFINITY, f32::max);
+            let grid = if low <= high { Grid::over(low, high) } else { Grid { base: 0.0, exponent: 1 } };
+            (made.base[axis], made.exponents[axis]) = (grid.base, grid.exponent);
+            for (slot, child) in children.iter().enumerate() {
+                if let Some(k) = *child {
+                    made.lower[axis][slot] = grid.lower(bound(0, k));
+                    made.upper[axis][slot] = grid.upper(bound(1, k));
+                }
+            }
+        }
+        made
+    }
+}
+
+/// A node without children: boxes inside out.
+const EMPTY: CompressedNode = CompressedNode {
+    base: [0.0; 3],
+    exponents: [1; 3],
+    nodes: 0,
+    first_node: 0,
+    first_triangle: 0,
+    leaf: [0; 8],
+    lower: [[GRID_LAST; 8]; 3],
+    upper: [[0; 8]; 3],
+};
+
+/// For each slot of a compressed node, which child of the wide one is there.
+type Slots = [Option<usize>; 8];
+
+/// Puts every child into the slot whose corner of the node it lies nearest to (bit k of a slot: the upper side of axis k), by
+/// taking the best pair of child and slot again and again. Ties go to the lesser child and slot. Only the order of visits
+/// depends on it.
+fn slots(node: &BvhNode8) -> Slots {
+    let present: Vec<usize> = (0..8).filter(|k| node.child[*k] != CHILD_EMPTY).collect();
+    let center = |axis: usize, k: usize| node.bounds[0][axis][k] * 0.5 + node.bounds[1][axis][k] * 0.5;
+    let mean: [f32; 3] = std::array::from_fn(|axis| {
+        present.iter().map(|k| center(axis, *k)).sum::<f32>() / present.len().max(1) as f32
+    });
+    let mut pairs: Vec<(f32, usize, usize)> = Vec::with_capacity(64);
+    for &child in &present {
+        for slot in 0..8 {
+            let side = |axis: usize| if slot >> axis & 1 == 1 { 1.0 } else { -1.0 };
+            let along = (0..3).map(|axis| side(axis) * (center(axis, child) - mean[axis])).sum();
+            pairs.push((along, child, slot));
+        }
+    }
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let mut result = [None; 8];
+    let mut placed = [false; 8];
+    for (_, child, slot) in pairs {
+        if !placed[child] && result[slot].is_none() {
+            result[slot] = Some(child);
+            placed[child] = true;
+        }
+    }
+    result
+}
+
+fn leaf(block: &TriangleBlock, lane: usize) -> LeafTriangle {
+    let corner = |c: usize| std::array::from_fn(|axis| block.corner[c][axis][lane]);
+    LeafTriangle {
+        v0: corner(0),
+        triangle: block.triangle[lane],
+        v1: corner(1),
+        reserved0: 0,
+        v2: corner(2),
+        reserved1: 0,
+    }
+}
