@@ -22,9 +22,10 @@ fn main() {
     println!("cargo:rerun-if-changed=source");
     println!("cargo:rerun-if-env-changed=TESSERA_KERNEL_WERROR");
     for (isa, machine) in instruction_sets() {
-        compile(&[root.join("entry_host.cpp"), root.join("entry_rays.cpp")], isa, machine);
+        let entries = ["entry_host.cpp", "entry_rays.cpp", "compute/entry_compute.cpp"];
+        compile(&root, &entries, isa, machine);
     }
-    compile(&[root.join("entry_test.cpp")], "test", None);
+    compile(&root, &["entry_test.cpp"], "test", None);
     println!("cargo:rustc-env=TESSERA_KERNEL_FLAGS={}", FLAGS.join(" "));
     println!("cargo:rustc-env=TESSERA_KERNEL_SOURCE={}", root.display());
     fs::write(out.join("sources.rs"), list_of_sources(&root)).expect("the build folder can be written");
@@ -38,12 +39,13 @@ fn instruction_sets() -> Vec<(&'static str, Option<&'static str>)> {
     }
 }
 
-fn compile(sources: &[PathBuf], isa: &str, machine: Option<&str>) {
+fn compile(root: &Path, entries: &[&str], isa: &str, machine: Option<&str>) {
     let mut build = cc::Build::new();
     build
         .cpp(true)
         .cpp_link_stdlib(None)
-        .files(sources)
+        .include(root)
+        .files(entries.iter().map(|entry| root.join(entry)))
         .define("TESSERA_ISA", isa)
         .opt_level(3)
         .warnings(false);
@@ -61,20 +63,26 @@ const TEST_ONLY: [&str; 3] = ["entry_test.cpp", "entry_unit_tests.cu", "unit_fun
 
 /// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests alone.
 fn list_of_sources(root: &Path) -> String {
-    let entries = fs::read_dir(root).expect("the kernel sources are beside build.rs");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    let mut paths = files_of(root);
     paths.sort();
     let is_test =
         |path: &PathBuf| path.file_name().is_some_and(|name| TEST_ONLY.iter().any(|test| name == *test));
     let (tests, product): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(is_test);
-    array("/// Name and text of every kernel source, sorted by name.\npub const SOURCES", &product)
-        + &array("/// The same of the sources of tests alone.\npub const TEST_SOURCES", &tests)
+    array("/// Name and text of every kernel source, sorted by name.\npub const SOURCES", root, &product)
+        + &array("/// The same of the sources of tests alone.\npub const TEST_SOURCES", root, &tests)
 }
 
-fn array(head: &str, paths: &[PathBuf]) -> String {
+/// The files of a folder and of those in it.
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the kernel sources are beside build.rs");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    paths.flat_map(|path| if path.is_dir() { files_of(&path) } else { vec![path] }).collect()
+}
+
+fn array(head: &str, root: &Path, paths: &[PathBuf]) -> String {
     let mut list = format!("{head}: &[(&str, &str)] = &[\n");
     for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
         list.push_str(&format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string()));
     }
     list.push_str("];\n");

@@ -4,6 +4,7 @@
 //! are never mixed. Files, sockets and the question of what to render belong to others.
 
 mod checked_scene;
+pub mod compute;
 pub mod cuda;
 mod fingerprint;
 mod float_mode;

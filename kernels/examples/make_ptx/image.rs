@@ -9,6 +9,9 @@ pub(crate) const NVRTC_VERSION: &str = "V13.5.37";
 /// The virtual architecture: Turing, the oldest that NVRTC 13 knows.
 const COMPUTE: u32 = 75;
 
+/// What compute kernels include of the path tracer's headers.
+const COMPUTE_HEADERS: &[&str] = &["arithmetic.h", "compiler.h"];
+
 /// A committed image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Image {
@@ -21,6 +24,7 @@ pub(crate) struct Image {
 /// All of them.
 pub(crate) const IMAGES: &[Image] = &[
     Image { entry: "entry_cuda.cu", file: "images/tessera.ptx" },
+    Image { entry: "compute/entry_compute.cu", file: "images/compute.ptx" },
     Image { entry: "entry_unit_tests.cu", file: "images/unit-tests.ptx" },
 ];
 
@@ -34,9 +38,13 @@ impl Image {
     fn sources(self) -> Vec<(&'static str, &'static str)> {
         let all = || SOURCES.iter().chain(TEST_SOURCES).copied();
         let mut sources: Vec<_> = all().filter(|(name, _)| *name == self.entry).collect();
-        sources.extend(
-            all().filter(|(name, _)| name.ends_with(".h") && (*name != "unit_functions.h" || self.is_test())),
-        );
+        let compute = self.entry.starts_with("compute/");
+        sources.extend(all().filter(|(name, _)| {
+            name.ends_with(".h")
+                && (*name != "unit_functions.h" || self.is_test())
+                && (!name.starts_with("compute/") || compute)
+                && (!compute || name.starts_with("compute/") || COMPUTE_HEADERS.contains(name))
+        }));
         sources
     }
 

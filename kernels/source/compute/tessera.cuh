@@ -1,0 +1,110 @@
+// What a compute kernel of Tessera sees. It is there for every kernel by `#include "tessera.cuh"`; `tessera compute --header` prints it.
+//
+// A kernel is one function, and what it reads are variables of the module, bound by their names:
+//
+//     #include "tessera.cuh"
+//     extern "C" __constant__ TesseraArray image;      // --input image=FILE.npy
+//     extern "C" __constant__ float exposure;          // --arg exposure=2.5
+//     extern "C" __global__ void compute(TesseraChunk chunk) {
+//         const TesseraIndex at = tessera_index(chunk);
+//         if (!at.valid) return;
+//         tessera_store(chunk, at, 0, exposure * tessera_load<float>(image, at.index));
+//     }
+//
+// It is launched with at least `chunk.count` threads in one dimension, once for each chunk of the domain.
+#pragma once
+
+// A contiguous range of the domain, and where its values go.
+struct TesseraChunk {
+    unsigned long long first;  // first index of the chunk
+    unsigned int count;        // indices in it
+    unsigned int width;        // the domain's edges: index = (z * height + y) * width + x
+    unsigned int height;
+    unsigned int depth;
+    unsigned int channels;     // values at each index
+    unsigned int frame;        // number of the frame
+    unsigned long long seed;   // --seed
+    void* out;                 // count * channels values of the job's element type, all zero before
+};
+static_assert(sizeof(TesseraChunk) == 48, "the launcher passes 48 bytes");
+
+enum TesseraElement {
+    TESSERA_F32 = 0,
+    TESSERA_F64 = 1,
+    TESSERA_I32 = 2,
+    TESSERA_U32 = 3,
+    TESSERA_I64 = 4,
+    TESSERA_U64 = 5,
+};
+
+// An input, in C order: shape[0] is the slowest axis.
+struct TesseraArray {
+    const void* data;
+    unsigned int element;         // a TesseraElement
+    unsigned int rank;            // axes, 0 to 4
+    unsigned long long shape[4];  // 1 beyond the rank
+    unsigned long long length;    // values in all
+};
+static_assert(sizeof(TesseraArray) == 56, "the binder writes 56 bytes");
+
+// Where a thread is in the domain.
+struct TesseraIndex {
+    bool valid;                // false beyond the chunk's end: return
+    unsigned int local;        // position in the chunk
+    unsigned long long index;  // position in the domain
+    unsigned int x;
+    unsigned int y;
+    unsigned int z;
+};
+
+static __device__ __forceinline__ TesseraIndex tessera_index(const TesseraChunk& chunk) {
+    TesseraIndex at;
+    at.local = blockIdx.x * blockDim.x + threadIdx.x;
+    at.valid = at.local < chunk.count;
+    at.index = chunk.first + at.local;
+    const unsigned long long row = at.index / chunk.width;
+    at.x = (unsigned int)(at.index - row * chunk.width);
+    at.y = (unsigned int)(row % chunk.height);
+    at.z = (unsigned int)(row / chunk.height);
+    return at;
+}
+
+// Writes one value; does nothing outside of the chunk or its channels. T must be the job's element type.
+template <class T>
+static __device__ __forceinline__ void tessera_store(
+    const TesseraChunk& chunk, const TesseraIndex& at, unsigned int channel, T value) {
+    if (at.valid && channel < chunk.channels) {
+        ((T*)chunk.out)[(unsigned long long)at.local * chunk.channels + channel] = value;
+    }
+}
+
+// Reads one value; 0 outside of the array. T must be the array's element type.
+template <class T>
+static __device__ __forceinline__ T tessera_load(const TesseraArray& array, unsigned long long index) {
+    return index < array.length ? ((const T*)array.data)[index] : T(0);
+}
+
+// 64 random bits for (seed, index, counter): the same for the same three, whoever asks and when. SplitMix64's finalizer, twice.
+static __device__ __forceinline__ unsigned long long tessera_random(
+    const TesseraChunk& chunk, const TesseraIndex& at, unsigned int counter) {
+    unsigned long long bits = chunk.seed ^ (unsigned long long)chunk.frame << 32;
+    for (int round = 0; round < 2; round++) {
+        bits += round == 0 ? at.index : 0x9e3779b97f4a7c15ull * (counter + 1ull);
+        bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
+        bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
+        bits ^= bits >> 31;
+    }
+    return bits;
+}
+
+// Uniform in [0, 1): 24 bits.
+static __device__ __forceinline__ float tessera_uniform(
+    const TesseraChunk& chunk, const TesseraIndex& at, unsigned int counter) {
+    return (float)(tessera_random(chunk, at, counter) >> 40) * 0x1p-24f;
+}
+
+// Uniform in [0, 1): 53 bits.
+static __device__ __forceinline__ double tessera_uniform_double(
+    const TesseraChunk& chunk, const TesseraIndex& at, unsigned int counter) {
+    return (double)(tessera_random(chunk, at, counter) >> 11) * 0x1p-53;
+}

@@ -1,0 +1,175 @@
+//! The built-in kernels: their names, what they read, and which inputs fit. Runs none of them.
+
+/// What a variable holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum VariableKind {
+    /// An array of f32.
+    Array,
+    /// A number, with the value that it has where nothing is said.
+    Float(f32),
+    /// One of these words, by its position; the first where nothing is said.
+    Choice(&'static [&'static str]),
+}
+
+/// Something that a kernel reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name, in the PTX and on the command line.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: VariableKind,
+}
+
+/// A kernel that every build has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Builtin {
+    /// Its name, and that of its entry in [`super::PTX`].
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// What it reads: arrays first, then numbers, in the order of its C structure.
+    pub variables: &'static [Variable],
+    /// Channels that it can write.
+    pub channels: &'static [u8],
+}
+
+/// An input, as far as a kernel cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputShape<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its values are f32.
+    pub is_f32: bool,
+    /// Its axes, slowest first.
+    pub shape: &'a [u64],
+}
+
+const fn array(name: &'static str) -> Variable {
+    Variable { name, kind: VariableKind::Array }
+}
+
+/// All of them, by name.
+pub const BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "merge",
+        about: "weight_a × a + weight_b × b, of two arrays as large as the result",
+        variables: &[
+            array("a"),
+            array("b"),
+            Variable { name: "weight_a", kind: VariableKind::Float(0.5) },
+            Variable { name: "weight_b", kind: VariableKind::Float(0.5) },
+        ],
+        channels: &[1, 2, 3, 4],
+    },
+    Builtin {
+        name: "resize",
+        about: "the picture `image` (height, width[, channels]) in the size of the domain",
+        variables: &[
+            array("image"),
+            Variable {
+                name: "filter",
+                kind: VariableKind::Choice(&["box", "triangle", "mitchell", "lanczos"]),
+            },
+        ],
+        channels: &[1, 2, 3, 4],
+    },
+    Builtin {
+        name: "tonemap",
+        about: "scene-linear `image` to linear display values in [0, 1]; PNG adds the display's curve",
+        variables: &[
+            array("image"),
+            Variable { name: "exposure", kind: VariableKind::Float(0.0) },
+            Variable { name: "curve", kind: VariableKind::Choice(&["standard", "pbr-neutral", "agx"]) },
+        ],
+        channels: &[1, 3, 4],
+    },
+];
+
+/// A built-in kernel by its name.
+pub fn builtin(name: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|builtin| builtin.name == name)
+}
+
+impl Builtin {
+    /// The arrays that it reads, in order.
+    pub fn arrays(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.variables.iter().filter(|variable| variable.kind == VariableKind::Array).map(|v| v.name)
+    }
+
+    /// Bits of its numbers, in order: those that `given` knows by name, else what they are where nothing is said.
+    ///
+    /// # Errors
+    /// A choice that there is not.
+    pub fn numbers(&self, given: impl Fn(&str) -> Option<f64>) -> Result<Vec<u32>, String> {
+        let mut bits = Vec::new();
+        for Variable { name, kind } in self.variables {
+            match kind {
+                VariableKind::Array => {}
+                VariableKind::Float(standard) => {
+                    bits.push(given(name).map_or(*standard, |value| value as f32).to_bits());
+                }
+                VariableKind::Choice(words) => {
+                    let value = given(name).unwrap_or(0.0);
+                    let choice = (0..words.len()).find(|choice| *choice as f64 == value);
+                    let choice = choice.ok_or_else(|| {
+                        format!("`{name}` of `{}` is {value}, not one of {}", self.name, words.join(", "))
+                    })?;
+                    bits.push(choice as u32);
+                }
+            }
+        }
+        Ok(bits)
+    }
+
+    /// Whether these inputs and this result suit it: width, height and depth of the domain, channels, f32 or not.
+    ///
+    /// # Errors
+    /// What does not, and what would.
+    pub fn check(
+        &self,
+        [width, height, depth]: [u32; 3],
+        (channels, is_f32): (u8, bool),
+        inputs: &[InputShape<'_>],
+    ) -> Result<(), String> {
+        let name = self.name;
+        if !is_f32 {
+            return Err(format!("`{name}` writes f32"));
+        }
+        if !self.channels.contains(&channels) {
+            return Err(format!("`{name}` writes {:?} channels, not {channels}", self.channels));
+        }
+        let values = [width, height, depth, u32::from(channels)];
+        let values = values.iter().fold(1u64, |product, edge| product.saturating_mul(u64::from(*edge)));
+        for wanted in self.arrays() {
+            let given = inputs.iter().find(|input| input.name == wanted);
+            let input = given.ok_or_else(|| format!("`{name}` needs --input {wanted}=FILE.npy"))?;
+            if !input.is_f32 {
+                return Err(format!("`{name}` reads f32; convert `{wanted}` with array.astype('<f4')"));
+            }
+            if name == "resize" {
+                check_picture(input, depth, channels)?;
+            } else if input.shape.iter().fold(1u64, |length, axis| length.saturating_mul(*axis)) != values {
+                return Err(format!(
+                    "`{wanted}` has the shape {:?}, and the result has {values} values ({width}x{height}x{depth} with {channels} \
+                     channels); they must be as many",
+                    input.shape
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A picture that `resize` can read, of as many channels as it writes.
+fn check_picture(input: &InputShape<'_>, depth: u32, channels: u8) -> Result<(), String> {
+    let found = input.shape.get(2).copied().unwrap_or(1);
+    let edges = input.shape.iter().take(2).all(|edge| (1..=1 << 20).contains(edge));
+    let flat = matches!(input.shape.len(), 2 | 3) && edges && depth == 1;
+    match flat && found == u64::from(channels) {
+        true => Ok(()),
+        false => Err(format!(
+            "`resize` reads a picture (height, width[, channels]) of as many channels as it writes ({channels}), not {:?}",
+            input.shape
+        )),
+    }
+}
