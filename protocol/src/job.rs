@@ -26,7 +26,6 @@ pub struct JobSpec {
 
 /// Kinds of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "a job has one, and most are renders")]
 pub enum JobKind {
     /// Frames of a scene.
     Render(RenderSpec),
