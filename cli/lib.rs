@@ -35,6 +35,10 @@ use std::process::ExitCode;
 
 /// Runs one command line, prints what it prints, and gives the status to leave with.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    // What a node starts for a device. It gets no settings, and has to confine itself before there is a second thread.
+    if arguments.get(1).is_some_and(|argument| argument == tessera_node::worker::COMMAND) {
+        return tessera_node::worker::main();
+    }
     let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(Refusal::Usage(error)) => {

@@ -27,7 +27,7 @@ pub fn prepare(
 ) -> Result<Arc<PreparedFrame>, Failure> {
     let scene = crate::scene::flatten(scene, &job::flatten_options(spec, number))?;
     // Ids tell apart what a device keeps; frames prepared here are never kept beside each other under one id.
-    Ok(Arc::new(PreparedFrame { scene, id: u64::from(number.0) }))
+    Ok(Arc::new(PreparedFrame::new(scene, u64::from(number.0))))
 }
 
 /// Renders a whole frame, all samples of the job, in tiles of the job's size that the device has all at once, so that it never

@@ -1,5 +1,6 @@
 //! What a node is told at its start. Owns no defaults that depend on the machine; those are found when the node starts.
 
+use crate::device::cuda::Watchdog;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use tessera_transport::Timing;
 /// A device as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceSpec {
-    /// Whatever is best here: the CPU, as long as there is no other kind.
+    /// Every CUDA device where there is one that works, else the CPU.
     Auto,
     /// The CPU.
     Cpu,
@@ -61,6 +62,14 @@ pub struct Config {
     pub name: String,
     /// Join token; needed only while `data` holds no identity.
     pub token: Option<String>,
+    /// Program whose `device-worker` command drives CUDA devices: this one.
+    pub worker: PathBuf,
+    /// Variables that such workers get beside what CUDA needs of this process's.
+    pub worker_environment: Vec<(String, String)>,
+    /// When a worker that does not get on is ended.
+    pub watchdog: Watchdog,
+    /// File whose rows replace those of the built-in table of driver events.
+    pub xid_table: Option<PathBuf>,
     /// Devices to use, each once.
     pub devices: Vec<DeviceSpec>,
     /// Threads of the CPU device; None takes all that this process may use.
@@ -89,6 +98,11 @@ impl Config {
             data: data.into(),
             name: name.into(),
             token: None,
+            // The file that runs, even where another one has taken its name since.
+            worker: PathBuf::from("/proc/self/exe"),
+            worker_environment: Vec::new(),
+            watchdog: Watchdog::default(),
+            xid_table: None,
             devices: vec![DeviceSpec::Auto],
             threads: None,
             isa: None,

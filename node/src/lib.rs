@@ -23,6 +23,7 @@ mod test_scene;
 
 pub use cache::{BlobCache, CacheError};
 pub use config::{Config, DeviceSpec, DeviceSpecError};
+pub use device::worker;
 pub use folder::{DataFolder, FolderError};
 pub use node::{Ended, Node, NodeError, NodeStatus, RunningNode};
 pub use outbox::{Outbox, OutboxError};

@@ -114,7 +114,7 @@ impl Node {
         let (publish, status) = watch::channel(NodeStatus::default());
         let (commands, orders) = mpsc::channel(4);
         let (pulse, vitals) = watch::channel(Vitals { turned: Instant::now(), stalled: Duration::ZERO });
-        let infos = devices.iter().map(|device| device.info().clone()).collect();
+        let infos = devices.devices.iter().map(|device| device.info()).collect();
         let shell = Shell::open(config, folder, devices, (publish, pulse))?;
         let task = Some(tokio::spawn(shell.run(orders)));
         Ok(RunningNode { id, devices: infos, commands, status, vitals, task })

@@ -10,7 +10,7 @@ use tessera_layout::{
 
 pub(crate) fn frame() -> Arc<PreparedFrame> {
     let scene = CheckedScene::new(Arc::new(scene())).unwrap();
-    Arc::new(PreparedFrame { scene, id: 1 })
+    Arc::new(PreparedFrame::new(scene, 1))
 }
 
 /// A unit of a 64 × 48 frame with every AOV.

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("kernels", "kernels", &["layout"]),
     ("scenes", "scenes", &["layout"]),
     ("node", "node", &["kernels", "layout", "nvrtc", "scenes", "transport", "protocol"]),
+    ("fake-cuda", "tests/fake-cuda", &["ptx"]),
     ("tessera", ".", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
 ];
 

@@ -80,6 +80,8 @@ enum Frame<F> {
 struct Device {
     given: usize,
     pace: Pace,
+    /// It takes units now.
+    usable: bool,
 }
 
 /// The state of one node.
@@ -107,7 +109,7 @@ impl<F: Clone> Agent<F> {
     /// A node with `devices` devices that holds `hold` of work ahead on each; `finished` is what its outbox has kept.
     pub(crate) fn new(devices: usize, hold: Duration, finished: Vec<Lease>) -> Self {
         Self {
-            devices: (0..devices).map(|_| Device { given: 0, pace: Pace::default() }).collect(),
+            devices: (0..devices).map(|_| Device { given: 0, pace: Pace::default(), usable: true }).collect(),
             hold,
             jobs: BTreeMap::new(),
             units: BTreeMap::new(),
@@ -153,8 +155,24 @@ impl<F: Clone> Agent<F> {
         if self.draining {
             return 0;
         }
-        let each = self.devices.iter().map(|device| device.pace.depth(self.hold));
+        let usable = self.devices.iter().filter(|device| device.usable);
+        let each = usable.map(|device| device.pace.depth(self.hold));
         each.sum::<u32>().min(LEASES_MAX as u32)
+    }
+
+    /// A device takes units now, or does not. What waits and fits no other device any more goes back to the coordinator.
+    pub(crate) fn set_usable(&mut self, device: usize, usable: bool) {
+        self.devices[device].usable = usable;
+        self.tell_capacity();
+        if self.devices.iter().any(|device| device.usable) {
+            self.pump();
+            return;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let returned: Vec<Lease> =
+            waiting.into_iter().filter(|lease| self.units.remove(lease).is_some()).collect();
+        self.give_back(returned);
+        self.leave_if_done();
     }
 
     /// A session stands and the join (made of [`Self::held`], [`Self::finished`], [`Self::capacity`]) has been sent.
@@ -212,7 +230,10 @@ impl<F: Clone> Agent<F> {
             }
             if let Some(offered) = self.finished.get_mut(&lease) {
                 *offered = false;
-            } else if self.draining || self.units.len() >= HELD_MAX {
+            } else if self.draining
+                || self.units.len() >= HELD_MAX
+                || !self.devices.iter().any(|of| of.usable)
+            {
                 returned.push(lease);
             } else if let Err(failure) = self.check(&assignment) {
                 self.fail(lease, failure);
@@ -428,7 +449,7 @@ impl<F: Clone> Agent<F> {
 
     /// The device that will be the first to have nothing to do, of those with room.
     fn device_with_room(&self) -> Option<usize> {
-        let room = |device: &Device| device.given < device.pace.depth(self.hold) as usize;
+        let room = |device: &Device| device.usable && device.given < device.pace.depth(self.hold) as usize;
         let open = self.devices.iter().enumerate().filter(|(_, device)| room(device));
         open.min_by_key(|(_, device)| device.pace.time_for(device.given)).map(|(index, _)| index)
     }

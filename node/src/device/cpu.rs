@@ -52,8 +52,8 @@ impl CpuDevice {
 }
 
 impl Device for CpuDevice {
-    fn info(&self) -> &DeviceInfo {
-        &self.info
+    fn info(&self) -> DeviceInfo {
+        self.info.clone()
     }
 
     fn submit(&self, unit: DeviceUnit) {

@@ -6,19 +6,24 @@
 
 mod cancel;
 mod cpu;
+pub mod cuda;
+mod open;
 mod pool;
+pub mod truth;
+pub mod worker;
+pub mod xid;
 
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
+pub use open::{DeviceOpenError, Devices, open};
 
-use crate::config::{Config, DeviceSpec};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tessera_kernels::CheckedScene;
-use tessera_kernels::host::Isa;
+use tessera_kernels::cuda::SceneImage;
 use tessera_layout::UnitParams;
 use tessera_protocol::TileSums;
-use tessera_protocol::device::DeviceInfo;
+use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
 
 /// One frame's scene, ready for any device. Shared by all units of the frame.
 #[derive(Debug)]
@@ -27,6 +32,19 @@ pub struct PreparedFrame {
     pub scene: CheckedScene,
     /// Told apart by this, within one process: a device may keep its own copy under it.
     pub id: u64,
+    image: OnceLock<SceneImage>,
+}
+
+impl PreparedFrame {
+    /// A checked scene under an id that no other frame of this process has.
+    pub fn new(scene: CheckedScene, id: u64) -> Self {
+        Self { scene, id, image: OnceLock::new() }
+    }
+
+    /// The scene as CUDA devices hold it: laid out once, for all of them.
+    pub(crate) fn image(&self) -> &SceneImage {
+        self.image.get_or_init(|| SceneImage::of(&self.scene))
+    }
 }
 
 /// What a unit came to.
@@ -38,6 +56,8 @@ pub struct UnitOutput {
     pub rays: u64,
     /// Time of the whole device that went into it; parts of a device count as parts, so times of units add up.
     pub device_time: Duration,
+    /// Bytes that it needed on the device at least: its scene, and the workspace of the smallest plan; 0 where nobody measures.
+    pub device_bytes: u64,
 }
 
 /// Why a unit has no output.
@@ -49,9 +69,20 @@ pub enum DeviceError {
     /// The device failed at it.
     #[error("device failed: {0}")]
     Failed(String),
-    /// It does not fit the device's memory.
-    #[error("not enough device memory: {0}")]
-    OutOfMemory(String),
+    /// The process that drives the device ended while it had the unit.
+    #[error("the device's worker failed: {0}")]
+    Worker(String),
+    /// The device took longer than the watchdog allows.
+    #[error("the watchdog ended it: {0}")]
+    TimedOut(String),
+    /// It does not fit the device's memory, with the smallest plan too.
+    #[error("not enough device memory: {needed} bytes are needed and {available} are there")]
+    OutOfMemory {
+        /// Bytes that it needs at least.
+        needed: u64,
+        /// Bytes that the device could have given it.
+        available: u64,
+    },
 }
 
 /// Called once, from a thread of the device, when a unit has ended.
@@ -81,8 +112,13 @@ pub struct DeviceUnit {
 
 /// One renderer of a node.
 pub trait Device: Send + Sync {
-    /// What it is.
-    fn info(&self) -> &DeviceInfo;
+    /// What it is, and whether it takes units now. Units given to one that does not end as cancelled.
+    fn info(&self) -> DeviceInfo;
+
+    /// How it is now; its position in the node is not its own to say.
+    fn telemetry(&self) -> DeviceTelemetry {
+        DeviceTelemetry::default()
+    }
 
     /// Takes a unit and returns at once. Units start in the order in which they come. When the device is dropped, units that
     /// have not ended end as cancelled.
@@ -113,53 +149,4 @@ pub fn begin(device: &dyn Device, frame: &Arc<PreparedFrame>, params: UnitParams
     let work = Work::Render { frame: frame.clone(), params };
     device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     Begun(receiver)
-}
-
-/// Why the devices asked for cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DeviceOpenError {
-    /// No device at all.
-    #[error("no device chosen; name one, such as `auto` or `cpu`")]
-    Nothing,
-    /// The same twice.
-    #[error("device `{0}` is named twice")]
-    Twice(DeviceSpec),
-    /// This build has no such kind.
-    #[error("device `{0}` is not available: this build renders on the CPU; use `auto` or `cpu`")]
-    Unavailable(DeviceSpec),
-    /// The processor is older than every build of the kernels.
-    #[error("this processor cannot run kernels built for {0}; x86-64-v2 (SSE4.2) is the least")]
-    Processor(Isa),
-    /// The system refused threads.
-    #[error("cannot start {threads} render threads; ask for fewer")]
-    Threads {
-        /// How many.
-        threads: usize,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-}
-
-/// Opens what the configuration names, in its order.
-pub fn open(config: &Config) -> Result<Vec<Arc<dyn Device>>, DeviceOpenError> {
-    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
-    for (position, spec) in config.devices.iter().enumerate() {
-        let same = |other: &DeviceSpec| {
-            other == spec || matches!((other, spec), (DeviceSpec::Auto, _) | (_, DeviceSpec::Auto))
-        };
-        if config.devices[..position].iter().any(same) {
-            return Err(DeviceOpenError::Twice(*spec));
-        }
-        match spec {
-            DeviceSpec::Auto | DeviceSpec::Cpu => {
-                devices.push(Arc::new(CpuDevice::open(config.threads, config.isa)?));
-            }
-            DeviceSpec::Cuda(_) => return Err(DeviceOpenError::Unavailable(*spec)),
-        }
-    }
-    if devices.is_empty() {
-        return Err(DeviceOpenError::Nothing);
-    }
-    Ok(devices)
 }

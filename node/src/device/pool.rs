@@ -271,7 +271,7 @@ impl Unit {
             (None, Some(mut sums)) => {
                 sums.samples = self.params.sample_count;
                 let device_time = Duration::from_nanos(progress.nanos / u64::from(threads));
-                Ok(UnitOutput { sums, rays: progress.rays, device_time })
+                Ok(UnitOutput { sums, rays: progress.rays, device_time, device_bytes: 0 })
             }
             (error, _) => Err(error.unwrap_or(DeviceError::Cancelled)),
         };

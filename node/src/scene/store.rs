@@ -83,7 +83,7 @@ impl<S> SceneStore<S> {
         self.clock += 1;
         self.frame_ids += 1;
         let bytes = checked.bytes();
-        let frame = Arc::new(PreparedFrame { scene: checked, id: self.frame_ids });
+        let frame = Arc::new(PreparedFrame::new(checked, self.frame_ids));
         self.frames.push(Entry { key: (scene, options), value: frame.clone(), bytes, used: self.clock });
         self.shrink();
         frame

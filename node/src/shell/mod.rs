@@ -9,7 +9,7 @@ mod session;
 use crate::agent::{Action, Agent, FrameKey, Rendered};
 use crate::cache::BlobCache;
 use crate::config::Config;
-use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, PreparedFrame, UnitOutput, Work};
+use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, Devices, PreparedFrame, UnitOutput, Work};
 use crate::folder::DataFolder;
 use crate::job::unit_params;
 use crate::node::{Ended, NodeError, NodeStatus};
@@ -24,6 +24,7 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Task,
 };
@@ -41,6 +42,10 @@ pub(crate) struct Shell {
     config: Config,
     folder: DataFolder,
     devices: Vec<Arc<dyn Device>>,
+    /// What the coordinator has been told of them.
+    devices_told: Vec<DeviceInfo>,
+    /// Keeps what watches the devices.
+    _watching: Devices,
     agent: Agent<Arc<PreparedFrame>>,
     preparer: Arc<Preparer>,
     outbox: Arc<Outbox>,
@@ -57,6 +62,8 @@ pub(crate) struct Shell {
     /// What is counted since the start; the rest of it is looked up when it is published.
     counted: NodeStatus,
     heartbeats: u64,
+    /// Device time of each device at the last heartbeat.
+    busy_before: Vec<Duration>,
     /// Device time and moment of the last heartbeat.
     last_beat: (Duration, Instant),
     /// Since when nothing but acknowledgements is missing.
@@ -71,10 +78,11 @@ impl Shell {
     pub(crate) fn open(
         config: Config,
         folder: DataFolder,
-        devices: Vec<Arc<dyn Device>>,
+        opened: Devices,
         (status, vitals): (watch::Sender<NodeStatus>, watch::Sender<Vitals>),
     ) -> Result<Self, NodeError> {
         let fingerprint = crate::fingerprint();
+        let devices = opened.devices.clone();
         let cache = BlobCache::open(&folder.cache(), config.cache_bytes).map_err(NodeError::Cache)?;
         let outbox =
             Outbox::open(&folder.outbox(), fingerprint, config.outbox_bytes).map_err(NodeError::Outbox)?;
@@ -100,6 +108,7 @@ impl Shell {
             scenes_told: Vec::new(),
             counted: NodeStatus::default(),
             heartbeats: 0,
+            busy_before: vec![Duration::ZERO; devices.len()],
             last_beat: (Duration::ZERO, Instant::now()),
             idle_since: None,
             status,
@@ -108,6 +117,8 @@ impl Shell {
             sender,
             config,
             folder,
+            devices_told: Vec::new(),
+            _watching: opened,
             devices,
         })
     }
@@ -133,7 +144,10 @@ impl Shell {
                         break Ok(Ended::Stopped);
                     }
                 },
-                _ = tick.tick() => self.agent.offer_again(),
+                _ = tick.tick() => {
+                    self.agent.offer_again();
+                    self.look_at_devices();
+                }
                 _ = beat.tick() => self.beat(),
             }
             if self.perform() || self.waited_enough() {
@@ -191,11 +205,12 @@ impl Shell {
 
     fn join(&mut self, session: Session) {
         self.scenes_told = self.preparer.scenes();
+        self.look_at_devices();
         let join = Join {
             node: self.folder.node(),
             name: self.config.name.clone(),
             process: self.folder.process(),
-            devices: self.devices.iter().map(|device| device.info().clone()).collect(),
+            devices: self.devices_told.clone(),
             capacity: self.agent.capacity(),
             running: self.agent.held(),
             finished: self.agent.finished(),
@@ -210,14 +225,19 @@ impl Shell {
 
     fn on_rendered(&mut self, device: usize, lease: Lease, result: Result<UnitOutput, DeviceError>) {
         self.given.remove(&lease);
+        // First, so that a device that has just failed is not given what it gives back.
+        self.look_at_devices();
         self.pulse.ended(device, Instant::now());
         self.counted.rays += result.as_ref().map_or(0, |output| output.rays);
         let (rendered, output) = match result {
             Ok(output) => (Rendered::Done(output.device_time), Some(output)),
             Err(DeviceError::Cancelled) => (Rendered::Cancelled, None),
             Err(DeviceError::Failed(reason)) => (Rendered::Failed(Failure::Device(reason)), None),
-            Err(DeviceError::OutOfMemory(reason)) => {
-                let shortage = MemoryShortage { device: device as u8, needed: 0, available: 0, reason };
+            Err(DeviceError::Worker(reason)) => (Rendered::Failed(Failure::Worker(reason)), None),
+            Err(DeviceError::TimedOut(reason)) => (Rendered::Failed(Failure::TimedOut(reason)), None),
+            Err(error @ DeviceError::OutOfMemory { needed, available }) => {
+                let reason = error.to_string();
+                let shortage = MemoryShortage { device: device as u8, needed, available, reason };
                 (Rendered::Failed(Failure::OutOfMemory(shortage)), None)
             }
         };
@@ -321,12 +341,42 @@ impl Shell {
             leases: self.agent.held(),
             outbox: self.agent.finished().len() as u32,
             busy: share.clamp(0.0, 1.0),
-            devices: Vec::new(),
+            devices: self.telemetry(now - before),
         };
         if let Some(session) = &self.session {
             // One that cannot be written in time is worth nothing later.
             let _ = session.heartbeats.try_send(heartbeat);
         }
+    }
+
+    /// Tells the agent which devices take units now, and the coordinator what has changed about them.
+    fn look_at_devices(&mut self) {
+        let infos: Vec<DeviceInfo> = self.devices.iter().map(|device| device.info()).collect();
+        if infos == self.devices_told {
+            return;
+        }
+        for (index, info) in infos.iter().enumerate() {
+            self.agent.set_usable(index, info.state == DeviceState::Ready);
+        }
+        self.devices_told = infos;
+        self.send(NodeToCoordinator::Devices(self.devices_told.clone()));
+    }
+
+    /// How the devices are, for a heartbeat.
+    fn telemetry(&mut self, since: Duration) -> Vec<DeviceTelemetry> {
+        let mut telemetry = Vec::new();
+        for (index, (device, before)) in self.devices.iter().zip(&mut self.busy_before).enumerate() {
+            let busy = device.busy();
+            let share = busy.saturating_sub(std::mem::replace(before, busy)).as_secs_f32()
+                / since.as_secs_f32().max(1e-3);
+            let position = u8::try_from(index).unwrap_or(u8::MAX);
+            telemetry.push(DeviceTelemetry {
+                device: position,
+                busy: share.clamp(0.0, 1.0),
+                ..device.telemetry()
+            });
+        }
+        telemetry
     }
 
     fn busy(&self) -> Duration {
@@ -373,7 +423,7 @@ impl Shell {
             tracing::warn!(%error, "the session's task failed");
         }
         // A device's threads end with their blocks: wait for them where waiting is allowed.
-        let devices = self.devices;
+        let devices = (self.devices, self._watching);
         if tokio::task::spawn_blocking(move || drop(devices)).await.is_err() {
             tracing::warn!("a device did not end well");
         }

@@ -1,0 +1,165 @@
+//! One worker process as its node holds it: started, spoken to, ended. Knows no unit and decides nothing.
+
+use super::command::WorkerCommand;
+use crate::device::PreparedFrame;
+use crate::device::worker::cuda::PIECE_BYTES;
+use crate::device::worker::frame::{FrameError, receive, send};
+use crate::device::worker::message::{Order, Report};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Lines of a worker's standard error that are written down, each at most so long: a worker that has lost its mind fills no disk.
+const LINES_MAX: usize = 200;
+const LINE_BYTES_MAX: u64 = 400;
+/// Wait for a process that has closed its pipe to end.
+const END_WAIT: Duration = Duration::from_secs(2);
+
+/// What is heard from a worker.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// It says something.
+    Report(Report, Vec<u8>),
+    /// It says nothing more: it has ended, or makes no sense.
+    Gone(String),
+}
+
+/// What is to be said to it.
+enum Outgoing {
+    Order(Order),
+    Scene(Arc<PreparedFrame>),
+}
+
+/// A running worker. Dropped, it is ended at once.
+pub(super) struct Child {
+    process: Option<std::process::Child>,
+    outgoing: Sender<Outgoing>,
+}
+
+impl Child {
+    /// Starts a worker that sees the devices that `visible` names, or all. It ends with the calling thread. `heard` is called from a
+    /// thread of its own.
+    pub(super) fn start(
+        command: &WorkerCommand,
+        visible: Option<&str>,
+        label: &str,
+        heard: impl FnMut(Heard) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut process = Command::new(&command.program);
+        process.args(&command.arguments).env_clear().envs(command.environment.iter().cloned());
+        if let Some(visible) = visible {
+            process.env("CUDA_VISIBLE_DEVICES", visible);
+        }
+        // A group of its own: what a terminal sends to the node's is for the node.
+        process.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = process.process_group(0).spawn()?;
+        let errors = process.stderr.take();
+        let (outgoing, orders) = channel();
+        let this = Self { process: Some(process), outgoing };
+        let reading = ours.try_clone()?;
+        let thread = |name: &str| std::thread::Builder::new().name(format!("{label} {name}"));
+        thread("hears").spawn(move || hear(reading, heard))?;
+        thread("tells").spawn(move || tell(ours, &orders))?;
+        if let Some(errors) = errors {
+            let label = label.to_owned();
+            thread("errors").spawn(move || write_down(errors, &label))?;
+        }
+        this.order(Order::Begin { parent: std::process::id(), allowed: command.allowed.clone() });
+        Ok(this)
+    }
+
+    /// Says something; returns at once. A worker that is gone is heard of by [`Heard::Gone`].
+    pub(super) fn order(&self, order: Order) {
+        let _ = self.outgoing.send(Outgoing::Order(order));
+    }
+
+    /// Sends a scene, in pieces; returns at once.
+    pub(super) fn send_scene(&self, frame: Arc<PreparedFrame>) {
+        let _ = self.outgoing.send(Outgoing::Scene(frame));
+    }
+
+    /// Waits a little for a process that has closed its pipe, and says how it ended.
+    pub(super) fn how_it_ended(&mut self) -> String {
+        let until = Instant::now() + END_WAIT;
+        let Some(process) = &mut self.process else { return "it was ended".into() };
+        loop {
+            match process.try_wait() {
+                Ok(Some(status)) => return status.to_string(),
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+                _ => return "it does not end".into(),
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        // It may have ended already; then there is nothing to end.
+        let _ = process.kill();
+        // A process in the midst of a call to a driver that hangs does not end, not even now: nobody waits for it but this thread.
+        let waiting = std::thread::Builder::new().name("worker ends".into()).spawn(move || process.wait());
+        if let Err(error) = waiting {
+            tracing::debug!(%error, "an ended worker is not waited for");
+        }
+    }
+}
+
+fn hear(stream: UnixStream, mut heard: impl FnMut(Heard)) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        match receive(&mut stream) {
+            Ok(Some((report, payload))) => heard(Heard::Report(report, payload)),
+            Ok(None) => return heard(Heard::Gone("the worker process ended".into())),
+            Err(error) => return heard(Heard::Gone(crate::scene::chain(&error))),
+        }
+    }
+}
+
+/// Ends where the worker does not read any more; the other thread hears of that.
+fn tell(stream: UnixStream, orders: &Receiver<Outgoing>) {
+    let mut stream = BufWriter::new(stream);
+    while let Ok(outgoing) = orders.recv() {
+        let told = match outgoing {
+            Outgoing::Order(order) => send(&mut stream, &order, &[]),
+            Outgoing::Scene(frame) => tell_scene(&mut stream, &frame),
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+fn tell_scene(stream: &mut impl Write, frame: &PreparedFrame) -> Result<(), FrameError> {
+    let (scene, image) = (frame.id, frame.image());
+    let view = image.scene().to_bytes();
+    send(stream, &Order::Scene { scene, bytes: image.bytes(), view }, &[])?;
+    for part in image.parts() {
+        for (index, piece) in part.bytes.chunks(PIECE_BYTES).enumerate() {
+            let offset = part.offset + (index * PIECE_BYTES) as u64;
+            send(stream, &Order::SceneBytes { scene, offset, last: false }, piece)?;
+        }
+    }
+    send(stream, &Order::SceneBytes { scene, offset: 0, last: true }, &[])
+}
+
+/// Takes over what a worker, or the driver within it, writes to standard error.
+fn write_down(errors: impl Read, label: &str) {
+    let mut errors = BufReader::new(errors);
+    for _ in 0..LINES_MAX {
+        let mut line = Vec::new();
+        match errors.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => tracing::warn!(device = label, "{}", String::from_utf8_lossy(&line).trim_end()),
+        }
+    }
+    tracing::warn!(device = label, "the rest of what its worker writes is not written down");
+    // Read on, so that the worker is not held up.
+    let _ = std::io::copy(&mut errors, &mut std::io::sink());
+}

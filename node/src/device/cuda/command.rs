@@ -1,0 +1,150 @@
+//! How workers are started: program, environment, files that they may touch. Starts none.
+
+use crate::config::Config;
+use crate::device::worker::Allowed;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Variables that a worker gets as the node has them; everything else stays behind. Those that end in `*` stand for all that begin so.
+const PASSED: &[&str] = &["LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*", "RUST_BACKTRACE", FAKE, NVRTC];
+/// Configuration of the driver that tests put in the place of NVIDIA's.
+const FAKE: &str = "TESSERA_FAKE_CUDA";
+/// Where the user's NVRTC is.
+const NVRTC: &str = "TESSERA_NVRTC";
+/// `off` leaves workers unconfined.
+const SANDBOX: &str = "TESSERA_SANDBOX";
+
+/// What a worker is started with. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerCommand {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// None leaves workers unconfined.
+    pub(super) allowed: Option<Allowed>,
+    /// The workers' folder for temporary files goes with the last of them.
+    _scratch: Arc<TempDir>,
+}
+
+impl WorkerCommand {
+    /// From a node's settings and this process's environment.
+    ///
+    /// # Errors
+    /// There is no place for temporary files.
+    pub(crate) fn of(config: &Config) -> std::io::Result<Self> {
+        let own = std::env::vars_os().filter(|(name, _)| is_passed(name));
+        let given = config.worker_environment.iter().map(|(name, value)| (name.into(), value.into()));
+        Self::with(config, own.chain(given).collect())
+    }
+
+    fn with(config: &Config, mut environment: Vec<(OsString, OsString)>) -> std::io::Result<Self> {
+        let scratch = Arc::new(tempfile::Builder::new().prefix("tessera-worker-").tempdir()?);
+        let cache = cache_folder(&environment, &config.data);
+        let cache = match std::fs::create_dir_all(&cache) {
+            Ok(()) => cache,
+            // The kernels are then compiled at each start.
+            Err(error) => {
+                tracing::warn!(folder = %cache.display(), %error, "no cache for the driver's compiler");
+                scratch.path().to_owned()
+            }
+        };
+        let set = [
+            ("CUDA_CACHE_PATH", cache.as_os_str()),
+            ("HOME", cache.as_os_str()),
+            ("TMPDIR", scratch.path().as_os_str()),
+            // Numbers of devices then do not depend on which is the fastest.
+            ("CUDA_DEVICE_ORDER", OsStr::new("PCI_BUS_ID")),
+        ];
+        for (name, value) in set {
+            environment.retain(|(other, _)| other != name);
+            environment.push((name.into(), value.into()));
+        }
+        let wanted = std::env::var_os(SANDBOX).is_none_or(|value| value != "off");
+        let allowed = wanted.then(|| allowed(&environment, vec![cache, scratch.path().to_owned()]));
+        let (program, arguments) = (config.worker.clone(), vec![crate::device::worker::COMMAND.into()]);
+        Ok(Self { program, arguments, environment, allowed, _scratch: scratch })
+    }
+}
+
+fn is_passed(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    PASSED.iter().any(|passed| match passed.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *passed,
+    })
+}
+
+fn value<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    // The last one counts: it was given over the process's own.
+    environment.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
+}
+
+/// Where the driver keeps what it has compiled: as the user says, else in the user's cache, else with the node's data.
+fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
+    let absolute = |path: &OsString| Path::new(path).is_absolute();
+    let user = std::env::var_os("XDG_CACHE_HOME").filter(absolute).map(PathBuf::from);
+    let user =
+        user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME").filter(absolute)?).join(".cache")));
+    let own = user.map_or_else(|| data.join("cuda-cache"), |folder| folder.join("tessera/cuda"));
+    value(environment, "CUDA_CACHE_PATH").map_or(own, PathBuf::from)
+}
+
+/// Files beyond those of the system that a worker with this environment needs.
+fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> Allowed {
+    let folder_of = |path: &OsStr| Path::new(path).parent().map(Path::to_owned);
+    let mut read: Vec<PathBuf> = Vec::new();
+    if let Some(libraries) = value(environment, "LD_LIBRARY_PATH") {
+        read.extend(std::env::split_paths(libraries).filter(|path| path.is_absolute()));
+    }
+    read.extend(value(environment, NVRTC).and_then(folder_of));
+    read.extend(
+        ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(|name| value(environment, name)).map(PathBuf::from),
+    );
+    write.extend(value(environment, "CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from));
+    // The processes of a fake rack share their state beside its configuration.
+    write.extend(value(environment, FAKE).and_then(folder_of));
+    Allowed { read, write }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_gets_what_cuda_needs_and_nothing_else() {
+        for (name, passed) in [
+            ("CUDA_VISIBLE_DEVICES", true),
+            ("NVIDIA_VISIBLE_DEVICES", true),
+            ("LD_LIBRARY_PATH", true),
+            ("TESSERA_FAKE_CUDA", true),
+            ("TESSERA_TOKEN_FILE", false),
+            ("AWS_SECRET_ACCESS_KEY", false),
+            ("LD_PRELOAD", false),
+            ("PATH", false),
+        ] {
+            assert_eq!(is_passed(OsStr::new(name)), passed, "{name}");
+        }
+    }
+
+    #[test]
+    fn its_files_are_the_libraries_the_cache_and_a_folder_of_its_own() {
+        let data = tempfile::tempdir().unwrap();
+        let config = Config::new("localhost:1", data.path().join("node"), "n");
+        let cache = data.path().join("jit");
+        let environment = vec![
+            ("CUDA_CACHE_PATH".into(), cache.clone().into_os_string()),
+            ("LD_LIBRARY_PATH".into(), "/opt/one:relative:/opt/two".into()),
+            ("TESSERA_FAKE_CUDA".into(), "/rack/config.toml".into()),
+        ];
+        let command = WorkerCommand::with(&config, environment).unwrap();
+        let allowed = command.allowed.unwrap();
+        assert_eq!(allowed.read, [Path::new("/opt/one"), Path::new("/opt/two")]);
+        assert_eq!(allowed.write[0], cache);
+        assert_eq!(allowed.write[2], Path::new("/rack"));
+        assert!(allowed.write.iter().all(|path| !data.path().join("node").starts_with(path)), "{allowed:?}");
+        let home = command.environment.iter().find(|(name, _)| name == "HOME");
+        assert_eq!(home.unwrap().1, cache.as_os_str());
+    }
+}

@@ -1,0 +1,152 @@
+//! Units that a worker has been given: in their order, with what is known of how far each is. Knows no process.
+
+use super::watchdog::{Rate, Watchdog};
+use crate::device::{CancelToken, DeviceError, Finish, PreparedFrame, UnitOutput};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use tessera_layout::UnitParams;
+use tessera_protocol::TileSums;
+
+/// What a unit is for.
+pub(super) enum Purpose {
+    /// Somebody waits for it.
+    Work {
+        /// Ends it early.
+        cancel: CancelToken,
+        /// Hears of its end.
+        finish: Finish,
+    },
+    /// The known-answer test.
+    Test,
+}
+
+/// A unit that the worker has.
+pub(super) struct Flight {
+    pub(super) number: u64,
+    pub(super) frame: Arc<PreparedFrame>,
+    pub(super) params: UnitParams,
+    pub(super) purpose: Purpose,
+    /// The device has begun it.
+    pub(super) started: bool,
+    /// The worker was told to stop it.
+    pub(super) stopped: bool,
+}
+
+impl Flight {
+    /// Camera samples of all of it.
+    pub(super) fn samples(&self) -> u64 {
+        let params = &self.params;
+        u64::from(params.width) * u64::from(params.height) * u64::from(params.sample_count)
+    }
+
+    fn is_test(&self) -> bool {
+        matches!(self.purpose, Purpose::Test)
+    }
+
+    /// Tells whoever waits for it.
+    pub(super) fn end(self, result: Result<UnitOutput, DeviceError>) {
+        if let Purpose::Work { finish, .. } = self.purpose {
+            finish(result);
+        }
+    }
+}
+
+/// All units of one worker.
+#[derive(Default)]
+pub(super) struct Flights {
+    flights: VecDeque<Flight>,
+    /// When the first of them got further, or became the first.
+    moved: Option<Instant>,
+}
+
+impl Flights {
+    pub(super) fn add(&mut self, flight: Flight, now: Instant) {
+        if self.flights.is_empty() {
+            self.moved = Some(now);
+        }
+        self.flights.push_back(flight);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flights.len()
+    }
+
+    pub(super) fn has_test(&self) -> bool {
+        self.flights.iter().any(Flight::is_test)
+    }
+
+    /// The frame that some unit needs.
+    pub(super) fn frame(&self, scene: u64) -> Option<Arc<PreparedFrame>> {
+        let mut of_scene = self.flights.iter().filter(|flight| flight.frame.id == scene);
+        of_scene.next().map(|flight| flight.frame.clone())
+    }
+
+    /// The device gets on.
+    pub(super) fn on_progress(&mut self, number: u64, started: bool, now: Instant) {
+        if self.flights.front().is_some_and(|first| first.number == number) {
+            self.moved = Some(now);
+        }
+        if let Some(flight) = self.flights.iter_mut().find(|flight| flight.number == number) {
+            flight.started |= started;
+        }
+    }
+
+    /// Something goes on for the units, but not in them: a scene is on its way.
+    pub(super) fn on_other_progress(&mut self, now: Instant) {
+        self.moved = Some(now);
+    }
+
+    /// Takes out a unit that has ended.
+    pub(super) fn take(&mut self, number: u64, now: Instant) -> Option<Flight> {
+        let index = self.flights.iter().position(|flight| flight.number == number)?;
+        self.moved = Some(now);
+        self.flights.remove(index)
+    }
+
+    /// Units that were cancelled since the last call, to be stopped.
+    pub(super) fn newly_cancelled(&mut self) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        for flight in &mut self.flights {
+            let Purpose::Work { cancel, .. } = &flight.purpose else { continue };
+            if cancel.is_cancelled() && !std::mem::replace(&mut flight.stopped, true) {
+                numbers.push(flight.number);
+            }
+        }
+        numbers
+    }
+
+    /// How long the first unit has been without progress, where that is longer than it may be.
+    pub(super) fn overdue(&self, watchdog: &Watchdog, rate: &Rate, now: Instant) -> Option<String> {
+        let first = self.flights.front()?;
+        let waited = now.saturating_duration_since(self.moved?);
+        let allowed = rate.allowed(watchdog, first.samples());
+        (waited > allowed).then(|| {
+            let (waited, allowed) = (waited.as_secs_f64(), allowed.as_secs_f64());
+            format!("no progress for {waited:.1} s where {allowed:.1} s are allowed")
+        })
+    }
+
+    /// Ends all of them: the first, if the device had begun it, with `error`; the others go back to be done elsewhere.
+    pub(super) fn end_all(&mut self, error: &DeviceError) {
+        let first_is_to_blame = self.flights.front().is_some_and(|first| first.started);
+        for (index, flight) in self.flights.drain(..).enumerate() {
+            let blame = index == 0 && first_is_to_blame;
+            flight.end(Err(if blame { error.clone() } else { DeviceError::Cancelled }));
+        }
+    }
+}
+
+/// A unit's sums from the worker's bytes; None where they are not as many as the unit has.
+pub(super) fn sums_of(params: &UnitParams, bytes: &[u8]) -> Option<TileSums> {
+    // Edges of a unit are checked against the protocol's limit before it comes here.
+    let mut sums = TileSums::empty(params.width as u16, params.height as u16, params.channels() as u8);
+    if bytes.len() != sums.values.len() * 8 {
+        return None;
+    }
+    for (sum, bytes) in sums.values.iter_mut().zip(bytes.chunks_exact(8)) {
+        *sum = i64::from_le_bytes(std::array::from_fn(|index| bytes[index]));
+    }
+    sums.samples = params.sample_count;
+    Some(sums)
+}

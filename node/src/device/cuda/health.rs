@@ -1,0 +1,117 @@
+//! How much is to be expected of a device: when it is restarted, and when it is not used any more. A pure state machine.
+
+use crate::backoff::Backoff;
+use std::time::Duration;
+
+/// Failures in a row, with no unit done in between, after which a device is quarantined.
+const FAILURES_MAX: u32 = 4;
+/// Wrong answers, ever, after which a device is quarantined: one may be a fault that the restart has cured, two are a device that
+/// computes wrongly.
+const WRONG_MAX: u32 = 2;
+/// Failures ever that a device may have for each 1000 units that it has done, beyond [`FAILURES_MAX`] × 4.
+const UNITS_PER_FAILURE: u64 = 1000;
+
+/// How a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It died, was ended by the watchdog, or its driver reported an error.
+    Worker,
+    /// It did not give the known answer.
+    WrongAnswer,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Start another worker after this time.
+    Restart(Duration),
+    /// Do not use the device any more.
+    Quarantine,
+}
+
+/// What has become of one device so far.
+#[derive(Debug)]
+pub(super) struct Health {
+    backoff: Backoff,
+    in_a_row: u32,
+    wrong: u32,
+    failures: u64,
+    units: u64,
+}
+
+impl Health {
+    /// A device that nothing is known of.
+    pub(super) fn new(backoff: Backoff) -> Self {
+        Self { backoff, in_a_row: 0, wrong: 0, failures: 0, units: 0 }
+    }
+
+    /// A unit is done, and its device was well.
+    pub(super) fn on_unit(&mut self) {
+        self.units += 1;
+        self.in_a_row = 0;
+        self.backoff.reset();
+    }
+
+    /// The worker is gone.
+    pub(super) fn on_fault(&mut self, fault: Fault) -> Next {
+        self.in_a_row += 1;
+        self.failures += 1;
+        self.wrong += u32::from(fault == Fault::WrongAnswer);
+        let often = self.failures > u64::from(4 * FAILURES_MAX) + self.units / UNITS_PER_FAILURE;
+        if self.in_a_row >= FAILURES_MAX || self.wrong >= WRONG_MAX || often {
+            return Next::Quarantine;
+        }
+        Next::Restart(self.backoff.next())
+    }
+
+    /// Workers that have ended before their time.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device() -> Health {
+        Health::new(Backoff::new([7; 16]))
+    }
+
+    #[test]
+    fn a_device_that_fails_now_and_then_is_restarted_for_ever() {
+        let mut health = device();
+        for _ in 0..10 {
+            assert!(matches!(health.on_fault(Fault::Worker), Next::Restart(_)));
+            (0..1000).for_each(|_| health.on_unit());
+        }
+        assert_eq!(health.failures(), 10);
+    }
+
+    #[test]
+    fn failures_in_a_row_end_in_quarantine_and_waits_grow_until_then() {
+        let mut health = device();
+        let nexts: Vec<Next> = (0..4).map(|_| health.on_fault(Fault::Worker)).collect();
+        assert!(nexts[..3].iter().all(|next| matches!(next, Next::Restart(_))), "{nexts:?}");
+        assert_eq!(nexts[3], Next::Quarantine);
+    }
+
+    #[test]
+    fn two_wrong_answers_are_enough_whatever_lies_between() {
+        let mut health = device();
+        assert!(matches!(health.on_fault(Fault::WrongAnswer), Next::Restart(_)));
+        (0..10_000).for_each(|_| health.on_unit());
+        assert_eq!(health.on_fault(Fault::WrongAnswer), Next::Quarantine);
+    }
+
+    #[test]
+    fn a_device_that_fails_every_few_units_is_quarantined_in_the_end() {
+        let mut health = device();
+        let ends = |health: &mut Health| {
+            (0..10).for_each(|_| health.on_unit());
+            health.on_fault(Fault::Worker) == Next::Quarantine
+        };
+        let failures = (1..100).find(|_| ends(&mut health));
+        assert_eq!(failures, Some(17));
+    }
+}

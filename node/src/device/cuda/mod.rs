@@ -1,0 +1,145 @@
+//! CUDA devices as the node has them: each in a worker process of its own, supervised, watched, tested. No library of NVIDIA's is
+//! ever opened in this process.
+//!
+//! ```text
+//! node ─ units ─► CudaDevice ─► supervisor ══ pipe ══► worker ─► driver ─► device
+//!                                   ▲                    (../worker: no network, no keys)
+//!                    monitor ─ Xid ─┘ ◄══ pipe ══ worker ─► NVML
+//! ```
+
+mod child;
+mod command;
+mod flight;
+mod health;
+mod known_answer;
+mod monitor;
+mod probe;
+mod shared;
+mod supervisor;
+mod watchdog;
+
+pub(crate) use command::WorkerCommand;
+pub(crate) use monitor::Monitor;
+pub(crate) use probe::probe_with;
+pub use probe::{ProbeError, Probed, Tried, probe, try_forbidden};
+pub use watchdog::Watchdog;
+
+use super::worker::{FoundDevice, Refusal};
+use super::{Device, DeviceError, DeviceUnit};
+use crate::backoff::Backoff;
+use health::Health;
+use shared::Shared;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use supervisor::{Event, FirstStart, State, Supervisor};
+use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
+
+/// Why a device is not ready at the node's start.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StartFault {
+    /// The driver, or the device, does not suit.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// It failed again and again, or computes wrongly.
+    #[error("{0}")]
+    Faulty(String),
+}
+
+/// One CUDA device, or a slice of one.
+pub(crate) struct CudaDevice {
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    supervisor: Option<JoinHandle<()>>,
+}
+
+/// A device on its way.
+pub(crate) struct Opening {
+    device: CudaDevice,
+    first: Receiver<FirstStart>,
+}
+
+impl CudaDevice {
+    /// Starts a worker for a device; several can be started before the first is waited for.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub(crate) fn open(
+        command: &WorkerCommand,
+        slot: String,
+        found: FoundDevice,
+        watchdog: Watchdog,
+    ) -> std::io::Result<Opening> {
+        let (events, received) = channel();
+        let (first, outcome) = channel();
+        let shared = Arc::new(Shared::new(slot.clone(), &found));
+        let mut key = [0; 16];
+        key.copy_from_slice(&blake3::hash(found.uuid.as_bytes()).as_bytes()[..16]);
+        let supervisor = Supervisor {
+            command: command.clone(),
+            label: slot.clone(),
+            device: found,
+            watchdog,
+            shared: shared.clone(),
+            events: received,
+            sender: events.clone(),
+            first: Some(first),
+            health: Health::new(Backoff::new(key)),
+            state: State::new(),
+        };
+        // The worker ends with the thread that starts it: this one lives as long as the device.
+        let thread = std::thread::Builder::new().name(slot).spawn(move || supervisor.run())?;
+        Ok(Opening { device: Self { shared, events, supervisor: Some(thread) }, first: outcome })
+    }
+
+    /// Where the monitor reports to.
+    pub(crate) fn listener(&self) -> monitor::Listener {
+        monitor::Listener { shared: self.shared.clone(), events: self.events.clone() }
+    }
+}
+
+impl Opening {
+    /// Waits until the device is ready or given up. One that is given up stays in the node's list, quarantined.
+    pub(crate) fn wait(self) -> (CudaDevice, Result<(), StartFault>) {
+        let outcome = match self.first.recv() {
+            Ok(FirstStart::Ready) => Ok(()),
+            Ok(FirstStart::Refused(refusal)) => Err(StartFault::Refused(refusal)),
+            Ok(FirstStart::Faulty(reason)) => Err(StartFault::Faulty(reason)),
+            Err(_) => Err(StartFault::Faulty("its thread ended".into())),
+        };
+        (self.device, outcome)
+    }
+}
+
+impl Device for CudaDevice {
+    fn info(&self) -> DeviceInfo {
+        self.shared.info()
+    }
+
+    fn telemetry(&self) -> DeviceTelemetry {
+        self.shared.telemetry()
+    }
+
+    fn submit(&self, unit: DeviceUnit) {
+        if let Err(unsent) = self.events.send(Event::Submit(unit))
+            && let Event::Submit(unit) = unsent.0
+        {
+            (unit.finish)(Err(DeviceError::Cancelled));
+        }
+    }
+
+    fn busy(&self) -> Duration {
+        self.shared.busy()
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        let _ = self.events.send(Event::Stop);
+        if let Some(thread) = self.supervisor.take() {
+            // It catches nothing and panics nowhere; one that did has nothing more to give.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Hears from the worker that watches the devices (`../worker/monitor.rs`) and passes it on to those it is about. Without NVML there
+//! is nothing to hear, and devices work all the same.
+
+use super::child::{Child, Heard};
+use super::command::WorkerCommand;
+use super::shared::Shared;
+use super::supervisor::Event;
+use crate::device::truth::{DeviceTruth, same_uuid};
+use crate::device::worker::message::{Order, Report};
+use crate::device::xid::{XidAction, XidTable};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often devices are looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+/// A watcher that says nothing for so long hangs in the driver: it is ended and another one started.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Wait before another watcher is started.
+const RESTART: Duration = Duration::from_secs(30);
+
+/// One device, as far as the monitor is concerned.
+pub(crate) struct Listener {
+    pub(super) shared: Arc<Shared>,
+    pub(super) events: Sender<Event>,
+}
+
+impl Listener {
+    fn uuid(&self) -> String {
+        self.shared.info().cuda.map(|cuda| cuda.uuid).unwrap_or_default()
+    }
+}
+
+/// Watches as long as it lives.
+pub(crate) struct Monitor {
+    stop: Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Monitor {
+    /// Watches these devices.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub(crate) fn start(
+        command: WorkerCommand,
+        listeners: Vec<Listener>,
+        table: XidTable,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = channel();
+        let watching = Watching { command, listeners, table, truths: Vec::new() };
+        let thread = std::thread::Builder::new().name("monitor".into());
+        let thread = thread.spawn(move || watching.run(&stopped))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Watching {
+    command: WorkerCommand,
+    listeners: Vec<Listener>,
+    table: XidTable,
+    truths: Vec<DeviceTruth>,
+}
+
+impl Watching {
+    fn run(mut self, stopped: &Receiver<()>) {
+        while self.watch(stopped) {
+            if !matches!(stopped.recv_timeout(RESTART), Err(RecvTimeoutError::Timeout)) {
+                return;
+            }
+        }
+    }
+
+    /// With one watcher to its end; false where there is nothing to watch with, or nobody wants it any more.
+    fn watch(&mut self, stopped: &Receiver<()>) -> bool {
+        let (sender, heard) = channel();
+        let child = Child::start(&self.command, None, "monitor", move |heard| {
+            let _ = sender.send(heard);
+        });
+        let Ok(child) = child else { return true };
+        child.order(Order::Watch { period: PERIOD });
+        let mut last = Instant::now();
+        loop {
+            if !matches!(stopped.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty)) {
+                return false;
+            }
+            match heard.recv_timeout(Duration::from_millis(100)) {
+                Ok(Heard::Report(report, _)) => {
+                    last = Instant::now();
+                    if matches!(&report, Report::Truth(truths) if truths.is_empty()) {
+                        tracing::info!("no NVML: temperatures, power and driver events are not watched");
+                        return false;
+                    }
+                    self.on_report(report);
+                }
+                Ok(Heard::Gone(reason)) => {
+                    tracing::warn!(reason, "the watcher of the devices ended");
+                    return true;
+                }
+                Err(RecvTimeoutError::Timeout) if last.elapsed() > SILENCE => {
+                    tracing::warn!("the watcher of the devices does not answer; starting another");
+                    return true;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn on_report(&mut self, report: Report) {
+        match report {
+            Report::Truth(truths) => {
+                for listener in &self.listeners {
+                    let uuid = listener.uuid();
+                    if let Some(truth) = truths.iter().find(|truth| truth.is(&uuid)) {
+                        listener.shared.measured(truth.telemetry.clone(), |info| truth.complete(info));
+                    }
+                }
+                self.truths = truths;
+            }
+            Report::Xid { uuid, code } => self.on_xid(&uuid, code),
+            _ => {}
+        }
+    }
+
+    /// An event of a device is one of all its slices.
+    fn on_xid(&self, device: &str, code: u64) {
+        let (action, meaning) = self.table.look_up(code);
+        for listener in &self.listeners {
+            let uuid = listener.uuid();
+            let truth = self.truths.iter().find(|truth| truth.is(&uuid));
+            let parent = truth.and_then(|truth| truth.mig_parent.as_deref());
+            if same_uuid(&uuid, device) || parent.is_some_and(|parent| same_uuid(parent, device)) {
+                let event = Event::Xid { code, action, meaning: meaning.to_owned() };
+                // A device that is closed has no events.
+                let _ = listener.events.send(event);
+            }
+        }
+        if action != XidAction::Note {
+            tracing::warn!(device, xid = code, meaning, "driver event");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which devices there are: asked of a worker, so that a driver that hangs or crashes does so elsewhere. Opens none.
+
+use super::child::{Child, Heard};
+use super::command::WorkerCommand;
+use crate::config::Config;
+use crate::device::worker::message::{Order, Report};
+use crate::device::worker::{FoundDevice, Refusal, SandboxReport};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Longest wait for an answer: drivers initialise many devices in seconds, and a loaded machine is slow.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Why nobody knows of any device.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ProbeError {
+    /// The driver says so.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The process that asks it did not get that far.
+    #[error("the worker process failed: {0}")]
+    Worker(String),
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// Devices and MIG slices, able or not, in the order of their slots.
+    pub devices: Result<Vec<FoundDevice>, Refusal>,
+    /// How far a worker is confined on this machine.
+    pub sandbox: SandboxReport,
+}
+
+/// Asks a worker which devices there are, and how far it is confined.
+///
+/// # Errors
+/// No worker could be asked.
+pub fn probe(config: &Config) -> Result<Probed, ProbeError> {
+    let command = WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
+    probe_with(&command)
+}
+
+pub(crate) fn probe_with(command: &WorkerCommand) -> Result<Probed, ProbeError> {
+    let mut asked = Asked::start(command)?;
+    let Report::Ready(sandbox) = asked.next()? else {
+        return Err(ProbeError::Worker("it does not introduce itself".into()));
+    };
+    asked.child.order(Order::List);
+    match asked.next()? {
+        Report::Devices(devices) => Ok(Probed { devices: Ok(devices), sandbox }),
+        Report::Refused(refusal) => Ok(Probed { devices: Err(refusal), sandbox }),
+        _ => Err(ProbeError::Worker("it answers something else".into())),
+    }
+}
+
+/// Why a confined worker could not do what it tried, by what that was. None where it could.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// Connect to a port of this machine.
+    pub connect: Option<String>,
+    /// Open sockets of its own.
+    pub bind: Option<String>,
+    /// Read the file.
+    pub read: Option<String>,
+    /// Write beside it.
+    pub write: Option<String>,
+    /// Run a program.
+    pub run: Option<String>,
+}
+
+/// Lets a worker try what its sandbox forbids: to reach a port of this machine, and a file.
+///
+/// # Errors
+/// No worker could be asked.
+pub fn try_forbidden(config: &Config, port: u16, file: &Path) -> Result<(SandboxReport, Tried), ProbeError> {
+    let command = WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
+    let mut asked = Asked::start(&command)?;
+    let Report::Ready(sandbox) = asked.next()? else {
+        return Err(ProbeError::Worker("it does not introduce itself".into()));
+    };
+    asked.child.order(Order::TryForbidden { port, file: file.to_owned() });
+    match asked.next()? {
+        Report::Tried { connect, bind, read, write, run } => {
+            Ok((sandbox, Tried { connect, bind, read, write, run }))
+        }
+        _ => Err(ProbeError::Worker("it answers something else".into())),
+    }
+}
+
+/// A worker that is asked questions.
+struct Asked {
+    child: Child,
+    heard: Receiver<Heard>,
+}
+
+impl Asked {
+    fn start(command: &WorkerCommand) -> Result<Self, ProbeError> {
+        let (sender, heard) = channel();
+        let child = Child::start(command, None, "probe", move |heard| {
+            // Nobody listens where the answer came too late.
+            let _ = sender.send(heard);
+        });
+        let program = command.program.display();
+        let child =
+            child.map_err(|error| ProbeError::Worker(format!("cannot start `{program}`: {error}")))?;
+        Ok(Self { child, heard })
+    }
+
+    fn next(&mut self) -> Result<Report, ProbeError> {
+        let until = Instant::now() + WAIT;
+        match self.heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Heard::Report(report, _)) => Ok(report),
+            Ok(Heard::Gone(reason)) => {
+                Err(ProbeError::Worker(format!("{reason} ({})", self.child.how_it_ended())))
+            }
+            Err(_) => Err(ProbeError::Worker(format!("no answer within {} s", WAIT.as_secs()))),
+        }
+    }
+}

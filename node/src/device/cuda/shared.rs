@@ -1,0 +1,123 @@
+//! What the rest of the node sees of a CUDA device. Decides nothing.
+
+use crate::device::worker::FoundDevice;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent};
+
+/// What ends a quarantine.
+const REMEDY: &str = "see its log, repair or reset the device, then restart the node";
+
+/// Written by the device's supervisor and by the monitor.
+#[derive(Debug)]
+pub(super) struct Shared {
+    seen: Mutex<Seen>,
+    busy_nanos: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Seen {
+    info: DeviceInfo,
+    telemetry: DeviceTelemetry,
+    xid: Option<(u64, Instant)>,
+}
+
+impl Shared {
+    /// A device that is still to show what it can.
+    pub(super) fn new(slot: String, found: &FoundDevice) -> Self {
+        let mut info = DeviceInfo {
+            slot,
+            kind: DeviceKind::Cuda,
+            name: String::new(),
+            parallelism: 0,
+            memory_bytes: 0,
+            cuda: Some(CudaInfo::default()),
+            state: DeviceState::Testing,
+        };
+        describe(&mut info, found);
+        let seen = Seen { info, telemetry: DeviceTelemetry::default(), xid: None };
+        Self { seen: Mutex::new(seen), busy_nanos: AtomicU64::new(0) }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn info(&self) -> DeviceInfo {
+        self.seen().info.clone()
+    }
+
+    pub(super) fn telemetry(&self) -> DeviceTelemetry {
+        let seen = self.seen();
+        let event = |(code, at): (u64, Instant)| XidEvent {
+            code: u32::try_from(code).unwrap_or(u32::MAX),
+            secs_ago: at.elapsed().as_secs(),
+        };
+        DeviceTelemetry { xid: seen.xid.map(event), ..seen.telemetry.clone() }
+    }
+
+    pub(super) fn set_state(&self, state: DeviceState) {
+        self.seen().info.state = state;
+    }
+
+    pub(super) fn quarantine(&self, reason: &str) {
+        self.set_state(DeviceState::Quarantined { reason: reason.to_owned(), remedy: REMEDY.to_owned() });
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.seen().info.state == DeviceState::Ready
+    }
+
+    /// The worker has opened it.
+    pub(super) fn opened(&self, found: &FoundDevice, start: Duration) {
+        let mut seen = self.seen();
+        describe(&mut seen.info, found);
+        if let Some(cuda) = &mut seen.info.cuda {
+            cuda.start_millis = u32::try_from(start.as_millis()).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// The monitor has looked at it.
+    pub(super) fn measured(&self, telemetry: DeviceTelemetry, complete: impl FnOnce(&mut CudaInfo)) {
+        let mut seen = self.seen();
+        let samples_per_second = seen.telemetry.samples_per_second;
+        seen.telemetry = DeviceTelemetry { samples_per_second, ..telemetry };
+        if let Some(cuda) = &mut seen.info.cuda {
+            complete(cuda);
+        }
+    }
+
+    pub(super) fn xid(&self, code: u64, at: Instant) {
+        self.seen().xid = Some((code, at));
+    }
+
+    /// A unit has ended.
+    pub(super) fn worked(&self, device_time: Duration, samples_per_second: f64) {
+        let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);
+        self.busy_nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.seen().telemetry.samples_per_second = samples_per_second;
+    }
+
+    pub(super) fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy_nanos.load(Ordering::Relaxed))
+    }
+}
+
+/// What CUDA says; of a slice it says more once it is open.
+fn describe(info: &mut DeviceInfo, found: &FoundDevice) {
+    info.name.clone_from(&found.name);
+    info.parallelism = found.multiprocessors;
+    info.memory_bytes = found.memory_bytes;
+    if let Some(cuda) = &mut info.cuda {
+        let part = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+        cuda.compute_capability = (part(found.capability.0), part(found.capability.1));
+        if cuda.uuid.is_empty() {
+            cuda.uuid.clone_from(&found.uuid);
+        }
+        if cuda.mig.is_none() && found.by_uuid {
+            // `NVIDIA A100 MIG 1g.5gb`: the profile is the last word.
+            cuda.mig = Some(found.name.rsplit(' ').next().unwrap_or_default().to_owned());
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! The thread that a CUDA device has in the node: it keeps a worker alive, tests it, gives it units, ends it where it hangs, and
+//! gives the device up where it is not to be trusted. What the device computes is the worker's business.
+
+use super::child::{Child, Heard};
+use super::command::WorkerCommand;
+use super::flight::{Flight, Flights, Purpose, sums_of};
+use super::health::{Fault, Health, Next};
+use super::known_answer::KnownAnswer;
+use super::shared::Shared;
+use super::watchdog::{Rate, Watchdog};
+use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
+use crate::device::worker::{FoundDevice, words_of};
+use crate::device::xid::XidAction;
+use crate::device::{DeviceError, DeviceUnit, UnitOutput, Work};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+use tessera_protocol::device::DeviceState;
+
+/// Units that a worker is given ahead: one computes, one is told to the device, one waits for its scene. The rest stays here, where
+/// it can be taken back.
+const AHEAD: usize = 3;
+/// How often cancelled units and deadlines are looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// The same where nothing is under way.
+const IDLE_TICK: Duration = Duration::from_millis(500);
+/// The test is repeated after so many units, or so long: a device may begin to compute wrongly at any time.
+const TEST_UNITS: u64 = 512;
+const TEST_PERIOD: Duration = Duration::from_secs(600);
+/// A worker younger than this is not restarted for an event of the driver: the event was its forerunner's.
+const YOUNG: Duration = Duration::from_secs(2);
+
+/// What reaches the thread.
+pub(super) enum Event {
+    /// A unit to do.
+    Submit(DeviceUnit),
+    /// From the worker of that number.
+    Heard(u64, Heard),
+    /// The driver has reported an event of this device.
+    Xid { code: u64, action: XidAction, meaning: String },
+    /// Let everything go.
+    Stop,
+}
+
+/// How the first start went.
+#[derive(Debug)]
+pub(super) enum FirstStart {
+    Ready,
+    Refused(Refusal),
+    Faulty(String),
+}
+
+/// A worker at work.
+struct Live {
+    child: Child,
+    flights: Flights,
+    phase: Phase,
+    born: Instant,
+    /// Units since the last test, and when that was.
+    tested: (u64, Instant),
+}
+
+#[derive(PartialEq)]
+enum Phase {
+    Opening,
+    Testing,
+    Serving,
+}
+
+enum Stage {
+    Down {
+        until: Instant,
+    },
+    Up(Box<Live>),
+    /// Not used any more.
+    Out,
+}
+
+/// The thread's state.
+pub(super) struct Supervisor {
+    pub(super) command: WorkerCommand,
+    pub(super) label: String,
+    pub(super) device: FoundDevice,
+    pub(super) watchdog: Watchdog,
+    pub(super) shared: Arc<Shared>,
+    pub(super) events: Receiver<Event>,
+    pub(super) sender: Sender<Event>,
+    pub(super) first: Option<Sender<FirstStart>>,
+    pub(super) health: Health,
+    pub(super) state: State,
+}
+
+/// What changes.
+pub(super) struct State {
+    stage: Stage,
+    queue: VecDeque<DeviceUnit>,
+    answer: Option<KnownAnswer>,
+    rate: Rate,
+    workers: u64,
+    units: u64,
+    /// Why no unit is begun any more.
+    draining: Option<String>,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            stage: Stage::Down { until: Instant::now() },
+            queue: VecDeque::new(),
+            answer: None,
+            rate: Rate::default(),
+            workers: 0,
+            units: 0,
+            draining: None,
+        }
+    }
+}
+
+impl Supervisor {
+    pub(super) fn run(mut self) {
+        loop {
+            self.turn();
+            match self.events.recv_timeout(self.wait()) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(event) => self.on_event(event),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        // The worker goes first, so that nobody waits for what it still does.
+        let stage = std::mem::replace(&mut self.state.stage, Stage::Out);
+        if let Stage::Up(live) = stage {
+            let Live { child, mut flights, .. } = *live;
+            drop(child);
+            flights.end_all(&DeviceError::Cancelled);
+        }
+        self.return_queue();
+    }
+
+    fn wait(&self) -> Duration {
+        match &self.state.stage {
+            Stage::Up(live) if live.flights.len() > 0 || live.phase != Phase::Serving => TICK,
+            Stage::Down { until } => until.saturating_duration_since(Instant::now()).min(IDLE_TICK),
+            _ => IDLE_TICK,
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Submit(unit) => self.state.queue.push_back(unit),
+            Event::Heard(worker, heard) if worker == self.state.workers => self.on_heard(heard),
+            // Of a worker that has been given up.
+            Event::Heard(..) => {}
+            Event::Xid { code, action, meaning } => self.on_xid(code, action, &meaning),
+            // Handled by the loop.
+            Event::Stop => {}
+        }
+    }
+
+    /// What is due, and what can be given.
+    fn turn(&mut self) {
+        let now = Instant::now();
+        match &mut self.state.stage {
+            Stage::Down { until } if *until <= now => self.start(),
+            Stage::Down { .. } | Stage::Out => {}
+            Stage::Up(live) => {
+                for unit in live.flights.newly_cancelled() {
+                    live.child.order(Order::Cancel { unit });
+                }
+                let overdue = match live.phase {
+                    Phase::Opening => (now - live.born > self.watchdog.start)
+                        .then(|| format!("not open after {:.0} s", self.watchdog.start.as_secs_f64())),
+                    _ => live.flights.overdue(&self.watchdog, &self.state.rate, now),
+                };
+                if let Some(reason) = overdue {
+                    self.fail(Fault::Worker, &reason, DeviceError::TimedOut);
+                }
+            }
+        }
+        self.give();
+        if !self.shared.is_ready() && self.first.is_none() {
+            self.return_queue();
+        }
+    }
+
+    fn start(&mut self) {
+        self.state.workers += 1;
+        let (worker, sender) = (self.state.workers, self.sender.clone());
+        let heard = move |heard| {
+            // Nobody listens once the device is closed.
+            let _ = sender.send(Event::Heard(worker, heard));
+        };
+        let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());
+        self.shared.set_state(DeviceState::Testing);
+        match Child::start(&self.command, visible, &self.label, heard) {
+            Ok(child) => {
+                let (now, flights) = (Instant::now(), Flights::default());
+                child.order(Order::Open { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
+                let live = Live { child, flights, phase: Phase::Opening, born: now, tested: (0, now) };
+                self.state.stage = Stage::Up(Box::new(live));
+            }
+            Err(error) => {
+                let reason = format!("cannot start `{}`: {error}", self.command.program.display());
+                self.fail(Fault::Worker, &reason, DeviceError::Worker);
+            }
+        }
+    }
+
+    /// Gives the worker what it may have: first the test, where it is due.
+    fn give(&mut self) {
+        let now = Instant::now();
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        if live.phase == Phase::Serving && !live.flights.has_test() {
+            let (units, since) = live.tested;
+            let idle = self.state.queue.is_empty() && live.flights.len() == 0;
+            if units >= TEST_UNITS || (idle && units > 0 && now - since >= TEST_PERIOD) {
+                self.give_test();
+            }
+        }
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        while live.phase == Phase::Serving && live.flights.len() < AHEAD && self.state.draining.is_none() {
+            let Some(DeviceUnit { work: Work::Render { frame, params }, cancel, finish }) =
+                self.state.queue.pop_front()
+            else {
+                break;
+            };
+            if !cancel.begin() {
+                finish(Err(DeviceError::Cancelled));
+                continue;
+            }
+            self.state.units += 1;
+            let number = self.state.units;
+            live.child.order(Order::Render { unit: number, scene: frame.id, params: words_of(&params) });
+            let purpose = Purpose::Work { cancel, finish };
+            live.flights.add(Flight { number, frame, params, purpose, started: false, stopped: false }, now);
+        }
+        if live.flights.len() == 0
+            && let Some(reason) = self.state.draining.take()
+        {
+            self.quarantine(&reason);
+        }
+    }
+
+    fn give_test(&mut self) {
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        let Some(answer) = &self.state.answer else { return };
+        self.state.units += 1;
+        let (number, now) = (self.state.units, Instant::now());
+        let (frame, params) = (answer.frame.clone(), answer.params);
+        live.tested = (0, now);
+        live.child.order(Order::Render { unit: number, scene: frame.id, params: words_of(&params) });
+        let flight = Flight { number, frame, params, purpose: Purpose::Test, started: false, stopped: false };
+        live.flights.add(flight, now);
+    }
+
+    fn on_heard(&mut self, heard: Heard) {
+        let (report, payload) = match heard {
+            Heard::Report(report, payload) => (report, payload),
+            Heard::Gone(reason) => {
+                let Stage::Up(live) = &mut self.state.stage else { return };
+                let reason = format!("{reason} ({})", live.child.how_it_ended());
+                return self.fail(Fault::Worker, &reason, DeviceError::Worker);
+            }
+        };
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        let now = Instant::now();
+        match report {
+            Report::Ready(sandbox) if sandbox.holds() => {
+                tracing::debug!(device = self.label, %sandbox, "worker confined");
+            }
+            Report::Ready(sandbox) => tracing::warn!(device = self.label, %sandbox, "worker not confined"),
+            Report::Opened(opened) => self.on_opened(&opened),
+            Report::Refused(refusal) => self.on_refused(refusal),
+            Report::NeedScene { scene } => {
+                live.flights.on_other_progress(now);
+                match live.flights.frame(scene) {
+                    Some(frame) => live.child.send_scene(frame),
+                    None => {
+                        let problem = "no unit needs it any more".to_owned();
+                        live.child.order(Order::NoScene { scene, problem });
+                    }
+                }
+            }
+            Report::Started { unit } => live.flights.on_progress(unit, true, now),
+            Report::Progress { unit, .. } => live.flights.on_progress(unit, false, now),
+            Report::Rendered { unit, rays, device_nanos, device_bytes } => {
+                let time = Duration::from_nanos(device_nanos);
+                self.on_rendered(unit, rays, time, device_bytes, &payload);
+            }
+            Report::Failed { unit, error } => self.on_unit_failed(unit, error),
+            Report::Cancelled { unit } => {
+                if let Some(flight) = live.flights.take(unit, now) {
+                    flight.end(Err(DeviceError::Cancelled));
+                }
+            }
+            Report::Broken(error) => self.fail(Fault::Worker, &error.to_string(), DeviceError::Failed),
+            Report::Devices(_) | Report::Truth(_) | Report::Xid { .. } | Report::Tried { .. } => {}
+        }
+    }
+
+    fn on_opened(&mut self, opened: &Opened) {
+        let start = opened.start + opened.compile;
+        tracing::info!(
+            device = self.label,
+            name = opened.device.name,
+            cuda = opened.driver_version,
+            free_bytes = opened.free_bytes,
+            start_millis = opened.start.as_millis(),
+            compile_millis = opened.compile.as_millis(),
+            "device opened"
+        );
+        self.shared.opened(&opened.device, start);
+        match KnownAnswer::of(opened.device.multiprocessors) {
+            Ok(answer) => {
+                self.state.answer = Some(answer);
+                if let Stage::Up(live) = &mut self.state.stage {
+                    live.phase = Phase::Testing;
+                }
+                self.give_test();
+            }
+            Err(problem) => {
+                let reason = format!("no known-answer test: {problem}");
+                self.fail(Fault::Worker, &reason, DeviceError::Worker);
+            }
+        }
+    }
+
+    fn on_refused(&mut self, refusal: Refusal) {
+        match self.first.take() {
+            Some(first) => {
+                self.quarantine(&refusal.to_string());
+                // Whoever opens the device waits for this.
+                let _ = first.send(FirstStart::Refused(refusal));
+            }
+            None => self.fail(Fault::Worker, &refusal.to_string(), DeviceError::Worker),
+        }
+    }
+
+    fn on_rendered(&mut self, unit: u64, rays: [u64; 4], time: Duration, device_bytes: u64, payload: &[u8]) {
+        let now = Instant::now();
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        let Some(flight) = live.flights.take(unit, now) else { return };
+        if matches!(flight.purpose, Purpose::Test) {
+            let right = self.state.answer.as_ref().is_some_and(|answer| answer.is(payload));
+            return self.on_answer(right);
+        }
+        let Some(sums) = sums_of(&flight.params, payload) else {
+            flight.end(Err(DeviceError::Worker("the worker gave a film of another size".into())));
+            return self.fail(Fault::Worker, "it gave a film of another size", DeviceError::Worker);
+        };
+        live.tested.0 += 1;
+        self.health.on_unit();
+        self.state.rate.measure(flight.samples(), time);
+        self.shared.worked(time, self.state.rate.samples_per_second());
+        flight.end(Ok(UnitOutput { sums, rays: rays[0] + rays[1], device_time: time, device_bytes }));
+    }
+
+    fn on_answer(&mut self, right: bool) {
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        if !right {
+            let reason = "it does not give the known answer";
+            return self.fail(Fault::WrongAnswer, reason, DeviceError::Failed);
+        }
+        live.tested = (0, Instant::now());
+        if live.phase == Phase::Testing {
+            live.phase = Phase::Serving;
+            self.shared.set_state(DeviceState::Ready);
+            tracing::info!(
+                device = self.label,
+                failures = self.health.failures(),
+                "device gives the known answer"
+            );
+            if let Some(first) = self.first.take() {
+                let _ = first.send(FirstStart::Ready);
+            }
+        }
+    }
+
+    fn on_unit_failed(&mut self, unit: u64, error: UnitError) {
+        let Stage::Up(live) = &mut self.state.stage else { return };
+        let Some(flight) = live.flights.take(unit, Instant::now()) else { return };
+        if matches!(flight.purpose, Purpose::Test) {
+            let reason = format!("the known-answer test failed: {error:?}");
+            return self.fail(Fault::Worker, &reason, DeviceError::Worker);
+        }
+        flight.end(Err(match error {
+            UnitError::OutOfMemory { needed, available } => DeviceError::OutOfMemory { needed, available },
+            UnitError::Refused(reason) => DeviceError::Failed(reason),
+        }));
+    }
+
+    fn on_xid(&mut self, code: u64, action: XidAction, meaning: &str) {
+        self.shared.xid(code, Instant::now());
+        tracing::warn!(device = self.label, xid = code, meaning, ?action, "the driver reports an event");
+        let reason = format!("Xid {code}: {meaning}");
+        match (action, &self.state.stage) {
+            (XidAction::Note, _) | (_, Stage::Out) => {}
+            (XidAction::Restart, Stage::Up(live)) if live.born.elapsed() >= YOUNG => {
+                self.fail(Fault::Worker, &reason, DeviceError::Failed);
+            }
+            (XidAction::Restart, _) => {}
+            (XidAction::Drain, Stage::Up(_)) => {
+                // No unit is begun from now on; what has begun is finished, then `give` ends it.
+                self.shared.quarantine(&reason);
+                self.state.draining = Some(reason);
+            }
+            (XidAction::Drain, Stage::Down { .. }) => self.quarantine(&reason),
+            (XidAction::Quarantine, _) => {
+                self.end_worker(&reason, DeviceError::Failed);
+                self.quarantine(&reason);
+            }
+        }
+    }
+
+    /// The worker is of no more use: it is ended, and what comes next follows from the device's health.
+    fn fail(&mut self, fault: Fault, reason: &str, error: impl FnOnce(String) -> DeviceError) {
+        self.shared.set_state(DeviceState::Testing);
+        let next = self.health.on_fault(fault);
+        match next {
+            Next::Restart(wait) => {
+                tracing::warn!(
+                    device = self.label,
+                    reason,
+                    wait_millis = wait.as_millis(),
+                    "worker ended; starting another"
+                );
+                self.end_worker(reason, error);
+                self.state.stage = Stage::Down { until: Instant::now() + wait };
+            }
+            Next::Quarantine => {
+                self.shared.quarantine(reason);
+                self.end_worker(reason, error);
+                self.quarantine(reason);
+            }
+        }
+    }
+
+    /// Ends the worker. The unit that it was at has failed; the others go back to be done elsewhere.
+    fn end_worker(&mut self, reason: &str, error: impl FnOnce(String) -> DeviceError) {
+        self.state.draining = None;
+        let stage = std::mem::replace(&mut self.state.stage, Stage::Out);
+        if let Stage::Up(live) = stage {
+            let Live { child, mut flights, .. } = *live;
+            drop(child);
+            flights.end_all(&error(format!("{}: {reason}", self.label)));
+        }
+    }
+
+    fn quarantine(&mut self, reason: &str) {
+        tracing::error!(device = self.label, reason, failures = self.health.failures(), "device quarantined");
+        self.shared.quarantine(reason);
+        self.state.stage = Stage::Out;
+        self.return_queue();
+        if let Some(first) = self.first.take() {
+            let _ = first.send(FirstStart::Faulty(reason.to_owned()));
+        }
+    }
+
+    /// Units that no worker has go back to be done elsewhere.
+    fn return_queue(&mut self) {
+        for unit in std::mem::take(&mut self.state.queue) {
+            (unit.finish)(Err(DeviceError::Cancelled));
+        }
+    }
+}

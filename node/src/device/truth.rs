@@ -1,0 +1,43 @@
+//! What the driver says of a device now: who it is, and how it is. Owns no library; the monitor fills it in.
+
+use serde::{Deserialize, Serialize};
+use tessera_protocol::device::{CudaInfo, DeviceTelemetry};
+
+/// One device or MIG slice at one moment. What the driver does not say is None or empty: NVML may be absent, a device may lack a
+/// sensor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceTruth {
+    /// `GPU-…` or `MIG-…`, as `nvidia-smi -L` shows it.
+    pub uuid: String,
+    /// Its maker's name for it.
+    pub name: String,
+    /// Version of the driver, such as `570.86.15`.
+    pub driver: String,
+    /// PCIe address, such as `0000:41:00.0`.
+    pub pcie: String,
+    /// PCIe generation and lanes in use now.
+    pub pcie_link: Option<(u32, u32)>,
+    /// UUID of the device that a MIG slice is cut of.
+    pub mig_parent: Option<String>,
+    /// How it is. Position, load and rate are the node's own to say, and are not filled in.
+    pub telemetry: DeviceTelemetry,
+}
+
+impl DeviceTruth {
+    /// Whether this is the device that CUDA calls `uuid`. CUDA writes `GPU-` before a slice's id, too, in some versions.
+    pub fn is(&self, uuid: &str) -> bool {
+        same_uuid(&self.uuid, uuid)
+    }
+
+    /// Adds what CUDA does not say.
+    pub fn complete(&self, info: &mut CudaInfo) {
+        info.driver.clone_from(&self.driver);
+        info.pcie.clone_from(&self.pcie);
+    }
+}
+
+/// The same id, whatever stands before it.
+pub(crate) fn same_uuid(one: &str, other: &str) -> bool {
+    let id = |text: &str| text.split_once('-').map(|(_, id)| id.to_owned());
+    id(one).is_some() && id(one) == id(other)
+}

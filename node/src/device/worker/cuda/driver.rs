@@ -1,0 +1,293 @@
+//! The driver's calls that a worker makes, through cudarc's bindings: context, streams, events, memory. Decides nothing.
+//!
+//! Everything here belongs to one process, one device and one context, which live as long as the process: what is still
+//! allocated when it ends is the driver's to free.
+
+use crate::device::worker::message::{CallError, FoundDevice, Refusal};
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUevent_flags as EventFlags, CUresult};
+use std::ffi::c_void;
+
+/// The bindings' own version: what a driver must offer. Kept as low as it goes.
+const DRIVER_VERSION_MIN: i32 = 12_000;
+
+/// What a call gives.
+pub(super) type Call<T> = Result<T, CallError>;
+
+/// Names a failed call.
+pub(super) fn call<T>(name: &str, result: Result<T, DriverError>) -> Call<T> {
+    result.map_err(|error| failed(name, error))
+}
+
+fn failed(call: &str, error: DriverError) -> CallError {
+    let name =
+        error.error_name().map_or_else(|_| "unknown".into(), |name| name.to_string_lossy().into_owned());
+    CallError { call: call.to_owned(), code: error.0 as u32, name }
+}
+
+/// The device has too little memory; it is well otherwise.
+pub(super) fn is_out_of_memory(error: &CallError) -> bool {
+    error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32
+}
+
+/// Initialises the driver; the version of CUDA that it offers.
+pub(super) fn start() -> Result<i32, Refusal> {
+    // SAFETY: the call loads a library that the system has under the driver's name.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Refusal::NoDriver);
+    }
+    let mut version = 0;
+    // SAFETY: the pointer is valid for the call.
+    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
+    if asked.is_ok() && version < DRIVER_VERSION_MIN {
+        return Err(Refusal::DriverTooOld { found: version, needed: DRIVER_VERSION_MIN });
+    }
+    match result::init() {
+        Ok(()) => Ok(version),
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => Err(Refusal::NoDevices),
+        Err(error) => Err(Refusal::Driver(failed("cuInit", error))),
+    }
+}
+
+/// Devices that the driver shows to this process.
+pub(super) fn device_count() -> Call<u32> {
+    let count = call("cuDeviceGetCount", result::device::get_count())?;
+    Ok(u32::try_from(count).unwrap_or(0))
+}
+
+/// What the driver says of a device.
+pub(super) fn describe(ordinal: u32) -> Call<FoundDevice> {
+    let device = device(ordinal)?;
+    let attribute = |attribute: Attribute| {
+        // SAFETY: the device comes from the driver.
+        let value = call("cuDeviceGetAttribute", unsafe { result::device::get_attribute(device, attribute) });
+        value.map(|value| u32::try_from(value).unwrap_or(0))
+    };
+    let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    // SAFETY: as above.
+    let memory = call("cuDeviceTotalMem", unsafe { result::device::total_mem(device) })?;
+    Ok(FoundDevice {
+        ordinal,
+        uuid: uuid_text("GPU", &uuid(device)?),
+        name: call("cuDeviceGetName", result::device::get_name(device))?,
+        capability: (major, minor),
+        memory_bytes: memory as u64,
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        mig_parent: None,
+        by_uuid: false,
+    })
+}
+
+/// Threads that one multiprocessor holds at once.
+pub(super) fn threads_per_multiprocessor(ordinal: u32) -> Call<u32> {
+    let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
+    let device = device(ordinal)?;
+    // SAFETY: the device comes from the driver.
+    let threads = call("cuDeviceGetAttribute", unsafe { result::device::get_attribute(device, attribute) })?;
+    Ok(u32::try_from(threads).unwrap_or(0))
+}
+
+fn device(ordinal: u32) -> Call<sys::CUdevice> {
+    call("cuDeviceGet", result::device::get(i32::try_from(ordinal).unwrap_or(i32::MAX)))
+}
+
+fn uuid(device: sys::CUdevice) -> Call<[u8; 16]> {
+    let uuid = call("cuDeviceGetUuid", result::device::get_uuid(device))?;
+    Ok(uuid.bytes.map(|byte| byte as u8))
+}
+
+/// As `nvidia-smi -L` writes it.
+fn uuid_text(kind: &str, bytes: &[u8; 16]) -> String {
+    format!("{kind}-{}", uuid::Uuid::from_bytes(*bytes))
+}
+
+/// The device's primary context.
+#[derive(Clone, Copy)]
+pub(super) struct Context(sys::CUcontext);
+
+// SAFETY: a context is a handle that the driver lets any thread use; each thread binds it before its own calls.
+unsafe impl Send for Context {}
+
+impl Context {
+    /// Retains it and makes it the calling thread's.
+    pub(super) fn open(ordinal: u32) -> Call<Self> {
+        let device = device(ordinal)?;
+        // SAFETY: the device comes from the driver.
+        let context = call("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
+        let this = Self(context);
+        this.bind()?;
+        Ok(this)
+    }
+
+    /// Makes it the calling thread's.
+    pub(super) fn bind(self) -> Call<()> {
+        // SAFETY: the context is retained and never released.
+        call("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.0) })
+    }
+}
+
+/// Free and whole memory of the current context's device, bytes.
+pub(super) fn memory() -> Call<(u64, u64)> {
+    let (free, total) = call("cuMemGetInfo", result::mem_get_info())?;
+    Ok((free as u64, total as u64))
+}
+
+/// A range of device memory, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+}
+
+impl Memory {
+    /// Undefined bytes.
+    pub(super) fn allocate(bytes: u64) -> Call<Self> {
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: what is read from it is written before, by copies or by kernels.
+        let address = call("cuMemAlloc", unsafe { result::malloc_sync(size) })?;
+        Ok(Self { address, bytes })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `allocate` and freed once; the driver waits for what still uses it. Where the context is dead,
+        // so is the memory.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+/// Page-locked memory of the host, which devices copy from and to by themselves. Not write-combined: it is read, too.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: plain memory with one owner.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    /// Zeroed bytes.
+    pub(super) fn allocate(bytes: usize) -> Call<Self> {
+        // SAFETY: the memory is zeroed before anybody reads it.
+        let start = unsafe { result::malloc_host(bytes.max(1), sys::CU_MEMHOSTALLOC_PORTABLE) };
+        let start: *mut u8 = call("cuMemHostAlloc", start)?.cast();
+        // SAFETY: so many bytes were allocated.
+        unsafe { start.write_bytes(0, bytes) };
+        Ok(Self { start, bytes })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// The bytes. No copy to or from them may be under way.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: allocated with this length, initialised, and borrowed as long as the slice lives.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `allocate`, freed once. Where the context is dead, the process is about to end.
+        let _ = unsafe { result::free_host(self.start.cast::<c_void>()) };
+    }
+}
+
+/// A moment in a stream.
+#[derive(Debug)]
+pub(super) struct Event(sys::CUevent);
+
+// SAFETY: a handle that any thread with the context may use.
+unsafe impl Send for Event {}
+
+impl Event {
+    /// Waiting for it sleeps; its time can be asked.
+    pub(super) fn new() -> Call<Self> {
+        Ok(Self(call("cuEventCreate", result::event::create(EventFlags::CU_EVENT_BLOCKING_SYNC))?))
+    }
+
+    /// Waits until the stream has come this far. Errors are those of anything told to the device before.
+    pub(super) fn wait(&self) -> Call<()> {
+        // SAFETY: the event lives.
+        call("cuEventSynchronize", unsafe { result::event::synchronize(self.0) })
+    }
+
+    /// Time from `earlier` to this, nanoseconds. Both must have been waited for.
+    pub(super) fn nanos_since(&self, earlier: &Event) -> Call<u64> {
+        // SAFETY: both live and are recorded.
+        let millis = call("cuEventElapsedTime", unsafe { result::event::elapsed(earlier.0, self.0) })?;
+        Ok((f64::from(millis.max(0.0)) * 1e6) as u64)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: created by `new`, destroyed once; the driver frees it when it is over.
+        let _ = unsafe { result::event::destroy(self.0) };
+    }
+}
+
+/// What a device does in order. Lives as long as the process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream(sys::CUstream);
+
+// SAFETY: a handle that any thread with the context may use.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    pub(super) fn new() -> Call<Self> {
+        let kind = result::stream::StreamKind::NonBlocking;
+        Ok(Self(call("cuStreamCreate", result::stream::create(kind))?))
+    }
+
+    pub(super) fn record(&self, event: &Event) -> Call<()> {
+        // SAFETY: both live.
+        call("cuEventRecord", unsafe { result::event::record(event.0, self.0) })
+    }
+
+    /// What is told to this stream from now on waits for the event.
+    pub(super) fn wait_for(&self, event: &Event) -> Call<()> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both live.
+        call("cuStreamWaitEvent", unsafe { result::stream::wait_event(self.0, event.0, flags) })
+    }
+
+    pub(super) fn zero(&self, address: u64, bytes: u64) -> Call<()> {
+        // SAFETY: the range lies in a workspace that lives until this stream is done with it.
+        call("cuMemsetD8Async", unsafe { result::memset_d8_async(address, 0, bytes as usize, self.0) })
+    }
+
+    /// Copies the first `bytes` of `from` to the device.
+    ///
+    /// # Safety
+    /// The range of the device must be allocated; `from` must not be touched until this stream has come past.
+    pub(super) unsafe fn upload(&self, address: u64, from: &mut Pinned, bytes: usize) -> Call<()> {
+        // SAFETY: as promised by the caller.
+        let told = unsafe { result::memcpy_htod_async(address, &from.bytes()[..bytes], self.0) };
+        call("cuMemcpyHtoDAsync", told)
+    }
+
+    /// Copies from the device into `to` from `at` on.
+    ///
+    /// # Safety
+    /// The range of the device must be allocated; `to` must not be touched until this stream has come past.
+    pub(super) unsafe fn download(&self, address: u64, to: &mut Pinned, at: usize, bytes: usize) -> Call<()> {
+        // SAFETY: as promised by the caller.
+        let told = unsafe { result::memcpy_dtoh_async(&mut to.bytes()[at..at + bytes], address, self.0) };
+        call("cuMemcpyDtoHAsync", told)
+    }
+
+    /// Runs a kernel with its one parameter.
+    pub(super) fn launch(&self, kernel: sys::CUfunction, grid: u32, block: u32, params: &[u8]) -> Call<()> {
+        // The driver copies the parameter before it returns.
+        let mut pointers = [params.as_ptr().cast_mut().cast::<c_void>()];
+        let (grid, block) = ((grid, 1, 1), (block, 1, 1));
+        // SAFETY: the plan gives each kernel the parameter that it takes, with addresses of living memory.
+        let told = unsafe { result::launch_kernel(kernel, grid, block, 0, self.0, &mut pointers) };
+        call("cuLaunchKernel", told)
+    }
+}

@@ -1,0 +1,133 @@
+//! A CUDA device as its worker serves it: listed, opened, given units. One process, one device, one context; a thread that gives
+//! orders to the device and one that waits for it.
+
+mod driver;
+mod lane;
+mod module;
+mod renderer;
+mod scenes;
+mod waiter;
+
+pub(crate) use renderer::{Cancelled, Task};
+pub(crate) use scenes::PIECE_BYTES;
+
+use super::Outlet;
+use super::message::{CallError, FoundDevice, Opened, Refusal, Report};
+use crate::device::truth::same_uuid;
+use driver::{Context, Stream, memory};
+use lane::{Lane, Streams};
+use module::Module;
+use renderer::{LANES, Renderer, State};
+use scenes::Scenes;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{SyncSender, channel, sync_channel};
+use std::time::Instant;
+use tessera_kernels::cuda::{COMPUTE_CAPABILITY_MIN, DeviceShape, PTX};
+
+/// Tasks on their way to the device's thread: with pieces of a scene in them, 32 MiB at most.
+const TASKS_MAX: usize = 8;
+
+/// All devices that CUDA shows to this process, able or not.
+pub(super) fn list() -> Result<Vec<FoundDevice>, Refusal> {
+    guard(|| {
+        driver::start()?;
+        let count = driver::device_count().map_err(Refusal::Driver)?;
+        let devices: Result<Vec<_>, CallError> = (0..count).map(driver::describe).collect();
+        let devices = devices.map_err(Refusal::Driver)?;
+        if devices.is_empty() { Err(Refusal::NoDevices) } else { Ok(devices) }
+    })
+}
+
+/// What a worker needs to serve its device.
+pub(super) struct Serving {
+    /// Units and scenes go here.
+    pub(super) tasks: SyncSender<Task>,
+    /// Units to stop.
+    pub(super) cancelled: Cancelled,
+}
+
+/// Opens the device and starts its threads. They end the process where the driver fails.
+pub(super) fn open(ordinal: u32, uuid: &str, outlet: &Outlet) -> Result<(Serving, Opened), Refusal> {
+    let (context, module, opened) = guard(|| load(ordinal, uuid))?;
+    let serving = guard(|| start(context, module, &opened, outlet).map_err(Refusal::Driver))?;
+    Ok((serving, opened))
+}
+
+fn load(ordinal: u32, uuid: &str) -> Result<(Context, Module, Opened), Refusal> {
+    let begun = Instant::now();
+    let driver_version = driver::start()?;
+    if ordinal >= driver::device_count().map_err(Refusal::Driver)? {
+        return Err(Refusal::NoSuchDevice(ordinal));
+    }
+    let device = driver::describe(ordinal).map_err(Refusal::Driver)?;
+    if !uuid.is_empty() && !same_uuid(uuid, &device.uuid) {
+        return Err(Refusal::OtherDevice { ordinal, expected: uuid.to_owned(), found: device.uuid });
+    }
+    if device.capability < COMPUTE_CAPABILITY_MIN {
+        return Err(Refusal::Capability { name: device.name, found: device.capability });
+    }
+    let context = Context::open(ordinal).map_err(Refusal::Driver)?;
+    let start = begun.elapsed();
+    let begun = Instant::now();
+    let module = Module::load(PTX)?;
+    let compile = begun.elapsed();
+    let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
+    Ok((context, module, Opened { device, driver_version, free_bytes, start, compile }))
+}
+
+fn start(context: Context, module: Module, opened: &Opened, outlet: &Outlet) -> Result<Serving, CallError> {
+    let (tasks, received) = sync_channel(TASKS_MAX);
+    let (waiter, units) = channel();
+    let lanes: Result<Vec<_>, CallError> = (0..LANES).map(|_| Lane::new()).collect();
+    let threads_per_multiprocessor = driver::threads_per_multiprocessor(opened.device.ordinal)?.max(1);
+    let multiprocessors = opened.device.multiprocessors.max(1);
+    let shape = DeviceShape { multiprocessors, threads_per_multiprocessor };
+    let cancelled = Cancelled::default();
+    let renderer = Renderer {
+        outlet: outlet.clone(),
+        cancelled: cancelled.clone(),
+        module,
+        // The other half is for workspaces, and for other programs.
+        scenes: Scenes::new(opened.free_bytes / 2)?,
+        streams: Streams { compute: Stream::new()?, download: Stream::new()? },
+        shape,
+        lanes: lanes?,
+        waiter,
+        paths: shape.paths_in_flight(),
+        state: State::default(),
+    };
+    let free = tasks.clone();
+    thread("device", outlet, move || renderer.run(context, &received));
+    let waiting = outlet.clone();
+    thread("wait", outlet, move || waiter::run(context, &units, &waiting, &free));
+    Ok(Serving { tasks, cancelled })
+}
+
+/// Runs a thread without which the process is of no use: where it fails, the node is told, and the process ends.
+fn thread(name: &str, outlet: &Outlet, work: impl FnOnce() -> Result<(), CallError> + Send + 'static) {
+    let outlet = outlet.clone();
+    let body = move || {
+        let ended = catch_unwind(AssertUnwindSafe(work));
+        let error = match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            // Most likely a function that this driver lacks; the panic's own text is on standard error.
+            Err(_) => CallError { call: "the worker".into(), code: 0, name: "panicked".into() },
+        };
+        outlet.send(&Report::Broken(error), &[]);
+        std::process::exit(super::EXIT_BROKEN);
+    };
+    if std::thread::Builder::new().name(name.into()).spawn(body).is_err() {
+        eprintln!("cannot start thread {name}");
+        std::process::exit(super::EXIT_BROKEN);
+    }
+}
+
+/// The bindings panic where the driver lacks a function. That is a refusal like any other.
+fn guard<T>(work: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no name");
+        Err(Refusal::MissingFunction(text.chars().take(200).collect()))
+    })
+}

@@ -1,0 +1,270 @@
+//! The thread that tells the device what to do. It waits for its orders alone: units go to the device in their order, the next one
+//! while this one computes and the last one is copied back (`waiter.rs`), scenes come in beside them.
+
+use super::driver::{Call, Context, Stream, is_out_of_memory, memory};
+use super::lane::{Lane, Streams};
+use super::module::Module;
+use super::scenes::{SceneFault, Scenes};
+use super::waiter::{Done, Waiting};
+use crate::device::worker::Outlet;
+use crate::device::worker::message::{Report, UnitError};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use tessera_kernels::cuda::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
+use tessera_layout::UnitParams;
+
+/// Units under way at a time: one computes, one is told, one is copied back.
+pub(super) const LANES: usize = 2;
+
+/// Units that are to stop, by number.
+#[derive(Clone, Default)]
+pub(crate) struct Cancelled(Arc<Mutex<BTreeSet<u64>>>);
+
+impl Cancelled {
+    pub(crate) fn add(&self, unit: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(unit);
+    }
+
+    pub(super) fn has(&self, unit: u64) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&unit)
+    }
+
+    pub(super) fn forget(&self, unit: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&unit);
+    }
+}
+
+/// What the thread is told.
+pub(crate) enum Task {
+    Scene {
+        scene: u64,
+        bytes: u64,
+        view: Vec<u8>,
+    },
+    SceneBytes {
+        scene: u64,
+        offset: u64,
+        last: bool,
+        bytes: Vec<u8>,
+    },
+    NoScene {
+        scene: u64,
+        problem: String,
+    },
+    Render {
+        unit: u64,
+        scene: u64,
+        params: UnitParams,
+    },
+    /// A lane is free again.
+    Free {
+        lane: Lane,
+        unit: u64,
+    },
+}
+
+struct Unit {
+    number: u64,
+    scene: u64,
+    params: UnitParams,
+}
+
+/// The thread's state.
+pub(super) struct Renderer {
+    pub(super) outlet: Outlet,
+    pub(super) cancelled: Cancelled,
+    pub(super) module: Module,
+    pub(super) scenes: Scenes,
+    pub(super) streams: Streams,
+    pub(super) shape: DeviceShape,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) waiter: Sender<Waiting>,
+    /// Paths in flight that were seen to fit with the scenes that are here.
+    pub(super) paths: u32,
+    pub(super) state: State,
+}
+
+/// What changes with every task.
+#[derive(Default)]
+pub(super) struct State {
+    /// Units that the device does not know of yet.
+    waiting: VecDeque<Unit>,
+    /// Units that it knows of: their scenes may not go.
+    under_way: Vec<(u64, u64)>,
+    /// Scenes that were asked for and are not whole yet.
+    asked: BTreeSet<u64>,
+}
+
+impl Renderer {
+    /// Works until there are no more orders, or the driver has failed: then the context is dead, and the process of no more use.
+    pub(super) fn run(mut self, context: Context, tasks: &Receiver<Task>) -> Call<()> {
+        context.bind()?;
+        while let Ok(task) = tasks.recv() {
+            self.take(task)?;
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, task: Task) -> Call<()> {
+        match task {
+            Task::Render { unit, scene, params } => {
+                self.state.waiting.push_back(Unit { number: unit, scene, params });
+            }
+            Task::Free { lane, unit } => {
+                self.lanes.push(lane);
+                self.state.under_way.retain(|(number, _)| *number != unit);
+                self.cancelled.forget(unit);
+            }
+            Task::NoScene { scene, problem } => self.refuse_scene(scene, &UnitError::Refused(problem)),
+            Task::Scene { scene, bytes, view } => {
+                let in_use = self.in_use(scene);
+                self.paths = self.shape.paths_in_flight();
+                let begun = loop {
+                    match self.scenes.begin(scene, bytes, &view, &in_use) {
+                        // A workspace that nobody works in gives way to a scene: a plan can be made smaller.
+                        Err(SceneFault::OutOfMemory) if self.shrink_free_lanes() => {}
+                        other => break other,
+                    }
+                };
+                self.on_scene(scene, bytes, begun)?;
+            }
+            Task::SceneBytes { scene, offset, last, bytes } => {
+                let filled = self.scenes.fill(scene, offset, &bytes, last);
+                self.on_scene(scene, bytes.len() as u64, filled)?;
+                if last {
+                    self.state.asked.remove(&scene);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn on_scene(&mut self, scene: u64, bytes: u64, result: Result<(), SceneFault>) -> Call<()> {
+        let error = match result {
+            Ok(()) => return Ok(()),
+            Err(SceneFault::Driver(error)) => return Err(error),
+            Err(SceneFault::OutOfMemory) => UnitError::OutOfMemory { needed: bytes, available: memory()?.0 },
+            Err(SceneFault::Malformed(what)) => UnitError::Refused(format!("the scene came damaged: {what}")),
+        };
+        self.scenes.give_up(scene);
+        self.refuse_scene(scene, &error);
+        Ok(())
+    }
+
+    /// Ends all units that wait for a scene.
+    fn refuse_scene(&mut self, scene: u64, error: &UnitError) {
+        self.state.asked.remove(&scene);
+        let (gone, kept) = self.state.waiting.drain(..).partition(|unit| unit.scene == scene);
+        self.state.waiting = kept;
+        let gone: VecDeque<Unit> = gone;
+        for unit in gone {
+            self.outlet.send(&Report::Failed { unit: unit.number, error: error.clone() }, &[]);
+            self.cancelled.forget(unit.number);
+        }
+    }
+
+    /// Scenes that may not go to make room for `scene`: those of units that the device knows of or will know of soon.
+    fn in_use(&self, scene: u64) -> Vec<u64> {
+        let waiting = self.state.waiting.iter().map(|unit| unit.scene);
+        waiting.chain(self.state.under_way.iter().map(|(_, of)| *of)).filter(|of| *of != scene).collect()
+    }
+
+    /// Gives the device what it can take, and asks for the scenes that are missing.
+    fn advance(&mut self) -> Call<()> {
+        for unit in &self.state.waiting {
+            if self.scenes.find(unit.scene).is_none() && self.state.asked.insert(unit.scene) {
+                self.outlet.send(&Report::NeedScene { scene: unit.scene }, &[]);
+            }
+        }
+        while let Some(unit) = self.state.waiting.front() {
+            let (number, scene) = (unit.number, unit.scene);
+            if self.cancelled.has(number) {
+                self.state.waiting.pop_front();
+                self.cancelled.forget(number);
+                self.outlet.send(&Report::Cancelled { unit: number }, &[]);
+                continue;
+            }
+            if self.scenes.find(scene).is_none() {
+                return Ok(());
+            }
+            let Some(lane) = self.lanes.pop() else { return Ok(()) };
+            let Some(unit) = self.state.waiting.pop_front() else { return Ok(()) };
+            self.tell(unit, lane)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the device a unit.
+    fn tell(&mut self, unit: Unit, mut lane: Lane) -> Call<()> {
+        self.state.under_way.push((unit.number, unit.scene));
+        let plan = match self.plan(&unit, &mut lane)? {
+            Ok(plan) => plan,
+            Err(error) => {
+                self.outlet.send(&Report::Failed { unit: unit.number, error }, &[]);
+                return self.take(Task::Free { lane, unit: unit.number });
+            }
+        };
+        self.outlet.send(&Report::Started { unit: unit.number }, &[]);
+        let Some(resident) = self.scenes.find(unit.scene) else {
+            // It was there a moment ago, and scenes in use do not go.
+            return self.take(Task::Free { lane, unit: unit.number });
+        };
+        self.streams.compute.wait_for(resident.ready)?;
+        let (view, device_bytes) = (resident.view, resident.bytes + least_bytes(&unit.params, &self.shape));
+        let (module, cancelled) = (&self.module, &self.cancelled);
+        let launch = |stream: Stream, step: &Step| match step {
+            Step::Zero { address, bytes } => stream.zero(*address, *bytes),
+            Step::Launch { kernel, grid, block, params } => {
+                stream.launch(module.function(*kernel)?, *grid, *block, params)
+            }
+        };
+        let whole = lane.tell(&plan, &view, self.streams, launch, || cancelled.has(unit.number))?;
+        let done = if whole { Done::Sums } else { Done::Cancelled };
+        // The waiter ends with the process alone.
+        let _ = self.waiter.send(Waiting { lane, unit: unit.number, device_bytes, done });
+        Ok(())
+    }
+
+    /// A plan that fits: where memory is short, scenes that nobody uses go first, then the other lanes' workspaces, then half of the
+    /// paths in flight, again and again down to the least.
+    fn plan(&mut self, unit: &Unit, lane: &mut Lane) -> Call<Result<Plan, UnitError>> {
+        let in_use: Vec<u64> = self.in_use(u64::MAX);
+        let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
+        loop {
+            let plan = match Plan::new(&unit.params, &self.shape, paths) {
+                Ok(plan) => plan,
+                Err(error) => return Ok(Err(UnitError::Refused(error.to_string()))),
+            };
+            match lane.fit(&plan) {
+                Ok(()) => {
+                    self.paths = paths;
+                    return Ok(Ok(plan));
+                }
+                Err(error) if !is_out_of_memory(&error) => return Err(error),
+                Err(_) if self.scenes.give_up_one(&in_use) || self.shrink_free_lanes() => {}
+                Err(_) if plan.paths_in_flight() > PATHS_IN_FLIGHT_MIN => {
+                    paths = (plan.paths_in_flight() / 2).max(PATHS_IN_FLIGHT_MIN);
+                    eprintln!("device memory is short: {paths} paths in flight from now on");
+                }
+                Err(_) => {
+                    let scene = self.scenes.find(unit.scene).map_or(0, |resident| resident.bytes);
+                    let available = scene + memory()?.0;
+                    let needed = scene + plan.workspace_bytes();
+                    return Ok(Err(UnitError::OutOfMemory { needed, available }));
+                }
+            }
+        }
+    }
+
+    fn shrink_free_lanes(&mut self) -> bool {
+        let shrunk = self.lanes.iter_mut().map(|lane| lane.shrink()).filter(|shrunk| *shrunk).count();
+        shrunk > 0
+    }
+}
+
+/// Bytes of the smallest workspace that the unit can be rendered in.
+fn least_bytes(params: &UnitParams, shape: &DeviceShape) -> u64 {
+    Plan::new(params, shape, PATHS_IN_FLIGHT_MIN).map_or(0, |plan| plan.workspace_bytes())
+}

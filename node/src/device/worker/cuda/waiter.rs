@@ -1,0 +1,59 @@
+//! The thread that waits for units to end on the device, and sends their results. It gives no orders to the device.
+
+use super::driver::{Call, Context};
+use super::lane::Lane;
+use super::renderer::Task;
+use crate::device::worker::Outlet;
+use crate::device::worker::message::Report;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::{Duration, Instant};
+
+/// Progress is told at most this often.
+const TELL: Duration = Duration::from_millis(200);
+
+/// How a unit was told to the device.
+pub(super) enum Done {
+    /// Whole: there will be sums.
+    Sums,
+    /// It was cancelled while it was told.
+    Cancelled,
+}
+
+/// A unit that the device knows of.
+pub(super) struct Waiting {
+    pub(super) lane: Lane,
+    pub(super) unit: u64,
+    /// What it needs on the device at least.
+    pub(super) device_bytes: u64,
+    pub(super) done: Done,
+}
+
+/// Waits for units in their order until there are no more.
+pub(super) fn run(
+    context: Context,
+    units: &Receiver<Waiting>,
+    outlet: &Outlet,
+    free: &SyncSender<Task>,
+) -> Call<()> {
+    context.bind()?;
+    while let Ok(Waiting { mut lane, unit, device_bytes, done }) = units.recv() {
+        let mut told = Instant::now();
+        let progress = |permille| {
+            if told.elapsed() >= TELL {
+                told = Instant::now();
+                outlet.send(&Report::Progress { unit, permille }, &[]);
+            }
+        };
+        let nanos = lane.wait(progress)?;
+        match done {
+            Done::Cancelled => outlet.send(&Report::Cancelled { unit }, &[]),
+            Done::Sums => {
+                let (sums, rays) = lane.results();
+                outlet.send(&Report::Rendered { unit, rays, device_nanos: nanos, device_bytes }, sums);
+            }
+        }
+        // The renderer ends with the process alone.
+        let _ = free.send(Task::Free { lane, unit });
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! The worker: a child process of a node in which a device is driven, with no network and no keys. If the driver, a kernel or the
+//! device brings it down, the node and its other devices go on.
+//!
+//! The node starts it with one end of a socket pair as its standard input, says who it is, and what it is for: list the
+//! devices, watch them (`monitor.rs`), or serve one (`cuda/`).
+
+pub(crate) mod cuda;
+pub(crate) mod frame;
+pub(crate) mod message;
+mod monitor;
+mod sandbox;
+mod self_check;
+
+pub use message::{CallError, FoundDevice, Refusal};
+pub use sandbox::{FileConfinement, SandboxReport};
+
+pub(crate) use sandbox::Allowed;
+
+use frame::{receive, send};
+use message::{Order, Report};
+use std::io::{BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use tessera_layout::UnitParams;
+
+/// The argument by which the program of a node becomes a worker.
+pub const COMMAND: &str = "device-worker";
+
+/// The process's end where the driver has failed.
+const EXIT_BROKEN: i32 = 3;
+/// The process's end where the node is gone, or says what makes no sense.
+const EXIT_ALONE: i32 = 4;
+
+/// The way to the node, shared by the worker's threads.
+#[derive(Clone)]
+pub(crate) struct Outlet(Arc<Mutex<UnixStream>>);
+
+impl Outlet {
+    /// Tells the node. Where the node is gone, so is the reason for this process.
+    pub(crate) fn send(&self, report: &Report, payload: &[u8]) {
+        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = send(&mut *stream, report, payload) {
+            // Standard error may be gone as well.
+            let _ = writeln!(std::io::stderr(), "cannot report: {}", crate::scene::chain(&error));
+            std::process::exit(EXIT_ALONE);
+        }
+    }
+}
+
+type Orders = BufReader<UnixStream>;
+
+/// The whole life of a worker. Its standard input has to be the socket that a node gave it.
+pub fn main() -> ExitCode {
+    let stdin = std::io::stdin();
+    let socket = match stdin.as_fd().try_clone_to_owned().map(UnixStream::from) {
+        Ok(socket) if socket.peer_addr().is_ok() => socket,
+        _ => {
+            let _ = writeln!(std::io::stderr(), "device-worker is started by a node, not by people");
+            return ExitCode::from(2);
+        }
+    };
+    match socket.try_clone() {
+        Ok(outlet) => run(BufReader::new(socket), Outlet(Arc::new(Mutex::new(outlet)))),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
+    let Some(Order::Begin { parent, allowed }) = next(&mut orders).map(|(order, _)| order) else {
+        return ExitCode::FAILURE;
+    };
+    die_with(parent);
+    let report = allowed.as_ref().map_or_else(sandbox::not_wanted, sandbox::enter);
+    outlet.send(&Report::Ready(report), &[]);
+    while let Some((order, _)) = next(&mut orders) {
+        match order {
+            Order::List => {
+                let listed = cuda::list()
+                    .map_or_else(Report::Refused, |devices| Report::Devices(monitor::with_slices(devices)));
+                outlet.send(&listed, &[]);
+            }
+            Order::Watch { period } => return monitor::watch(period, orders, &outlet),
+            Order::Open { ordinal, uuid } => return open(ordinal, &uuid, orders, &outlet),
+            Order::TryForbidden { port, file } => outlet.send(&self_check::attempt(port, &file), &[]),
+            // What is for an open device alone makes no sense yet.
+            _ => return ExitCode::FAILURE,
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The next order; None where the node is gone or makes no sense.
+fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
+    match receive(orders) {
+        Ok(order) => order,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "cannot read orders: {}", crate::scene::chain(&error));
+            None
+        }
+    }
+}
+
+/// The kernel ends this process when the thread that started it ends. The node keeps that thread as long as it wants the worker;
+/// one that ended before this call is seen by the parent's id.
+fn die_with(parent: u32) {
+    // SAFETY: the call takes numbers alone.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if std::os::unix::process::parent_id() != parent {
+        std::process::exit(EXIT_ALONE);
+    }
+}
+
+fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCode {
+    let (serving, opened) = match cuda::open(ordinal, uuid, outlet) {
+        Ok(open) => open,
+        Err(refusal) => {
+            outlet.send(&Report::Refused(refusal), &[]);
+            return ExitCode::SUCCESS;
+        }
+    };
+    outlet.send(&Report::Opened(opened), &[]);
+    while let Some((order, bytes)) = next(&mut orders) {
+        let task = match order {
+            Order::Render { unit, scene, params } => {
+                cuda::Task::Render { unit, scene, params: params_of(&params) }
+            }
+            Order::Scene { scene, bytes, view } => cuda::Task::Scene { scene, bytes, view },
+            Order::SceneBytes { scene, offset, last } => {
+                cuda::Task::SceneBytes { scene, offset, last, bytes }
+            }
+            Order::NoScene { scene, problem } => cuda::Task::NoScene { scene, problem },
+            Order::Cancel { unit } => {
+                serving.cancelled.add(unit);
+                continue;
+            }
+            _ => continue,
+        };
+        if serving.tasks.send(task).is_err() {
+            break;
+        }
+    }
+    // Not by returning: the device's threads may be in a call that never ends.
+    std::process::exit(0);
+}
+
+/// A unit's numbers as they are sent.
+pub(crate) fn words_of(params: &UnitParams) -> [u32; 16] {
+    let p = params;
+    [
+        p.frame_width,
+        p.frame_height,
+        p.x,
+        p.y,
+        p.width,
+        p.height,
+        p.first_sample,
+        p.sample_count,
+        p.seed,
+        p.depth,
+        p.aovs,
+        p.filter,
+        p.frame,
+        p.job_samples,
+        p.reserved[0],
+        p.reserved[1],
+    ]
+}
+
+fn params_of(words: &[u32; 16]) -> UnitParams {
+    let [
+        frame_width,
+        frame_height,
+        x,
+        y,
+        width,
+        height,
+        first_sample,
+        sample_count,
+        seed,
+        depth,
+        aovs,
+        filter,
+        frame,
+        job_samples,
+        a,
+        b,
+    ] = *words;
+    UnitParams {
+        frame_width,
+        frame_height,
+        x,
+        y,
+        width,
+        height,
+        first_sample,
+        sample_count,
+        seed,
+        depth,
+        aovs,
+        filter,
+        frame,
+        job_samples,
+        reserved: [a, b],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_arrives_as_it_was_sent() {
+        let words = std::array::from_fn(|index| index as u32 * 7 + 1);
+        assert_eq!(words_of(&params_of(&words)), words);
+    }
+}

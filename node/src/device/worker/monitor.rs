@@ -1,0 +1,225 @@
+//! The worker that watches: what NVML says of every device, now and then, and its Xid events at once. It never opens CUDA, so a
+//! device that hangs takes nothing along; a library that hangs takes this process alone.
+
+use super::message::{FoundDevice, Order, Report};
+use super::{Orders, Outlet, next};
+use crate::device::truth::{DeviceTruth, same_uuid};
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
+use nvml_wrapper::bitmasks::event::EventTypes;
+use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
+use nvml_wrapper::enums::event::XidError;
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{Device, EventSet, Nvml};
+use std::ffi::OsStr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tessera_protocol::device::DeviceTelemetry;
+
+/// The library under the name that drivers install; the other one comes with development packages alone.
+const LIBRARY: &str = "libnvidia-ml.so.1";
+/// Longest single wait for an event.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+fn open() -> Result<Nvml, NvmlError> {
+    Nvml::builder().lib_path(OsStr::new(LIBRARY)).init()
+}
+
+/// What CUDA lists, with every device that is cut into slices replaced by its slices. Without NVML it stays as CUDA says.
+pub(super) fn with_slices(found: Vec<FoundDevice>) -> Vec<FoundDevice> {
+    let Ok(nvml) = open() else { return found };
+    let slices: Vec<FoundDevice> = devices(&nvml).iter().flat_map(slices_of).collect();
+    if slices.is_empty() {
+        return found;
+    }
+    // CUDA shows a process one slice at most, so it has none of them or the first; whole devices it shows only where there is no slice.
+    let of_slice = |device: &FoundDevice| slices.iter().any(|slice| same_uuid(&slice.uuid, &device.uuid));
+    let like = found.first().cloned().unwrap_or_default();
+    let whole: Vec<FoundDevice> = found.into_iter().filter(|device| !of_slice(device)).collect();
+    let cut = slices.into_iter().map(|slice| FoundDevice {
+        // NVML does not say them of a slice; opening it does.
+        capability: if slice.capability == (0, 0) { like.capability } else { slice.capability },
+        ..slice
+    });
+    whole.into_iter().chain(cut).collect()
+}
+
+fn slices_of(device: &Device<'_>) -> Vec<FoundDevice> {
+    let parent = device.uuid().ok();
+    let capability = capability(device).unwrap_or_default();
+    let slice = |slice: Device<'_>| {
+        Some(FoundDevice {
+            ordinal: 0,
+            uuid: slice.uuid().ok()?,
+            name: slice.name().or_else(|_| device.name()).unwrap_or_default(),
+            capability,
+            memory_bytes: slice.memory_info().map_or(0, |memory| memory.total),
+            multiprocessors: 0,
+            mig_parent: parent.clone(),
+            by_uuid: true,
+        })
+    };
+    mig_devices(device).into_iter().filter_map(slice).collect()
+}
+
+fn mig_devices<'nvml>(device: &Device<'nvml>) -> Vec<Device<'nvml>> {
+    let count = device.mig_device_count().unwrap_or(0);
+    // Places need not be filled from the first on.
+    (0..count).filter_map(|index| device.mig_device_by_index(index).ok()).collect()
+}
+
+fn devices(nvml: &Nvml) -> Vec<Device<'_>> {
+    let count = nvml.device_count().unwrap_or(0);
+    (0..count).filter_map(|index| nvml.device_by_index(index).ok()).collect()
+}
+
+fn capability(device: &Device<'_>) -> Option<(u32, u32)> {
+    let capability = device.cuda_compute_capability().ok()?;
+    Some((u32::try_from(capability.major).ok()?, u32::try_from(capability.minor).ok()?))
+}
+
+/// Reports until the node is gone.
+pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> ExitCode {
+    // Nothing more is ordered; its end is the node's.
+    let listening = std::thread::Builder::new().spawn(move || {
+        while let Some((Order::Watch { .. }, _)) = next(&mut orders) {}
+        std::process::exit(0);
+    });
+    let nvml = match open() {
+        Ok(nvml) if listening.is_ok() => nvml,
+        // Without it there is nothing to watch; devices work all the same.
+        Ok(_) => return ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("NVML is not available: {error}");
+            outlet.send(&Report::Truth(Vec::new()), &[]);
+            return ExitCode::SUCCESS;
+        }
+    };
+    let events = register(&nvml);
+    let mut due = Instant::now();
+    loop {
+        if Instant::now() >= due {
+            due = Instant::now() + period;
+            outlet.send(&Report::Truth(sample(&nvml)), &[]);
+        }
+        let left = due.saturating_duration_since(Instant::now()).min(WAIT_MAX);
+        match &events {
+            Some(events) => wait(events, left, outlet),
+            None => std::thread::sleep(left),
+        }
+    }
+}
+
+/// Asks for the Xid events of every device that has them.
+fn register(nvml: &Nvml) -> Option<EventSet<'_>> {
+    let mut events = nvml.create_event_set().ok()?;
+    for device in devices(nvml) {
+        events = match device.register_events(EventTypes::CRITICAL_XID_ERROR, events) {
+            Ok(events) => events,
+            Err(error) => {
+                eprintln!("no Xid events of a device: {error}");
+                // The set went with the call: the events of those before are asked for again.
+                return None;
+            }
+        };
+    }
+    Some(events)
+}
+
+fn wait(events: &EventSet<'_>, left: Duration, outlet: &Outlet) {
+    match events.wait(u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1)) {
+        Ok(event) => {
+            if let (Ok(uuid), Some(XidError::Value(code))) = (event.device.uuid(), event.event_data) {
+                outlet.send(&Report::Xid { uuid, code }, &[]);
+            }
+        }
+        Err(NvmlError::Timeout) => {}
+        // A lost device ends the wait at once, every time.
+        Err(_) => std::thread::sleep(left),
+    }
+}
+
+fn sample(nvml: &Nvml) -> Vec<DeviceTruth> {
+    let driver = nvml.sys_driver_version().unwrap_or_default();
+    let mut truths = Vec::new();
+    for device in devices(nvml) {
+        let Some(whole) = truth(&device, &driver) else { continue };
+        let slices = mig_devices(&device);
+        if slices.is_empty() {
+            truths.push(whole);
+            continue;
+        }
+        for slice in slices {
+            let Ok(uuid) = slice.uuid() else { continue };
+            let memory_free = slice.memory_info().ok().map(|memory| memory.free);
+            truths.push(DeviceTruth {
+                mig_parent: Some(whole.uuid.clone()),
+                uuid,
+                name: slice.name().unwrap_or_else(|_| whole.name.clone()),
+                telemetry: DeviceTelemetry { memory_free, ..whole.telemetry.clone() },
+                ..whole.clone()
+            });
+        }
+    }
+    truths
+}
+
+fn truth(device: &Device<'_>, driver: &str) -> Option<DeviceTruth> {
+    let link = (device.current_pcie_link_gen(), device.current_pcie_link_width());
+    let ecc = |kind| device.total_ecc_errors(kind, EccCounter::Volatile).ok();
+    let telemetry = DeviceTelemetry {
+        memory_free: device.memory_info().ok().map(|memory| memory.free),
+        temperature: device.temperature(TemperatureSensor::Gpu).ok(),
+        power_milliwatts: device.power_usage().ok(),
+        clock_mhz: device.clock_info(Clock::SM).ok(),
+        memory_clock_mhz: device.clock_info(Clock::Memory).ok(),
+        throttles: device.current_throttle_reasons().map(reasons).unwrap_or_default(),
+        ecc_corrected: ecc(MemoryError::Corrected),
+        ecc_uncorrected: ecc(MemoryError::Uncorrected),
+        ..DeviceTelemetry::default()
+    };
+    Some(DeviceTruth {
+        uuid: device.uuid().ok()?,
+        name: device.name().unwrap_or_default(),
+        driver: driver.to_owned(),
+        pcie: device.pci_info().map(|pci| pci.bus_id).unwrap_or_default(),
+        pcie_link: link.0.ok().zip(link.1.ok()),
+        mig_parent: None,
+        telemetry,
+    })
+}
+
+/// Reasons that a person can do something about.
+fn reasons(bits: ThrottleReasons) -> Vec<String> {
+    let named = [
+        (ThrottleReasons::SW_POWER_CAP, "sw_power"),
+        (ThrottleReasons::HW_SLOWDOWN, "hw_slowdown"),
+        (ThrottleReasons::SW_THERMAL_SLOWDOWN, "sw_thermal"),
+        (ThrottleReasons::HW_THERMAL_SLOWDOWN, "hw_thermal"),
+        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "hw_power_brake"),
+        (ThrottleReasons::SYNC_BOOST, "sync_boost"),
+    ];
+    named.iter().filter(|(bit, _)| bits.contains(*bit)).map(|(_, name)| (*name).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reasons_that_matter_are_named() {
+        let idle = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
+        assert!(reasons(idle).is_empty());
+        assert_eq!(reasons(idle | ThrottleReasons::SW_POWER_CAP), ["sw_power"]);
+    }
+
+    #[test]
+    fn without_the_library_devices_stay_as_cuda_lists_them() {
+        // Where this machine has the library, its devices are listed instead, and there is nothing to compare.
+        if open().is_ok() {
+            eprintln!("NOT RUN: this machine has NVML");
+            return;
+        }
+        let found = vec![FoundDevice { name: "one".into(), ..FoundDevice::default() }];
+        assert_eq!(with_slices(found.clone()), found);
+    }
+}

@@ -1,0 +1,82 @@
+//! Which files a worker can open: the system's libraries and the driver's devices, by Landlock. Knows no sockets.
+
+use super::{Allowed, FileConfinement};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use std::path::{Path, PathBuf};
+
+/// What is asked of the kernel; older ones enforce what they know.
+const ASKED: ABI = ABI::V6;
+
+/// Read by loaders, libraries and the driver. What is not there is left out.
+const READ: &[&str] = &[
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/nix/store",
+    "/run/opengl-driver",
+    // The driver's library asks for the persistence daemon; refused (and not absent), it gives up.
+    "/run/nvidia-persistenced",
+    "/var/run/nvidia-persistenced",
+];
+
+/// Written by the driver's library: devices of this machine, and shared memory between its own processes.
+const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/shm", "/dev/dxg", "/dev/nvidia-caps", "/tmp/nvidia-mps"];
+
+/// Confines the calling thread and all that it starts.
+pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
+    enforce(allowed).map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
+}
+
+fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
+    let read = AccessFs::from_read(ASKED);
+    let write = AccessFs::from_all(ASKED) & !AccessFs::Execute;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ASKED))?
+        .handle_access(AccessNet::from_all(ASKED))?
+        .scope(Scope::from_all(ASKED))?
+        .create()?;
+    let system = READ.iter().map(PathBuf::from);
+    for path in system.chain(allowed.read.iter().cloned()) {
+        rules = add(rules, &path, read)?;
+    }
+    let devices = DEVICES.iter().map(PathBuf::from).chain(nvidia_devices());
+    for path in devices.chain(allowed.write.iter().cloned()) {
+        rules = add(rules, &path, write)?;
+    }
+    // The driver's library names its threads there, and gives up (error 304) where it cannot. Other processes' secrets in this
+    // folder are behind the right to trace them, which a confined process does not have.
+    rules = add(rules, Path::new("/proc"), read | AccessFs::WriteFile)?;
+    Ok(match rules.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => FileConfinement::Full,
+        RulesetStatus::PartiallyEnforced => FileConfinement::Partial,
+        RulesetStatus::NotEnforced => FileConfinement::None,
+    })
+}
+
+/// Adds a rule for a path that is there. A file takes no rights that only folders have.
+fn add(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let Ok(opened) = PathFd::new(path) else { return Ok(rules) };
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(ASKED) };
+    rules.add_rule(PathBeneath::new(opened, access))
+}
+
+/// The driver's device files. One that is made later is out of reach: the driver has to be loaded before the node starts.
+fn nvidia_devices() -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir("/dev") else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().starts_with("/dev/nvidia")).collect()
+}

@@ -1,0 +1,94 @@
+//! What a worker may not do, and how it is kept from it: no network, no keys, no other programs. Entered before any library
+//! of NVIDIA's is opened. Best effort where the kernel lacks a part, and then it says so.
+
+mod files;
+mod limits;
+mod network;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Which files a worker may touch beyond those of the system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Allowed {
+    /// Files and folders that it may read: libraries outside of the system's folders.
+    pub(crate) read: Vec<PathBuf>,
+    /// Folders that it may write in: the compiler's cache and its own temporary folder.
+    pub(crate) write: Vec<PathBuf>,
+}
+
+/// What holds of a worker's sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxReport {
+    /// It was asked for.
+    pub wanted: bool,
+    /// Sockets of every network are refused (seccomp).
+    pub no_network: bool,
+    /// Files beyond those allowed are refused (Landlock): wholly, partly, not at all.
+    pub files: FileConfinement,
+    /// What could not be done, and why.
+    pub problems: Vec<String>,
+}
+
+/// How far a worker's files are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileConfinement {
+    /// Everything that this build asks for is enforced.
+    Full,
+    /// The kernel knows less than this build asks for; reading and writing files is confined.
+    Partial,
+    /// Not at all: the kernel lacks Landlock, or it is switched off.
+    None,
+}
+
+impl SandboxReport {
+    /// No network and no keys, as designed.
+    pub fn holds(&self) -> bool {
+        self.no_network && self.files != FileConfinement::None
+    }
+}
+
+impl fmt::Display for SandboxReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.wanted {
+            return f.write_str("switched off (TESSERA_SANDBOX=off)");
+        }
+        let network = if self.no_network { "no network" } else { "NETWORK NOT CLOSED" };
+        let files = match self.files {
+            FileConfinement::Full | FileConfinement::Partial => "no files but the driver's",
+            FileConfinement::None => "FILES NOT CONFINED",
+        };
+        write!(f, "{network}, {files}")?;
+        self.problems.iter().try_for_each(|problem| write!(f, "; {problem}"))
+    }
+}
+
+/// Confines the calling thread and all that it starts. There is no way back.
+pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
+    let mut problems = limits::lower();
+    // Files first: opening what rules name needs calls that the filter may refuse.
+    let files = match files::confine(allowed) {
+        Ok(confinement) => confinement,
+        Err(problem) => {
+            problems.push(problem);
+            FileConfinement::None
+        }
+    };
+    if files == FileConfinement::None {
+        problems.push("this kernel has no Landlock: the worker can read what its user can read".into());
+    }
+    let no_network = match network::close() {
+        Ok(()) => true,
+        Err(problem) => {
+            problems.push(problem);
+            false
+        }
+    };
+    SandboxReport { wanted: true, no_network, files, problems }
+}
+
+/// The report of a worker that was told not to confine itself.
+pub(super) fn not_wanted() -> SandboxReport {
+    SandboxReport { wanted: false, no_network: false, files: FileConfinement::None, problems: Vec::new() }
+}

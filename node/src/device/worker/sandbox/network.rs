@@ -1,0 +1,62 @@
+//! The filter over system calls: no sockets but local ones, no way into other processes, no programs. Knows no files.
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+use std::collections::BTreeMap;
+
+/// Set in a call's number by the 32-bit variant of x86-64, whose calls do the same under other numbers.
+#[cfg(target_arch = "x86_64")]
+const X32_BIT: i64 = 0x4000_0000;
+
+/// Calls that are refused whatever their arguments: rings can open sockets behind a filter's back; the rest reaches into
+/// other processes, or starts programs.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_mount,
+];
+
+/// Closes the network for every thread of this process, for good.
+pub(super) fn close() -> Result<(), String> {
+    let text = |error: &dyn std::error::Error| format!("cannot filter system calls: {error}");
+    let program = filter().map_err(|error| text(&error))?;
+    seccompiler::apply_filter_all_threads(&program).map_err(|error| text(&error))
+}
+
+fn filter() -> Result<BpfProgram, seccompiler::Error> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for call in REFUSED {
+        add(&mut rules, *call, Vec::new());
+    }
+    // The driver talks to its own services over local sockets; every other family is a network. Connecting and binding need no
+    // rule: there is no socket of such a family to do it with, and none is inherited.
+    let mut not_local = Vec::new();
+    for family in [libc::AF_UNIX, libc::AF_NETLINK] {
+        let family = u64::from(family.unsigned_abs());
+        not_local.push(SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)?);
+    }
+    add(&mut rules, libc::SYS_socket, vec![SeccompRule::new(not_local)?]);
+    let refusal = SeccompAction::Errno(libc::EACCES.unsigned_abs());
+    let machine = std::env::consts::ARCH.try_into()?;
+    Ok(SeccompFilter::new(rules, SeccompAction::Allow, refusal, machine)?.try_into()?)
+}
+
+fn add(rules: &mut BTreeMap<i64, Vec<SeccompRule>>, call: libc::c_long, conditions: Vec<SeccompRule>) {
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(call | X32_BIT, conditions.clone());
+    rules.insert(call, conditions);
+}

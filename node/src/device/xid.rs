@@ -1,0 +1,144 @@
+//! What Xid events mean and what is done about them: the table, its file, looking up. Does nothing about any of them.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The table that every build carries.
+const BUILT_IN: &str = include_str!("xid.toml");
+/// Longest table file, bytes.
+const TABLE_BYTES_MAX: u64 = 1 << 20;
+
+/// What a node does about an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum XidAction {
+    /// Write it down.
+    Note,
+    /// End the worker and start another.
+    Restart,
+    /// Finish what has begun, then no more work.
+    Drain,
+    /// No more work from now on.
+    Quarantine,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    code: u64,
+    meaning: String,
+    action: XidAction,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    xid: Vec<Row>,
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum XidTableError {
+    /// The file.
+    #[error("cannot read the table of Xid events `{path}`")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Its text.
+    #[error("the table of Xid events is malformed: {0}")]
+    Malformed(String),
+    /// A code stands there twice.
+    #[error("the table of Xid events has code {0} twice")]
+    Twice(u64),
+}
+
+/// What to do about each code.
+#[derive(Clone, Debug)]
+pub struct XidTable {
+    rows: BTreeMap<u64, Row>,
+}
+
+impl XidTable {
+    /// The built-in table, with the rows of `path` over its own.
+    ///
+    /// # Errors
+    /// The file cannot be read or makes no sense.
+    pub fn load(path: Option<&Path>) -> Result<Self, XidTableError> {
+        let mut table = Self::parse(BUILT_IN)?;
+        if let Some(path) = path {
+            let read = |source| XidTableError::Read { path: path.to_owned(), source };
+            let length = std::fs::metadata(path).map_err(read)?.len();
+            if length > TABLE_BYTES_MAX {
+                return Err(XidTableError::Malformed(format!("{length} bytes are too many for it")));
+            }
+            table.rows.extend(Self::parse(&std::fs::read_to_string(path).map_err(read)?)?.rows);
+        }
+        Ok(table)
+    }
+
+    fn parse(text: &str) -> Result<Self, XidTableError> {
+        let file: File = toml::from_str(text).map_err(|error| XidTableError::Malformed(error.to_string()))?;
+        let mut rows = BTreeMap::new();
+        for row in file.xid {
+            let code = row.code;
+            if rows.insert(code, row).is_some() {
+                return Err(XidTableError::Twice(code));
+            }
+        }
+        Ok(Self { rows })
+    }
+
+    /// What to do, and what it means. A code that nobody has described is written down.
+    pub fn look_up(&self, code: u64) -> (XidAction, &str) {
+        match self.rows.get(&code) {
+            Some(row) => (row.action, &row.meaning),
+            None => (XidAction::Note, "not in this node's table"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_says_what_is_known() {
+        let table = XidTable::load(None).unwrap();
+        assert!(table.rows.len() >= 25);
+        let actions = |codes: &[u64]| codes.iter().map(|code| table.look_up(*code).0).collect::<Vec<_>>();
+        assert_eq!(actions(&[13, 31, 43, 45, 63, 92]), [XidAction::Note; 6]);
+        assert_eq!(actions(&[32, 69, 94, 109]), [XidAction::Restart; 4]);
+        assert_eq!(actions(&[48, 74, 154]), [XidAction::Drain; 3]);
+        assert_eq!(actions(&[46, 62, 64, 79, 95, 119, 120, 140]), [XidAction::Quarantine; 8]);
+        assert_eq!(table.look_up(100_000).0, XidAction::Note);
+        assert!(table.rows.values().all(|row| row.meaning.len() > 8));
+    }
+
+    #[test]
+    fn a_file_replaces_rows_and_leaves_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("xid.toml");
+        std::fs::write(&path, "[[xid]]\ncode = 31\nmeaning = \"ours\"\naction = \"drain\"\n").unwrap();
+        let table = XidTable::load(Some(&path)).unwrap();
+        assert_eq!(table.look_up(31), (XidAction::Drain, "ours"));
+        assert_eq!(table.look_up(79).0, XidAction::Quarantine);
+    }
+
+    #[test]
+    fn a_table_that_makes_no_sense_is_refused() {
+        let row = "[[xid]]\ncode = 1\nmeaning = \"m\"\naction = \"note\"\n";
+        assert!(matches!(XidTable::parse(&row.repeat(2)), Err(XidTableError::Twice(1))));
+        for text in ["[[xid]]\ncode = 1\n", &row.replace("note", "explode"), &format!("{row}more = 1\n"), "x"]
+        {
+            assert!(matches!(XidTable::parse(text), Err(XidTableError::Malformed(_))), "{text}");
+        }
+        assert!(XidTable::load(Some(Path::new("/nowhere/at/all.toml"))).is_err());
+    }
+}
