@@ -38,7 +38,7 @@ pub struct RenderArgs {
 /// Which devices to use, and how.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceArgs {
-    /// Devices: auto, cpu, cuda, cuda:INDEX; may be given more than once
+    /// Devices: auto (CUDA devices that work, else the CPU), cpu, cuda, cuda:INDEX; several by comma
     #[arg(
         long,
         value_name = "DEVICE",
@@ -48,6 +48,9 @@ pub struct DeviceArgs {
         help_heading = "Work"
     )]
     pub device: Vec<DeviceSpec>,
+    /// Least time, in seconds, without progress of a unit after which a CUDA device's worker is ended [default: 60]
+    #[arg(long, value_name = "SECS", env = "TESSERA_WATCHDOG", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Work")]
+    pub watchdog: Option<u64>,
     /// Threads of the CPU device [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Work")]
     pub threads: Option<u32>,

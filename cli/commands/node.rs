@@ -8,6 +8,7 @@ use crate::error::{CliError, Status};
 use crate::service::{Manager, counted, is_alive};
 use crate::signals::Stops;
 use crate::stay::{Reason, Stay};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tessera_node::{Config, Ended, Node, NodeStatus, RunningNode};
 
@@ -154,6 +155,10 @@ pub(crate) fn with_devices(mut config: Config, devices: &DeviceArgs) -> Config {
     config.devices = devices.device.clone();
     config.threads = devices.threads.map(|threads| threads as usize);
     config.isa = devices.isa;
+    if let Some(secs) = devices.watchdog {
+        config.watchdog.floor = Duration::from_secs(secs);
+    }
+    config.xid_table = std::env::var_os("TESSERA_XID_TABLE").map(PathBuf::from);
     config
 }
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 const DEPTH_MIN: u32 = 2;
 /// Most: with units of a few milliseconds, more only makes the end of a frame uneven.
 const DEPTH_MAX: u32 = 128;
+/// A device that is so many times slower than the fastest one of its node holds nothing ahead: what it holds at the end of a frame, all
+/// others wait for.
+const SLOWER: u64 = 4;
 /// Share of the newest unit in the mean, as a power of two: a quarter.
 const NEWEST_SHIFT: u32 = 2;
 
@@ -35,6 +38,20 @@ impl Pace {
         (exact.min(DEPTH_MAX).div_ceil(1 << step) << step).clamp(DEPTH_MIN, DEPTH_MAX)
     }
 
+    /// It has been measured.
+    pub(crate) fn is_known(&self) -> bool {
+        self.mean_micros.is_some()
+    }
+
+    /// [`Self::depth`] of one of several devices.
+    pub(crate) fn depth_among(&self, all: &[Pace], hold: Duration) -> u32 {
+        let fastest = all.iter().filter_map(|pace| pace.mean_micros).min();
+        match (self.mean_micros, fastest) {
+            (Some(mean), Some(fastest)) if mean > fastest.saturating_mul(SLOWER) => 1,
+            _ => self.depth(hold),
+        }
+    }
+
     /// Time that this many units take; a guess of a second each before the first is measured.
     pub(crate) fn time_for(&self, units: usize) -> Duration {
         Duration::from_micros(self.mean_micros.unwrap_or(1_000_000).max(1)).saturating_mul(units as u32)
@@ -61,6 +78,15 @@ mod tests {
         assert_eq!(pace(10_000).depth(HOLD), 64);
         assert_eq!(pace(0).depth(HOLD), DEPTH_MAX);
         assert_eq!(pace(u64::MAX).depth(HOLD), 2);
+    }
+
+    #[test]
+    fn a_device_much_slower_than_another_holds_nothing_ahead() {
+        let (fast, slow, unknown) = (pace(10_000), pace(100_000), Pace::default());
+        assert_eq!(slow.depth_among(&[fast, slow], HOLD), 1);
+        assert_eq!(fast.depth_among(&[fast, slow], HOLD), fast.depth(HOLD));
+        assert_eq!(slow.depth_among(&[slow, unknown], HOLD), slow.depth(HOLD));
+        assert_eq!(unknown.depth_among(&[fast, unknown], HOLD), 2);
     }
 
     #[test]

@@ -155,8 +155,8 @@ impl<F: Clone> Agent<F> {
         if self.draining {
             return 0;
         }
-        let usable = self.devices.iter().filter(|device| device.usable);
-        let each = usable.map(|device| device.pace.depth(self.hold));
+        let paces: Vec<Pace> = self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
+        let each = paces.iter().map(|pace| pace.depth_among(&paces, self.hold));
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
 
@@ -447,11 +447,26 @@ impl<F: Clone> Agent<F> {
         }
     }
 
-    /// The device that will be the first to have nothing to do, of those with room.
+    /// The device with room that would be done with another unit first. A slow one gets none where a faster one gets through all that
+    /// is left before it: the end of a frame waits for the last unit.
     fn device_with_room(&self) -> Option<usize> {
-        let room = |device: &Device| device.usable && device.given < device.pace.depth(self.hold) as usize;
-        let open = self.devices.iter().enumerate().filter(|(_, device)| room(device));
-        open.min_by_key(|(_, device)| device.pace.time_for(device.given)).map(|(index, _)| index)
+        let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.usable);
+        let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
+        let room = |device: &Device| device.given < device.pace.depth_among(&paces, self.hold) as usize;
+        let (index, best) = usable()
+            .filter(|(_, device)| room(device))
+            .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;
+        // The coordinator fills the node up as long as it has anything: less than asked for is the end of it.
+        let ending = self.units.len() < self.capacity() as usize;
+        let left = self.waiting.len() + 1;
+        let sooner = |device: &Device| {
+            device.pace.is_known()
+                && device.pace.time_for(device.given + left) < best.pace.time_for(best.given + 1)
+        };
+        if ending && usable().any(|(other, device)| other != index && sooner(device)) {
+            return None;
+        }
+        Some(index)
     }
 
     /// Ends a unit that is not wanted here any more. What is already in the outbox stays until the coordinator has seen it.

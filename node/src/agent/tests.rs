@@ -250,3 +250,67 @@ fn two_devices_share_the_units() {
         .collect();
     assert_eq!(devices, [0, 1, 0, 1]);
 }
+
+/// Two devices, the second ten times slower than the first; both measured, nothing under way.
+fn fast_and_slow() -> Agent<u32> {
+    let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
+    agent.on_connected();
+    describe(&mut agent, 1);
+    work(&mut agent, &[0, 1, 2, 3]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    for action in actions(&mut agent) {
+        if let Action::Start { device, assignment, .. } = action {
+            let time = Duration::from_millis([400, 4000][device]);
+            agent.on_rendered(device, assignment.lease(), Rendered::Done(time));
+        }
+    }
+    actions(&mut agent);
+    agent
+}
+
+fn devices_of(actions: &[Action<u32>]) -> Vec<usize> {
+    let device = |action: &Action<u32>| match action {
+        Action::Start { device, .. } => Some(*device),
+        _ => None,
+    };
+    actions.iter().filter_map(device).collect()
+}
+
+#[test]
+fn a_slow_device_helps_while_there_is_plenty_and_leaves_the_end_to_the_fast_one() {
+    let mut agent = fast_and_slow();
+    // As many as asked for: there is more where they come from.
+    let capacity = agent.capacity();
+    work(&mut agent, &(4..4 + capacity).collect::<Vec<u32>>());
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    assert!(devices_of(&actions(&mut agent)).contains(&1));
+
+    let mut agent = fast_and_slow();
+    // Two are the last ones: the fast device is done with both long before the slow one would be with one.
+    work(&mut agent, &[4, 5]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    assert_eq!(devices_of(&actions(&mut agent)), [0, 0]);
+}
+
+#[test]
+fn a_device_that_is_out_of_use_gets_nothing_and_asks_for_nothing() {
+    let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
+    agent.on_connected();
+    describe(&mut agent, 1);
+    agent.set_usable(0, false);
+    assert_eq!(agent.capacity(), 2);
+    work(&mut agent, &[0, 1]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    assert_eq!(devices_of(&actions(&mut agent)), [1, 1]);
+    work(&mut agent, &[2]);
+    agent.set_usable(1, false);
+    let told = actions(&mut agent);
+    assert!(told.contains(&Action::Send(Up::Capacity { units: 0 })), "{told:?}");
+    assert!(told.contains(&Action::Send(Up::Returned { leases: vec![lease(2)] })), "{told:?}");
+    work(&mut agent, &[3]);
+    assert_eq!(actions(&mut agent), [Action::Send(Up::Returned { leases: vec![lease(3)] })]);
+    agent.set_usable(0, true);
+    work(&mut agent, &[3]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    assert_eq!(devices_of(&actions(&mut agent)), [0]);
+}

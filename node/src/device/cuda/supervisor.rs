@@ -25,8 +25,7 @@ const AHEAD: usize = 3;
 const TICK: Duration = Duration::from_millis(20);
 /// The same where nothing is under way.
 const IDLE_TICK: Duration = Duration::from_millis(500);
-/// The test is repeated after so many units, or so long: a device may begin to compute wrongly at any time.
-const TEST_UNITS: u64 = 512;
+/// The test is repeated after so long, too, where there was anything to do since.
 const TEST_PERIOD: Duration = Duration::from_secs(600);
 /// A worker younger than this is not restarted for an event of the driver: the event was its forerunner's.
 const YOUNG: Duration = Duration::from_secs(2);
@@ -213,7 +212,7 @@ impl Supervisor {
         if live.phase == Phase::Serving && !live.flights.has_test() {
             let (units, since) = live.tested;
             let idle = self.state.queue.is_empty() && live.flights.len() == 0;
-            if units >= TEST_UNITS || (idle && units > 0 && now - since >= TEST_PERIOD) {
+            if units >= self.watchdog.retest_units || (idle && units > 0 && now - since >= TEST_PERIOD) {
                 self.give_test();
             }
         }
