@@ -33,3 +33,12 @@ fn the_pinned_compiler_makes_the_same_images() {
         assert!(made == committed, "{} differs from what {NVRTC_VERSION} makes: run `{HINT}`", image.file);
     }
 }
+
+#[test]
+fn the_images_hold_nothing_that_could_differ_from_the_host() {
+    for image in IMAGES {
+        let text = std::fs::read_to_string(image.path()).unwrap();
+        let violations = tessera_ptx::whitelist::check(&text);
+        assert!(violations.is_empty(), "{}: {} violations, first {:?}", image.file, violations.len(), violations[0]);
+    }
+}
