@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The file in the working folder.
 const PROJECT_FILE: &str = "tessera.toml";
+/// The environment's variable that names the only settings file to read: services are not to find others by chance.
+const FILE_VARIABLE: &str = "TESSERA_CONFIG";
 /// Bytes of a settings file at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -37,13 +39,25 @@ fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
     Some(base.join("tessera"))
 }
 
-/// The command with the settings of the user's file and of the project's file as defaults.
+/// The command with the settings of the user's file and of the project's file as defaults; where the environment names a file,
+/// with those of that one alone.
 pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command, CliError> {
+    let named = std::env::var_os(FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let user = user_folder().map(|folder| folder.join("config.toml"));
-    let mut command = command;
     // The later one wins.
-    for path in user.into_iter().chain([PathBuf::from(PROJECT_FILE)]) {
-        if let Some(text) = read(&path)? {
+    let paths = match &named {
+        Some(named) => vec![named.clone()],
+        None => user.into_iter().chain([PathBuf::from(PROJECT_FILE)]).collect(),
+    };
+    let mut command = command;
+    for path in paths {
+        let text = read(&path)?;
+        if text.is_none() && named.is_some() {
+            let message = format!("settings file `{}`: it is not there", path.display());
+            return Err(CliError::new(Status::Usage, message)
+                .hint(format!("{FILE_VARIABLE} names it; an empty file will do")));
+        }
+        if let Some(text) = text {
             command = with_file(command, &text, chosen(arguments)).map_err(|problem| {
                 CliError::new(Status::Usage, format!("settings file `{}`: {problem}", path.display()))
             })?;

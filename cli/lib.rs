@@ -5,9 +5,11 @@
 //! ```
 
 pub mod args;
+mod bench;
 mod client;
 mod commands;
 mod config;
+mod doctor;
 mod error;
 mod frame_files;
 mod job_id;
@@ -21,6 +23,7 @@ mod service;
 mod signals;
 mod spec;
 mod srgb;
+mod standard;
 mod stay;
 mod submission;
 mod table;

@@ -3,6 +3,7 @@
 use super::picture::PictureArgs;
 use crate::vectors::EnvironmentArg;
 use clap::Args;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use tessera_node::{DeviceSpec, Isa};
 
@@ -88,6 +89,72 @@ pub struct DiffArgs {
     /// JSON on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "A line for each check: ok, warn or fail. Status 1 where one fails.")]
+pub struct DoctorArgs {
+    /// Also see whether this coordinator can be reached, HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR")]
+    pub coordinator: Option<String>,
+    /// The node's own folder [default: $XDG_DATA_HOME/tessera/node]
+    #[arg(long, value_name = "DIR", env = "TESSERA_NODE_DATA")]
+    pub data: Option<PathBuf>,
+    /// Disk space that the node may fill with scene files, MiB
+    #[arg(long, value_name = "MIB", default_value_t = 16 << 10)]
+    pub cache: u64,
+    /// Also see whether a coordinator could listen at this UDP address; may be given more than once
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Vec<SocketAddr>,
+    /// Also keep every device busy for so many seconds, and compare every result
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    pub burn: Option<u64>,
+    /// How the devices are used.
+    #[command(flatten)]
+    pub devices: DeviceArgs,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `bench`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "512x512 pixels, depth 8, no environment; samples per pixel such that a round takes about a second."
+)]
+pub struct BenchArgs {
+    /// Scenes, .gltf or .glb [default: the standard ones, which are inside the program]
+    #[arg(value_name = "SCENE")]
+    pub scenes: Vec<PathBuf>,
+    /// Rounds; the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Samples per pixel [default: as many as take about a second]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub spp: Option<u32>,
+    /// Compare with what --save has written before
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Status 1 where a rate is below this share of the baseline's
+    #[arg(long, value_name = "RATIO", requires = "baseline")]
+    pub fail_below: Option<f64>,
+    /// Write the measurements to a file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// How the devices are used.
+    #[command(flatten)]
+    pub devices: DeviceArgs,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Folder to write them to
+    pub folder: PathBuf,
 }
 
 /// Options of `completions`.

@@ -23,7 +23,8 @@ Exit status:
   8 some frames failed, 130 interrupted (the job goes on)
 
 Settings: a flag wins over its TESSERA_* variable, that over `tessera.toml`
-in the working folder, that over $XDG_CONFIG_HOME/tessera/config.toml.";
+in the working folder, that over $XDG_CONFIG_HOME/tessera/config.toml.
+TESSERA_CONFIG=FILE reads that file instead of both.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -79,7 +80,16 @@ pub enum Command {
     /// Compare two pictures; status 0 only where they are identical or close enough
     #[command(display_order = 51)]
     Diff(local::DiffArgs),
+    /// Say whether this machine can be a node: clock, disk, network, devices, known answers
+    #[command(display_order = 52)]
+    Doctor(local::DoctorArgs),
+    /// Measure the devices of this machine on standard scenes
+    #[command(display_order = 53)]
+    Bench(local::BenchArgs),
     /// Print a script that completes commands in a shell
     #[command(display_order = 60)]
     Completions(local::CompletionsArgs),
+    /// Write manual pages, one for each command
+    #[command(display_order = 61)]
+    Man(local::ManArgs),
 }

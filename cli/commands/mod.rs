@@ -1,7 +1,9 @@
 //! The commands, a file each or a few that belong together.
 
+mod bench;
 mod coordinator;
 mod diff;
+mod doctor;
 mod fetch;
 mod follow;
 mod inspect;
@@ -37,8 +39,15 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Undrain(args) => nodes::drain(args, false).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Doctor(args) => doctor::run(args).await,
+        Command::Bench(args) => bench::run(args).await,
         Command::Completions(args) => {
             clap_complete::generate(args.shell, &mut Cli::command(), "tessera", &mut std::io::stdout());
+            Ok(Status::Done)
+        }
+        Command::Man(args) => {
+            clap_mangen::generate_to(Cli::command(), &args.folder)
+                .map_err(|error| CliError::from(error).context(format!("`{}`", args.folder.display())))?;
             Ok(Status::Done)
         }
     }

@@ -136,11 +136,7 @@ fn conclude(ended: Ended, leaves: Leaves) -> Result<Status, CliError> {
 }
 
 fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
-    let data = args.data.clone().or_else(|| config::data_folder().map(|folder| folder.join("node")));
-    let data = data.ok_or_else(|| {
-        CliError::new(Status::Usage, "this user has no home folder")
-            .hint("say where the node's folder is: --data DIR")
-    })?;
+    let data = data_folder(args.data.as_ref())?;
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = with_devices(Config::new(&args.coordinator, data, name), &args.devices);
     let token = args.token_file.as_deref().map(read_token).transpose()?;
@@ -148,6 +144,15 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     config.token = token.filter(|token| !token.is_empty());
     config.cache_bytes = args.cache.saturating_mul(1 << 20);
     Ok(config)
+}
+
+/// The node's folder: this one, or the user's.
+pub(crate) fn data_folder(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+    let usual = || config::data_folder().map(|folder| folder.join("node"));
+    given.cloned().or_else(usual).ok_or_else(|| {
+        CliError::new(Status::Usage, "this user has no home folder")
+            .hint("say where the node's folder is: --data DIR")
+    })
 }
 
 /// A node's settings with these devices.

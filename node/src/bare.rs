@@ -4,6 +4,7 @@ use crate::device::{self, Device, DeviceError, PreparedFrame, UnitOutput};
 use crate::job;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tessera_protocol::node::{Failure, SampleRange, TileRect};
 use tessera_protocol::{FrameNumber, RenderSpec};
 use tessera_scenes::LoadedScene;
@@ -26,8 +27,9 @@ pub fn prepare(
     number: FrameNumber,
 ) -> Result<Arc<PreparedFrame>, Failure> {
     let scene = crate::scene::flatten(scene, &job::flatten_options(spec, number))?;
-    // Ids tell apart what a device keeps; frames prepared here are never kept beside each other under one id.
-    Ok(Arc::new(PreparedFrame::new(scene, u64::from(number.0))))
+    // Ids tell apart what a device keeps. Those of a node's own frames count from 0.
+    static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
+    Ok(Arc::new(PreparedFrame::new(scene, NEXT.fetch_add(1, Ordering::Relaxed))))
 }
 
 /// Renders a whole frame, all samples of the job, in tiles of the job's size that the device has all at once, so that it never

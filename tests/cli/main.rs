@@ -1,7 +1,9 @@
 //! The command line: statuses, words, files. What needs a farm of processes is in `tests/farm`.
 
+mod doctor;
 mod local;
 mod pictures;
+mod units;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,133 @@
+//! The devices: they open, and they know the answers of scenes whose films are written down.
+
+use super::{Finding, chain};
+use crate::service::counted;
+use crate::standard::Frame;
+use crate::table::bytes;
+use std::time::Instant;
+use tessera_node::device::cuda::probe;
+use tessera_node::device::worker::Refusal;
+use tessera_node::device::{self, Device, Devices};
+use tessera_node::{Config, DeviceSpec};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+
+/// Whether there is a driver that suits, and how far the processes that use it are confined; nothing where no GPU is asked for.
+pub(crate) fn driver(config: &Config) -> Vec<Finding> {
+    let explicit = config.devices.iter().any(|spec| matches!(spec, DeviceSpec::Cuda(_)));
+    if !explicit && !config.devices.contains(&DeviceSpec::Auto) {
+        return Vec::new();
+    }
+    let without = |text: String, refused: bool| match (explicit, refused) {
+        (true, _) => {
+            Finding::fail("driver", text, "install what is missing, or render on the CPU: --device cpu")
+        }
+        (false, true) => {
+            Finding::warn("driver", format!("{text}; rendering on the CPU"), "GPUs are not used")
+        }
+        (false, false) => Finding::ok("driver", format!("{text}; rendering on the CPU")),
+    };
+    let probed = match probe(config) {
+        Ok(probed) => probed,
+        Err(error) => return vec![without(chain(&error), true)],
+    };
+    let driver = match &probed.devices {
+        Ok(found) => {
+            let names: Vec<String> = found.iter().map(|device| device.name.clone()).collect();
+            Finding::ok(
+                "driver",
+                format!("it finds {}: {}", counted(found.len() as u64, "device"), names.join(", ")),
+            )
+        }
+        Err(refusal) => without(refusal.to_string(), !matches!(refusal, Refusal::NoDriver)),
+    };
+    let confined = probed.sandbox.to_string();
+    let workers = if probed.sandbox.holds() {
+        Finding::ok("workers", confined)
+    } else {
+        Finding::warn(
+            "workers",
+            confined,
+            "a kernel with Landlock and seccomp (5.13 or newer) confines them wholly",
+        )
+    };
+    vec![driver, workers]
+}
+
+/// The devices that a node with these settings would use, or why there are none.
+pub(crate) fn open(config: &Config) -> Result<Devices, Finding> {
+    device::open(config).map_err(|error| {
+        Finding::fail(
+            "device",
+            chain(&error),
+            "choose others, such as `--device cpu`; `auto` takes what works",
+        )
+    })
+}
+
+/// Whether a device is a GPU.
+pub(crate) fn is_gpu(device: &dyn Device) -> bool {
+    device.info().kind != DeviceKind::Cpu
+}
+
+/// What a device is, in a few words.
+pub(crate) fn describe(info: &DeviceInfo) -> String {
+    let parts = if info.kind == DeviceKind::Cpu { "threads" } else { "multiprocessors" };
+    let mut text =
+        format!("{}: {}, {} {parts}, {}", info.slot, info.name, info.parallelism, bytes(info.memory_bytes));
+    if let Some(cuda) = &info.cuda {
+        let (major, minor) = cuda.compute_capability;
+        text += &format!(", compute capability {major}.{minor}, driver {}", cuda.driver);
+        text += &format!(", started in {:.1} s", f64::from(cuda.start_millis) / 1e3);
+    }
+    text
+}
+
+/// Renders the frames whose films are known, and compares every bit.
+pub(crate) fn known_answers(device: &dyn Device, frames: &[Frame]) -> Finding {
+    let info = device.info();
+    let what = describe(&info);
+    if let DeviceState::Quarantined { reason, remedy } = info.state {
+        return Finding::fail("device", format!("{what}: {reason}"), remedy);
+    }
+    let start = Instant::now();
+    let mut right = 0;
+    for frame in frames {
+        let film = match frame.render(device) {
+            Ok(film) => film,
+            Err(error) => {
+                let text = format!("{what}: {}: {}", frame.name, chain(&error));
+                return Finding::fail("device", text, "leave it out: `--device` names those to use");
+            }
+        };
+        match frame.is_right(&film) {
+            Some(true) => right += 1,
+            Some(false) => {
+                let text = format!("{what}: {} came out with wrong bits", frame.name);
+                return Finding::fail(
+                    "device",
+                    text,
+                    "it computes wrongly; leave it out and have it looked at",
+                );
+            }
+            None => {}
+        }
+    }
+    let took = start.elapsed().as_secs_f64();
+    Finding::ok("device", format!("{what}; {right} known answers right in {took:.2} s"))
+}
+
+/// NVIDIA's run-time compiler: users' own kernels need it somewhere, and a node may be the place.
+pub(crate) fn compiler(gpu: bool) -> Finding {
+    match tessera_nvrtc::Nvrtc::find() {
+        Ok(found) => {
+            let (major, minor) = found.version();
+            Finding::ok("nvrtc", format!("{major}.{minor} at `{}`", found.path().display()))
+        }
+        Err(_) if !gpu => Finding::ok("nvrtc", "not found, and not needed without a GPU"),
+        Err(error) => Finding::warn(
+            "nvrtc",
+            chain(&error),
+            "only compute jobs that come as CUDA C++ instead of PTX need it here",
+        ),
+    }
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Builds the Debian package: the binary, its completions and manual pages (which it writes itself), then cargo-deb.
+# Needs `cargo install --locked cargo-deb`, and dpkg-dev for the dependencies. Prints the package's path.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --release --locked >&2
+tessera=target/release/tessera
+made=target/packaging
+rm -rf "$made"
+mkdir -p "$made/man"
+"$tessera" completions bash >"$made/tessera.bash"
+"$tessera" completions zsh >"$made/_tessera"
+"$tessera" completions fish >"$made/tessera.fish"
+"$tessera" man "$made/man"
+gzip -9n "$made"/man/*.1
+cargo deb --no-build --locked --quiet
+ls -t target/debian/tessera_*.deb | head -1
