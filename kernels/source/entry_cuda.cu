@@ -25,7 +25,7 @@ TESSERA_KERNEL(128, 8) tessera_generate(const BatchParams batch) {
 }
 
 // Persistent: as many warps as the device holds, each fetching rays until there are none.
-TESSERA_KERNEL(128, 6) tessera_extend(const BatchParams batch) {
+TESSERA_KERNEL(128, 7) tessera_extend(const BatchParams batch) {
     StageCounts* stage = batch.stages + batch.depth;
     const u32 count = stage->paths;
     if (thread_index() == 0) add_to_count(&batch.counts->closest, count);
@@ -35,7 +35,7 @@ TESSERA_KERNEL(128, 6) tessera_extend(const BatchParams batch) {
     }
 }
 
-TESSERA_KERNEL(128, 3) tessera_shade(const BatchParams batch) {
+TESSERA_KERNEL(128, 4) tessera_shade(const BatchParams batch) {
     StageCounts* stage = batch.stages + batch.depth;
     const u32 count = stage->paths;
     // Whole warps go round together, since lanes share their places in the queues.
@@ -54,7 +54,7 @@ TESSERA_KERNEL(128, 3) tessera_shade(const BatchParams batch) {
     }
 }
 
-TESSERA_KERNEL(128, 6) tessera_shadow(const BatchParams batch) {
+TESSERA_KERNEL(128, 7) tessera_shadow(const BatchParams batch) {
     StageCounts* stage = batch.stages + batch.depth;
     const u32 count = stage->shadows;
     if (thread_index() == 0) add_to_count(&batch.counts->any, count);

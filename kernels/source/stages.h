@@ -113,10 +113,14 @@ TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const
     return true;
 }
 
+// How a path that is kept whole takes what its first surface says; arrays of paths have their own way.
+TESSERA_FN void keep_first(FirstHit& first, const FirstHit& seen) { first = seen; }
+
 // Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path ends; the shadow ray is
-// wanted or not either way. `first` is filled at depth 0.
+// wanted or not either way. At depth 0 `first` is given what AOVs want to know, by keep_first.
+template <class First>
 TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
-                      FirstHit& first) {
+                      First& first) {
     shadow.wanted = false;
     const Triangle& triangle = scene.triangles[hit.triangle];
     const Material& material = scene.materials[triangle.material];
@@ -130,10 +134,12 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
 
     const SurfacePoint point = surface_point(scene, triangle, material, corners, geometric, out);
     if (wants_first) {
-        first.albedo = point.base_color;
-        first.normal = point.shading;
-        first.position = point.position;
-        first.depth = camera_depth(scene.camera, point.position);
+        FirstHit seen;
+        seen.albedo = point.base_color;
+        seen.normal = point.shading;
+        seen.position = point.position;
+        seen.depth = camera_depth(scene.camera, point.position);
+        keep_first(first, seen);
     }
     if (unlit) state.radiance = state.radiance + point.base_color;
     if (unlit || state.depth >= unit.depth) return false;

@@ -185,6 +185,14 @@ TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
     batch.paths.hit[slot] = stored;
 }
 
+// Takes the first hit as soon as it is known, so that it need not be kept until the path is shaded.
+struct FirstSlot {
+    const BatchParams* batch;
+    u32 slot;
+};
+
+TESSERA_FN void keep_first(const FirstSlot& first, const FirstHit& seen) { store_first(*first.batch, first.slot, seen); }
+
 // What shading leaves for the queues.
 struct Shaded {
     bool alive;
@@ -194,12 +202,15 @@ struct Shaded {
 TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
     PathState state = load_state(batch, slot);
     const StoredHit stored = batch.paths.hit[slot];
-    FirstHit first = {};
+    FirstSlot first;
+    first.batch = &batch;
+    first.slot = slot;
     Shaded shaded;
     shaded.alive = false;
     shaded.shadow.wanted = false;
     if (stored.triangle == NONE) {
         shade_miss(batch.scene.view, state);
+        if (batch.depth == 0 && batch.unit.aovs != 0) keep_first(first, FirstHit());
     } else {
         Hit hit;
         hit.t = stored.t;
@@ -208,7 +219,6 @@ TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
         hit.v = stored.v;
         shaded.alive = shade(batch.scene.view, batch.unit, hit, state, shaded.shadow, first);
     }
-    if (batch.depth == 0 && batch.unit.aovs != 0) store_first(batch, slot, first);
     batch.paths.radiance[slot] = quad(state.radiance, 0.0f);
     // A path's next ray and its shadow ray leave from the same point.
     if (shaded.alive) store_ray(batch, slot, state);

@@ -15,7 +15,7 @@ const PATHS_IN_FLIGHT_MAX: u32 = 1 << 26;
 /// Threads of a block of every kernel.
 const BLOCK: u32 = 128;
 /// Blocks a multiprocessor of the persistent kernels, [`Kernel::Extend`] and [`Kernel::Shadow`]: as many as fit at once.
-const TRACE_BLOCKS: u32 = 6;
+const TRACE_BLOCKS: u32 = 7;
 /// The same of [`Kernel::Shade`], a few times over so that the last ones to end are short.
 const SHADE_BLOCKS: u32 = 16;
 /// Bytes of a `Quad` or a `StoredHit`.

@@ -39,6 +39,12 @@ fn the_images_hold_nothing_that_could_differ_from_the_host() {
     for image in IMAGES {
         let text = std::fs::read_to_string(image.path()).unwrap();
         let violations = tessera_ptx::whitelist::check(&text);
-        assert!(violations.is_empty(), "{}: {} violations, first {:?}", image.file, violations.len(), violations[0]);
+        assert!(
+            violations.is_empty(),
+            "{}: {} violations, first {:?}",
+            image.file,
+            violations.len(),
+            violations[0]
+        );
     }
 }
