@@ -22,6 +22,8 @@ TESSERA_FN float sqrt_(float value) { return __fsqrt_rn(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __brev(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__ffs((int)value) - 1u; }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__popc(value); }
+// Four bytes, the first lowest (every machine here is little-endian), at a multiple of 4 from an aligned start.
+TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 // Where neither is a NaN and the sign of a zero cannot matter.
 TESSERA_FN float either_min(float a, float b) { return fminf(a, b); }
 TESSERA_FN float either_max(float a, float b) { return fmaxf(a, b); }
@@ -47,6 +49,7 @@ TESSERA_FN float sqrt_(float value) { return __nvvm_sqrt_rn_f(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __builtin_bitreverse32(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 TESSERA_FN float either_min(float a, float b) { return __nvvm_fmin_f(a, b); }
 TESSERA_FN float either_max(float a, float b) { return __nvvm_fmax_f(a, b); }
 TESSERA_FN u32 thread_index() {
@@ -97,6 +100,11 @@ TESSERA_FN u32 reverse_bits(u32 value) {
 // The value is not zero.
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN u32 load_u32(const u8* at) {
+    u32 value;
+    __builtin_memcpy(&value, at, 4);
+    return value;
+}
 TESSERA_FN float either_min(float a, float b) { return a < b ? a : b; }
 TESSERA_FN float either_max(float a, float b) { return a > b ? a : b; }
 // Where threads share a sum these are atomic; on the host every thread has its own.

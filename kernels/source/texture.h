@@ -45,15 +45,19 @@ TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, u32 x, u3
     const u64 index = (u64)y * texture.width + x;
     if (texture.format == TEXEL_RGBA16_LINEAR) {
         const u8* at = texels + texture.offset + index * 8;
+        const u32 red_green = load_u32(at);
+        const u32 blue_alpha = load_u32(at + 4);
         const float scale = 1.0f / 65535.0f;
-        return vec4((float)(at[0] | (u32)at[1] << 8) * scale, (float)(at[2] | (u32)at[3] << 8) * scale,
-                    (float)(at[4] | (u32)at[5] << 8) * scale, (float)(at[6] | (u32)at[7] << 8) * scale);
+        return vec4((float)(i32)(red_green & 0xffffu) * scale, (float)(i32)(red_green >> 16) * scale,
+                    (float)(i32)(blue_alpha & 0xffffu) * scale, (float)(i32)(blue_alpha >> 16) * scale);
     }
-    const u8* at = texels + texture.offset + index * 4;
+    const u32 texel = load_u32(texels + texture.offset + index * 4);
+    const i32 red = (i32)(texel & 0xffu), green = (i32)(texel >> 8 & 0xffu), blue = (i32)(texel >> 16 & 0xffu);
     const float scale = 1.0f / 255.0f;
+    const float alpha = (float)(i32)(texel >> 24) * scale;
     if (texture.format == TEXEL_RGBA8_SRGB)
-        return vec4(LINEAR_FROM_SRGB[at[0]], LINEAR_FROM_SRGB[at[1]], LINEAR_FROM_SRGB[at[2]], (float)at[3] * scale);
-    return vec4((float)at[0] * scale, (float)at[1] * scale, (float)at[2] * scale, (float)at[3] * scale);
+        return vec4(LINEAR_FROM_SRGB[red], LINEAR_FROM_SRGB[green], LINEAR_FROM_SRGB[blue], alpha);
+    return vec4((float)red * scale, (float)green * scale, (float)blue * scale, alpha);
 }
 
 // The texture's value at (u, v); texel centres lie at half-integers.

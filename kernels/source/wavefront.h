@@ -43,7 +43,7 @@ struct StageCounts {
     u32 shadowed;  // shadow rays that warps have fetched
 };
 
-// A range of a unit's paths: path k of a unit is sample k / pixels of pixel k % pixels. Mirrored in kernels/src/cuda/params.rs.
+// A range of a unit's paths: path k of a unit is sample k / pixels of the pixel that pixel_at gives for k % pixels. Mirrored in kernels/src/cuda/params.rs.
 struct alignas(16) BatchParams {
     DeviceScene scene;
     UnitParams unit;
@@ -80,15 +80,28 @@ struct PathPlace {
     u32 sample;
 };
 
+// Pixel `index` of a tile: in blocks of 8 x 4 where they fit, so that a warp's camera rays stay together, else row by row.
+TESSERA_FN void pixel_at(const UnitParams& unit, u32 index, PathPlace* place) {
+    const bool blocks = ((unit.width & 7u) | (unit.height & 3u)) == 0;
+    const u32 across = blocks ? unit.width >> 3 : unit.width;
+    const u32 cell = blocks ? index >> 5 : index;
+    const u32 down = cell / across;
+    const u32 right = cell - down * across;
+    const u32 column = blocks ? 8 * right + (index & 7u) : right;
+    const u32 row = blocks ? 4 * down + (index >> 3 & 3u) : down;
+    place->x = unit.x + column;
+    place->y = unit.y + row;
+    place->pixel = row * unit.width + column;
+}
+
 TESSERA_FN PathPlace place_of(const BatchParams& batch, u32 slot) {
     const UnitParams& unit = batch.unit;
     const u32 pixels = unit.width * unit.height;
     const u32 at = batch.first_pixel + slot;
+    const u32 round = at / pixels;
     PathPlace place;
-    place.pixel = at % pixels;
-    place.sample = unit.first_sample + batch.first_sample + at / pixels;
-    place.x = unit.x + place.pixel % unit.width;
-    place.y = unit.y + place.pixel / unit.width;
+    place.sample = unit.first_sample + batch.first_sample + round;
+    pixel_at(unit, at - round * pixels, &place);
     place.key = pixel_key(place.x, place.y, unit.seed, unit.frame);
     return place;
 }
