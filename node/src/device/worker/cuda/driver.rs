@@ -92,8 +92,12 @@ fn device(ordinal: u32) -> Call<sys::CUdevice> {
     call("cuDeviceGet", result::device::get(i32::try_from(ordinal).unwrap_or(i32::MAX)))
 }
 
+/// The second version of the call, which knows slices: the first, which cudarc's own function makes, gives a slice its device's.
 fn uuid(device: sys::CUdevice) -> Call<[u8; 16]> {
-    let uuid = call("cuDeviceGetUuid", result::device::get_uuid(device))?;
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the driver writes 16 bytes to a place of that size.
+    let asked = unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, device) };
+    call("cuDeviceGetUuid_v2", asked.result())?;
     Ok(uuid.bytes.map(|byte| byte as u8))
 }
 
