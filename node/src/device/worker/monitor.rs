@@ -10,6 +10,7 @@ use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, Temper
 use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, EventSet, Nvml};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -94,7 +95,7 @@ pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> Ex
             return ExitCode::SUCCESS;
         }
     };
-    let events = register(&nvml);
+    let (events, uuids) = (register(&nvml), uuids(&nvml));
     let mut due = Instant::now();
     loop {
         if Instant::now() >= due {
@@ -103,7 +104,7 @@ pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> Ex
         }
         let left = due.saturating_duration_since(Instant::now()).min(WAIT_MAX);
         match &events {
-            Some(events) => wait(events, left, outlet),
+            Some(events) => wait(events, &uuids, left, outlet),
             None => std::thread::sleep(left),
         }
     }
@@ -125,10 +126,22 @@ fn register(nvml: &Nvml) -> Option<EventSet<'_>> {
     Some(events)
 }
 
-fn wait(events: &EventSet<'_>, left: Duration, outlet: &Outlet) {
+/// The devices by their handles: one that has fallen off the bus does not say its UUID any more.
+fn uuids(nvml: &Nvml) -> BTreeMap<usize, String> {
+    let known = devices(nvml).into_iter().filter_map(|device| Some((handle(&device), device.uuid().ok()?)));
+    known.collect()
+}
+
+fn handle(device: &Device<'_>) -> usize {
+    // SAFETY: only compared, never used.
+    unsafe { device.handle() }.addr()
+}
+
+fn wait(events: &EventSet<'_>, uuids: &BTreeMap<usize, String>, left: Duration, outlet: &Outlet) {
     match events.wait(u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1)) {
         Ok(event) => {
-            if let (Ok(uuid), Some(XidError::Value(code))) = (event.device.uuid(), event.event_data) {
+            let uuid = uuids.get(&handle(&event.device)).cloned();
+            if let (Some(uuid), Some(XidError::Value(code))) = (uuid, event.event_data) {
                 outlet.send(&Report::Xid { uuid, code }, &[]);
             }
         }
