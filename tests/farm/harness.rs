@@ -1,5 +1,6 @@
 //! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves one behind.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -86,7 +87,16 @@ pub(crate) struct Farm {
     folder: tempfile::TempDir,
     port: u16,
     coordinator: Option<Process>,
-    nodes: Vec<(String, u32, Option<Process>)>,
+    nodes: Vec<Node>,
+}
+
+/// A node that has joined, running or not.
+struct Node {
+    name: String,
+    /// Its arguments beyond those that every node of a farm has.
+    arguments: Vec<String>,
+    environment: Vec<(OsString, OsString)>,
+    process: Option<Process>,
 }
 
 impl Farm {
@@ -188,49 +198,50 @@ impl Farm {
         self.coordinator.take().is_some_and(|mut process| process.terminate())
     }
 
-    /// A node joins with a fresh token.
+    /// A node of CPU threads joins with a fresh token.
     pub(crate) fn add_node(&mut self, name: &str, threads: u32) {
-        self.invite(name, threads);
-        self.start_node(self.nodes.len() - 1);
+        self.add_node_with(name, &["--device", "cpu", "--threads", &threads.to_string()], Vec::new());
     }
 
-    /// Makes a token for a node that is yet to be started.
-    pub(crate) fn invite(&mut self, name: &str, threads: u32) {
+    /// A node joins with a fresh token, these arguments and more environment.
+    pub(crate) fn add_node_with(
+        &mut self,
+        name: &str,
+        arguments: &[&str],
+        environment: Vec<(OsString, OsString)>,
+    ) {
         let token = self.text(&["token", "create", "--role", "node"]);
         std::fs::write(self.folder().join(format!("{name}.token")), token).expect("a token file");
-        self.nodes.push((name.to_owned(), threads, None));
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.nodes.push(Node { name: name.to_owned(), arguments, environment, process: None });
+        self.start_node(self.nodes.len() - 1);
     }
 
     /// Starts a node (again) in its own folder.
     pub(crate) fn start_node(&mut self, index: usize) {
-        let command = self.node_command(index);
-        let process = self.spawn(command, &self.nodes[index].0);
-        self.nodes[index].2 = Some(process);
-    }
-
-    /// A node's command line.
-    pub(crate) fn node_command(&self, index: usize) -> Command {
-        let (name, threads, _) = &self.nodes[index];
+        let Node { name, arguments, environment, .. } = &self.nodes[index];
         let token = self.folder().join(format!("{name}.token"));
         let data = self.folder().join(name);
-        let mut command = self.command(&["node", "--device", "cpu", "--name", name]);
+        let mut command = self.command(&["node", "--name", name]);
         command
             .arg("--token-file")
             .arg(token)
             .arg("--data")
             .arg(data)
-            .args(["--threads", &threads.to_string()]);
-        command
+            .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)));
+        let process = self.spawn(command, name);
+        self.nodes[index].process = Some(process);
     }
 
     /// SIGKILL to a node.
     pub(crate) fn kill_node(&mut self, index: usize) {
-        self.nodes[index].2 = None;
+        self.nodes[index].process = None;
     }
 
     /// SIGTERM to a node; true if it drained and ended with success.
     pub(crate) fn drain_node(&mut self, index: usize) -> bool {
-        self.nodes[index].2.take().is_some_and(|mut process| process.terminate())
+        self.nodes[index].process.take().is_some_and(|mut process| process.terminate())
     }
 
     /// Runs a command to its end.
@@ -280,7 +291,7 @@ impl Farm {
     /// The ends of all logs, for a failure's message.
     pub(crate) fn logs(&self) -> String {
         let mut all = String::new();
-        let names = ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.0.as_str()));
+        let names = ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.name.as_str()));
         for name in names {
             let text = std::fs::read_to_string(self.folder().join(format!("{name}.log"))).unwrap_or_default();
             let from = text.char_indices().rev().nth(3000).map_or(0, |(index, _)| index);

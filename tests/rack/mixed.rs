@@ -1,0 +1,32 @@
+//! Mixed company: devices of unlike speeds, and one frame by processors and GPUs together.
+
+use crate::stand::{PICTURE, Stand, device, on_cpu};
+use tessera_fake_cuda::Config;
+
+#[test]
+fn a_slow_device_does_its_share_and_no_more() {
+    let mut config = Config::of(2, device());
+    config.devices[1].pause_micros_per_launch *= 10;
+    let stand = Stand::start(&config);
+    (0..2).for_each(|index| stand.wait_until(index, "ready"));
+    assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());
+    let [fast, slow] = [0, 1].map(|index| stand.rack.counts(index).steps);
+    assert!(fast > slow && slow > 0, "steps: fast {fast}, slow {slow}");
+}
+
+#[test]
+fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
+    let mut stand = Stand::prepare(&Config::of(2, device()));
+    stand.add_node("gpus", "cuda");
+    stand.add_node("cpus", "cpu");
+    for name in ["gpus", "cpus"] {
+        stand.farm.wait_for("both nodes", |_| stand.node(name)["state"] == "ready");
+    }
+    // More units, so that a quick processor leaves some.
+    let finer = ["--size", "64x48", "--spp", "4", "--depth", "3", "--tile", "8", "--unit-samples", "1"];
+    assert_eq!(stand.render(&finer), on_cpu(), "{}", stand.farm.logs());
+    for name in ["gpus", "cpus"] {
+        let committed = stand.node(name)["units_committed"].as_u64();
+        assert!(committed > Some(0), "{name} committed {committed:?}");
+    }
+}
