@@ -94,6 +94,8 @@ pub(crate) struct Agent<F> {
     /// Waiting leases in the order of their coming; ones that are no longer waiting are skipped.
     waiting: VecDeque<Lease>,
     frames: BTreeMap<FrameKey, Frame<F>>,
+    /// Devices that were too small for a unit of the job.
+    too_small: BTreeSet<(JobId, usize)>,
     /// Results in the outbox, and whether they were offered in this session.
     finished: BTreeMap<Lease, bool>,
     /// Failures that could not be told, for want of a session.
@@ -115,6 +117,7 @@ impl<F: Clone> Agent<F> {
             units: BTreeMap::new(),
             waiting: VecDeque::new(),
             frames: BTreeMap::new(),
+            too_small: BTreeSet::new(),
             finished: finished.into_iter().map(|lease| (lease, false)).collect(),
             untold: BTreeMap::new(),
             connected: false,
@@ -263,6 +266,7 @@ impl<F: Clone> Agent<F> {
         held.into_iter().for_each(|lease| self.stop_unit(lease));
         finished.into_iter().for_each(|lease| self.forget_result(lease));
         self.jobs.remove(&job);
+        self.too_small.retain(|(of, _)| *of != job);
         self.frames.retain(|(of, _), _| *of != job);
     }
 
@@ -300,6 +304,21 @@ impl<F: Clone> Agent<F> {
                 unit.state = UnitState::Storing;
                 self.devices[device].pace.measure(device_time);
                 store = true;
+            }
+            (Some(unit), Rendered::Failed(Failure::OutOfMemory(shortage))) => {
+                self.too_small.insert((lease.unit.job, device));
+                let others = self.devices.iter().enumerate().filter(|(_, other)| other.usable);
+                if others
+                    .map(|(index, _)| index)
+                    .any(|index| !self.too_small.contains(&(lease.unit.job, index)))
+                {
+                    // Another device of this node may have room for it.
+                    unit.state = UnitState::Waiting;
+                    self.waiting.push_front(lease);
+                } else {
+                    self.units.remove(&lease);
+                    self.fail(lease, Failure::OutOfMemory(shortage));
+                }
             }
             (Some(_), Rendered::Failed(failure)) => {
                 self.units.remove(&lease);
@@ -426,7 +445,7 @@ impl<F: Clone> Agent<F> {
         let frame = key(&assignment);
         match self.frames.get(&frame) {
             Some(Frame::Ready(handle)) => {
-                let Some(device) = self.device_with_room() else { return false };
+                let Some(device) = self.device_with_room(frame.0) else { return false };
                 let action = Action::Start { device, assignment, spec, frame: handle.clone() };
                 self.actions.push_back(action);
                 self.devices[device].given += 1;
@@ -449,8 +468,12 @@ impl<F: Clone> Agent<F> {
 
     /// The device with room that would be done with another unit first. A slow one gets none where a faster one gets through all that
     /// is left before it: the end of a frame waits for the last unit.
-    fn device_with_room(&self) -> Option<usize> {
+    fn device_with_room(&self, job: JobId) -> Option<usize> {
         let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.usable);
+        let fits = |index: usize| !self.too_small.contains(&(job, index));
+        // Where it fits none, any of them may say so again, to a coordinator that has not heard it.
+        let fits_some = usable().any(|(index, _)| fits(index));
+        let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
         let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
         let room = |device: &Device| device.given < device.pace.depth_among(&paces, self.hold) as usize;
         let (index, best) = usable()

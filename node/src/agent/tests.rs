@@ -314,3 +314,30 @@ fn a_device_that_is_out_of_use_gets_nothing_and_asks_for_nothing() {
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [0]);
 }
+
+#[test]
+fn a_unit_that_does_not_fit_one_device_goes_to_another_and_fails_where_it_fits_none() {
+    use tessera_protocol::node::MemoryShortage;
+    let shortage = |device: u8| {
+        let reason = "too small".to_owned();
+        Failure::OutOfMemory(MemoryShortage { device, needed: 9, available: 5, reason })
+    };
+    let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
+    agent.on_connected();
+    describe(&mut agent, 1);
+    work(&mut agent, &[0]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    let device = devices_of(&actions(&mut agent))[0];
+    assert!(!agent.on_rendered(device, lease(0), Rendered::Failed(shortage(device as u8))));
+    // Its frame is asked for anew where nobody else waits for it.
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    let told = actions(&mut agent);
+    assert_eq!(devices_of(&told), [1 - device], "{told:?}");
+    assert!(!told.iter().any(|action| matches!(action, Action::Send(Up::Failed { .. }))), "{told:?}");
+    agent.on_rendered(1 - device, lease(0), Rendered::Failed(shortage(1)));
+    let told = actions(&mut agent);
+    assert!(
+        matches!(&told[0], Action::Send(Up::Failed { failure: Failure::OutOfMemory(_), .. })),
+        "{told:?}"
+    );
+}

@@ -22,7 +22,7 @@ use tessera_scenes::{FlattenOptions, LoadedScene};
 pub(crate) struct Preparer {
     fetcher: Fetcher,
     views: PathBuf,
-    /// The least memory of any device, bytes; 0 where it is not known.
+    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller one, that one says itself.
     memory_bytes: u64,
     store: Mutex<SceneStore>,
     loading: Locks<BlobHash>,
@@ -85,7 +85,8 @@ impl Preparer {
         let needed = report.memory_bytes.saturating_add(report.triangles.saturating_mul(80));
         if self.memory_bytes > 0 && needed > self.memory_bytes {
             let have = self.memory_bytes;
-            let reason = format!("the scene needs {needed} bytes, a device of this node has {have}");
+            let reason =
+                format!("the scene needs {needed} bytes, the largest device of this node has {have}");
             return Err(Failure::OutOfMemory(MemoryShortage { device: 0, needed, available: have, reason }));
         }
         Ok(())

@@ -92,7 +92,7 @@ impl Shell {
         let dialler =
             Dialler::new(&config, folder.identity(), folder.node(), fingerprint, sender.clone(), connection)?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).min();
+        let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).max();
         let preparer = Preparer::new(fetcher, folder.views(), memory.unwrap_or(0), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         Ok(Self {

@@ -81,9 +81,14 @@ fn value<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a 
     environment.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
 }
 
-/// Where the driver keeps what it has compiled: as the user says, else in the user's cache, else with the node's data.
+/// Where the driver keeps what it has compiled: as the user says, else in the service's or the user's cache, else with the node's data.
 fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
     let absolute = |path: &OsString| Path::new(path).is_absolute();
+    // A service has a cache folder of its own; its user's home is none.
+    if let Some(service) = std::env::var_os("CACHE_DIRECTORY").filter(absolute) {
+        return value(environment, "CUDA_CACHE_PATH")
+            .map_or(PathBuf::from(service).join("cuda"), PathBuf::from);
+    }
     let user = std::env::var_os("XDG_CACHE_HOME").filter(absolute).map(PathBuf::from);
     let user =
         user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME").filter(absolute)?).join(".cache")));

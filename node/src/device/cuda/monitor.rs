@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_secs(1);
 /// A watcher that says nothing for so long hangs in the driver: it is ended and another one started.
 const SILENCE: Duration = Duration::from_secs(60);
+/// Longest wait, at the start of a node, for the first look at the devices: events before it are not heard.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// Wait before another watcher is started.
 const RESTART: Duration = Duration::from_secs(30);
 
@@ -39,7 +41,7 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Watches these devices.
+    /// Watches these devices; returns when they have been looked at once, or cannot be.
     ///
     /// # Errors
     /// The system refuses a thread.
@@ -49,9 +51,12 @@ impl Monitor {
         table: XidTable,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
-        let watching = Watching { command, listeners, table, truths: Vec::new() };
+        let (looked, first_look) = channel();
+        let watching = Watching { command, listeners, table, truths: Vec::new(), first: Some(looked) };
         let thread = std::thread::Builder::new().name("monitor".into());
         let thread = thread.spawn(move || watching.run(&stopped))?;
+        // Whether it comes or not: without NVML devices work all the same.
+        let _ = first_look.recv_timeout(FIRST_LOOK);
         Ok(Self { stop, thread: Some(thread) })
     }
 }
@@ -70,11 +75,14 @@ struct Watching {
     listeners: Vec<Listener>,
     table: XidTable,
     truths: Vec<DeviceTruth>,
+    /// Hears of the first look, or of its end without one.
+    first: Option<Sender<()>>,
 }
 
 impl Watching {
     fn run(mut self, stopped: &Receiver<()>) {
         while self.watch(stopped) {
+            self.first = None;
             if !matches!(stopped.recv_timeout(RESTART), Err(RecvTimeoutError::Timeout)) {
                 return;
             }
@@ -126,6 +134,8 @@ impl Watching {
                     }
                 }
                 self.truths = truths;
+                // Dropped, it ends the wait.
+                self.first = None;
             }
             Report::Xid { uuid, code } => self.on_xid(&uuid, code),
             _ => {}

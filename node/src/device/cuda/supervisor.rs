@@ -358,7 +358,8 @@ impl Supervisor {
         let Stage::Up(live) = &mut self.state.stage else { return };
         if !right {
             let reason = "it does not give the known answer";
-            return self.fail(Fault::WrongAnswer, reason, DeviceError::Failed);
+            // What it has begun is not blamed: nobody could use what it gives.
+            return self.fail(Fault::WrongAnswer, reason, |_| DeviceError::Cancelled);
         }
         live.tested = (0, Instant::now());
         if live.phase == Phase::Testing {
@@ -413,6 +414,10 @@ impl Supervisor {
 
     /// The worker is of no more use: it is ended, and what comes next follows from the device's health.
     fn fail(&mut self, fault: Fault, reason: &str, error: impl FnOnce(String) -> DeviceError) {
+        if let Some(event) = self.state.draining.take() {
+            self.end_worker(reason, error);
+            return self.quarantine(&event);
+        }
         self.shared.set_state(DeviceState::Testing);
         let next = self.health.on_fault(fault);
         match next {
