@@ -30,7 +30,7 @@ pub struct SceneImage {
 const ARRAYS: usize = VIEW_ARRAYS + 2;
 
 impl SceneImage {
-    /// Lays a scene out. Compresses its hierarchy, which takes about a second for ten million triangles.
+    /// Lays a scene out. Compresses its hierarchy, which takes some seconds for ten million triangles.
     pub fn of(scene: &CheckedScene) -> Self {
         let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh));
         let mut offsets = [0; ARRAYS];
