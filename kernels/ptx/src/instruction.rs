@@ -20,6 +20,11 @@ pub(crate) enum Op {
     RoundF,
     /// Clamps to 0..1.
     SaturateF,
+    /// Sum, difference, product or fused product and sum, rounded by the mode in `flags`.
+    AddDirectedF,
+    SubDirectedF,
+    MulDirectedF,
+    FmaDirectedF,
     EqF,
     LtF,
     LeF,

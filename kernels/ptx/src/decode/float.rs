@@ -1,7 +1,7 @@
 //! Floating-point instructions: 32-bit ones exactly, 64-bit and approximate ones for machines that allow them.
 
 use super::{Decoded, Reject, emit_comparison, emit_plain};
-use crate::instruction::{Instruction, Op};
+use crate::instruction::{Instruction, Op, rounding};
 use crate::parse::body::{Body, Statement};
 
 /// Numbers of the approximate functions, in an instruction's `flags`.
@@ -97,6 +97,16 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
         ("sub", [] | ["rn"]) => plain(body, family.sub, 2),
         ("mul", [] | ["rn"]) => plain(body, family.mul, 2),
         ("fma" | "mad", ["rn"]) => plain(body, family.fma, 3),
+        ("add" | "sub" | "mul" | "fma", [mode @ ("rz" | "rm" | "rp")]) if family.bits == 32 => {
+            let flags = directed_mode(mode);
+            let (op, sources) = match statement.parts[0] {
+                "add" => (Op::AddDirectedF, 2),
+                "sub" => (Op::SubDirectedF, 2),
+                "mul" => (Op::MulDirectedF, 2),
+                _ => (Op::FmaDirectedF, 3),
+            };
+            emit_plain(body, statement, Instruction { flags, ..of(op) }, sources)
+        }
         ("div", ["rn"]) => plain(body, family.div, 2),
         ("sqrt", ["rn"]) => plain(body, family.sqrt, 1),
         ("rcp", ["rn"]) => reciprocal(body, statement, family),
@@ -188,6 +198,14 @@ fn compare<'a>(
         _ => return Err(Reject::Wrong(format!("`{name}` compares nothing"))),
     }
     Ok(())
+}
+
+fn directed_mode(name: &str) -> u8 {
+    match name {
+        "rm" => rounding::DOWN,
+        "rp" => rounding::UP,
+        _ => rounding::ZERO,
+    }
 }
 
 fn test_number(name: &str) -> Option<u8> {

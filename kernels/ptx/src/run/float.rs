@@ -69,6 +69,34 @@ pub(super) fn round(value: f32, mode: u8) -> f32 {
     }
 }
 
+/// a * b + c, rounded once, towards zero, down or up.
+pub(super) fn directed(a: f32, b: f32, c: f32, mode: u8) -> f32 {
+    // A product of two 24-bit numbers is exact in 53 bits; the sum's error is found by Knuth's TwoSum.
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    if !sum.is_finite() {
+        return sum as f32;
+    }
+    if sum == 0.0 && product == -c {
+        let is_down = mode == rounding::DOWN && product.is_sign_negative() != c.is_sign_negative();
+        return if is_down { -0.0 } else { sum as f32 };
+    }
+    let back = sum - product;
+    let error = (product - (sum - back)) + (c - back);
+    let nearest = sum as f32;
+    let above = sum - f64::from(nearest);
+    let above = if above == 0.0 { error } else { above };
+    let towards_zero = mode == rounding::ZERO;
+    let is_negative = sum < 0.0;
+    if above > 0.0 && (mode == rounding::UP || (towards_zero && is_negative)) {
+        nearest.next_up()
+    } else if above < 0.0 && (mode == rounding::DOWN || (towards_zero && !is_negative)) {
+        nearest.next_down()
+    } else {
+        nearest
+    }
+}
+
 /// To an unsigned integer of some width, clamped to its range; NaN gives 0, or the top bit alone in 64 bits.
 pub(super) fn to_unsigned(value: f64, width: u8) -> u64 {
     match width {
@@ -114,5 +142,39 @@ pub(super) fn approximate(a: f64, b: f64, which: u8) -> f64 {
         approximate::DIV => a / b,
         approximate::RECIPROCAL => 1.0 / a,
         _ => a.sqrt(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directed_rounding_brackets_the_exact_value() {
+        let (third, tiny) = (1.0f32 / 3.0, f32::from_bits(1));
+        for (a, b, c) in [
+            (third, third, third),
+            (1.0, 1.0, tiny),
+            (-third, 3.0, 1.0),
+            (tiny, third, 0.0),
+            (-1e-30, 1e-20, tiny),
+        ] {
+            let down = directed(a, b, c, rounding::DOWN);
+            let (up, zero) = (directed(a, b, c, rounding::UP), directed(a, b, c, rounding::ZERO));
+            let nearest = a.mul_add(b, c);
+            assert!(down <= nearest && nearest <= up && (up == down || up == down.next_up()), "{a} {b} {c}");
+            assert_eq!(zero, if down.is_sign_negative() { up } else { down }, "{a} {b} {c}");
+        }
+        assert_eq!(directed(f32::MAX, 2.0, 0.0, rounding::ZERO), f32::MAX);
+        assert_eq!(directed(f32::MAX, 2.0, 0.0, rounding::UP), f32::INFINITY);
+        assert!(directed(1.0, 1.0, -1.0, rounding::DOWN).is_sign_negative());
+        assert!(directed(1.0, 1.0, -1.0, rounding::UP).is_sign_positive());
+    }
+
+    #[test]
+    fn extremes_know_the_sign_of_zero_and_prefer_numbers() {
+        assert!(min(0.0, -0.0).is_sign_negative() && max(-0.0, 0.0).is_sign_positive());
+        assert_eq!((min(f32::NAN, 1.0), max(1.0, f32::NAN)), (1.0, 1.0));
+        assert_eq!(bits(min(f32::NAN, -f32::NAN)), NAN);
     }
 }

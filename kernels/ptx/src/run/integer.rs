@@ -117,3 +117,23 @@ pub(super) fn divide(a: u64, b: u64) -> u64 {
 pub(super) fn remainder(a: u64, b: u64) -> u64 {
     a.checked_rem(b).unwrap_or(a)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_and_bytes_follow_the_manual() {
+        assert_eq!(permute(0x8001_02FF, 0x1122_3344, 0xFB64), 0x00FF_2244);
+        assert_eq!(
+            (field(0xABCD, 4, 8, 32), field(0xABCD, 40, 8, 32), field(0xABCD, 0, 0, 32)),
+            (0xBC, 0, 0)
+        );
+        assert_eq!(field_signed(0xF0, 4, 4, 32) & 0xFFFF_FFFF, 0xFFFF_FFFF);
+        assert_eq!(field_insert(0xF, 0, 30, 4, 32) & 0xFFFF_FFFF, 0xC000_0000);
+        assert_eq!((find(0, 32, false), find(0x100, 32, false), find(0x100, 32, true)), (0xFFFF_FFFF, 8, 23));
+        assert_eq!((funnel(1, 2, 33, true, false), funnel(1, 2, 33, true, true)), (4, 1));
+        assert_eq!(logic(0b1100, 0b1010, 0b0110, 0x96), 0b0000);
+        assert_eq!((divide(5, 0), remainder(5, 0)), (u64::MAX, 5));
+    }
+}

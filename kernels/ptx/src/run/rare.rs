@@ -1,6 +1,6 @@
 //! Instructions that are not worth a place in the inner loop.
 
-use super::float::{approximate, bits, round, test, to_signed, to_unsigned};
+use super::float::{approximate, bits, directed, round, test, to_signed, to_unsigned};
 use super::integer::{
     divide, field, field_insert, field_signed, find, funnel, logic, mask, mul_high, mul_high_signed, permute,
     remainder, signed,
@@ -60,6 +60,13 @@ fn single(i: &Instruction, r: &[u64]) -> Option<u64> {
     let (a, b) = (r[i.a as usize], r[i.b as usize]);
     Some(match i.op {
         Op::SaturateF => bits(if float(i.a) > 0.0 { float(i.a).min(1.0) } else { 0.0 }),
+        Op::AddDirectedF => bits(directed(float(i.a), 1.0, float(i.b), i.flags)),
+        Op::SubDirectedF => bits(directed(float(i.a), 1.0, -float(i.b), i.flags)),
+        // A zero of the product's own sign leaves every product as it is.
+        Op::MulDirectedF => {
+            bits(directed(float(i.a), float(i.b), 0.0f32.copysign(float(i.a) * float(i.b)), i.flags))
+        }
+        Op::FmaDirectedF => bits(directed(float(i.a), float(i.b), float(i.c), i.flags)),
         Op::OrderedF => u64::from(!float(i.a).is_nan() && !float(i.b).is_nan()),
         Op::TestF => u64::from(test(float(i.a), i.flags)),
         Op::CopySignF => (b & 0x7FFF_FFFF) | (a & 0x8000_0000),

@@ -1,8 +1,7 @@
 //! What is read of a module.
 
-use tessera_ptx::{Module, Space};
-
-pub(crate) const FEATURES: &str = include_str!("data/features.ptx");
+use crate::FEATURES;
+use tessera_ptx::{Module, Space, whitelist};
 
 #[test]
 fn a_module_lists_its_kernels_and_variables() {
@@ -17,4 +16,43 @@ fn a_module_lists_its_kernels_and_variables() {
     );
     let exposure = module.variables().iter().find(|variable| variable.name == "exposure").expect("declared");
     assert_eq!((exposure.space, exposure.bytes, exposure.align), (Space::Const, 4, 4));
+    assert!(module.unsupported().is_empty(), "{:?}", module.unsupported());
+}
+
+#[test]
+fn old_and_new_versions_are_read() {
+    for version in ["6.3", "7.0", "8.8", "9.5"] {
+        let text = format!(
+            ".version {version}\n.target sm_75, debug\n.address_size 64\n.visible .entry k()\n{{ ret; }}"
+        );
+        assert_eq!(Module::parse(&text).expect(version).kernels().len(), 1);
+    }
+}
+
+#[test]
+fn errors_name_the_line() {
+    let wrong = [
+        ("", 1, "this is not PTX"),
+        (".version 7.0\n.target sm_75\n.address_size 32\n", 3, "64-bit"),
+        (".version 7.0\n\n.entry k()\n{\n  add.s32 %r1, %r2, 1;\n}", 5, "not declared"),
+        (".version 7.0\n.entry k()\n{\n  bra nowhere;\n}", 4, "no label"),
+        (".version 7.0\n.entry k()\n{\n ret;\n", 4, "no end"),
+        (".version 7.0\n.entry k()\n{\n .reg .b32 %r<2>;\n mov.u32 %r1, 9z;\n}", 5, "no number"),
+        (".version 7.0\n.global .align 3 .b8 x[4];", 2, "power of two"),
+        (".version 7.0\n.global .b8 x[4] = {1,2,3,4,5};", 2, "more values than room"),
+        (".version 7.0\n.entry k() { ret; }\n.entry k() { ret; }", 3, "twice"),
+    ];
+    for (text, line, what) in wrong {
+        let error = Module::parse(text).expect_err(text);
+        assert!(error.line == line && error.what.contains(what), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_modelled_is_listed_and_violates_the_whitelist() {
+    let text = ".version 7.0\n.target sm_75\n.entry k()\n{ .reg .f32 %f<4>; .reg .b32 %r<2>;\n\
+        tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f1}, [t, {%f1, %f2}];\n  activemask.b32 %r1;\n ret; }";
+    let unsupported = Module::parse(text).expect("it is PTX").unsupported();
+    assert_eq!(unsupported.iter().map(|found| found.line).collect::<Vec<_>>(), [5, 6]);
+    assert_eq!(whitelist::check(text).iter().map(|found| found.line).collect::<Vec<_>>(), [5, 6]);
 }
