@@ -1,0 +1,93 @@
+//! Whole pictures: the PTX that ships, run by the machine, gives the film and the counts of every host build.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::device::{Device, SHAPE, shipped};
+use crate::features;
+use crate::scenes::{self, Case};
+use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, Shape};
+use tessera_kernels::host::{RayCounts, available_isas, best_isa, render_unit};
+use tessera_ptx::Module;
+
+/// Film sums and counts of a case by one host build.
+pub(crate) fn on_host(case: &Case, isa: tessera_kernels::host::Isa) -> (Vec<i64>, RayCounts) {
+    let unit = &case.unit;
+    let mut film = vec![0; (unit.channels() * unit.width * unit.height) as usize];
+    let mut counts = RayCounts::default();
+    render_unit(isa, &case.scene, unit, &mut film, &mut counts).expect("the unit is in range");
+    (film, counts)
+}
+
+/// Both shapes, each with all paths in flight at once and with as few as a plan is made for.
+pub(crate) fn plans(case: &Case) -> Vec<Plan> {
+    let shapes = [Shape::Compact, Shape::Staged];
+    let paths = [1 << 20, PATHS_IN_FLIGHT_MIN];
+    let plan =
+        |shape, paths| Plan::new(&case.unit, &SHAPE, paths).expect("the unit is in range").in_shape(shape);
+    shapes.into_iter().flat_map(|shape| paths.map(|paths| plan(shape, paths))).collect()
+}
+
+/// Runs every plan of every case on a module, and compares with the host's best build. Says what it did.
+pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
+    let mut launched = BTreeSet::new();
+    for case in cases {
+        let want = on_host(case, best_isa());
+        assert_eq!(want.1.non_finite, 0, "{}", case.name);
+        let mut device = Device::new(module);
+        let start = std::time::Instant::now();
+        for plan in plans(case) {
+            let before = device.machine.free_bytes();
+            let got =
+                device.render(&case.scene, &plan).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            let how =
+                format!("{}: {:?}, {} paths in flight", case.name, plan.shape(), plan.paths_in_flight());
+            assert_eq!(got.1, want.1, "{how}: counts");
+            assert!(got.0 == want.0, "{how}: {} sums differ", differing(&got.0, &want.0));
+            assert_eq!(device.machine.free_bytes(), before, "{how}: memory is given back");
+        }
+        launched.extend(device.launched.iter().copied());
+        let unit = &case.unit;
+        eprintln!(
+            "{}: {} × {} × {} samples, {} triangles: {} M instructions in {:.2} s",
+            case.name,
+            unit.width,
+            unit.height,
+            unit.sample_count,
+            case.scene.triangles.len(),
+            device.steps / 1_000_000,
+            start.elapsed().as_secs_f64()
+        );
+    }
+    assert_eq!(launched.into_iter().collect::<Vec<_>>(), Kernel::ALL, "every kernel takes part");
+}
+
+fn differing(got: &[i64], want: &[i64]) -> usize {
+    got.iter().zip(want).filter(|(got, want)| got != want).count()
+}
+
+#[test]
+fn ptx_gives_the_bits_of_the_host() {
+    compare(shipped(), &scenes::all());
+}
+
+#[test]
+fn the_scenes_use_every_feature() {
+    let used: BTreeSet<&str> = scenes::all().iter().flat_map(features::of).collect();
+    let missing: Vec<&&str> = features::ALL.iter().filter(|name| !used.contains(**name)).collect();
+    assert!(missing.is_empty(), "no scene has {missing:?}");
+    assert_eq!(used.len(), features::ALL.len(), "a feature that is not in the list");
+}
+
+#[test]
+fn every_host_build_gives_the_same() {
+    for case in scenes::all() {
+        let want = on_host(&case, best_isa());
+        let beauty = &want.0[..3 * (case.unit.width * case.unit.height) as usize];
+        let lit = beauty.iter().filter(|sum| **sum != 0).count();
+        assert!(case.name == "dark" || lit * 4 > beauty.len(), "{}: the picture is empty", case.name);
+        for isa in available_isas() {
+            assert!(on_host(&case, isa) == want, "{}: {isa}", case.name);
+        }
+    }
+}

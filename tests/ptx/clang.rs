@@ -1,0 +1,73 @@
+//! A second compiler: clang makes PTX of the same source, with no file of NVIDIA's, and the machine gives the same bits.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::{bits, scenes, units};
+use tessera_kernels::test_hooks;
+use tessera_ptx::{Module, whitelist};
+
+/// Exactness as for the host builds; warp operations need PTX 6.3, which old clangs do not choose by themselves.
+const FLAGS: [&str; 13] = [
+    "-x",
+    "cuda",
+    "--cuda-device-only",
+    "--cuda-gpu-arch=sm_75",
+    "-nocudainc",
+    "-nocudalib",
+    "-O3",
+    "-std=c++17",
+    "-ffp-contract=off",
+    "-Xclang",
+    "-target-feature",
+    "-Xclang",
+    "+ptx63",
+];
+
+/// The first clang that has NVIDIA's target; says by name what is not run where there is none.
+fn compiler(test: &str) -> Option<String> {
+    let names = [
+        "clang++",
+        "clang++-22",
+        "clang++-19",
+        "clang++-18",
+        "clang++-17",
+        "clang++-16",
+        "clang++-15",
+        "clang++-14",
+    ];
+    let has_target = |name: &&&str| {
+        let targets = Command::new(name).arg("-print-targets").output();
+        targets.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("nvptx64"))
+    };
+    let found = names.iter().find(has_target);
+    if found.is_none() {
+        eprintln!("NOT RUN: {test}: no clang++ with the target nvptx64");
+    }
+    found.map(|name| (*name).to_owned())
+}
+
+fn compile(compiler: &str, entry: &str) -> Arc<Module> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let to = folder.path().join("image.ptx");
+    let source = Path::new(test_hooks::SOURCE_FOLDER).join(entry);
+    let status = Command::new(compiler).args(FLAGS).arg("-S").arg(source).arg("-o").arg(&to).status();
+    assert!(status.expect("it was found").success(), "{compiler} does not compile {entry}");
+    let text = std::fs::read_to_string(&to).expect("clang wrote it");
+    let violations = whitelist::check(&text);
+    assert!(violations.is_empty(), "{entry}: {} violations, first {}", violations.len(), violations[0]);
+    Arc::new(Module::parse(&text).expect("clang's PTX can be read"))
+}
+
+#[test]
+fn ptx_of_clang_gives_the_bits_of_the_host() {
+    let Some(compiler) = compiler("ptx_of_clang_gives_the_bits_of_the_host") else { return };
+    bits::compare(&compile(&compiler, "entry_cuda.cu"), &scenes::all());
+}
+
+#[test]
+fn every_function_by_clang_gives_the_bits_of_the_host() {
+    let Some(compiler) = compiler("every_function_by_clang_gives_the_bits_of_the_host") else { return };
+    units::compare_all(&compile(&compiler, "entry_unit_tests.cu"), units::INPUTS / 10);
+}

@@ -1,0 +1,117 @@
+//! The interpreter as a device of the kernels: a queue that does at once what it is told.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use tessera_kernels::CheckedScene;
+use tessera_kernels::cuda::{self, DeviceShape, Kernel, Plan, Queue, SceneImage};
+use tessera_kernels::host::RayCounts;
+use tessera_ptx::{Fault, Limits, LoadedModule, Machine, MemoryError, Module, Settings};
+
+/// What goes wrong on the interpreter.
+#[derive(Debug)]
+pub(crate) enum DeviceError {
+    Memory(MemoryError),
+    Fault(Fault),
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::Memory(error) => error.fmt(f),
+            DeviceError::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl From<MemoryError> for DeviceError {
+    fn from(error: MemoryError) -> DeviceError {
+        DeviceError::Memory(error)
+    }
+}
+
+impl From<Fault> for DeviceError {
+    fn from(fault: Fault) -> DeviceError {
+        DeviceError::Fault(fault)
+    }
+}
+
+/// A machine with one module in it.
+pub(crate) struct Device {
+    pub(crate) machine: Machine,
+    pub(crate) module: LoadedModule,
+    /// Instructions run so far.
+    pub(crate) steps: u64,
+    /// Instructions of one launch at most.
+    pub(crate) steps_max: u64,
+    /// Kernels run so far.
+    pub(crate) launched: BTreeSet<Kernel>,
+}
+
+impl Device {
+    pub(crate) fn new(module: &Arc<Module>) -> Device {
+        Device::with(module, Settings::default())
+    }
+
+    pub(crate) fn with(module: &Arc<Module>, settings: Settings) -> Device {
+        let mut machine = Machine::new(settings);
+        let module = machine.load(module).expect("the tables fit");
+        Device { machine, module, steps: 0, steps_max: u64::MAX, launched: BTreeSet::new() }
+    }
+
+    /// A unit from start to end: film sums and counts.
+    pub(crate) fn render(
+        &mut self,
+        scene: &CheckedScene,
+        plan: &Plan,
+    ) -> Result<(Vec<i64>, RayCounts), DeviceError> {
+        let image = SceneImage::of(scene);
+        let (address, view) = cuda::upload(self, &image)?;
+        let result = cuda::render_unit(self, &view, plan);
+        self.release(address);
+        result
+    }
+}
+
+impl Queue for Device {
+    type Error = DeviceError;
+
+    fn allocate(&mut self, bytes: u64) -> Result<u64, DeviceError> {
+        Ok(self.machine.allocate(bytes)?)
+    }
+
+    fn release(&mut self, address: u64) {
+        self.machine.free(address).expect("it was allocated");
+    }
+
+    fn upload(&mut self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        Ok(self.machine.write(address, bytes)?)
+    }
+
+    fn zero(&mut self, address: u64, bytes: u64) -> Result<(), DeviceError> {
+        Ok(self.machine.fill(address, 0, bytes)?)
+    }
+
+    fn launch(&mut self, kernel: Kernel, grid: u32, block: u32, params: &[u8]) -> Result<(), DeviceError> {
+        let limits = Limits { steps: self.steps_max, cancel: None };
+        let (grid, block) = ([grid, 1, 1], [block, 1, 1]);
+        let stats = self.machine.launch(&self.module, kernel.name(), grid, block, 0, params, &limits)?;
+        self.steps += stats.steps;
+        self.launched.insert(kernel);
+        Ok(())
+    }
+
+    fn download(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(self.machine.read(address, bytes)?)
+    }
+}
+
+/// The PTX that ships, read once.
+pub(crate) fn shipped() -> &'static Arc<Module> {
+    static MODULE: OnceLock<Arc<Module>> = OnceLock::new();
+    MODULE.get_or_init(|| Arc::new(Module::parse(cuda::PTX).expect("the shipped PTX can be read")))
+}
+
+/// A small device, on which a plan has few paths in flight.
+pub(crate) const SHAPE: DeviceShape = DeviceShape { multiprocessors: 2, threads_per_multiprocessor: 1024 };

@@ -1,0 +1,12 @@
+//! Proof of bits without a GPU: the PTX that ships, executed on a CPU, gives what the host builds give.
+
+mod bits;
+mod clang;
+mod device;
+mod features;
+mod scenes;
+#[path = "../../kernels/tests/kernels/support.rs"]
+#[expect(dead_code, reason = "shared with the kernels' own tests, which use all of it")]
+mod support;
+mod units;
+mod whitelist;

@@ -1,0 +1,115 @@
+//! Every function of the kernels by itself: its kernel on the machine gives, word for word, what the host gives, over
+//! inputs with every special value. A NaN may leave a function; the functions' doors write every NaN as 0x7fffffff
+//! (`unit_functions.h`), so that its payload is not compared and everything else is, bit for bit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::device::Device;
+use crate::scenes::{self, Case};
+use tessera_kernels::cuda::{SceneImage, upload};
+use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
+use tessera_ptx::{Fault, Limits, Module};
+
+/// Inputs of each function, shared among the scenes.
+pub(crate) const INPUTS: usize = 400_000;
+/// Scenes whose textures, lights, cameras and hierarchies the functions look at.
+const SCENES: [&str; 4] = ["thicket", "veils", "stage", "foundry"];
+/// Inputs of one launch.
+const BATCH: usize = 20_000;
+
+/// Outputs of the machine for some inputs.
+pub(crate) fn on_machine(
+    device: &mut Device,
+    function: &UnitFunction,
+    image: &SceneImage,
+    inputs: &[u32],
+    limits: &Limits<'_>,
+) -> Result<Vec<u32>, Fault> {
+    let count = inputs.len() / function.inputs.len();
+    let (scene, view) = upload(device, image).expect("the scene fits");
+    let machine = &mut device.machine;
+    let (in_bytes, out_bytes) = (inputs.len() * 4, count * function.outputs * 4);
+    let from = machine.allocate(in_bytes as u64).expect("the inputs fit");
+    let to = machine.allocate(out_bytes as u64).expect("the outputs fit");
+    let bytes: Vec<u8> = inputs.iter().flat_map(|word| word.to_le_bytes()).collect();
+    machine.write(from, &bytes).expect("the memory is there");
+    let params = function.params(&view, from, to, count as u32);
+    let grid = [(count as u32).div_ceil(64), 1, 1];
+    let outcome = machine.launch(&device.module, &function.kernel(), grid, [64, 1, 1], 0, &params, limits);
+    let mut outputs = vec![0; out_bytes];
+    machine.read(to, &mut outputs).expect("the memory is there");
+    for address in [scene, from, to] {
+        machine.free(address).expect("it was allocated");
+    }
+    device.steps += outcome?.steps;
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    Ok(outputs.chunks_exact(4).map(word).collect())
+}
+
+/// The cases that functions look at.
+pub(crate) fn looked_at() -> Vec<Case> {
+    scenes::all().into_iter().filter(|case| SCENES.contains(&case.name)).collect()
+}
+
+/// Compares one function over `inputs` inputs; the instructions that it took.
+fn compare(module: &Arc<Module>, function: &UnitFunction, cases: &[Case], inputs: usize) -> u64 {
+    let mut device = Device::new(module);
+    let mut seed = 0;
+    for case in cases {
+        let image = SceneImage::of(&case.scene);
+        for first in (0..inputs.div_ceil(cases.len())).step_by(BATCH) {
+            seed += 1;
+            let count = BATCH.min(inputs.div_ceil(cases.len()) - first);
+            let words = function.make_inputs(count, seed);
+            let want = function.run_on_host(&case.scene, &words);
+            let got = on_machine(&mut device, function, &image, &words, &Limits::default())
+                .unwrap_or_else(|fault| panic!("{}: {fault}", function.name));
+            if let Some(at) = got.iter().zip(&want).position(|(got, want)| got != want) {
+                let call = at / function.outputs;
+                panic!(
+                    "{} on {}: word {} is {:#010x}, on the host {:#010x}, for {:x?}",
+                    function.name,
+                    case.name,
+                    at % function.outputs,
+                    got[at],
+                    want[at],
+                    &words[call * function.inputs.len()..][..function.inputs.len()]
+                );
+            }
+        }
+    }
+    device.steps
+}
+
+/// Compares all functions on as many threads as there are processors; all instructions together.
+pub(crate) fn compare_all(module: &Arc<Module>, inputs: usize) -> u64 {
+    let (functions, cases) = (unit_functions(), looked_at());
+    assert_eq!(cases.len(), SCENES.len());
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let mut steps = 0;
+        while let Some(function) = functions.get(next.fetch_add(1, Ordering::Relaxed)) {
+            steps += compare(module, function, &cases, inputs);
+        }
+        steps
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        running.into_iter().map(|worker| worker.join().expect("a comparison failed")).sum()
+    })
+}
+
+#[test]
+fn every_function_gives_the_bits_of_the_host() {
+    let module = Arc::new(Module::parse(UNIT_TESTS_PTX).expect("the image can be read"));
+    let start = std::time::Instant::now();
+    let steps = compare_all(&module, INPUTS);
+    eprintln!(
+        "{} functions, {INPUTS} inputs each: {} M instructions in {:.1} s",
+        unit_functions().len(),
+        steps / 1_000_000,
+        start.elapsed().as_secs_f64()
+    );
+}
