@@ -13,5 +13,14 @@ mkdir -p "$made/man"
 "$tessera" completions fish >"$made/tessera.fish"
 "$tessera" man "$made/man"
 gzip -9n "$made"/man/*.1
+gzip -9nc CHANGELOG.md >"$made/changelog.gz"
+version=$("$tessera" --version | cut -d' ' -f2)
+cat >"$made/changelog" <<CHANGES
+tessera ($version-1) unstable; urgency=medium
+
+  * See /usr/share/doc/tessera/changelog.gz.
+
+ -- The Tessera authors <tessera@example.org>  $(git log -1 --format=%cD)
+CHANGES
 cargo deb --no-build --locked --quiet
 ls -t target/debian/tessera_*.deb | head -1

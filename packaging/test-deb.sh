@@ -58,6 +58,7 @@ while True:
     print(heard.recv(4096).decode(), flush=True)
 PYTHON
     started+=($!)
+    disown
     while [ ! -S "$fresh/run/$unit.notify" ]; do sleep 0.05; done
     local environment command
     mapfile -t environment < <(setting "$unit" Environment)

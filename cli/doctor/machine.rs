@@ -1,4 +1,4 @@
-//! The machine and what this process may use of it: memory, limits, the means to shut worker processes in.
+//! The machine and what this process may use of it: memory and limits.
 
 use super::Finding;
 use crate::table::bytes;
@@ -13,7 +13,7 @@ const FILES_WANTED: u64 = 4096;
 
 /// All checks of this file.
 pub(crate) fn look(gpu: bool) -> Vec<Finding> {
-    let mut findings = vec![memory(), open_files(), sandbox()];
+    let mut findings = vec![memory(), open_files()];
     if gpu {
         findings.push(locked_memory());
     }
@@ -98,26 +98,6 @@ fn limit(resource: libc::__rlimit_resource_t) -> Option<(u64, u64)> {
     // SAFETY: the pointer is to a whole `rlimit` of ours, the only thing written.
     let failed = unsafe { libc::getrlimit(resource, &raw mut limit) } != 0;
     (!failed).then_some((limit.rlim_cur, limit.rlim_max))
-}
-
-fn sandbox() -> Finding {
-    // SAFETY: asked for its version, the call reads no memory.
-    let landlock = unsafe {
-        let no_rules = std::ptr::null::<u8>();
-        libc::syscall(libc::SYS_landlock_create_ruleset, no_rules, 0usize, 1u32)
-    };
-    // SAFETY: asks for this thread's mode and passes no memory.
-    let seccomp = unsafe { libc::prctl(libc::PR_GET_SECCOMP) } >= 0;
-    let landlock_text = if landlock > 0 { format!("Landlock {landlock}") } else { "no Landlock".to_owned() };
-    let text = format!("{landlock_text}, {}", if seccomp { "seccomp" } else { "no seccomp" });
-    if landlock > 0 && seccomp {
-        return Finding::ok("sandbox", text);
-    }
-    Finding::warn(
-        "sandbox",
-        text,
-        "worker processes of GPUs are shut in less tightly; a kernel of version 5.13 or newer with both brings it",
-    )
 }
 
 #[cfg(test)]

@@ -210,15 +210,31 @@ impl Farm {
         arguments: &[&str],
         environment: Vec<(OsString, OsString)>,
     ) {
+        self.invite_with(name, arguments, environment);
+        self.start_node(self.nodes.len() - 1);
+    }
+
+    /// Makes a token for a node of CPU threads that is yet to be started; a `--device` on its command line wins.
+    pub(crate) fn invite(&mut self, name: &str, threads: u32) {
+        let cpu = ("TESSERA_DEVICE".into(), "cpu".into());
+        self.invite_with(name, &["--threads", &threads.to_string()], vec![cpu]);
+    }
+
+    fn invite_with(&mut self, name: &str, arguments: &[&str], environment: Vec<(OsString, OsString)>) {
         let token = self.text(&["token", "create", "--role", "node"]);
         std::fs::write(self.folder().join(format!("{name}.token")), token).expect("a token file");
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.nodes.push(Node { name: name.to_owned(), arguments, environment, process: None });
-        self.start_node(self.nodes.len() - 1);
     }
 
     /// Starts a node (again) in its own folder.
     pub(crate) fn start_node(&mut self, index: usize) {
+        let process = self.spawn(self.node_command(index), &self.nodes[index].name);
+        self.nodes[index].process = Some(process);
+    }
+
+    /// A node's command line.
+    pub(crate) fn node_command(&self, index: usize) -> Command {
         let Node { name, arguments, environment, .. } = &self.nodes[index];
         let token = self.folder().join(format!("{name}.token"));
         let data = self.folder().join(name);
@@ -230,8 +246,7 @@ impl Farm {
             .arg(data)
             .args(arguments)
             .envs(environment.iter().map(|(name, value)| (name, value)));
-        let process = self.spawn(command, name);
-        self.nodes[index].process = Some(process);
+        command
     }
 
     /// SIGKILL to a node.

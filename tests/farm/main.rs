@@ -3,6 +3,7 @@
 
 mod bits;
 mod disk;
+mod filter;
 mod harness;
 mod hostile;
 mod kills;

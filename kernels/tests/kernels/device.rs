@@ -78,7 +78,11 @@ fn both_shapes_give_the_hosts_film() {
     let mut queue = Interpreter::new();
     let free = queue.machine.free_bytes();
     let (address, on_device) = cuda::upload(&mut queue, &image).unwrap();
-    for unit in [small(), UnitParams { aovs: 0, depth: 1, width: 16, height: 20, ..small() }, UnitParams { depth: 0, ..small() }] {
+    for unit in [
+        small(),
+        UnitParams { aovs: 0, depth: 1, width: 16, height: 20, ..small() },
+        UnitParams { depth: 0, ..small() },
+    ] {
         let (film, counts) = sums(best_isa(), &scene, &unit);
         for (shape, paths) in [(Shape::Compact, 1 << 20), (Shape::Staged, 1024), (Shape::Staged, 1 << 20)] {
             let plan = Plan::new(&unit, &DEVICE, paths).unwrap().in_shape(shape);
