@@ -13,9 +13,9 @@ fn struck(fault: FaultKind, change: impl FnOnce(&mut Bench)) -> (Bench, Devices)
     let trigger = bench.rack.folder().join("now");
     let mut config = tessera_fake_cuda::Config::of(1, tessera_fake_cuda::Device::default());
     config.devices[0].faults.push(Fault::new(fault).when(trigger.clone()));
-    bench.rack.configure(&config).unwrap();
+    bench.rack.configure(&config).expect("the rack takes its configuration");
     let opened = bench.open();
-    std::fs::write(trigger, "").unwrap();
+    std::fs::write(trigger, "").expect("the trigger can be written");
     (bench, opened)
 }
 
