@@ -6,7 +6,7 @@ use tessera_fake_cuda::Config;
 #[test]
 fn a_slow_device_does_its_share_and_no_more() {
     let mut config = Config::of(2, device());
-    config.devices[1].pause_micros_per_launch *= 10;
+    config.devices[1].pause_micros_per_launch *= 25;
     let stand = Stand::start(&config);
     (0..2).for_each(|index| stand.wait_until(index, "ready"));
     assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());

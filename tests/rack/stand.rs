@@ -20,6 +20,8 @@ pub(crate) fn scene() -> PathBuf {
 pub(crate) struct Stand {
     pub(crate) farm: Farm,
     pub(crate) rack: Rack,
+    /// Seconds after which nodes that join end a worker that gets no further.
+    pub(crate) watchdog_secs: u32,
 }
 
 impl Stand {
@@ -28,7 +30,7 @@ impl Stand {
         let rack = Rack::new(config).expect("a rack");
         let mut farm = Farm::prepare();
         farm.start_coordinator();
-        Stand { farm, rack }
+        Stand { farm, rack, watchdog_secs: 60 }
     }
 
     /// One node `rack` that drives every device of a rack.
@@ -44,8 +46,8 @@ impl Stand {
             self.rack.environment().into_iter().map(|(name, value)| (name.into(), value)).collect();
         // The driver's cache of compiled kernels belongs to this farm alone.
         environment.push(("XDG_CACHE_HOME".into(), self.farm.folder().join("cache").into()));
-        // A worker that hangs is ended soon; one that works has something to tell every few milliseconds.
-        let arguments = ["--device", devices, "--threads", "1", "--watchdog", "8"];
+        let watchdog = self.watchdog_secs.to_string();
+        let arguments = ["--device", devices, "--threads", "1", "--watchdog", &watchdog];
         self.farm.add_node_with(name, &arguments, environment);
     }
 
@@ -99,7 +101,7 @@ pub(crate) fn rendered_on_cpu(options: &[&str]) -> String {
 
 /// A device that takes a little time for each launch, so that those of several overlap on few processors.
 pub(crate) fn device() -> Device {
-    Device { pause_micros_per_launch: 20_000, ..Device::default() }
+    Device { pause_micros_per_launch: 4_000, ..Device::default() }
 }
 
 /// Two devices, of which the first has a fault.
