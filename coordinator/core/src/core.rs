@@ -50,6 +50,8 @@ pub struct Core {
     /// Nothing is leased before.
     pub(crate) settled_at: Moment,
     pub(crate) hungry: Hungry,
+    /// When units to move are looked for again.
+    pub(crate) look_at: Option<Moment>,
     /// Commits of this step that are not in a record yet.
     commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
     step: Step,
@@ -106,6 +108,7 @@ impl Core {
             resolves: BTreeMap::new(),
             settled_at: now,
             hungry: Hungry::Nobody,
+            look_at: None,
             commits: BTreeMap::new(),
             step: Step::default(),
         }

@@ -5,6 +5,7 @@ use crate::input::SessionId;
 use crate::roster::cut;
 use std::collections::BTreeMap;
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_protocol::ids::{Lease, NodeId};
 use tessera_protocol::limits::{DEVICES_MAX, NAME_MAX, REASON_MAX, THROTTLES_MAX};
 
 /// Devices as a node lists them, with every text cut to its limit.
@@ -41,9 +42,14 @@ pub(crate) fn telemetry(told: &[DeviceTelemetry], devices: usize) -> Vec<DeviceT
     by_device.into_values().collect()
 }
 
+/// The device may have work.
+pub(crate) fn is_ready(device: &DeviceInfo) -> bool {
+    device.state == DeviceState::Ready
+}
+
 /// Why no device of a node may have work, and what ends that; None where some may.
 pub(crate) fn none_usable(devices: &[DeviceInfo]) -> Option<String> {
-    if devices.iter().any(|device| device.state == DeviceState::Ready) {
+    if devices.iter().any(is_ready) {
         return None;
     }
     let said: Vec<String> = devices
@@ -68,8 +74,22 @@ impl Core {
             && devices.len() == node.devices.len()
         {
             node.devices = listed(devices);
+            let gone = |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
+            let all_gone = node.devices.iter().all(gone);
             // A device that is back wants work; one that is gone leaves what was kept from others to them.
             self.hungry = Hungry::Anybody;
+            if all_gone {
+                self.take_away(id);
+            }
+        }
+    }
+
+    /// No device of a node will end what it has: others get it at once, and no attempt is counted.
+    fn take_away(&mut self, id: NodeId) {
+        let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
+        for Lease { unit, epoch } in leases {
+            self.revoke(unit, epoch);
+            self.give_back(unit, self.now);
         }
     }
 }

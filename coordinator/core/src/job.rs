@@ -34,6 +34,8 @@ pub(crate) struct End {
 pub(crate) struct Counts {
     pub(crate) frames_done: u32,
     pub(crate) frames_failed: u32,
+    /// Not committed, of frames that wait for them.
+    pub(crate) units_open: u64,
     pub(crate) units_committed: u64,
     pub(crate) samples_committed: u64,
 }
@@ -74,9 +76,9 @@ impl Job {
             fingerprint: None,
             end: None,
             failures: VecDeque::new(),
+            counts: Counts { units_open: u64::from(grid.units()) * frames.len() as u64, ..Counts::default() },
             numbers,
             frames,
-            counts: Counts::default(),
         }
     }
 
@@ -122,6 +124,19 @@ impl Job {
     /// Every frame is done or failed.
     pub(crate) fn is_over(&self) -> bool {
         (self.counts.frames_done + self.counts.frames_failed) as usize == self.frames.len()
+    }
+
+    /// Camera samples of a unit in the mean.
+    pub(crate) fn mean_unit_samples(&self) -> f64 {
+        self.grid.frame_camera_samples() as f64 / f64::from(self.grid.units().max(1))
+    }
+
+    /// Units that wait for a result and may be worked on beside one of this frame: of a job whose frames are fed to each other, its own.
+    pub(crate) fn units_beside(&self, position: u32) -> u64 {
+        match self.frames.get(position as usize) {
+            Some(frame) if self.is_chained() => u64::from(units_open_of(frame, &self.grid)),
+            _ => self.counts.units_open,
+        }
     }
 
     pub(crate) fn position(&self, frame: FrameNumber) -> Option<u32> {
@@ -185,6 +200,7 @@ impl Job {
             *frame = Frame::Complete;
         }
         self.counts.units_committed += commits.len() as u64;
+        self.counts.units_open -= commits.len() as u64;
         self.counts.samples_committed += samples;
         Ok(())
     }
@@ -225,8 +241,10 @@ impl Job {
         if frame.is_final() {
             return Err(format!("frame {number} had ended"));
         }
+        let open = units_open_of(frame, &grid);
         *frame = failed(frame, &grid, reason);
         self.counts.frames_failed += 1;
+        self.counts.units_open -= u64::from(open);
         Ok(())
     }
 
@@ -246,6 +264,7 @@ impl Job {
             *frame = failed(frame, &self.grid, note);
             self.counts.frames_failed += 1;
         }
+        self.counts.units_open = 0;
         self.end = Some(End { state, at, note: note.to_owned() });
         Ok(())
     }
@@ -275,6 +294,7 @@ impl Job {
             let (units, samples) = committed_of(frame, &self.grid);
             counts.units_committed += u64::from(units);
             counts.samples_committed += samples;
+            counts.units_open += u64::from(units_open_of(frame, &self.grid));
             counts.frames_done += u32::from(matches!(frame, Frame::Done(_)));
             counts.frames_failed += u32::from(matches!(frame, Frame::Failed(_)));
         }
@@ -288,6 +308,15 @@ impl Job {
             return Err(format!("job {} counts {:?}, its frames have {derived:?}", self.id, self.counts));
         }
         Ok(())
+    }
+}
+
+/// Units of a frame that wait for a result.
+fn units_open_of(frame: &Frame, grid: &Split) -> u32 {
+    match frame {
+        Frame::Untouched => grid.units(),
+        Frame::Open(open) => grid.units() - open.committed.ones(),
+        Frame::Complete | Frame::Done(_) | Frame::Failed(_) => 0,
     }
 }
 

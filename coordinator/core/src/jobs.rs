@@ -31,6 +31,9 @@ impl Core {
             let text = format!("{OPEN_JOBS_MAX} jobs are open; wait until some have ended, or cancel some");
             return Err(RequestError::Unavailable(text));
         }
+        if let Some(problem) = self.fits_nowhere(spec.device_bytes) {
+            return Err(RequestError::Invalid(problem));
+        }
         self.record(Record::JobAccepted { job, spec, owner, at: self.now });
         self.open_work(job);
         Ok(Response::Accepted(job))

@@ -97,6 +97,19 @@ impl Leases {
         self.by_node.get(&node).map_or(0, |epochs| epochs.len() as u32)
     }
 
+    /// Leases of a node, in the order in which they were given.
+    pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = (Lease, &Held)> + '_ {
+        let epochs = self.by_node.get(&node).into_iter().flatten();
+        epochs.filter_map(|epoch| {
+            let held = self.held.get(epoch)?;
+            Some((Lease { unit: held.unit, epoch: *epoch }, held))
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
     pub(crate) fn epochs_of(&self, node: NodeId) -> Vec<Epoch> {
         self.by_node.get(&node).into_iter().flatten().copied().collect()
     }

@@ -96,6 +96,9 @@ impl Core {
         if !willing.clone().any(|(_, node)| node.can_do(job.kind())) {
             return cannot_do(job);
         }
+        if let Some(note) = self.memory_note(job) {
+            return note;
+        }
         match job.fingerprint {
             Some(pinned) if !willing.any(|(_, node)| node.fingerprint == pinned) => {
                 format!("no node that is ready has the fingerprint {pinned} of its first results")
@@ -139,7 +142,7 @@ impl Core {
         rows
     }
 
-    fn is_ready(&self, id: NodeId, node: &Node) -> bool {
+    pub(crate) fn is_ready(&self, id: NodeId, node: &Node) -> bool {
         node.is_willing() && !self.farm.drained.contains(&id)
     }
 

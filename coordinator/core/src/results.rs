@@ -117,6 +117,9 @@ impl Core {
         if let (Some(place), Some(work)) = (job.place(unit), self.work.get_mut(&unit.job)) {
             work.take(place);
             work.begun = true;
+            work.rates.note(node, result.device, camera_samples, result.device_micros);
+            work.measured.note_need(result.device_bytes);
+            work.moves.remove(&place);
         }
         if let Some(node) = self.roster.get_mut(node) {
             node.note_commit(camera_samples, self.now);

@@ -23,6 +23,10 @@ impl Core {
         while let Some(timer) = self.timers.take_due(self.now) {
             match timer {
                 Timer::Settled => self.hungry = Hungry::Anybody,
+                Timer::Look => {
+                    self.look_at = self.look_at.filter(|at| *at > self.now);
+                    self.hungry = Hungry::Anybody;
+                }
                 Timer::Away(node) => self.on_grace_over(node),
                 Timer::Fit(node) => self.on_fit_again(node),
                 Timer::Unit(job, place) => {
@@ -153,6 +157,9 @@ impl Core {
         let Some(node) = self.heard_from(session) else { return };
         if !self.is_acceptable(node, lease) {
             return;
+        }
+        if let Failure::OutOfMemory(shortage) = failure {
+            return self.on_shortage(node, lease, shortage);
         }
         match failure {
             // A job's own program or kernel says nothing about the node.

@@ -1,11 +1,12 @@
 //! Nodes and their sessions: who is here, what it holds, and whether it may have work. Not durable, but for draining (see `farm`).
 
+use crate::devices::is_ready;
 use crate::input::SessionId;
 use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tessera_protocol::compute::Program;
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
@@ -65,6 +66,8 @@ pub(crate) struct Node {
     pub(crate) knows: BTreeSet<JobId>,
     pub(crate) heard: Moment,
     pub(crate) units_committed: u64,
+    /// When it last committed a unit.
+    pub(crate) committed_at: Moment,
     pub(crate) fitness: Fitness,
     /// Camera samples committed by bucket of time: `(bucket, samples)`, oldest first.
     rate: Vec<(u64, u64)>,
@@ -94,6 +97,7 @@ impl Node {
             knows: BTreeSet::new(),
             heard: now,
             units_committed: 0,
+            committed_at: Moment::default(),
             fitness: Fitness::default(),
             rate: Vec::new(),
         }
@@ -104,6 +108,7 @@ impl Node {
         self.knows = known.knows.clone();
         self.leaving = known.leaving;
         self.units_committed = known.units_committed;
+        self.committed_at = known.committed_at;
         self.rate = known.rate.clone();
     }
 
@@ -119,7 +124,7 @@ impl Node {
         self.session().is_some()
             && !self.leaving
             && self.fitness.unfit.is_none()
-            && self.devices.iter().any(|device| device.state == DeviceState::Ready)
+            && self.devices.iter().any(is_ready)
     }
 
     /// Some device of it runs such jobs.
@@ -133,6 +138,7 @@ impl Node {
     /// Counts a commit.
     pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
         self.units_committed += 1;
+        self.committed_at = now;
         self.fitness = Fitness { unfit: self.fitness.unfit.take(), ..Fitness::default() };
         let bucket = now.secs() / BUCKET_SECS;
         self.rate.retain(|(at, _)| at + RATE_SECS / BUCKET_SECS > bucket);

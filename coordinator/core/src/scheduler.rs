@@ -31,7 +31,7 @@ impl Core {
             return;
         }
         let hungry = std::mem::replace(&mut self.hungry, Hungry::Nobody);
-        if self.shares.is_empty() {
+        if self.shares.is_empty() && self.leases.len() == 0 {
             return;
         }
         let mut line: BTreeSet<(u32, NodeId)> = match hungry {
@@ -41,12 +41,19 @@ impl Core {
             _ => self.roster.nodes.iter().filter_map(|(id, node)| self.room(*id, node)).collect(),
         };
         let mut given: BTreeMap<NodeId, Vec<Assignment>> = BTreeMap::new();
+        let mut idle = Vec::new();
         while let Some((held, id)) = line.pop_first() {
-            let Some(assignment) = self.lease_next(id) else { continue };
+            let Some(assignment) = self.lease_next(id) else {
+                idle.push(id);
+                continue;
+            };
             given.entry(id).or_default().push(assignment);
             if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity) {
                 line.insert((held + 1, id));
             }
+        }
+        for (id, assignment) in self.move_units(&idle) {
+            given.entry(id).or_default().push(assignment);
         }
         for (id, assignments) in given {
             self.send_work(id, assignments);
@@ -108,11 +115,19 @@ impl Core {
     }
 
     fn offer(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
+        match self.next_place(id, fingerprint, job) {
+            Offer::Unit(place) if self.withhold(id, job, place) => Offer::Unsuitable,
+            offer => offer,
+        }
+    }
+
+    fn next_place(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
+        let fits = self.farm.jobs.get(&job).zip(self.roster.get(id));
+        let fits = fits.is_some_and(|(job, node)| self.usable(id, node, job).next().is_some());
         let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get_mut(&job)) else {
             return Offer::Nothing;
         };
-        let Some(node) = self.roster.get(id) else { return Offer::Unsuitable };
-        if job.fingerprint.is_some_and(|pinned| pinned != fingerprint) || !node.can_do(job.kind()) {
+        if !fits || job.fingerprint.is_some_and(|pinned| pinned != fingerprint) {
             return if work.is_empty(job, &self.leases) { Offer::Nothing } else { Offer::Unsuitable };
         }
         let (roster, now) = (&self.roster, self.now);
@@ -154,7 +169,7 @@ impl Core {
         }
     }
 
-    fn lease(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
+    pub(crate) fn lease(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
         let known = self.farm.jobs.get(&job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
         let task = known.grid.task(unit, known.fed(place.position))?;

@@ -45,6 +45,9 @@ impl Core {
             }
         }
         self.roster.join(join.node, session, node);
+        if !same_process {
+            self.on_new_process(join.node);
+        }
         self.feed(join.node);
         self.reconcile(join, same_process);
         self.forget_ended(join.node);

@@ -14,6 +14,8 @@ pub(crate) enum Timer {
     Away(NodeId),
     /// A node may have work again.
     Fit(NodeId),
+    /// Units may be withheld no longer, or moved.
+    Look,
     /// A unit's wait ends.
     Unit(JobId, Place),
     /// A frame is to be resolved again.

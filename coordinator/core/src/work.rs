@@ -2,7 +2,9 @@
 
 use crate::job::{Job, Place};
 use crate::lease::Leases;
+use crate::memory::Measured;
 use crate::moment::Moment;
+use crate::rates::Rates;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::UnitIndex;
 
@@ -22,6 +24,14 @@ pub(crate) struct Work {
     pub(crate) passed_over_since: Option<Moment>,
     /// Something of it has been leased.
     pub(crate) begun: bool,
+    /// How fast nodes are at it.
+    pub(crate) rates: Rates,
+    /// What memory it takes.
+    pub(crate) measured: Measured,
+    /// Units are withheld from slow nodes until then; None: none was yet.
+    pub(crate) withheld_until: Option<Moment>,
+    /// Units that were moved to faster nodes, and how often. No more than the leases of the job's end.
+    pub(crate) moves: BTreeMap<Place, u8>,
 }
 
 impl Work {

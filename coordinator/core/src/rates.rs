@@ -1,0 +1,113 @@
+//! How fast nodes are at one job, measured from the device times of its results. Not durable, and decides nothing.
+
+use std::collections::BTreeMap;
+use tessera_protocol::ids::NodeId;
+
+/// What a former unit still counts when the next has come: four units make up most of a rate, so that a device that slows down is
+/// seen after a few.
+const KEEP: f64 = 0.75;
+
+/// Work over time of a device's last units.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    samples: f64,
+    secs: f64,
+}
+
+/// Rates of the devices that have made results of a job.
+#[derive(Debug, Default)]
+pub(crate) struct Rates(BTreeMap<(NodeId, u8), Rate>);
+
+/// How fast a node is at a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Speed {
+    /// Camera samples per second of all its usable devices together, above 0.
+    pub(crate) per_sec: f64,
+    /// Usable devices, at least 1: so many units are under way at a time.
+    pub(crate) devices: f64,
+}
+
+impl Speed {
+    /// Seconds that some work keeps the whole node busy.
+    pub(crate) fn share(&self, samples: f64) -> f64 {
+        samples / self.per_sec
+    }
+
+    /// Seconds that some work takes on one of its devices.
+    pub(crate) fn alone(&self, samples: f64) -> f64 {
+        self.devices * self.share(samples)
+    }
+}
+
+impl Rates {
+    /// Takes a result in. One that took no time counts as a microsecond.
+    pub(crate) fn note(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
+        let rate = self.0.entry((node, device)).or_default();
+        rate.samples = rate.samples * KEEP + samples as f64;
+        rate.secs = rate.secs * KEEP + micros.max(1) as f64 * 1e-6;
+    }
+
+    /// No device of a node is faster than so many camera samples per second, whatever its former results say.
+    pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
+        for (_, rate) in self.0.range_mut((node, 0)..=(node, u8::MAX)) {
+            rate.secs = rate.secs.max(rate.samples / per_sec);
+        }
+    }
+
+    /// Nodes that have made results of the job.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let mut last = None;
+        self.0.keys().map(|(node, _)| *node).filter(move |node| last.replace(*node) != Some(*node))
+    }
+
+    /// The speed of these devices of a node; None before the first result of one of them. Those that have made none yet count like
+    /// the slowest that has.
+    pub(crate) fn speed(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
+        let (mut sum, mut slowest, mut measured, mut all) = (0.0, f64::INFINITY, 0.0, 0.0);
+        for device in devices {
+            all += 1.0;
+            if let Some(rate) = self.0.get(&(node, device)) {
+                let per_sec = rate.samples / rate.secs;
+                sum += per_sec;
+                slowest = per_sec.min(slowest);
+                measured += 1.0;
+            }
+        }
+        let per_sec = sum + slowest * (all - measured);
+        (measured > 0.0 && per_sec > 0.0 && per_sec.is_finite()).then_some(Speed { per_sec, devices: all })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u128) -> NodeId {
+        NodeId(uuid::Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn a_device_that_slows_down_is_seen_after_a_few_units() {
+        let mut rates = Rates::default();
+        (0..20).for_each(|_| rates.note(node(1), 0, 1000, 1_000_000));
+        assert!((rates.speed(node(1), 0..1).unwrap().per_sec - 1000.0).abs() < 1e-6);
+        (0..4).for_each(|_| rates.note(node(1), 0, 1000, 10_000_000));
+        assert!(rates.speed(node(1), 0..1).unwrap().per_sec < 150.0);
+    }
+
+    #[test]
+    fn devices_without_a_result_count_like_the_slowest_and_strangers_not_at_all() {
+        let mut rates = Rates::default();
+        rates.note(node(1), 0, 100, 1_000_000);
+        rates.note(node(1), 2, 300, 1_000_000);
+        rates.note(node(2), 0, 0, 0);
+        let speed = rates.speed(node(1), 0..4).unwrap();
+        assert_eq!((speed.per_sec, speed.devices), (600.0, 4.0));
+        assert_eq!(speed.alone(150.0), 1.0);
+        assert_eq!(
+            (rates.speed(node(1), 3..4), rates.speed(node(2), 0..1), rates.speed(node(3), 0..9)),
+            (None, None, None)
+        );
+        assert_eq!(rates.nodes().collect::<Vec<_>>(), [node(1), node(2)]);
+    }
+}

@@ -1,0 +1,278 @@
+//! What devices say decides who gets work: memory predicted and measured, devices out of work, and nodes that are slow.
+
+use std::time::Duration;
+use tessera_core::{
+    Action, Arrived, Caller, Core, FilmShape, Input, Moment, Record, RequestId, ResultShape, SessionId,
+    Settings, Step,
+};
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_protocol::frames::FrameSet;
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
+use tessera_protocol::job::{
+    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
+};
+use tessera_protocol::node::{CoordinatorToNode, Failure, Join, MemoryShortage};
+use tessera_protocol::status::{JobState, NodeState};
+use uuid::Uuid;
+
+const TILE: u32 = 8;
+const GIB: u64 = 1 << 30;
+
+/// A core, its clock in milliseconds, and what it last did.
+struct Farm {
+    core: Core,
+    now: u64,
+    step: Step,
+}
+
+fn device(memory_bytes: u64, state: DeviceState) -> DeviceInfo {
+    DeviceInfo {
+        slot: "cuda:0".to_owned(),
+        kind: DeviceKind::Cuda,
+        name: format!("GPU of {}", memory_bytes / GIB),
+        parallelism: 1,
+        memory_bytes,
+        cuda: None,
+        state,
+    }
+}
+
+impl Farm {
+    fn new() -> Self {
+        let settings = Settings { lease: Duration::from_secs(10_000), ..Settings::default() };
+        Self { core: Core::new(settings, Moment(1_000_000)), now: 1_000_000, step: Step::default() }
+    }
+
+    fn input(&mut self, input: Input) {
+        self.core.handle(input, Moment(self.now));
+        self.step = self.core.take_step();
+        self.core.verify().expect("the core is consistent");
+    }
+
+    fn wait(&mut self, millis: u64) {
+        self.now += millis;
+        self.input(Input::Tick);
+    }
+
+    fn join(&mut self, number: u64, capacity: u32, memory: u64) {
+        let join = Join {
+            node: NodeId(Uuid::from_u128(number.into())),
+            name: format!("rack-{number}"),
+            process: ProcessEpoch(1),
+            devices: vec![device(memory, DeviceState::Ready)],
+            capacity,
+            running: Vec::new(),
+            finished: Vec::new(),
+            scenes: Vec::new(),
+            nvrtc: None,
+        };
+        let (session, fingerprint) = (SessionId(number), Fingerprint([1; 32]));
+        let build = "test".to_owned();
+        self.input(Input::NodeJoined { session, join: Box::new(join), fingerprint, build });
+    }
+
+    /// Submits a job of so many units; the answer.
+    fn submit(&mut self, number: u128, units: u32, device_bytes: u64) -> Response {
+        let (job, spec) = (job(number), Box::new(spec(units, device_bytes)));
+        let caller = Caller { name: "ada".to_owned(), admin: false };
+        self.input(Input::Submit { request: RequestId(1), job, spec, caller });
+        let replies = self.step.actions.iter().filter_map(|action| match action {
+            Action::Reply { response, .. } => Some(response.clone()),
+            _ => None,
+        });
+        replies.last().expect("an answer")
+    }
+
+    /// What the last step gave to a node.
+    fn given(&self, number: u64) -> Vec<Lease> {
+        let work = self.step.actions.iter().filter_map(|action| match action {
+            Action::Send { session, message: CoordinatorToNode::Work(work) } if session.0 == number => {
+                Some(work.iter().map(|unit| unit.lease()))
+            }
+            _ => None,
+        });
+        work.flatten().collect()
+    }
+
+    fn result(&mut self, number: u64, lease: Lease, device_micros: u64) {
+        let shape = ResultShape::Film(FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 });
+        let hash = BlobHash([2; 32]);
+        let result = Arrived { lease, hash, shape, device: 0, device_micros, device_bytes: 0 };
+        self.input(Input::ResultArrived { session: SessionId(number), result });
+    }
+
+    fn out_of_memory(&mut self, number: u64, lease: Lease, needed: u64, available: u64) {
+        let reason = "the arrays do not fit".to_owned();
+        let failure = Failure::OutOfMemory(MemoryShortage { device: 0, needed, available, reason });
+        self.input(Input::UnitFailed { session: SessionId(number), lease, failure });
+    }
+
+    fn states(&mut self, number: u64, memory: u64, state: DeviceState) {
+        let devices = vec![device(memory, state)];
+        self.input(Input::DevicesChanged { session: SessionId(number), devices });
+    }
+
+    fn note(&self, number: u128) -> (JobState, String) {
+        let summary = self.core.job_summary(job(number)).expect("a job that was accepted");
+        (summary.state, summary.note)
+    }
+}
+
+fn job(number: u128) -> JobId {
+    JobId(Uuid::from_u128(number))
+}
+
+fn spec(units: u32, device_bytes: u64) -> JobSpec {
+    let render = RenderSpec {
+        scene: "a.gltf".to_owned(),
+        files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: units * TILE,
+        height: TILE,
+        frames: FrameSet::one(FrameNumber(1)),
+        fps: 24.0,
+        spp: 1,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::Box,
+        tile: TILE,
+        unit_samples: 1,
+        aovs: Vec::new(),
+        formats: vec![FormatSpec::Exr],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    };
+    JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes }
+}
+
+#[test]
+fn a_job_that_fits_no_device_known_is_refused_with_both_numbers() {
+    let mut farm = Farm::new();
+    farm.join(1, 2, 8 * GIB);
+    farm.join(2, 2, 4 * GIB);
+    let Response::Error(RequestError::Invalid(text)) = farm.submit(1, 4, 14 * GIB + GIB / 5) else {
+        panic!("it is not refused");
+    };
+    for part in ["14.2 GiB", "8.0 GiB", "rack-1", "GPU of 8"] {
+        assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
+    assert_eq!(farm.submit(2, 4, 8 * GIB), Response::Accepted(job(2)));
+    assert_eq!((farm.given(1).len(), farm.given(2).len()), (2, 0));
+}
+
+#[test]
+fn a_job_submitted_before_any_node_waits_for_a_device_that_can_hold_it() {
+    let mut farm = Farm::new();
+    assert_eq!(farm.submit(1, 4, 14 * GIB), Response::Accepted(job(1)));
+    assert_eq!(farm.submit(2, 4, GIB), Response::Accepted(job(2)));
+    farm.join(1, 2, 8 * GIB);
+    assert!(farm.given(1).iter().all(|lease| lease.unit.job == job(2)), "the other job goes on");
+    let (state, note) = farm.note(1);
+    assert_eq!(state, JobState::Queued);
+    assert!(note.contains("14.0 GiB") && note.contains("8.0 GiB"), "{note}");
+    farm.join(2, 2, 16 * GIB);
+    assert_eq!(farm.given(2).len(), 2);
+}
+
+#[test]
+fn running_out_of_memory_costs_no_attempt_and_takes_the_unit_to_a_larger_device() {
+    let mut farm = Farm::new();
+    farm.join(1, 1, 8 * GIB);
+    farm.submit(1, 3, GIB);
+    // More often than attempts are allowed, on one device after another.
+    for number in 1..=6 {
+        let lease = farm.given(number)[0];
+        farm.join(number + 1, 1, (8 + number) * GIB);
+        farm.step = Step::default();
+        farm.out_of_memory(number, lease, 0, 7 * GIB);
+        assert!(!farm.step.records.iter().any(|record| matches!(record, Record::AttemptsEnded { .. })));
+        assert!(farm.given(number).is_empty(), "a device that was too small gets no other unit");
+        if farm.given(number + 1).is_empty() {
+            // It took a unit as it joined.
+            farm.input(Input::Capacity { session: SessionId(number + 1), units: 2 });
+        }
+        assert!(!farm.given(number + 1).is_empty());
+    }
+    assert!(farm.core.job(job(1)).expect("a job").failures.is_empty());
+}
+
+#[test]
+fn a_job_that_ran_out_of_memory_everywhere_ends_with_both_numbers() {
+    let mut farm = Farm::new();
+    farm.join(1, 1, 8 * GIB);
+    farm.submit(1, 3, 0);
+    farm.submit(2, 3, 0);
+    let lease = farm.given(1).first().copied();
+    let lease = lease.or_else(|| farm.core.leases().next().map(|(lease, _)| lease)).expect("a lease");
+    farm.out_of_memory(1, lease, 14 * GIB, 7 * GIB);
+    let (state, note) = farm.note(1);
+    assert_eq!(state, JobState::Failed);
+    for part in ["14.0 GiB", "7.0 GiB", "8.0 GiB", "rack-1"] {
+        assert!(note.contains(part), "{part:?} is not in {note:?}");
+    }
+    assert_eq!(farm.given(1).first().map(|lease| lease.unit.job), Some(job(2)), "the next job goes on");
+}
+
+#[test]
+fn a_node_whose_devices_are_all_quarantined_is_unfit_and_says_what_ends_it() {
+    let mut farm = Farm::new();
+    farm.join(1, 2, 8 * GIB);
+    farm.submit(1, 4, GIB);
+    let reason = "wrong results in the known-answer test".to_owned();
+    let remedy = "reset the GPU, then `tessera doctor`".to_owned();
+    farm.states(1, 8 * GIB, DeviceState::Quarantined { reason: reason.clone(), remedy: remedy.clone() });
+    assert_eq!(farm.core.leases().count(), 0, "its units are for others");
+    let row = &farm.core.nodes(Moment(farm.now))[0];
+    assert_eq!(row.state, NodeState::Unfit);
+    assert!(row.note.contains(&reason) && row.note.contains(&remedy), "{}", row.note);
+    farm.join(2, 2, 8 * GIB);
+    assert_eq!(farm.given(2).len(), 2);
+    farm.states(1, 8 * GIB, DeviceState::Testing);
+    assert!(farm.given(1).is_empty());
+    farm.states(1, 8 * GIB, DeviceState::Ready);
+    assert_eq!(farm.given(1).len(), 2);
+}
+
+#[test]
+fn the_last_units_are_kept_for_the_fast_node_but_not_for_ever() {
+    let mut farm = Farm::new();
+    farm.join(1, 1, GIB);
+    farm.join(2, 1, GIB);
+    farm.submit(1, 8, 0);
+    let (fast, slow) = (
+        farm.core.leases().find(|(_, node)| node.0.as_u128() == 1),
+        farm.core.leases().find(|(_, node)| node.0.as_u128() == 2),
+    );
+    let (mut fast, slow) = (fast.expect("a lease").0, slow.expect("a lease").0);
+    // A second a unit, against a hundred.
+    for _ in 0..3 {
+        farm.now += 1_000;
+        farm.result(1, fast, 1_000_000);
+        fast = farm.given(1)[0];
+    }
+    farm.result(2, slow, 100_000_000);
+    assert!(farm.given(2).is_empty(), "the fast one ends the rest sooner");
+    // The fast one stands still from now on.
+    farm.wait(3_000);
+    assert!(farm.given(2).is_empty());
+    farm.wait(20_000);
+    assert_eq!(farm.given(2).len(), 1, "nobody waits for ever");
+}
+
+#[test]
+fn a_slow_node_alone_gets_everything() {
+    let mut farm = Farm::new();
+    farm.join(1, 1, GIB);
+    farm.submit(1, 5, 0);
+    let mut lease = farm.core.leases().next().expect("a lease").0;
+    for _ in 0..4 {
+        farm.now += 100_000;
+        farm.result(1, lease, 100_000_000);
+        lease = farm.given(1)[0];
+    }
+}
