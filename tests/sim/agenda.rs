@@ -74,6 +74,7 @@ pub(crate) enum NodeEvent {
     Rendered(u64),
     /// A result is on the node's disk.
     Stored(Lease),
+    DeviceOn(u32),
 }
 
 /// Everything to come.

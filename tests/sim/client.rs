@@ -2,7 +2,7 @@
 
 use crate::agenda::Event;
 use crate::faults::Fault;
-use crate::plan::{JobPlan, Plan, USERS};
+use crate::plan::{JobPlan, LARGEST, Plan, USERS};
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_core::{Caller, Core, Input, Record};
@@ -30,6 +30,8 @@ pub(crate) struct ClientJob {
     pub(crate) plan: JobPlan,
     asked: bool,
     pub(crate) accepted: bool,
+    /// It fits no device that was known.
+    pub(crate) refused: bool,
     cancelled: bool,
 }
 
@@ -45,6 +47,7 @@ impl Clients {
             plan: plan.clone(),
             asked: false,
             accepted: false,
+            refused: false,
             cancelled: false,
         };
         Self { jobs: plan.jobs.iter().map(job).collect() }
@@ -118,7 +121,10 @@ impl World {
 
     fn is_wanted(&self, ask: Ask) -> bool {
         match ask {
-            Ask::Submit(index) => !self.clients.jobs[index].accepted,
+            Ask::Submit(index) => {
+                let job = &self.clients.jobs[index];
+                !job.accepted && !job.refused
+            }
             Ask::Cancel(index) => !self.clients.jobs[index].cancelled,
             _ => true,
         }
@@ -154,8 +160,18 @@ impl World {
                 let first = !std::mem::replace(&mut self.clients.jobs[index].accepted, true);
                 if first {
                     self.go_on_with(index);
+                    self.give_up_later(index);
                 }
                 self.clients.jobs[index].plan.id == *job
+            }
+            (Ask::Submit(index), Response::Error(RequestError::Invalid(text))) => {
+                let job = &mut self.clients.jobs[index];
+                job.refused = true;
+                let (too_large, both) = (job.plan.spec.device_bytes > LARGEST, text.contains("40.0 GiB"));
+                // Where nothing larger was known at that moment, a smaller one is refused as well.
+                let known = text.contains("largest device known has");
+                self.tally.count(Fault::JobRefused);
+                known && (both || !too_large)
             }
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
             (Ask::Cancel(index), Response::Done) => {
@@ -174,6 +190,15 @@ impl World {
             _ => false,
         };
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    /// A job that was accepted while no node was known, and that no device can hold, waits until its owner ends it.
+    fn give_up_later(&mut self, index: usize) {
+        let plan = &self.clients.jobs[index].plan;
+        if plan.spec.device_bytes > LARGEST {
+            let patience = self.random.between(20_000, 60_000);
+            self.after(patience, Event::Ask(Ask::Cancel(index)));
+        }
     }
 
     /// What else may be asked about a job that was accepted.

@@ -15,6 +15,8 @@ mod faults;
 mod film;
 mod ledger;
 mod liar;
+mod mixed;
+mod mixed_farm;
 mod network;
 mod node;
 mod node_work;

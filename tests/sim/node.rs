@@ -65,6 +65,8 @@ pub(crate) struct NodeProcess {
     pub(crate) scenes: BTreeSet<BlobHash>,
     pub(crate) capacity: u32,
     pub(crate) draining: bool,
+    /// Devices that take no units, and whether they are being tested.
+    pub(crate) out: BTreeMap<u32, bool>,
     /// No device gets on until then.
     pub(crate) stuck_until: u64,
     beats: u64,
@@ -152,6 +154,7 @@ impl World {
             scenes: BTreeSet::new(),
             capacity: node.plan.capacity,
             draining: false,
+            out: BTreeMap::new(),
             stuck_until: 0,
             beats: 0,
         });
@@ -182,6 +185,7 @@ impl World {
             NodeEvent::Beat => self.beat(node),
             NodeEvent::Rendered(run) => self.on_rendered(node, run),
             NodeEvent::Stored(lease) => self.on_stored(node, lease),
+            NodeEvent::DeviceOn(device) => self.on_device_on(node, device),
         }
         Ok(())
     }
@@ -229,16 +233,8 @@ impl World {
         if self.nodes[index].plan.liar && self.chance(Fault::BorrowedInJoin) {
             lies.append(&mut self.mixed_leases(index, 8));
         }
+        let devices = self.devices_of(index);
         let node = &mut self.nodes[index];
-        let device = DeviceInfo {
-            slot: "d".to_owned(),
-            kind: if node.plan.compiles { DeviceKind::Cuda } else { DeviceKind::Cpu },
-            name: "simulated".to_owned(),
-            parallelism: 1,
-            memory_bytes: 1 << 30,
-            cuda: None,
-            state: DeviceState::Ready,
-        };
         let Some(process) = &mut node.process else { unreachable!("only a process dials") };
         // A job is told anew in each session.
         process.told.clear();
@@ -253,13 +249,36 @@ impl World {
             node: node.plan.id,
             name: node.plan.name.clone(),
             process: ProcessEpoch(process.number),
-            devices: vec![device; node.plan.devices as usize],
+            devices,
             capacity: process.capacity,
             running,
             finished,
             scenes: process.scenes.iter().copied().collect(),
             nvrtc: node.plan.compiles.then_some((12, 0)),
         }
+    }
+
+    /// What a node's devices say of themselves.
+    pub(crate) fn devices_of(&self, index: usize) -> Vec<DeviceInfo> {
+        let node = &self.nodes[index];
+        let state = |device: u32| match node.process.as_ref().and_then(|process| process.out.get(&device)) {
+            None => DeviceState::Ready,
+            Some(true) => DeviceState::Testing,
+            Some(false) => {
+                let (reason, remedy) = ("simulated".to_owned(), "it passes by itself".to_owned());
+                DeviceState::Quarantined { reason, remedy }
+            }
+        };
+        let device = |device: u32| DeviceInfo {
+            slot: format!("cuda:{device}"),
+            kind: if node.plan.compiles { DeviceKind::Cuda } else { DeviceKind::Cpu },
+            name: "simulated".to_owned(),
+            parallelism: 1,
+            memory_bytes: node.plan.memory,
+            cuda: None,
+            state: state(device),
+        };
+        (0..node.plan.devices).map(device).collect()
     }
 
     fn beat(&mut self, node: usize) {

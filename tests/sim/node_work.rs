@@ -50,6 +50,11 @@ impl World {
             if self.nodes[node].outbox.contains_key(&lease) {
                 return violated(format!("{lease} is given to a node that has its result"));
             }
+            let predicted = self.clients.jobs.iter().find(|known| known.plan.id == assignment.job);
+            let least = predicted.map_or(0, |known| known.plan.spec.device_bytes.min(known.plan.needs));
+            if least > self.nodes[node].plan.memory {
+                return violated(format!("{lease} is given to a node whose devices cannot hold it"));
+            }
             let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
             let told = process.told.contains(&assignment.job);
             let Some(kind) = process.jobs.get(&assignment.job).filter(|_| told) else {
@@ -69,6 +74,52 @@ impl World {
             self.control(node, NodeToCoordinator::Returned { leases: returned });
         }
         Ok(())
+    }
+
+    /// Bytes that units of a job really need.
+    pub(crate) fn needs(&self, job: JobId) -> u64 {
+        let plan = self.clients.jobs.iter().find(|known| known.plan.id == job);
+        plan.map_or(0, |known| known.plan.needs)
+    }
+
+    /// A device is taken out of work; what waits on a node without any other goes back.
+    pub(crate) fn quarantine(&mut self, node: usize) {
+        let all = self.nodes[node].plan.devices as usize;
+        let device = self.random.index(all) as u32;
+        let Some(process) = &mut self.nodes[node].process else { return };
+        if process.out.insert(device, false).is_some() {
+            return;
+        }
+        let waits = |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
+        let all_out = process.out.len() == all;
+        let returned: Vec<Lease> = process.units.iter().filter_map(waits).filter(|_| all_out).collect();
+        process.units.retain(|_, unit| !all_out || unit.state != UnitState::Waiting);
+        let devices = self.devices_of(node);
+        self.control(node, NodeToCoordinator::Devices(devices));
+        if !returned.is_empty() {
+            self.control(node, NodeToCoordinator::Returned { leases: returned });
+        }
+        let out = self.random.between(1_000, 20_000);
+        self.node_after(node, out, NodeEvent::DeviceOn(device));
+    }
+
+    /// A device that was out is tested, and then ready.
+    pub(crate) fn on_device_on(&mut self, node: usize, device: u32) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        match process.out.get_mut(&device) {
+            Some(tested @ false) => {
+                *tested = true;
+                let takes = self.random.between(100, 3_000);
+                self.node_after(node, takes, NodeEvent::DeviceOn(device));
+            }
+            _ => {
+                process.out.remove(&device);
+                self.tally.count(Fault::DeviceTested);
+            }
+        }
+        let devices = self.devices_of(node);
+        self.control(node, NodeToCoordinator::Devices(devices));
+        self.pump(node);
     }
 
     fn remember(&mut self, node: usize, lease: Lease) {
@@ -100,6 +151,7 @@ impl World {
         loop {
             let devices = self.nodes[node].plan.devices as usize;
             let Some(process) = &mut self.nodes[node].process else { return };
+            let devices = devices - process.out.len();
             if process.running.len() >= devices {
                 return;
             }
@@ -132,7 +184,7 @@ impl World {
         }
         // A run that was stopped has no lease any more.
         let Some(lease) = process.running.remove(&run) else { return };
-        match self.failure(node) {
+        match self.failure(node, lease) {
             Some(failure) => self.fail_unit(node, lease, failure),
             None => {
                 if let Some(unit) = self.nodes[node].process.as_mut().and_then(|p| p.units.get_mut(&lease)) {
@@ -146,8 +198,18 @@ impl World {
         self.leave_if_done(node);
     }
 
-    fn failure(&mut self, node: usize) -> Option<Failure> {
+    fn failure(&mut self, node: usize, lease: Lease) -> Option<Failure> {
         let text = || "simulated".to_owned();
+        let memory = self.nodes[node].plan.memory;
+        let needs = self.needs(lease.unit.job);
+        if needs > memory {
+            self.tally.count(Fault::MemoryTooSmall);
+            self.shortages.insert(lease.unit);
+            // Some devices cannot tell how much it would have been.
+            let needed = if self.random.permille(500) { needs } else { 0 };
+            let shortage = MemoryShortage { device: 0, needed, available: memory, reason: text() };
+            return Some(Failure::OutOfMemory(shortage));
+        }
         if self.nodes[node].plan.bad && !self.healed {
             self.tally.count(Fault::BadNode);
             return Some(Failure::Device(text()));
@@ -159,7 +221,12 @@ impl World {
         } else if self.chance(Fault::FailDevice) {
             Some(Failure::Device(text()))
         } else if self.chance(Fault::FailMemory) {
-            Some(Failure::OutOfMemory(MemoryShortage { device: 0, needed: 0, available: 0, reason: text() }))
+            let shortage = MemoryShortage { device: 0, needed: 0, available: memory / 2, reason: text() };
+            Some(Failure::OutOfMemory(shortage))
+        } else if self.chance(Fault::FailWorker) {
+            Some(Failure::Worker(text()))
+        } else if self.chance(Fault::FailTimeout) {
+            Some(Failure::TimedOut(text()))
         } else {
             None
         }

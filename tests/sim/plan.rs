@@ -19,6 +19,10 @@ use uuid::Uuid;
 pub(crate) const NODES: usize = 40;
 /// Number of the first node's id.
 const FIRST_NODE: u128 = 1000;
+/// Bytes.
+const GIB: u64 = 1 << 30;
+/// Memory of the largest devices.
+pub(crate) const LARGEST: u64 = 24 * GIB;
 /// Users who submit jobs.
 pub(crate) const USERS: [&str; 3] = ["ada", "ben", "cleo"];
 
@@ -48,6 +52,8 @@ pub(crate) struct NodePlan {
     pub(crate) devices: u32,
     /// It has CUDA devices, and compiles kernels.
     pub(crate) compiles: bool,
+    /// Memory of each device, bytes.
+    pub(crate) memory: u64,
     /// Time for a unit, milliseconds: from half of this to twice.
     pub(crate) unit_millis: u64,
     /// Time of a message, milliseconds.
@@ -62,6 +68,8 @@ pub(crate) struct NodePlan {
 pub(crate) struct JobPlan {
     pub(crate) id: JobId,
     pub(crate) spec: JobSpec,
+    /// Bytes that its units really need on a device.
+    pub(crate) needs: u64,
     pub(crate) owner: &'static str,
     pub(crate) submit_at: u64,
 }
@@ -131,6 +139,7 @@ fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) ->
         capacity: random.between(1, 5) as u32,
         devices: random.between(1, 3) as u32,
         compiles: anchored || random.permille(500),
+        memory: if anchored { LARGEST } else { [4, 8, 16, 24][random.index(4)] * GIB },
         unit_millis: random.between(500, 6_000),
         latency: [1, 5, 20, 150][random.index(4)],
         liar: random.permille(liars),
@@ -141,6 +150,9 @@ fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) ->
 
 fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
     let owner = USERS[random.index(USERS.len())];
+    // The last is larger than any device.
+    let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
+    let device_bytes = if random.permille(500) { 0 } else { sizes[random.index(6)] };
     let spec = JobSpec {
         name: format!("job {number}"),
         priority: [0, 10, 50, 50, 50, 100][random.index(6)],
@@ -149,9 +161,11 @@ fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
         } else {
             JobKind::Render(render(random))
         },
-        device_bytes: 0,
+        device_bytes,
     };
+    let needs = if device_bytes == 0 || random.permille(200) { sizes[random.index(6)] } else { device_bytes };
     JobPlan {
+        needs,
         id: JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number))),
         spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
         owner,

@@ -8,11 +8,11 @@ use crate::plan::index_of;
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_core::journal::Ending;
-use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
+use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
 use tessera_protocol::ids::{Lease, UnitKey};
-use tessera_protocol::node::NodeToCoordinator;
+use tessera_protocol::node::{CoordinatorToNode, NodeToCoordinator};
 
 /// The coordinator's clock when a run begins: an evening in 2023, milliseconds.
 const CLOCK_START: u64 = 1_700_000_000_000;
@@ -105,7 +105,11 @@ impl World {
                 if let Some(process) = &mut self.shell.process {
                     process.arrived.entry((session, lease)).or_default().push_back(film);
                 }
-                Input::ResultArrived { session, result: film.arrived(lease) }
+                let node = self.links.links.get(&id).map(|link| link.node);
+                let micros = node.map_or(1, |node| self.nodes[node].plan.unit_millis * 1000);
+                let needs = self.needs(lease.unit.job);
+                let measured = Arrived { device_micros: micros, device_bytes: needs, ..film.arrived(lease) };
+                Input::ResultArrived { session, result: measured }
             }
             Parcel::Control(message) => match message {
                 NodeToCoordinator::Join(_) => return violated("a join is no control message here"),
@@ -189,6 +193,7 @@ impl World {
         self.check_origins(&step)?;
         self.steps += 1;
         self.count_records(&step);
+        self.count_moves(&step);
         let pending = self.split_step(step)?;
         let needs_sync =
             !pending.results.is_empty() || !pending.records.is_empty() || pending.snapshot.is_some();
@@ -384,9 +389,48 @@ impl World {
                     }
                 }
                 Record::FrameFailed { .. } => self.tally.count(Fault::FrameFailed),
+                Record::UnitsCommitted { job, frame, commits } => {
+                    for commit in commits {
+                        let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
+                        if self.shortages.remove(&unit) {
+                            self.tally.count(Fault::ShortageCleared);
+                        }
+                    }
+                }
+                Record::JobEnded { note, .. }
+                    if note.contains("memory") || note.contains("fits no device") =>
+                {
+                    self.tally.count(Fault::JobFitsNowhere);
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Units that one node loses to another while nothing else ends their leases.
+    fn count_moves(&mut self, step: &Step) {
+        let is_other = |record: &Record| {
+            matches!(
+                record,
+                Record::AttemptsEnded { .. } | Record::JobPinned { .. } | Record::FrameFailed { .. }
+            )
+        };
+        if step.records.iter().any(is_other) {
+            return;
+        }
+        let messages = step.actions.iter().filter_map(|action| match action {
+            Action::Send { message, .. } => Some(message),
+            _ => None,
+        });
+        let (mut revoked, mut given) = (BTreeSet::new(), BTreeSet::new());
+        for message in messages {
+            match message {
+                CoordinatorToNode::Revoke { leases } => revoked.extend(leases.iter().map(|lease| lease.unit)),
+                CoordinatorToNode::Work(work) => given.extend(work.iter().map(|unit| unit.lease().unit)),
+                _ => {}
+            }
+        }
+        revoked.intersection(&given).for_each(|_| self.tally.count(Fault::UnitMoved));
     }
 
     /// Leases equal running: where nothing is on its way, a node holds what the core says it holds, and its outbox is empty.

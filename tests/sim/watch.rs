@@ -6,8 +6,9 @@ use crate::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;
 use tessera_core::{Action, Core, Input, Record, SessionId, Settings, Step};
+use tessera_protocol::device::{DeviceInfo, DeviceState};
 use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitKey};
-use tessera_protocol::node::{Assignment, CoordinatorToNode};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure};
 
 /// What the inputs of one step said about leases.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ struct Known {
     away_since: Option<u64>,
     fingerprint: Fingerprint,
     capacity: u32,
+    /// Some device of it is ready.
+    usable: bool,
     leaving: bool,
 }
 
@@ -98,6 +101,7 @@ impl Watch {
                     away_since: None,
                     fingerprint: *fingerprint,
                     capacity: join.capacity,
+                    usable: is_usable(&join.devices),
                     leaving,
                 };
                 self.known.insert(join.node, known);
@@ -125,6 +129,15 @@ impl Watch {
                 seen.named.extend(node.iter().flat_map(|node| heartbeat.leases.iter().map(|l| (*node, *l))));
             }
             Input::Returned { leases, .. } => seen.returned.extend(leases),
+            // That the device is too small is nobody's fault, and no attempt.
+            Input::UnitFailed { lease, failure: Failure::OutOfMemory(_), .. } => {
+                seen.returned.insert(*lease);
+            }
+            Input::DevicesChanged { session, devices } => {
+                if let Some(known) = self.of_session(*session) {
+                    known.usable = is_usable(devices);
+                }
+            }
             _ => {}
         }
     }
@@ -281,7 +294,7 @@ impl Watch {
         let Some(known) = self.known.get(&node) else {
             return violated(format!("work is sent to {node}, which never joined"));
         };
-        if known.leaving || books.drained.contains(&node) {
+        if known.leaving || !known.usable || books.drained.contains(&node) {
             return violated(format!("work is sent to {node}, which takes none"));
         }
         for assignment in work {
@@ -426,6 +439,10 @@ impl Watch {
     pub(crate) fn held_by(&self, node: NodeId) -> Option<&BTreeSet<Lease>> {
         self.by_node.get(&node)
     }
+}
+
+fn is_usable(devices: &[DeviceInfo]) -> bool {
+    devices.iter().any(|device| device.state == DeviceState::Ready)
 }
 
 fn lease_of(job: JobId, frame: FrameNumber, commit: &Commit) -> Lease {

@@ -8,7 +8,7 @@ use crate::world::World;
 use tessera_core::{Core, Input, ResolveFailure};
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::node::NodeToCoordinator;
-use tessera_protocol::status::{FrameFile, NodeState};
+use tessera_protocol::status::{FrameFile, JobSummary, NodeState};
 
 impl World {
     /// An opportunity for everything that happens to whole processes and connections.
@@ -62,6 +62,9 @@ impl World {
                 process.stuck_until = self.now + millis;
             }
         }
+        if self.chance(Fault::DeviceQuarantine) {
+            self.quarantine(node);
+        }
         if self.chance(Fault::ProcessStall) {
             let millis = self.random.between(500, 40_000);
             self.stall_node(node, millis);
@@ -102,8 +105,15 @@ impl World {
             match row.state {
                 NodeState::Lost => self.tally.count(Fault::GraceOver),
                 NodeState::Unfit if row.note.contains("in a row") => self.tally.count(Fault::NodeUnfit),
+                NodeState::Unfit if row.note.contains("quarantined") => {
+                    self.tally.count(Fault::DevicesAllOut)
+                }
                 _ => {}
             }
+        }
+        let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
+        if self.now.is_multiple_of(16) && process.core.jobs().iter().any(waits) {
+            self.tally.count(Fault::JobWaitsForMemory);
         }
     }
 
@@ -158,11 +168,11 @@ impl World {
             self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
         }
         let Some(process) = &self.shell.process else { return Some("the coordinator is away".to_owned()) };
-        if let Some(job) = self.clients.jobs.iter().find(|job| !job.accepted) {
+        if let Some(job) = self.clients.jobs.iter().find(|job| !job.accepted && !job.refused) {
             return Some(format!("job {} is not accepted", job.plan.id));
         }
         let going = |job: &&crate::client::ClientJob| {
-            self.ledger.durable.jobs.get(&job.plan.id).is_none_or(|book| book.ended.is_none())
+            !job.refused && self.ledger.durable.jobs.get(&job.plan.id).is_none_or(|book| book.ended.is_none())
         };
         if let Some(job) = self.clients.jobs.iter().find(going) {
             let note = process.core.job_summary(job.plan.id);

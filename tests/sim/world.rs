@@ -13,6 +13,9 @@ use crate::random::Random;
 use crate::shell::Shell;
 use crate::trouble::{Checked, violated};
 
+use std::collections::BTreeSet;
+use tessera_protocol::ids::UnitKey;
+
 /// Virtual milliseconds after the last fault within which everything must have ended.
 const HEAL_MAX: u64 = 2 * 3600 * 1000;
 /// Events of a run at most: many times what the longest needs.
@@ -35,6 +38,8 @@ pub(crate) struct World {
     pub(crate) clients: Clients,
     pub(crate) ledger: Ledger,
     pub(crate) planted: Option<Planted>,
+    /// Units that needed more memory than a device had, and are not committed yet.
+    pub(crate) shortages: BTreeSet<UnitKey>,
     pub(crate) steps: u64,
     pub(crate) over: bool,
     /// What happened, if it is to be kept.
@@ -61,6 +66,7 @@ impl World {
             clients,
             ledger: Ledger::default(),
             planted,
+            shortages: BTreeSet::new(),
             steps: 0,
             over: false,
             diary: keep_diary.then(Vec::new),
