@@ -77,6 +77,10 @@ pub(crate) fn describe(info: &DeviceInfo) -> String {
     if let Some(cuda) = &info.cuda {
         let (major, minor) = cuda.compute_capability;
         text += &format!(", compute capability {major}.{minor}, driver {}", cuda.driver);
+        text += &format!(", {} at {}", cuda.uuid, cuda.pcie);
+        if let Some(profile) = &cuda.mig {
+            text += &format!(", MIG slice {profile}");
+        }
         text += &format!(", started in {:.1} s", f64::from(cuda.start_millis) / 1e3);
     }
     text
