@@ -81,7 +81,8 @@ impl Farm {
             Action::Reply { response, .. } => Some(response.clone()),
             _ => None,
         });
-        replies.last().expect("an answer")
+        let replies: Vec<Response> = replies.collect();
+        replies.first().cloned().expect("an answer")
     }
 
     /// What the last step gave to a node.
