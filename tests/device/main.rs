@@ -4,5 +4,6 @@
 mod bench;
 mod faults;
 mod sandbox;
+mod script;
 mod start;
 mod units;
