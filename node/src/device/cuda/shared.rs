@@ -69,8 +69,9 @@ impl Shared {
         self.seen().info.state == DeviceState::Ready
     }
 
-    /// The worker has opened it.
-    pub(super) fn opened(&self, found: &FoundDevice, start: Duration) {
+    /// A worker has opened it, and holds nothing yet.
+    pub(super) fn opened(&self, found: &FoundDevice, start: Duration, free_bytes: u64) {
+        self.holds(free_bytes, 0);
         let mut seen = self.seen();
         describe(&mut seen.info, found);
         if let Some(cuda) = &mut seen.info.cuda {
@@ -81,11 +82,18 @@ impl Shared {
     /// The monitor has looked at it.
     pub(super) fn measured(&self, telemetry: DeviceTelemetry, complete: impl FnOnce(&mut CudaInfo)) {
         let mut seen = self.seen();
-        let samples_per_second = seen.telemetry.samples_per_second;
-        seen.telemetry = DeviceTelemetry { samples_per_second, ..telemetry };
+        let DeviceTelemetry { samples_per_second, memory_held, .. } = seen.telemetry;
+        seen.telemetry = DeviceTelemetry { samples_per_second, memory_held, ..telemetry };
         if let Some(cuda) = &mut seen.info.cuda {
             complete(cuda);
         }
+    }
+
+    /// What its worker says of its memory: without NVML, the only word on what is free.
+    pub(super) fn holds(&self, free_bytes: u64, held_bytes: u64) {
+        let mut seen = self.seen();
+        seen.telemetry.memory_free = Some(free_bytes);
+        seen.telemetry.memory_held = Some(held_bytes);
     }
 
     pub(super) fn xid(&self, code: u64, at: Instant) {

@@ -280,7 +280,10 @@ impl Supervisor {
                     }
                 }
             }
-            Report::Started { unit } => live.flights.on_progress(unit, true, now),
+            Report::Started { unit, free_bytes, held_bytes } => {
+                live.flights.on_progress(unit, true, now);
+                self.shared.holds(free_bytes, held_bytes);
+            }
             Report::Progress { unit, .. } => live.flights.on_progress(unit, false, now),
             Report::Rendered { unit, rays, device_nanos, device_bytes } => {
                 let time = Duration::from_nanos(device_nanos);
@@ -308,7 +311,7 @@ impl Supervisor {
             compile_millis = opened.compile.as_millis(),
             "device opened"
         );
-        self.shared.opened(&opened.device, start);
+        self.shared.opened(&opened.device, start, opened.free_bytes);
         match KnownAnswer::of(opened.device.multiprocessors) {
             Ok(answer) => {
                 self.state.answer = Some(answer);

@@ -51,8 +51,8 @@ pub(crate) enum Report {
     Opened(Opened),
     /// A unit needs this scene.
     NeedScene { scene: u64 },
-    /// The device has begun a unit.
-    Started { unit: u64 },
+    /// The device has been told a unit. `free_bytes` of its memory are free, and `held_bytes` the worker would give up for another one.
+    Started { unit: u64, free_bytes: u64, held_bytes: u64 },
     /// This share of a unit's work is done, of 1000.
     Progress { unit: u64, permille: u16 },
     /// The sums, planar `i64` little endian, are the payload.

@@ -59,6 +59,11 @@ impl Lane {
         Ok(())
     }
 
+    /// Device memory that it has.
+    pub(super) fn bytes(&self) -> u64 {
+        self.workspace.as_ref().map_or(0, |memory| memory.bytes)
+    }
+
     /// Gives the device memory back.
     pub(super) fn shrink(&mut self) -> bool {
         self.workspace.take().is_some()

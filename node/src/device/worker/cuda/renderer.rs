@@ -70,6 +70,14 @@ struct Unit {
     params: UnitParams,
 }
 
+/// A unit that the device knows of.
+struct UnderWay {
+    unit: u64,
+    scene: u64,
+    /// Bytes of its workspace.
+    bytes: u64,
+}
+
 /// The thread's state.
 pub(super) struct Renderer {
     pub(super) outlet: Outlet,
@@ -91,7 +99,7 @@ pub(super) struct State {
     /// Units that the device does not know of yet.
     waiting: VecDeque<Unit>,
     /// Units that it knows of: their scenes may not go.
-    under_way: Vec<(u64, u64)>,
+    under_way: Vec<UnderWay>,
     /// Scenes that were asked for and are not whole yet.
     asked: BTreeSet<u64>,
 }
@@ -114,7 +122,7 @@ impl Renderer {
             }
             Task::Free { lane, unit } => {
                 self.lanes.push(lane);
-                self.state.under_way.retain(|(number, _)| *number != unit);
+                self.state.under_way.retain(|other| other.unit != unit);
                 self.cancelled.forget(unit);
             }
             Task::NoScene { scene, problem } => self.refuse_scene(scene, &UnitError::Refused(problem)),
@@ -168,7 +176,10 @@ impl Renderer {
     /// Scenes that may not go to make room for `scene`: those of units that the device knows of or will know of soon.
     fn in_use(&self, scene: u64) -> Vec<u64> {
         let waiting = self.state.waiting.iter().map(|unit| unit.scene);
-        waiting.chain(self.state.under_way.iter().map(|(_, of)| *of)).filter(|of| *of != scene).collect()
+        waiting
+            .chain(self.state.under_way.iter().map(|other| other.scene))
+            .filter(|of| *of != scene)
+            .collect()
     }
 
     /// Gives the device what it can take, and asks for the scenes that are missing.
@@ -198,7 +209,7 @@ impl Renderer {
 
     /// Tells the device a unit.
     fn tell(&mut self, unit: Unit, mut lane: Lane) -> Call<()> {
-        self.state.under_way.push((unit.number, unit.scene));
+        self.state.under_way.push(UnderWay { unit: unit.number, scene: unit.scene, bytes: 0 });
         let plan = match self.plan(&unit, &mut lane)? {
             Ok(plan) => plan,
             Err(error) => {
@@ -206,7 +217,11 @@ impl Renderer {
                 return self.take(Task::Free { lane, unit: unit.number });
             }
         };
-        self.outlet.send(&Report::Started { unit: unit.number }, &[]);
+        if let Some(told) = self.state.under_way.last_mut() {
+            told.bytes = lane.bytes();
+        }
+        let (free_bytes, held_bytes) = (memory()?.0, self.held_bytes());
+        self.outlet.send(&Report::Started { unit: unit.number, free_bytes, held_bytes }, &[]);
         let Some(resident) = self.scenes.find(unit.scene) else {
             // It was there a moment ago, and scenes in use do not go.
             return self.take(Task::Free { lane, unit: unit.number });
@@ -256,6 +271,13 @@ impl Renderer {
                 }
             }
         }
+    }
+
+    /// Memory that another unit could have: every scene and workspace is given up, or used again, sooner or later.
+    fn held_bytes(&self) -> u64 {
+        let free: u64 = self.lanes.iter().map(Lane::bytes).sum();
+        let under_way: u64 = self.state.under_way.iter().map(|unit| unit.bytes).sum();
+        self.scenes.bytes() + free + under_way
     }
 
     fn shrink_free_lanes(&mut self) -> bool {

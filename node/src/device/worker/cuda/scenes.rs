@@ -137,7 +137,8 @@ impl Scenes {
         oldest.is_some_and(|id| self.scenes.remove(&id).is_some())
     }
 
-    fn bytes(&self) -> u64 {
+    /// Bytes of all of them.
+    pub(super) fn bytes(&self) -> u64 {
         self.scenes.values().map(|scene| scene.memory.bytes).sum()
     }
 }
