@@ -2,8 +2,15 @@
 
 mod bits;
 mod clang;
+mod culling;
 mod device;
 mod features;
+mod library;
+mod mutants;
+mod mutations;
+#[path = "../render/picture.rs"]
+#[expect(dead_code, reason = "shared with the tests of pictures, which use all of it")]
+mod picture;
 mod scenes;
 #[path = "../../kernels/tests/kernels/support.rs"]
 #[expect(dead_code, reason = "shared with the kernels' own tests, which use all of it")]

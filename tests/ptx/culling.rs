@@ -1,0 +1,73 @@
+//! Which instructions only decide what a ray need not look at: those of the box test. Reads text, runs nothing.
+//!
+//! The rule by which mutants are left out of the count: in a kernel that uses the values of its box test in comparisons alone, a
+//! change in the last bit of such a value is no fault. Hits are canonical: they are computed from triangles alone, and a box
+//! can only hide one. Boxes are wider than what they hold by `bvh_padding` and by the rounding of their compression, which is
+//! many last places, so that one place hides nothing.
+
+use std::collections::BTreeSet;
+
+/// `0x47000000`: with a byte of a compressed box in its middle it is a float, 32768 + that byte. Nothing else uses it.
+const BOX_BYTE: &str = "1191182336";
+/// Arithmetic through which a box's values pass.
+const PASSES: [&str; 9] = [
+    "mov.b32",
+    "mov.f32",
+    "fma.rn.f32",
+    "sub.rn.f32",
+    "mul.rn.f32",
+    "add.rn.f32",
+    "max.f32",
+    "min.f32",
+    "selp.f32",
+];
+
+/// Lines, from 1, whose result comes from the box test and is nothing but compared in their kernel.
+pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
+    let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
+    let mut found = BTreeSet::new();
+    for kernel in numbered.split(|(_, line)| line.contains(".entry ")) {
+        let values = values_of_boxes(kernel);
+        let escapes = kernel.iter().any(|(_, line)| {
+            let is_known = line.starts_with("setp.") || PASSES.iter().any(|opcode| line.starts_with(opcode));
+            !is_known && names(line).iter().skip(1).any(|name| values.contains(name))
+        });
+        if !escapes {
+            let results = kernel.iter().filter(|(_, line)| {
+                let passes = PASSES.iter().any(|opcode| line.starts_with(opcode));
+                passes && names(line).first().is_some_and(|name| values.contains(name))
+            });
+            found.extend(results.map(|(number, _)| *number));
+        }
+    }
+    found
+}
+
+/// Registers that hold a value of the box test, found by passing from line to line until nothing is added.
+fn values_of_boxes<'a>(kernel: &[(u32, &'a str)]) -> BTreeSet<&'a str> {
+    let is_start = |line: &str| line.starts_with("or.b32") && line.contains(BOX_BYTE);
+    let starts = kernel.iter().filter(|(_, line)| is_start(line));
+    let mut values: BTreeSet<&str> = starts.filter_map(|(_, line)| names(line).first().copied()).collect();
+    loop {
+        let before = values.len();
+        for (_, line) in
+            kernel.iter().filter(|(_, line)| PASSES.iter().any(|opcode| line.starts_with(opcode)))
+        {
+            if let [target, sources @ ..] = &names(line)[..]
+                && sources.iter().any(|source| values.contains(source))
+            {
+                values.insert(target);
+            }
+        }
+        if values.len() == before {
+            return values;
+        }
+    }
+}
+
+/// The registers of a line, in order.
+fn names(line: &str) -> Vec<&str> {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '%'))
+        .filter(|word| word.starts_with('%'))
+        .collect()
+}

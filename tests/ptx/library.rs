@@ -1,0 +1,34 @@
+//! Scenes from files: the library, and, where they are found, some of the shared ones, at tiny sizes.
+
+use crate::bits;
+use crate::device::shipped;
+use crate::picture::{checked, file, flatten, shared, whole_frame};
+use crate::scenes::Case;
+use tessera_layout::UnitParams;
+use tessera_scenes::FlattenOptions;
+
+/// Of the shared scenes: blended and cut-out surfaces, every sampler, every punctual light.
+const SHARED: [&str; 3] =
+    ["AlphaBlendModeTest.glb", "TextureSettingsTest.glb", "generated/punctual_lights.glb"];
+
+fn case(name: &'static str, path: &std::path::Path) -> Case {
+    let (width, height) = (20, 15);
+    let scene = checked(flatten(path, None, &FlattenOptions::still(width, height)));
+    Case { name, scene, unit: UnitParams { aovs: 15, ..whole_frame(width, height, 2, 5) } }
+}
+
+#[test]
+fn scenes_of_the_library_have_the_bits_of_the_host() {
+    let names = ["cornell-box.gltf", "many-lights.gltf", "material-row.gltf", "spinning-cube.gltf"];
+    let cases: Vec<Case> = names.map(|name| case(name, &file("scenes/library").join(name))).into();
+    bits::compare(shipped(), &cases);
+}
+
+#[test]
+fn shared_scenes_have_the_bits_of_the_host() {
+    let found = SHARED.into_iter().filter_map(|name| Some(case(name, &shared(name)?)));
+    let cases: Vec<Case> = found.collect();
+    if !cases.is_empty() {
+        bits::compare(shipped(), &cases);
+    }
+}

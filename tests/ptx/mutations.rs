@@ -1,0 +1,129 @@
+//! Faults of one instruction, as a compiler or a translator of PTX might make them. Plants them in text, runs nothing.
+
+use std::collections::BTreeSet;
+
+/// One changed line.
+#[derive(Clone, Debug)]
+pub(crate) struct Mutation {
+    /// Line of the text, from 1.
+    pub(crate) line: u32,
+    /// What kind of fault it is.
+    pub(crate) kind: &'static str,
+    /// What stands there instead.
+    pub(crate) text: String,
+}
+
+impl Mutation {
+    /// The result differs in its last place, or not at all.
+    pub(crate) fn is_one_place(&self) -> bool {
+        matches!(self.kind, "last bit" | "rounded towards zero")
+    }
+}
+
+/// An instruction of the text: `opcode destination, sources;` without guard.
+struct Instruction<'a> {
+    opcode: &'a str,
+    operands: Vec<&'a str>,
+}
+
+/// Every mutation of the given lines.
+pub(crate) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
+    let mut found = Vec::new();
+    for (number, text) in (1..).zip(source.lines()).filter(|(number, _)| lines.contains(number)) {
+        let mut add = |kind, text| found.push(Mutation { line: number, kind, text });
+        if let Some(branch) = text.trim().strip_prefix('@') {
+            let turned =
+                branch.strip_prefix('!').map_or_else(|| format!("@!{branch}"), |rest| format!("@{rest}"));
+            add("negated branch", turned);
+        } else if let Some(instruction) = parse(text) {
+            of_instruction(&instruction, text, add);
+        }
+    }
+    found
+}
+
+/// The text with one mutation in it.
+pub(crate) fn planted(source: &str, mutation: &Mutation) -> String {
+    let mut lines: Vec<&str> = source.lines().collect();
+    lines[mutation.line as usize - 1] = &mutation.text;
+    lines.join("\n")
+}
+
+fn parse(line: &str) -> Option<Instruction<'_>> {
+    let statement = line.trim().strip_suffix(';')?;
+    let (opcode, operands) = statement.split_once(char::is_whitespace)?;
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    (!opcode.starts_with('.') && !opcode.starts_with('{')).then_some(Instruction { opcode, operands })
+}
+
+fn of_instruction(i: &Instruction<'_>, text: &str, mut add: impl FnMut(&'static str, String)) {
+    let target = i.operands[0];
+    let is = |name: &str| i.opcode.starts_with(name);
+    let is_float = i.opcode.ends_with(".f32");
+    let rounded =
+        ["add.rn", "sub.rn", "mul.rn", "fma.rn", "div.rn", "sqrt.rn", "rcp.rn"].iter().any(|name| is(name));
+    if rounded
+        || ((is("min.") || is("max.")) && is_float)
+        || i.opcode == "cvt.rn.f32.s32"
+        || i.opcode == "cvt.rn.f32.u32"
+    {
+        let flip =
+            format!("mov.b32 %mutant, {target}; xor.b32 %mutant, %mutant, 1; mov.b32 {target}, %mutant;");
+        add("last bit", format!("{{ .reg .b32 %mutant; {} {flip} }}", text.trim()));
+    }
+    if is("add.rn.f32") || is("mul.rn.f32") || is("fma.rn.f32") || is("sub.rn.f32") {
+        add("rounded towards zero", text.replace(".rn.", ".rz."));
+    }
+    if rounded
+        || is("add.s")
+        || is("and.b")
+        || is("or.b")
+        || is("xor.b")
+        || is("shl.")
+        || is("shr.")
+        || is("selp.")
+    {
+        add("dropped", String::new());
+    }
+    if is("min.") || is("max.") {
+        let (from, to) = if is("min.") { ("min.", "max.") } else { ("max.", "min.") };
+        add("other extreme", text.replacen(from, to, 1));
+    }
+    if is("selp.") && i.operands[1] != i.operands[2] {
+        let [_, a, b, predicate] = i.operands[..] else { return };
+        add("swapped select", format!("{} {target}, {b}, {a}, {predicate};", i.opcode));
+    }
+    if is("setp.") {
+        add("negated compare", negated(i));
+    }
+    if is("add.s32") || is("add.s64") || is("sub.s32") || is("mad.lo.s32") || is("mul.lo.s32") {
+        let width = &i.opcode[i.opcode.len() - 3..];
+        add("one too many", format!("{} add.{width} {target}, {target}, 1;", text.trim()));
+    }
+    if is("shl.b32") || is("shr.u32") {
+        add("one place too far", format!("{} {} {target}, {target}, 1;", text.trim(), i.opcode));
+    }
+    let swap = [
+        ("and.b32", "or.b32"),
+        ("or.b32", "and.b32"),
+        ("xor.b32", "or.b32"),
+        ("and.pred", "or.pred"),
+        ("or.pred", "and.pred"),
+    ];
+    if let Some((from, to)) = swap.iter().find(|(from, _)| is(from)) {
+        add("other operator", text.replacen(from, to, 1));
+    }
+    if is("sub.rn.f32") || is("div.rn.f32") {
+        let [_, a, b] = i.operands[..] else { return };
+        add("swapped operands", format!("{} {target}, {b}, {a};", i.opcode));
+    }
+    if is("neg.f32") {
+        add("lost sign", text.replacen("neg.f32", "mov.f32", 1));
+    }
+}
+
+/// The comparison, and then its opposite.
+fn negated(i: &Instruction<'_>) -> String {
+    let target = i.operands[0];
+    format!("{} {}; not.pred {target}, {target};", i.opcode, i.operands.join(", "))
+}
