@@ -5,21 +5,35 @@ use tessera_ptx::Settings;
 
 const COUNT: usize = 4096;
 
+/// The words that a pair of integers gives, in the kernel's order.
 fn integers(a: u32, b: u32) -> Vec<u32> {
+    let mut words = narrow(a, b);
+    words.extend(wide(a, b));
+    words.extend([a.abs_diff(b).wrapping_add(5), (a as i32).abs_diff(b as i32).wrapping_add(5)]);
+    words.push(match a % 9 {
+        0 => b.wrapping_mul(3),
+        1 => b ^ 5,
+        2 => b.wrapping_add(77),
+        3 => b.count_ones(),
+        4 => b >> 3,
+        5 => !b,
+        _ => 0,
+    });
+    words.push(if a < b { a.wrapping_add(1) } else { b.wrapping_sub(1) });
+    words.push((((i64::from(a as i32) >> (b & 31)) << 57) >> 57) as u32);
+    words.push((b & !(0x1FF << 5)) | ((a & 0x1FF) << 5));
+    words
+}
+
+/// Of 32 bits and fewer.
+fn narrow(a: u32, b: u32) -> Vec<u32> {
     let (sa, sb) = (a as i32, b as i32);
-    let (wide, swide) = ((u64::from(a) << 32) | u64::from(b), ((u64::from(a) << 32) | u64::from(b)) as i64);
-    let high = |value: u128| (value >> 64) as u32;
     let bytes: Vec<u8> = a.to_le_bytes().into_iter().chain(b.to_le_bytes()).collect();
     // `__byte_perm` looks at three bits of each choice.
     let permuted = (0..4).map(|at| u32::from(bytes[((a ^ b) >> (4 * at)) as usize & 7]) << (8 * at));
     let both = (u64::from(b) << 32) | u64::from(a);
-    let long = u128::from(wide)
-        .wrapping_mul(u128::from(wide))
-        .wrapping_add(u128::from(b) << 64)
-        .wrapping_sub(u128::from(a));
     let divides = b != 0 && b != u32::MAX;
-    let signed_product = i128::from(swide) * i128::from(swide.wrapping_sub(1));
-    let mut words = vec![
+    vec![
         a.wrapping_add(b),
         a.wrapping_sub(b),
         a.wrapping_mul(b),
@@ -48,6 +62,20 @@ fn integers(a: u32, b: u32) -> Vec<u32> {
         !a,
         (i32::from(a as u8) + i32::from(b as i8)) as u32,
         (i32::from(a as u16).wrapping_mul(i32::from(b as i16))) as u32,
+    ]
+}
+
+/// Of 64 and 128 bits.
+fn wide(a: u32, b: u32) -> Vec<u32> {
+    let wide = (u64::from(a) << 32) | u64::from(b);
+    let swide = wide as i64;
+    let high = |value: u128| (value >> 64) as u32;
+    let signed_product = i128::from(swide) * i128::from(swide.wrapping_sub(1));
+    let long = u128::from(wide)
+        .wrapping_mul(u128::from(wide))
+        .wrapping_add(u128::from(b) << 64)
+        .wrapping_sub(u128::from(a));
+    vec![
         (wide % 1_000_003) as u32,
         (swide / 12345) as u32,
         (wide.wrapping_mul(wide) >> 32) as u32,
@@ -62,22 +90,7 @@ fn integers(a: u32, b: u32) -> Vec<u32> {
         i32::from((a >> 3) as i16) as u32,
         (long >> 96) as u32,
         (long >> 64) as u32,
-        a.abs_diff(b).wrapping_add(5),
-        sa.abs_diff(sb).wrapping_add(5),
-    ];
-    words.push(match a % 9 {
-        0 => b.wrapping_mul(3),
-        1 => b ^ 5,
-        2 => b.wrapping_add(77),
-        3 => b.count_ones(),
-        4 => b >> 3,
-        5 => !b,
-        _ => 0,
-    });
-    words.push(if a < b { a.wrapping_add(1) } else { b.wrapping_sub(1) });
-    words.push((((i64::from(sa) >> (b & 31)) << 57) >> 57) as u32);
-    words.push((b & !(0x1FF << 5)) | ((a & 0x1FF) << 5));
-    words
+    ]
 }
 
 #[test]
