@@ -23,7 +23,7 @@ pub(crate) enum Destination {
     Pattern {
         /// Their names.
         pattern: Pattern,
-        /// `exr` or `png`.
+        /// `exr`, `png` or `npy`.
         format: &'static str,
     },
 }
@@ -59,7 +59,7 @@ impl Destination {
 /// The frame file format that a path's extension names.
 pub(crate) fn format_of(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?;
-    ["exr", "png"].into_iter().find(|format| extension.eq_ignore_ascii_case(format))
+    ["exr", "png", "npy"].into_iter().find(|format| extension.eq_ignore_ascii_case(format))
 }
 
 /// What became of a file.

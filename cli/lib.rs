@@ -8,6 +8,7 @@ pub mod args;
 mod bench;
 mod client;
 mod commands;
+mod compute_spec;
 mod config;
 mod doctor;
 mod error;

@@ -2,6 +2,7 @@
 
 use crate::args::picture::PictureArgs;
 use crate::error::{CliError, Status};
+use crate::submission::Sources;
 use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_protocol::job::{AssetFile, CameraSpec, EnvironmentSpec, FormatSpec, LensSpec, RenderSpec};
@@ -48,9 +49,14 @@ impl SceneFiles {
         }
         Ok(Self { assets, sources, environment })
     }
+}
 
-    /// Where a blob of this scene is.
-    pub(crate) fn source(&self, hash: BlobHash) -> Option<(u64, &Path)> {
+impl Sources for SceneFiles {
+    fn hashes(&self) -> Vec<BlobHash> {
+        self.assets.iter().map(|asset| asset.hash).collect()
+    }
+
+    fn source(&self, hash: BlobHash) -> Option<(u64, &Path)> {
         let at = self.assets.iter().position(|asset| asset.hash == hash)?;
         Some((self.assets[at].length, &self.sources[at]))
     }

@@ -3,7 +3,7 @@
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::Uploads;
-use crate::spec::SceneFiles;
+use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::{BlobHash, JobId, JobSpec, RawJobSpec};
@@ -14,11 +14,20 @@ const ATTEMPTS: u32 = 5;
 /// Wait between them; doubles.
 const BACKOFF: Duration = Duration::from_millis(300);
 
+/// Where the files of a job are on this machine.
+pub(crate) trait Sources: Sync {
+    /// Their hashes, in any order.
+    fn hashes(&self) -> Vec<BlobHash>;
+
+    /// Length and place of one.
+    fn source(&self, hash: BlobHash) -> Option<(u64, &Path)>;
+}
+
 /// Submits a job whose id is made once, so that no attempt makes a second job. Returns once the coordinator has it durably.
 pub(crate) async fn submit(
     farm: &Farm,
     spec: &JobSpec,
-    files: &SceneFiles,
+    files: &dyn Sources,
     uploads: &mut Uploads,
 ) -> Result<JobId, CliError> {
     let job = JobId::new();
@@ -52,10 +61,10 @@ async fn submit_once(
     client: &FarmClient,
     job: JobId,
     spec: &JobSpec,
-    files: &SceneFiles,
+    files: &dyn Sources,
     uploads: &mut Uploads,
 ) -> Result<(), CliError> {
-    let mut hashes: Vec<BlobHash> = files.assets.iter().map(|asset| asset.hash).collect();
+    let mut hashes = files.hashes();
     hashes.sort();
     hashes.dedup();
     let Response::Blobs(missing) = client.request(&Request::MissingBlobs(hashes)).await? else {

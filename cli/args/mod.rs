@@ -1,5 +1,6 @@
 //! What may stand on the command line. Owns no behaviour.
 
+pub mod compute;
 pub mod farm;
 pub mod local;
 pub mod picture;
@@ -47,6 +48,9 @@ pub enum Command {
     /// Submit a scene to a farm; prints the job's id
     #[command(display_order = 30)]
     Submit(Box<users::SubmitArgs>),
+    /// Run a CUDA kernel, or a built-in one, over a domain on a farm
+    #[command(display_order = 30)]
+    Compute(Box<compute::ComputeArgs>),
     /// List jobs
     #[command(display_order = 31)]
     Jobs(users::ListArgs),

@@ -1,6 +1,7 @@
 //! The commands, a file each or a few that belong together.
 
 mod bench;
+mod compute;
 mod coordinator;
 mod diff;
 mod doctor;
@@ -28,6 +29,7 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Token(command) => token::run(command).await,
         Command::Enrol(args) => token::enrol(args).await,
         Command::Submit(args) => submit::run(*args).await,
+        Command::Compute(args) => compute::run(*args).await,
         Command::Jobs(args) => jobs::list(args).await,
         Command::Job(args) => jobs::show(args).await,
         Command::Watch(args) => follow::watch(args).await,

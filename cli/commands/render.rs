@@ -65,7 +65,7 @@ impl Outputs {
         let mut formats = Vec::new();
         let mut destinations = Vec::new();
         for output in &args.output {
-            let Some(format) = format_of(output) else {
+            let Some(format) = format_of(output).filter(|format| *format != "npy") else {
                 let message = format!("`{}` is neither .exr nor .png", output.display());
                 return Err(CliError::new(Status::Usage, message).hint("the extension of -o says the format"));
             };

@@ -3,26 +3,39 @@
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec};
-use tessera_protocol::limits::TILE_EDGE_MAX;
+use tessera_protocol::limits::{CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
-use tessera_protocol::{FrameNumber, JobKind, JobSpec, RawJobSpec, RenderSpec};
+use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, JobSpec, RawJobSpec, RenderSpec};
 use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, LoadOptions};
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
-pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<RenderSpec>, Failure> {
+pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<JobKind>, Failure> {
     let raw = JobSpec { name: "job".into(), priority: 0, kind, device_bytes: 0 };
     match RawJobSpec::from(raw).check() {
-        Ok(JobSpec { kind: JobKind::Render(render), .. }) => Ok(Arc::new(render)),
-        Ok(_) => Err(Failure::Program("this node runs no compute jobs".into())),
+        Ok(JobSpec { kind, .. }) => Ok(Arc::new(kind)),
         Err(error) => Err(Failure::Scene(format!("the job makes no sense: {error}"))),
     }
 }
 
-/// The unit lies in its frame and its samples in the job's.
-pub(crate) fn check_assignment(spec: &RenderSpec, assignment: &Assignment) -> Result<(), Failure> {
-    let Task::Tile { tile, samples } = &assignment.task else {
-        return Err(Failure::Device(format!("{:?} is no unit of a render job", assignment.task)));
-    };
+/// The unit lies in its frame: a tile with samples of the job's, or a range of its indices.
+pub(crate) fn check_assignment(kind: &JobKind, assignment: &Assignment) -> Result<(), Failure> {
+    match (kind, &assignment.task) {
+        (JobKind::Render(spec), Task::Tile { tile, samples }) => check_tile(spec, tile, samples),
+        (JobKind::Compute(spec), Task::Chunk { first, count, .. }) => check_chunk(spec, *first, *count),
+        (_, task) => Err(Failure::Device(format!("{task:?} is no unit of such a job"))),
+    }
+}
+
+fn check_chunk(spec: &ComputeSpec, first: u64, count: u32) -> Result<(), Failure> {
+    let end = first.checked_add(count.into()).filter(|end| count >= 1 && *end <= spec.domain.len());
+    let bytes = u64::from(count) * spec.index_bytes();
+    match end.is_some() && bytes <= CHUNK_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Failure::Device(format!("{count} indices from {first} are not a unit of this job"))),
+    }
+}
+
+fn check_tile(spec: &RenderSpec, tile: &TileRect, samples: &SampleRange) -> Result<(), Failure> {
     let within = |start: u32, length: u32, end: u32| {
         length >= 1 && start.checked_add(length).is_some_and(|stop| stop <= end)
     };
@@ -173,7 +186,7 @@ pub(crate) mod tests {
 
     #[test]
     fn units_outside_the_job_are_refused() {
-        let spec = spec(b"");
+        let spec = JobKind::Render(spec(b""));
         assert_eq!(check_assignment(&spec, &assignment(1, 11)), Ok(()));
         let with = |change: fn(&mut TileRect, &mut SampleRange)| {
             let mut tile = TileRect { x: 0, y: 0, width: 16, height: 16 };

@@ -9,6 +9,7 @@ mod agent;
 mod backoff;
 pub mod bare;
 mod cache;
+pub mod compute;
 mod config;
 pub mod device;
 mod disk;

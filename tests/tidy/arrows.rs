@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("coordinator", "coordinator", &["core", "transport", "protocol"]),
     ("kernels", "kernels", &["layout"]),
     ("scenes", "scenes", &["layout"]),
-    ("node", "node", &["kernels", "layout", "nvrtc", "scenes", "transport", "protocol"]),
+    ("node", "node", &["kernels", "layout", "nvrtc", "ptx", "scenes", "transport", "protocol"]),
     ("fake-cuda", "tests/fake-cuda", &["ptx"]),
     ("tessera", ".", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
 ];

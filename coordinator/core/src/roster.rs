@@ -6,7 +6,7 @@ use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tessera_protocol::compute::Program;
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceTelemetry};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
@@ -130,7 +130,11 @@ impl Node {
     /// Some device of it runs such jobs.
     pub(crate) fn can_do(&self, kind: &JobKind) -> bool {
         let Some(compute) = kind.compute() else { return true };
-        let has_cuda = || self.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
+        let has_cuda = || {
+            let usable =
+                |device: &DeviceInfo| device.kind == DeviceKind::Cuda && device.state == DeviceState::Ready;
+            self.devices.iter().any(usable)
+        };
         let compiles = || self.compiles || !matches!(compute.program, Program::Cuda(_));
         !compute.needs_cuda() || (has_cuda() && compiles())
     }

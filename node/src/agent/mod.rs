@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::limits::LEASES_MAX;
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator};
-use tessera_protocol::{FrameNumber, JobId, Lease, RenderSpec};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator, Task};
+use tessera_protocol::{BlobHash, FrameNumber, JobId, JobKind, Lease};
 
 /// A frame of a job: what is prepared once and shared by its units.
 pub(crate) type FrameKey = (JobId, FrameNumber);
@@ -31,9 +31,9 @@ pub(crate) enum Action<F> {
     /// Tell the coordinator.
     Send(NodeToCoordinator),
     /// Prepare a frame, then call [`Agent::on_frame`].
-    Prepare { frame: FrameKey, spec: Arc<RenderSpec> },
+    Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash> },
     /// Give a unit to a device, then call [`Agent::on_rendered`].
-    Start { device: usize, assignment: Assignment, spec: Arc<RenderSpec>, frame: F },
+    Start { device: usize, assignment: Assignment, spec: Arc<JobKind>, frame: F },
     /// Take a unit back from its device if it has not begun; if so, call [`Agent::on_withdrawn`].
     Withdraw(Lease),
     /// Stop a unit; nobody wants to hear of it any more.
@@ -82,6 +82,15 @@ struct Device {
     pace: Pace,
     /// It takes units now.
     usable: bool,
+    /// It runs users' kernels.
+    kernels: bool,
+}
+
+impl Device {
+    /// It takes units of such a job now.
+    fn suits(&self, kind: &JobKind) -> bool {
+        self.usable && (self.kernels || !kind.compute().is_some_and(|compute| compute.needs_cuda()))
+    }
 }
 
 /// The state of one node.
@@ -89,7 +98,7 @@ struct Device {
 pub(crate) struct Agent<F> {
     devices: Vec<Device>,
     hold: Duration,
-    jobs: BTreeMap<JobId, Result<Arc<RenderSpec>, Failure>>,
+    jobs: BTreeMap<JobId, Result<Arc<JobKind>, Failure>>,
     units: BTreeMap<Lease, Unit>,
     /// Waiting leases in the order of their coming; ones that are no longer waiting are skipped.
     waiting: VecDeque<Lease>,
@@ -111,7 +120,9 @@ impl<F: Clone> Agent<F> {
     /// A node with `devices` devices that holds `hold` of work ahead on each; `finished` is what its outbox has kept.
     pub(crate) fn new(devices: usize, hold: Duration, finished: Vec<Lease>) -> Self {
         Self {
-            devices: (0..devices).map(|_| Device { given: 0, pace: Pace::default(), usable: true }).collect(),
+            devices: (0..devices)
+                .map(|_| Device { given: 0, pace: Pace::default(), usable: true, kernels: true })
+                .collect(),
             hold,
             jobs: BTreeMap::new(),
             units: BTreeMap::new(),
@@ -163,18 +174,23 @@ impl<F: Clone> Agent<F> {
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
 
+    /// Whether a device runs users' kernels; all do until this says otherwise.
+    pub(crate) fn set_kernels(&mut self, device: usize, kernels: bool) {
+        self.devices[device].kernels = kernels;
+    }
+
     /// A device takes units now, or does not. What waits and fits no other device any more goes back to the coordinator.
     pub(crate) fn set_usable(&mut self, device: usize, usable: bool) {
         self.devices[device].usable = usable;
         self.tell_capacity();
-        if self.devices.iter().any(|device| device.usable) {
-            self.pump();
-            return;
-        }
-        let waiting = std::mem::take(&mut self.waiting);
+        let (kept, gone) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|lease| self.suited(lease.unit.job));
+        self.waiting = kept;
+        let gone: VecDeque<Lease> = gone;
         let returned: Vec<Lease> =
-            waiting.into_iter().filter(|lease| self.units.remove(lease).is_some()).collect();
+            gone.into_iter().filter(|lease| self.units.remove(lease).is_some()).collect();
         self.give_back(returned);
+        self.pump();
         self.leave_if_done();
     }
 
@@ -233,10 +249,7 @@ impl<F: Clone> Agent<F> {
             }
             if let Some(offered) = self.finished.get_mut(&lease) {
                 *offered = false;
-            } else if self.draining
-                || self.units.len() >= HELD_MAX
-                || !self.devices.iter().any(|of| of.usable)
-            {
+            } else if self.draining || self.units.len() >= HELD_MAX || !self.suited(assignment.job) {
                 returned.push(lease);
             } else if let Err(failure) = self.check(&assignment) {
                 self.fail(lease, failure);
@@ -247,6 +260,12 @@ impl<F: Clone> Agent<F> {
         }
         self.give_back(returned);
         self.offer();
+    }
+
+    /// Some device takes units of this job now; of a job that was never described, any that takes units.
+    fn suited(&self, job: JobId) -> bool {
+        let kind = self.jobs.get(&job).and_then(|known| known.as_ref().ok());
+        self.devices.iter().any(|device| kind.map_or(device.usable, |kind| device.suits(kind)))
     }
 
     fn check(&self, assignment: &Assignment) -> Result<(), Failure> {
@@ -445,7 +464,7 @@ impl<F: Clone> Agent<F> {
         let frame = key(&assignment);
         match self.frames.get(&frame) {
             Some(Frame::Ready(handle)) => {
-                let Some(device) = self.device_with_room(frame.0) else { return false };
+                let Some(device) = self.device_with_room(frame.0, &spec) else { return false };
                 let action = Action::Start { device, assignment, spec, frame: handle.clone() };
                 self.actions.push_back(action);
                 self.devices[device].given += 1;
@@ -459,7 +478,11 @@ impl<F: Clone> Agent<F> {
                 let asked = self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
                 if asked < FRAMES_ASKED_MAX {
                     self.frames.insert(frame, Frame::Asked);
-                    self.actions.push_back(Action::Prepare { frame, spec });
+                    let feed = match assignment.task {
+                        Task::Chunk { feed, .. } => feed,
+                        Task::Tile { .. } => None,
+                    };
+                    self.actions.push_back(Action::Prepare { frame, spec, feed });
                 }
                 false
             }
@@ -468,8 +491,8 @@ impl<F: Clone> Agent<F> {
 
     /// The device with room that would be done with another unit first. A slow one gets none where a faster one gets through all that
     /// is left before it: the end of a frame waits for the last unit.
-    fn device_with_room(&self, job: JobId) -> Option<usize> {
-        let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.usable);
+    fn device_with_room(&self, job: JobId, kind: &JobKind) -> Option<usize> {
+        let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.suits(kind));
         let fits = |index: usize| !self.too_small.contains(&(job, index));
         // Where it fits none, any of them may say so again, to a coordinator that has not heard it.
         let fits_some = usable().any(|(index, _)| fits(index));

@@ -1,7 +1,8 @@
 //! The CPU as a device: the kernels' host build on a pool of threads.
 
+use super::cpu_compute::ComputeThread;
 use super::pool::Pool;
-use super::{Device, DeviceError, DeviceOpenError, DeviceUnit};
+use super::{Device, DeviceError, DeviceOpenError, DeviceUnit, Work};
 use std::time::Duration;
 use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
@@ -13,6 +14,7 @@ const THREADS_MAX: usize = 4096;
 pub struct CpuDevice {
     info: DeviceInfo,
     pool: Pool,
+    compute: ComputeThread,
 }
 
 impl CpuDevice {
@@ -47,7 +49,9 @@ impl CpuDevice {
             cuda: None,
             state: DeviceState::Ready,
         };
-        Ok(Self { info, pool })
+        let compute = ComputeThread::start(threads, isa)
+            .map_err(|source| DeviceOpenError::Threads { threads, source })?;
+        Ok(Self { info, pool, compute })
     }
 }
 
@@ -57,11 +61,14 @@ impl Device for CpuDevice {
     }
 
     fn submit(&self, unit: DeviceUnit) {
-        self.pool.submit(unit);
+        match unit.work {
+            Work::Render { .. } => self.pool.submit(unit),
+            Work::Compute { .. } => self.compute.submit(unit),
+        }
     }
 
     fn busy(&self) -> Duration {
-        self.pool.busy()
+        self.pool.busy() + self.compute.busy()
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod cancel;
 mod cpu;
+mod cpu_compute;
 pub mod cuda;
 mod open;
 mod pool;
@@ -17,13 +18,14 @@ pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
 pub use open::{DeviceOpenError, Devices, open};
 
+use crate::compute::PreparedCompute;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::cuda::SceneImage;
 use tessera_layout::UnitParams;
-use tessera_protocol::TileSums;
 use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
+use tessera_protocol::{ChunkValues, TileSums};
 
 /// One frame's scene, ready for any device. Shared by all units of the frame.
 #[derive(Debug)]
@@ -50,8 +52,10 @@ impl PreparedFrame {
 /// What a unit came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitOutput {
-    /// The sums.
+    /// The sums; empty of a compute unit.
     pub sums: TileSums,
+    /// The values of a compute unit.
+    pub chunk: Option<ChunkValues>,
     /// Rays cast, closest and any hit.
     pub rays: u64,
     /// Time of the whole device that went into it; parts of a device count as parts, so times of units add up.
@@ -75,6 +79,12 @@ pub enum DeviceError {
     /// The device took longer than the watchdog allows.
     #[error("the watchdog ended it: {0}")]
     TimedOut(String),
+    /// The user's kernel cannot be used: it does not compile, or lacks what the job gives it. The same everywhere.
+    #[error("{0}")]
+    Program(String),
+    /// The user's kernel failed, or did not end in time. The device is well.
+    #[error("{0}")]
+    Kernel(String),
     /// It does not fit the device's memory, with the smallest plan too.
     #[error("not enough device memory: {needed} bytes are needed and {available} are there")]
     OutOfMemory {
@@ -98,6 +108,22 @@ pub enum Work {
         /// Tile, samples, settings.
         params: UnitParams,
     },
+    /// A range of indices of a compute job.
+    Compute {
+        /// Kernel and inputs.
+        job: Arc<PreparedCompute>,
+        /// First index.
+        first: u64,
+        /// How many.
+        count: u32,
+    },
+}
+
+impl UnitOutput {
+    /// Of a compute unit.
+    pub(crate) fn of_chunk(chunk: ChunkValues, device_time: Duration, device_bytes: u64) -> Self {
+        Self { sums: TileSums::empty(0, 0, 0), chunk: Some(chunk), rays: 0, device_time, device_bytes }
+    }
 }
 
 /// A unit for a device.

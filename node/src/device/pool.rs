@@ -124,8 +124,11 @@ impl Pool {
         Ok(pool)
     }
 
-    pub(super) fn submit(&self, work: DeviceUnit) {
-        let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = work;
+    /// Takes a unit of a render job; compute units are not for these threads.
+    pub(super) fn submit(&self, unit: DeviceUnit) {
+        let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
+            return (unit.finish)(Err(DeviceError::Failed("this pool renders".into())));
+        };
         let blocks = Blocks::of(&params);
         let progress = Progress {
             open: blocks.count(),
@@ -271,7 +274,7 @@ impl Unit {
             (None, Some(mut sums)) => {
                 sums.samples = self.params.sample_count;
                 let device_time = Duration::from_nanos(progress.nanos / u64::from(threads));
-                Ok(UnitOutput { sums, rays: progress.rays, device_time, device_bytes: 0 })
+                Ok(UnitOutput { sums, chunk: None, rays: progress.rays, device_time, device_bytes: 0 })
             }
             (error, _) => Err(error.unwrap_or(DeviceError::Cancelled)),
         };

@@ -1,6 +1,7 @@
 //! What reaches the shell of a node from its tasks, its devices and its owner.
 
 use crate::agent::FrameKey;
+use crate::compute::PreparedCompute;
 use crate::device::{DeviceError, PreparedFrame, UnitOutput};
 use crate::node::NodeError;
 use quinn::Connection;
@@ -9,6 +10,15 @@ use std::time::Duration;
 use tessera_protocol::Lease;
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, NodeToCoordinator};
 use tokio::sync::mpsc;
+
+/// A frame that units can be started on.
+#[derive(Clone, Debug)]
+pub(super) enum Prepared {
+    /// Of a render job.
+    Scene(Arc<PreparedFrame>),
+    /// Of a compute job.
+    Compute(Arc<PreparedCompute>),
+}
 
 /// A session that stands.
 #[derive(Debug)]
@@ -33,7 +43,7 @@ pub(super) enum Event {
     /// The coordinator says something.
     Message { session: u64, message: CoordinatorToNode },
     /// A frame is prepared, or cannot be.
-    Frame { frame: FrameKey, result: Result<Arc<PreparedFrame>, Failure>, took: Duration },
+    Frame { frame: FrameKey, result: Result<Prepared, Failure>, took: Duration },
     /// A device has ended a unit.
     Rendered { device: usize, lease: Lease, result: Result<UnitOutput, DeviceError> },
     /// The output of a unit is on disk, or will never be.

@@ -8,15 +8,16 @@ mod session;
 
 use crate::agent::{Action, Agent, FrameKey, Rendered};
 use crate::cache::BlobCache;
+use crate::compute::Preparations;
 use crate::config::Config;
-use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, Devices, PreparedFrame, UnitOutput, Work};
+use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work};
 use crate::folder::DataFolder;
 use crate::job::unit_params;
 use crate::node::{Ended, NodeError, NodeStatus};
 use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
-use event::{Command, Event, Session};
+use event::{Command, Event, Prepared, Session};
 use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
@@ -24,11 +25,12 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_nvrtc::Nvrtc;
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Task,
 };
-use tessera_protocol::{BlobHash, Lease, RenderSpec};
+use tessera_protocol::{BlobHash, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -46,8 +48,12 @@ pub(crate) struct Shell {
     devices_told: Vec<DeviceInfo>,
     /// Keeps what watches the devices.
     _watching: Devices,
-    agent: Agent<Arc<PreparedFrame>>,
+    agent: Agent<Prepared>,
+    /// Version of the NVRTC with which the devices' workers compile kernels.
+    nvrtc: Option<(u32, u32)>,
     preparer: Arc<Preparer>,
+    fetcher: Fetcher,
+    preparations: Arc<Preparations>,
     outbox: Arc<Outbox>,
     results: Results,
     events: mpsc::UnboundedReceiver<Event>,
@@ -93,11 +99,22 @@ impl Shell {
             Dialler::new(&config, folder.identity(), folder.node(), fingerprint, sender.clone(), connection)?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
         let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).max();
-        let preparer = Preparer::new(fetcher, folder.views(), memory.unwrap_or(0), config.prepared_bytes);
+        let preparer =
+            Preparer::new(fetcher.clone(), folder.views(), memory.unwrap_or(0), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
+        let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
+        let is_cuda = |device: &Arc<dyn Device>| device.info().kind == DeviceKind::Cuda;
+        for (index, device) in devices.iter().enumerate() {
+            agent.set_kernels(index, is_cuda(device));
+        }
+        let nvrtc = devices.iter().any(is_cuda).then(|| Nvrtc::find().ok()).flatten();
+        let nvrtc = nvrtc.map(|compiler| compiler.version());
         Ok(Self {
-            agent: Agent::new(devices.len(), config.hold, outbox.leases()),
+            agent,
             preparer: Arc::new(preparer),
+            fetcher,
+            preparations: Arc::default(),
+            nvrtc,
             results: Results::new(outbox.clone(), sender.clone()),
             outbox,
             events,
@@ -215,7 +232,7 @@ impl Shell {
             running: self.agent.held(),
             finished: self.agent.finished(),
             scenes: self.scenes_told.clone(),
-            nvrtc: None,
+            nvrtc: self.nvrtc,
         };
         self.heartbeats = 0;
         self.session = Some(session);
@@ -235,6 +252,8 @@ impl Shell {
             Err(DeviceError::Failed(reason)) => (Rendered::Failed(Failure::Device(reason)), None),
             Err(DeviceError::Worker(reason)) => (Rendered::Failed(Failure::Worker(reason)), None),
             Err(DeviceError::TimedOut(reason)) => (Rendered::Failed(Failure::TimedOut(reason)), None),
+            Err(DeviceError::Program(reason)) => (Rendered::Failed(Failure::Program(reason)), None),
+            Err(DeviceError::Kernel(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),
             Err(error @ DeviceError::OutOfMemory { needed, available }) => {
                 let reason = error.to_string();
                 let shortage = MemoryShortage { device: device as u8, needed, available, reason };
@@ -255,7 +274,7 @@ impl Shell {
         while let Some(action) = self.agent.poll_action() {
             match action {
                 Action::Send(message) => self.send(message),
-                Action::Prepare { frame, spec } => self.prepare(frame, spec),
+                Action::Prepare { frame, spec, feed } => self.prepare(frame, spec, feed),
                 Action::Start { device, assignment, spec, frame } => {
                     self.start(device, assignment, &spec, frame);
                 }
@@ -295,28 +314,42 @@ impl Shell {
         }
     }
 
-    fn prepare(&self, frame: FrameKey, spec: Arc<RenderSpec>) {
+    fn prepare(&self, frame: FrameKey, kind: Arc<JobKind>, feed: Option<BlobHash>) {
         let (preparer, events) = (self.preparer.clone(), self.sender.clone());
+        let (fetcher, views) = (self.fetcher.clone(), self.folder.views());
+        let preparations = self.preparations.clone();
         tokio::spawn(async move {
             let start = Instant::now();
-            let result = preparer.prepare(&spec, frame.1).await;
+            let result = match &*kind {
+                JobKind::Render(spec) => preparer.prepare(spec, frame.1).await.map(Prepared::Scene),
+                JobKind::Compute(spec) => {
+                    let prepared = preparations.prepare((&fetcher, &views), spec, (frame.1, feed)).await;
+                    prepared.map(Prepared::Compute)
+                }
+            };
             let _ = events.send(Event::Frame { frame, result, took: start.elapsed() });
         });
     }
 
-    fn start(&mut self, device: usize, assignment: Assignment, spec: &RenderSpec, frame: Arc<PreparedFrame>) {
+    fn start(&mut self, device: usize, assignment: Assignment, kind: &JobKind, frame: Prepared) {
         let (lease, events) = (assignment.lease(), self.sender.clone());
         let cancel = CancelToken::default();
         self.given.insert(lease, cancel.clone());
         self.pulse.given(device, Instant::now());
-        // The agent has checked that the unit is one of a render job.
-        let Task::Tile { tile, samples } = assignment.task else { return };
-        let params = unit_params(spec, assignment.frame, tile, samples);
-        let finish = Box::new(move |result| {
+        let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
         });
         self.counted.first_unit_at.get_or_insert_with(Instant::now);
-        let work = Work::Render { frame, params };
+        let work = match (kind, frame, assignment.task) {
+            (JobKind::Render(spec), Prepared::Scene(frame), Task::Tile { tile, samples }) => {
+                Work::Render { frame, params: unit_params(spec, assignment.frame, tile, samples) }
+            }
+            (_, Prepared::Compute(job), Task::Chunk { first, count, .. }) => {
+                Work::Compute { job, first, count }
+            }
+            // The agent has checked that job and unit are of one kind, and frames are prepared by their job's.
+            _ => return finish(Err(DeviceError::Failed("a unit of another kind than its job".into()))),
+        };
         self.devices[device].submit(DeviceUnit { work, cancel, finish });
     }
 

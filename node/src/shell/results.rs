@@ -108,7 +108,10 @@ impl Results {
 }
 
 fn encode(lease: Lease, device: u8, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
-    let bytes = output.sums.to_bytes();
+    let bytes = match &output.chunk {
+        Some(chunk) => chunk.to_bytes(),
+        None => output.sums.to_bytes(),
+    };
     let header = ResultHeader {
         lease,
         hash: BlobHash::of(&bytes),

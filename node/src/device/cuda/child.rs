@@ -1,6 +1,7 @@
 //! One worker process as its node holds it: started, spoken to, ended. Knows no unit and decides nothing.
 
 use super::command::WorkerCommand;
+use crate::compute::PreparedCompute;
 use crate::device::PreparedFrame;
 use crate::device::worker::cuda::PIECE_BYTES;
 use crate::device::worker::frame::{FrameError, receive, send};
@@ -13,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
+use tessera_protocol::compute::Element;
 
 /// Lines of a worker's standard error that are written down, each at most so long: a worker that has lost its mind fills no disk.
 const LINES_MAX: usize = 200;
@@ -32,6 +34,8 @@ pub(super) enum Heard {
 /// What is to be said to it.
 enum Outgoing {
     Order(Order),
+    Payload(Order, Vec<u8>),
+    Inputs(Arc<PreparedCompute>),
     Scene(Arc<PreparedFrame>),
 }
 
@@ -77,6 +81,16 @@ impl Child {
     /// Says something; returns at once. A worker that is gone is heard of by [`Heard::Gone`].
     pub(super) fn order(&self, order: Order) {
         let _ = self.outgoing.send(Outgoing::Order(order));
+    }
+
+    /// Says something with bytes behind it; returns at once.
+    pub(super) fn order_with(&self, order: Order, payload: Vec<u8>) {
+        let _ = self.outgoing.send(Outgoing::Payload(order, payload));
+    }
+
+    /// Sends all inputs of a compute job, in pieces; returns at once.
+    pub(super) fn send_inputs(&self, job: Arc<PreparedCompute>) {
+        let _ = self.outgoing.send(Outgoing::Inputs(job));
     }
 
     /// Sends a scene, in pieces; returns at once.
@@ -128,6 +142,8 @@ fn tell(stream: UnixStream, orders: &Receiver<Outgoing>) {
     while let Ok(outgoing) = orders.recv() {
         let told = match outgoing {
             Outgoing::Order(order) => send(&mut stream, &order, &[]),
+            Outgoing::Payload(order, payload) => send(&mut stream, &order, &payload),
+            Outgoing::Inputs(job) => tell_inputs(&mut stream, &job),
             Outgoing::Scene(frame) => tell_scene(&mut stream, &frame),
         };
         if told.is_err() {
@@ -147,6 +163,18 @@ fn tell_scene(stream: &mut impl Write, frame: &PreparedFrame) -> Result<(), Fram
         }
     }
     send(stream, &Order::SceneBytes { scene, offset: 0, last: true }, &[])
+}
+
+fn tell_inputs(stream: &mut impl Write, job: &PreparedCompute) -> Result<(), FrameError> {
+    for array in &job.arrays {
+        let element = Element::ALL.iter().position(|element| *element == array.element).unwrap_or(0) as u32;
+        let (name, shape, bytes) = (array.name.clone(), array.shape.clone(), array.bytes().len() as u64);
+        send(stream, &Order::Array { name, element, shape, bytes }, &[])?;
+        for (index, piece) in array.bytes().chunks(PIECE_BYTES).enumerate() {
+            send(stream, &Order::ArrayBytes { offset: (index * PIECE_BYTES) as u64 }, piece)?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes over what a worker, or the driver within it, writes to standard error.

@@ -9,6 +9,7 @@
 
 mod child;
 mod command;
+mod compute;
 mod flight;
 mod health;
 mod known_answer;
@@ -25,8 +26,9 @@ pub use probe::{ProbeError, Probed, Tried, probe, try_forbidden};
 pub use watchdog::Watchdog;
 
 use super::worker::{FoundDevice, Refusal};
-use super::{Device, DeviceError, DeviceUnit};
+use super::{Device, DeviceError, DeviceUnit, Work};
 use crate::backoff::Backoff;
+use compute::ComputeLane;
 use health::Health;
 use shared::Shared;
 use std::sync::Arc;
@@ -52,6 +54,7 @@ pub(crate) struct CudaDevice {
     shared: Arc<Shared>,
     events: Sender<Event>,
     supervisor: Option<JoinHandle<()>>,
+    compute: ComputeLane,
 }
 
 /// A device on its way.
@@ -76,6 +79,7 @@ impl CudaDevice {
         let shared = Arc::new(Shared::new(slot.clone(), &found));
         let mut key = [0; 16];
         key.copy_from_slice(&blake3::hash(found.uuid.as_bytes()).as_bytes()[..16]);
+        let compute = ComputeLane::new(command.clone(), found.clone(), (shared.clone(), events.clone()))?;
         let supervisor = Supervisor {
             command: command.clone(),
             label: slot.clone(),
@@ -90,7 +94,7 @@ impl CudaDevice {
         };
         // The worker ends with the thread that starts it: this one lives as long as the device.
         let thread = std::thread::Builder::new().name(slot).spawn(move || supervisor.run())?;
-        Ok(Opening { device: Self { shared, events, supervisor: Some(thread) }, first: outcome })
+        Ok(Opening { device: Self { shared, events, supervisor: Some(thread), compute }, first: outcome })
     }
 
     /// Where the monitor reports to.
@@ -122,6 +126,9 @@ impl Device for CudaDevice {
     }
 
     fn submit(&self, unit: DeviceUnit) {
+        if let Work::Compute { .. } = unit.work {
+            return self.compute.submit(unit);
+        }
         if let Err(unsent) = self.events.send(Event::Submit(unit))
             && let Event::Submit(unit) = unsent.0
         {

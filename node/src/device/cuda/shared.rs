@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent};
 
+/// An event of the driver comes so long after its cause at most.
+const USER_KERNEL: Duration = Duration::from_secs(15);
 /// What ends a quarantine.
 const REMEDY: &str = "see its log, repair or reset the device, then restart the node";
 
@@ -14,6 +16,8 @@ const REMEDY: &str = "see its log, repair or reset the device, then restart the 
 pub(super) struct Shared {
     seen: Mutex<Seen>,
     busy_nanos: AtomicU64,
+    /// When a user's kernel ran last.
+    user_kernel: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -37,7 +41,7 @@ impl Shared {
         };
         describe(&mut info, found);
         let seen = Seen { info, telemetry: DeviceTelemetry::default(), xid: None };
-        Self { seen: Mutex::new(seen), busy_nanos: AtomicU64::new(0) }
+        Self { seen: Mutex::new(seen), busy_nanos: AtomicU64::new(0), user_kernel: Mutex::new(None) }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -105,6 +109,23 @@ impl Shared {
         let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);
         self.busy_nanos.fetch_add(nanos, Ordering::Relaxed);
         self.seen().telemetry.samples_per_second = samples_per_second;
+    }
+
+    /// A user's kernel begins or ends.
+    pub(super) fn on_user_kernel(&self, now: Instant) {
+        *self.user_kernel.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+
+    /// What the driver reports now may be a user's kernel's doing.
+    pub(super) fn is_under_user_kernel(&self, now: Instant) -> bool {
+        let last = *self.user_kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| now.saturating_duration_since(last) < USER_KERNEL)
+    }
+
+    /// A compute unit has ended.
+    pub(super) fn computed(&self, device_time: Duration) {
+        let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);
+        self.busy_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
     pub(super) fn busy(&self) -> Duration {

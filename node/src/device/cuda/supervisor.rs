@@ -38,6 +38,8 @@ pub(super) enum Event {
     Heard(u64, Heard),
     /// The driver has reported an event of this device.
     Xid { code: u64, action: XidAction, meaning: String },
+    /// Test the device before it gets more: a user's kernel has failed on it.
+    Doubt,
     /// Let everything go.
     Stop,
 }
@@ -151,6 +153,11 @@ impl Supervisor {
             // Of a worker that has been given up.
             Event::Heard(..) => {}
             Event::Xid { code, action, meaning } => self.on_xid(code, action, &meaning),
+            Event::Doubt => {
+                if let Stage::Up(live) = &mut self.state.stage {
+                    live.tested.0 = self.watchdog.retest_units;
+                }
+            }
             // Handled by the loop.
             Event::Stop => {}
         }
@@ -218,10 +225,11 @@ impl Supervisor {
         }
         let Stage::Up(live) = &mut self.state.stage else { return };
         while live.phase == Phase::Serving && live.flights.len() < AHEAD && self.state.draining.is_none() {
-            let Some(DeviceUnit { work: Work::Render { frame, params }, cancel, finish }) =
-                self.state.queue.pop_front()
-            else {
-                break;
+            let Some(unit) = self.state.queue.pop_front() else { break };
+            let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
+                // Compute units have a lane of their own.
+                (unit.finish)(Err(DeviceError::Cancelled));
+                continue;
             };
             if !cancel.begin() {
                 finish(Err(DeviceError::Cancelled));
@@ -296,7 +304,8 @@ impl Supervisor {
                 }
             }
             Report::Broken(error) => self.fail(Fault::Worker, &error.to_string(), DeviceError::Failed),
-            Report::Devices(_) | Report::Truth(_) | Report::Xid { .. } | Report::Tried { .. } => {}
+            // What this worker has not been asked for.
+            _ => {}
         }
     }
 
@@ -354,7 +363,13 @@ impl Supervisor {
         self.health.on_unit();
         self.state.rate.measure(flight.samples(), time);
         self.shared.worked(time, self.state.rate.samples_per_second());
-        flight.end(Ok(UnitOutput { sums, rays: rays[0] + rays[1], device_time: time, device_bytes }));
+        flight.end(Ok(UnitOutput {
+            sums,
+            chunk: None,
+            rays: rays[0] + rays[1],
+            device_time: time,
+            device_bytes,
+        }));
     }
 
     fn on_answer(&mut self, right: bool) {
@@ -398,6 +413,10 @@ impl Supervisor {
         let reason = format!("Xid {code}: {meaning}");
         match (action, &self.state.stage) {
             (XidAction::Note, _) | (_, Stage::Out) => {}
+            // The kernel's own process has ended of it; whether the device is well, the known answer tells.
+            (XidAction::Restart, Stage::Up(_)) if self.shared.is_under_user_kernel(Instant::now()) => {
+                self.on_event(Event::Doubt);
+            }
             (XidAction::Restart, Stage::Up(live)) if live.born.elapsed() >= YOUNG => {
                 self.fail(Fault::Worker, &reason, DeviceError::Failed);
             }

@@ -34,6 +34,20 @@ pub(crate) enum Order {
     Render { unit: u64, scene: u64, params: [u32; 16] },
     /// Stop a unit.
     Cancel { unit: u64 },
+    /// Open a device for compute jobs: [`Report::Opened`]. Orders are then done one after the other.
+    Compute { ordinal: u32, uuid: String },
+    /// Compile CUDA C++ (the payload): [`Report::Compiled`] or [`Report::Unusable`].
+    Compile { name: String },
+    /// Load PTX (the payload) and find its entry: [`Report::Loaded`] or [`Report::Unusable`]. What was loaded before goes.
+    Program { entry: String },
+    /// Write the payload into a variable of the program. An error is told in the place of the next chunk's values.
+    Variable { name: String },
+    /// An input for a variable of the program: device memory of so many bytes, filled by the [`Order::ArrayBytes`] that follow.
+    Array { name: String, element: u32, shape: Vec<u64>, bytes: u64 },
+    /// Bytes of that input (the payload) from an offset on.
+    ArrayBytes { offset: u64 },
+    /// Run the program over a chunk, in blocks of so many threads: [`Report::Begun`], then [`Report::Values`].
+    Chunk { params: Vec<u8>, count: u32, block: u32, bytes: u64 },
     /// Try what the sandbox forbids, and say how it went.
     TryForbidden { port: u16, file: PathBuf },
 }
@@ -61,6 +75,16 @@ pub(crate) enum Report {
     Failed { unit: u64, error: UnitError },
     /// It was cancelled.
     Cancelled { unit: u64 },
+    /// A kernel is compiled; the payload is its PTX.
+    Compiled,
+    /// A program is on the device.
+    Loaded,
+    /// A program, or what it reads, cannot be used; the device is well.
+    Unusable(UnitError),
+    /// The device has begun a chunk.
+    Begun,
+    /// The values of a chunk are the payload.
+    Values { device_nanos: u64, device_bytes: u64 },
     /// The driver has failed: the context is dead, and so is the worker.
     Broken(CallError),
     /// The devices now.

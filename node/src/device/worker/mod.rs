@@ -83,6 +83,7 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
             }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
             Order::Open { ordinal, uuid } => return open(ordinal, &uuid, orders, &outlet),
+            Order::Compute { ordinal, uuid } => return compute(ordinal, &uuid, orders, &outlet),
             Order::TryForbidden { port, file } => outlet.send(&self_check::attempt(port, &file), &[]),
             // What is for an open device alone makes no sense yet.
             _ => return ExitCode::FAILURE,
@@ -142,6 +143,28 @@ fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCo
         }
     }
     // Not by returning: the device's threads may be in a call that never ends.
+    std::process::exit(0);
+}
+
+/// Serves compute jobs on a device until the node is gone, or the driver has failed.
+fn compute(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCode {
+    let mut serving = match cuda::compute::open(ordinal, uuid) {
+        Ok((serving, opened)) => {
+            outlet.send(&Report::Opened(opened), &[]);
+            serving
+        }
+        Err(refusal) => {
+            outlet.send(&Report::Refused(refusal), &[]);
+            return ExitCode::SUCCESS;
+        }
+    };
+    while let Some((order, bytes)) = next(&mut orders) {
+        if let Err(error) = serving.obey(order, bytes, outlet) {
+            outlet.send(&Report::Broken(error), &[]);
+            std::process::exit(EXIT_BROKEN);
+        }
+    }
+    // Not by returning: the driver may be in a call that never ends.
     std::process::exit(0);
 }
 

@@ -1,6 +1,7 @@
 //! A CUDA device as its worker serves it: listed, opened, given units. One process, one device, one context; a thread that gives
 //! orders to the device and one that waits for it.
 
+pub(super) mod compute;
 mod driver;
 mod lane;
 mod module;

@@ -43,7 +43,8 @@ impl Module {
     }
 }
 
-fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
+/// Has the driver compile PTX; what its compiler says of PTX that it does not take is told.
+pub(super) fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
     let refused = |error: String, log: String| Refusal::Kernels { error, log };
     let text = CString::new(ptx).map_err(|error| refused(error.to_string(), String::new()))?;
     let mut log = vec![0u8; LOG_BYTES];

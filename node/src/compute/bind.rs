@@ -1,0 +1,274 @@
+//! Inputs and arguments to a kernel's variables, by name: what is missing, unknown or of another type is told with what the kernel has.
+
+use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
+use tessera_protocol::compute::{Argument, ComputeSpec, Element, Number, Program};
+use tessera_ptx::{Kernel, Module, ParseError, Type, TypeKind, Variable};
+
+/// Why a kernel cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// Not PTX.
+    #[error("the PTX cannot be read")]
+    Parse(#[from] ParseError),
+    /// No entry of that name, or with other parameters.
+    #[error("the kernel must be `extern \"C\" __global__ void {ENTRY}(TesseraChunk chunk)`; {0}")]
+    Entry(String),
+    /// An input or argument that the kernel has no variable for.
+    #[error("the kernel has no variable `{name}`; it has {known}")]
+    Unknown {
+        /// What was given.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A variable that an input must fill.
+    #[error("the kernel reads the array `{0}`: give --input {0}=FILE.npy")]
+    Missing(String),
+    /// A value of another type or size than the variable.
+    #[error("`{name}` is {found} in the kernel: {problem}")]
+    Type {
+        /// The variable.
+        name: String,
+        /// What it is.
+        found: String,
+        /// What is wrong with what was given.
+        problem: String,
+    },
+    /// The built-in kernel does not take it.
+    #[error("{0}")]
+    Builtin(String),
+}
+
+/// A kernel with everything in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The entry to launch.
+    pub entry: String,
+    /// Threads of a block.
+    pub block: u32,
+    /// Variables and the bytes that go into them. Arrays are bound by the names of the inputs.
+    pub values: Vec<(String, Vec<u8>)>,
+}
+
+/// Binds the inputs and arguments of a job to the variables of its kernel, of which `ptx` is the text.
+///
+/// # Errors
+/// The first thing that does not fit.
+pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
+    let mut values = match &spec.program {
+        Program::Builtin(name) => builtin_values(name, spec)?,
+        Program::Ptx(_) | Program::Cuda(_) => Vec::new(),
+    };
+    let module = Module::parse(ptx)?;
+    let entry = match &spec.program {
+        Program::Builtin(name) => name.as_str(),
+        Program::Ptx(_) | Program::Cuda(_) => ENTRY,
+    };
+    let kernel = check_entry(&module, entry)?;
+    let block = BLOCK_THREADS.min(kernel.threads_max.max(1));
+    for input in &spec.inputs {
+        let variable = find(&module, &input.name)?;
+        if !is_array(variable) {
+            return Err(wrong(variable, "an input goes into a `__constant__ TesseraArray`"));
+        }
+    }
+    if spec.needs_cuda() {
+        let unbound = |variable: &&Variable| {
+            is_array(variable) && !spec.inputs.iter().any(|input| input.name == variable.name)
+        };
+        if let Some(variable) = module.variables().iter().find(unbound) {
+            return Err(BindError::Missing(variable.name.clone()));
+        }
+        for argument in &spec.arguments {
+            let variable = find(&module, &argument.name)?;
+            values.push((argument.name.clone(), bytes_of(variable, argument)?));
+        }
+    }
+    Ok(Bound { entry: entry.to_owned(), block, values })
+}
+
+fn check_entry<'m>(module: &'m Module, entry: &str) -> Result<&'m Kernel, BindError> {
+    let Some(kernel) = module.kernel(entry) else {
+        let names: Vec<&str> = module.kernels().iter().map(|kernel| kernel.name.as_str()).take(8).collect();
+        return Err(BindError::Entry(match names.is_empty() {
+            true => "there is no kernel at all".to_owned(),
+            false => format!("it has {}", names.join(", ")),
+        }));
+    };
+    match (kernel.parameters.len(), kernel.parameter_bytes as usize) {
+        (1, ChunkParams::BYTES) => Ok(kernel),
+        (count, bytes) => Err(BindError::Entry(format!(
+            "it takes {count} parameters of {bytes} bytes; include \"tessera.cuh\""
+        ))),
+    }
+}
+
+fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
+    let found = module.variables().iter().find(|variable| variable.name == name);
+    found.ok_or_else(|| {
+        let all: Vec<String> = module
+            .variables()
+            .iter()
+            .take(32)
+            .map(|variable| format!("{} ({})", variable.name, description(variable)))
+            .collect();
+        let known = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+        BindError::Unknown { name: name.to_owned(), known }
+    })
+}
+
+/// A `TesseraArray`, by its size: PTX knows no names of structures.
+fn is_array(variable: &Variable) -> bool {
+    variable.bytes == ArrayParams::BYTES as u64 && variable.element.bits == 8
+}
+
+fn description(variable: &Variable) -> String {
+    if is_array(variable) {
+        return "an array".to_owned();
+    }
+    let Type { kind, bits } = variable.element;
+    let name = match kind {
+        TypeKind::Float => format!("f{bits}"),
+        // PTX does not keep the sign of a variable.
+        _ => format!("{bits}-bit integer"),
+    };
+    match variable.bytes == variable.element.bytes() {
+        true => name,
+        false => format!("{} bytes", variable.bytes),
+    }
+}
+
+fn wrong(variable: &Variable, problem: impl Into<String>) -> BindError {
+    BindError::Type { name: variable.name.clone(), found: description(variable), problem: problem.into() }
+}
+
+/// The bytes of an argument in its variable.
+fn bytes_of(variable: &Variable, argument: &Argument) -> Result<Vec<u8>, BindError> {
+    if is_array(variable) {
+        return Err(wrong(variable, format!("give it with --input {}=FILE.npy", variable.name)));
+    }
+    let (element, numbers) = (&argument.value.element, &argument.value.numbers);
+    let single = variable.bytes == variable.element.bytes();
+    let bytes: Result<Vec<Vec<u8>>, String> = match element {
+        Some(element) => numbers.iter().map(|number| element_bytes(*element, *number)).collect(),
+        None if !single => {
+            let name = &variable.name;
+            return Err(wrong(variable, format!("say of which type: --arg {name}=f32:1,2,3")));
+        }
+        None => numbers.iter().map(|number| scalar_bytes(variable.element, *number)).collect(),
+    };
+    let bytes = bytes.map_err(|problem| wrong(variable, problem))?.concat();
+    let fits = element.is_none_or(|element| {
+        !single || (element.bytes() as u64 == variable.bytes && element.is_float() == is_float(variable))
+    });
+    if bytes.len() as u64 != variable.bytes || !fits {
+        let given = element.map_or("", |element| element.name());
+        return Err(wrong(variable, format!("{} numbers {given} do not fit", numbers.len())));
+    }
+    Ok(bytes)
+}
+
+fn is_float(variable: &Variable) -> bool {
+    variable.element.kind == TypeKind::Float
+}
+
+/// A number as a variable of this type holds it. PTX does not keep the sign of an integer, so either range is taken.
+fn scalar_bytes(of: Type, number: Number) -> Result<Vec<u8>, String> {
+    match (of.kind, of.bits) {
+        (TypeKind::Float, 32) => element_bytes(Element::F32, number),
+        (TypeKind::Float, 64) => element_bytes(Element::F64, number),
+        (TypeKind::Float | TypeKind::Predicate, _) => Err("such a variable cannot be set".to_owned()),
+        (_, bits) => {
+            let whole = whole(number)?;
+            let (least, most) = (-(1i128 << (bits - 1)), (1i128 << bits) - 1);
+            if !(least..=most).contains(&whole) {
+                return Err(format!("{whole} does not fit {bits} bits"));
+            }
+            Ok(whole.to_le_bytes()[..usize::from(bits / 8)].to_vec())
+        }
+    }
+}
+
+fn element_bytes(element: Element, number: Number) -> Result<Vec<u8>, String> {
+    let range = |least: i128, most: i128| {
+        let whole = whole(number)?;
+        match (least..=most).contains(&whole) {
+            true => Ok(whole.to_le_bytes()[..element.bytes()].to_vec()),
+            false => Err(format!("{whole} is not in {least} to {most}")),
+        }
+    };
+    match element {
+        Element::F64 => Ok(real(number).to_le_bytes().to_vec()),
+        Element::F32 => {
+            let (exact, rounded) = (real(number), real(number) as f32);
+            match rounded.is_finite() || exact.is_infinite() {
+                true => Ok(rounded.to_le_bytes().to_vec()),
+                false => Err(format!("{exact:e} is beyond f32")),
+            }
+        }
+        Element::I32 => range(i32::MIN.into(), i32::MAX.into()),
+        Element::U32 => range(0, u32::MAX.into()),
+        Element::I64 => range(i64::MIN.into(), i64::MAX.into()),
+        Element::U64 => range(0, u64::MAX.into()),
+    }
+}
+
+fn whole(number: Number) -> Result<i128, String> {
+    match number {
+        Number::Integer(value) => Ok(value.into()),
+        Number::Unsigned(value) => Ok(value.into()),
+        Number::Real(value) => Err(format!("{value} is no whole number")),
+    }
+}
+
+fn real(number: Number) -> f64 {
+    match number {
+        Number::Integer(value) => value as f64,
+        Number::Unsigned(value) => value as f64,
+        Number::Real(value) => value,
+    }
+}
+
+/// The numbers of a built-in kernel, checked with its inputs and its result.
+pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>, BindError> {
+    let kernel = builtin(name).ok_or_else(|| {
+        let all: Vec<&str> = tessera_kernels::compute::BUILTINS.iter().map(|kernel| kernel.name).collect();
+        BindError::Builtin(format!("there is no built-in kernel `{name}`; there are {}", all.join(", ")))
+    })?;
+    let inputs: Vec<_> = spec
+        .inputs
+        .iter()
+        .map(|input| tessera_kernels::compute::InputShape {
+            name: &input.name,
+            is_f32: input.element == Element::F32,
+            shape: &input.shape,
+        })
+        .collect();
+    let known = |name: &str| kernel.variables.iter().any(|variable| variable.name == name);
+    let names = inputs.iter().map(|input| input.name).chain(spec.arguments.iter().map(|a| a.name.as_str()));
+    if let Some(name) = names.into_iter().find(|name| !known(name)) {
+        let all: Vec<&str> = kernel.variables.iter().map(|variable| variable.name).collect();
+        return Err(BindError::Unknown { name: name.to_owned(), known: all.join(", ") });
+    }
+    let domain = &spec.domain;
+    let result = (spec.channels, spec.element == Element::F32);
+    let edges = [domain.width, domain.height, domain.depth];
+    kernel.check(edges, result, &inputs).map_err(BindError::Builtin)?;
+    let given = |name: &str| {
+        let argument = spec.arguments.iter().find(|argument| argument.name == name)?;
+        argument.value.numbers.first().map(|number| real(*number))
+    };
+    kernel.numbers(given).map_err(BindError::Builtin)
+}
+
+/// Its variables by name, and the bytes that go into them.
+fn builtin_values(name: &str, spec: &ComputeSpec) -> Result<Vec<(String, Vec<u8>)>, BindError> {
+    let numbers = builtin_numbers(name, spec)?;
+    let variables = builtin(name).map_or(&[][..], |kernel| kernel.variables);
+    let names = variables.iter().map(|variable| variable.name).skip(variables.len() - numbers.len());
+    Ok(names.map(str::to_owned).zip(numbers.iter().map(|bits| bits.to_le_bytes().to_vec())).collect())
+}
+
+#[cfg(test)]
+#[path = "bind_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! Binding against a PTX text with a variable of every kind.
+
+use super::*;
+use tessera_protocol::compute::{ArgumentValue, ComputeFormat, Domain, InputArray};
+use tessera_protocol::job::AssetFile;
+use tessera_protocol::{BlobHash, FrameNumber, FrameSet};
+
+const PTX: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.const .align 8 .b8 image[56];
+.const .align 4 .f32 gain;
+.const .align 8 .f64 scale;
+.const .align 4 .u32 count;
+.const .align 4 .b8 weights[12];
+.visible .entry compute(.param .align 8 .b8 chunk[48])
+.maxntid 128, 1, 1
+{ ret; }
+";
+
+fn spec(arguments: &[(&str, Option<Element>, &[Number])]) -> ComputeSpec {
+    let arguments = arguments.iter().map(|(name, element, numbers)| Argument {
+        name: (*name).to_owned(),
+        value: ArgumentValue { element: *element, numbers: numbers.to_vec() },
+    });
+    let input = InputArray {
+        name: "image".into(),
+        hash: BlobHash([1; 32]),
+        length: 144,
+        element: Element::F32,
+        shape: vec![2, 2],
+    };
+    ComputeSpec {
+        program: Program::Ptx(AssetFile { path: "a.ptx".into(), hash: BlobHash([2; 32]), length: 1 }),
+        inputs: vec![input],
+        arguments: arguments.collect(),
+        domain: Domain { width: 2, height: 2, depth: 1 },
+        channels: 1,
+        element: Element::F32,
+        reduction: None,
+        formats: vec![ComputeFormat::Npy],
+        chunk: 0,
+        frames: FrameSet::one(FrameNumber(1)),
+        feed: None,
+        seed: 0,
+        time_limit_secs: 1,
+    }
+}
+
+fn problem(spec: &ComputeSpec) -> String {
+    bind(PTX, spec).unwrap_err().to_string()
+}
+
+#[test]
+fn values_get_the_type_of_their_variable() {
+    let three = [Number::Real(0.5), Number::Integer(2), Number::Real(-1.0)];
+    let all = spec(&[
+        ("count", None, &[Number::Integer(-1)]),
+        ("gain", None, &[Number::Integer(3)]),
+        ("scale", None, &[Number::Real(0.1)]),
+        ("weights", Some(Element::F32), &three),
+    ]);
+    let bound = bind(PTX, &all).unwrap();
+    assert_eq!((bound.entry.as_str(), bound.block), ("compute", 128));
+    let bytes: Vec<&[u8]> = bound.values.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+    assert_eq!(bytes[0], [0xff; 4]);
+    assert_eq!(bytes[1], 3f32.to_le_bytes());
+    assert_eq!(bytes[2], 0.1f64.to_le_bytes());
+    assert_eq!(bytes[3], [0.5f32, 2.0, -1.0].map(f32::to_le_bytes).concat());
+}
+
+#[test]
+fn what_does_not_fit_is_told_with_what_the_kernel_has() {
+    let unknown = problem(&spec(&[("gian", None, &[Number::Integer(1)])]));
+    assert!(unknown.contains("`gian`") && unknown.contains("gain (f32), scale (f64)"), "{unknown}");
+    let missing = problem(&ComputeSpec { inputs: vec![], ..spec(&[]) });
+    assert!(missing.contains("--input image=FILE.npy"), "{missing}");
+    let whole = problem(&spec(&[("count", None, &[Number::Real(1.5)])]));
+    assert!(whole.contains("32-bit integer") && whole.contains("1.5"), "{whole}");
+    for (name, element, number) in [
+        ("count", None, Number::Integer(1 << 40)),
+        ("gain", None, Number::Real(1e300)),
+        ("gain", Some(Element::F64), Number::Real(1.0)),
+        ("count", Some(Element::F32), Number::Real(1.0)),
+        ("weights", None, Number::Real(1.0)),
+        ("weights", Some(Element::F32), Number::Real(1.0)),
+        ("image", None, Number::Integer(1)),
+    ] {
+        let mut spec = spec(&[(name, element, &[number])]);
+        if name == "image" {
+            spec.inputs.clear();
+        }
+        assert!(bind(PTX, &spec).is_err(), "{name} {number:?}");
+    }
+    let mut scalar = spec(&[]);
+    scalar.inputs[0].name = "gain".into();
+    assert!(problem(&scalar).contains("TesseraArray"));
+}
+
+#[test]
+fn a_kernel_of_another_form_is_refused() {
+    let entry = |ptx: &str| bind(ptx, &spec(&[])).unwrap_err().to_string();
+    assert!(entry(&PTX.replace("entry compute", "entry main")).contains("it has main"));
+    assert!(entry(&PTX.replace("chunk[48]", "chunk[40]")).contains("40 bytes"));
+    assert!(bind("not PTX", &spec(&[])).is_err());
+}
+
+#[test]
+fn a_builtin_kernel_takes_its_own_words() {
+    let mut spec = spec(&[("filter", None, &[Number::Integer(3)])]);
+    spec.program = Program::Builtin("resize".into());
+    let bound = bind(tessera_kernels::compute::PTX, &spec).unwrap();
+    assert_eq!(bound.values, [("filter".to_owned(), vec![3, 0, 0, 0])]);
+    spec.arguments[0].name = "sharpness".into();
+    let unknown = bind(tessera_kernels::compute::PTX, &spec).unwrap_err().to_string();
+    assert!(unknown.contains("image, filter"), "{unknown}");
+    spec.program = Program::Builtin("nothing".into());
+    assert!(bind(tessera_kernels::compute::PTX, &spec).is_err());
+}

@@ -1,0 +1,166 @@
+//! A compute job's files into memory: fetched, checked, read. Blocks nothing but its own task.
+
+use super::bind::builtin_numbers;
+use super::{LoadedArray, PreparedCompute, Source};
+use crate::scene::chain;
+use crate::scene::fetch::Fetcher;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tessera_kernels::compute::builtin;
+use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
+use tessera_protocol::node::Failure;
+use tessera_protocol::{BlobHash, FrameNumber};
+
+/// Frames that are kept for the next units of them. Their inputs stay in memory.
+const RECENT_MAX: usize = 2;
+
+/// A frame with what was fed to it.
+type Recent = (Option<BlobHash>, Arc<PreparedCompute>);
+
+/// Prepares frames, and keeps the last ones.
+#[derive(Default)]
+pub(crate) struct Preparations(Mutex<VecDeque<Recent>>);
+
+impl Preparations {
+    fn recent(&self) -> MutexGuard<'_, VecDeque<Recent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A frame, from memory where it is still there. `feed` is the result of the frame before, where there is one; `views` a folder
+    /// for files on their way.
+    pub(crate) async fn prepare(
+        &self,
+        (fetcher, views): (&Fetcher, &Path),
+        spec: &ComputeSpec,
+        (number, feed): (FrameNumber, Option<BlobHash>),
+    ) -> Result<Arc<PreparedCompute>, Failure> {
+        let is_it = |(fed, job): &&Recent| *fed == feed && job.frame == number && job.spec == *spec;
+        let found = self.recent().iter().find(is_it).map(|(_, job)| job.clone());
+        if let Some(job) = found {
+            return Ok(job);
+        }
+        let job = Arc::new(prepare(fetcher, views, spec, (number, feed)).await?);
+        let mut recent = self.recent();
+        recent.push_back((feed, job.clone()));
+        while recent.len() > RECENT_MAX {
+            recent.pop_front();
+        }
+        Ok(job)
+    }
+}
+
+/// Reads what a frame needs.
+async fn prepare(
+    fetcher: &Fetcher,
+    views: &Path,
+    spec: &ComputeSpec,
+    (number, feed): (FrameNumber, Option<BlobHash>),
+) -> Result<PreparedCompute, Failure> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = Folder::new(views)?;
+    let source = source(fetcher, &folder, spec).await?;
+    let mut arrays = Vec::new();
+    for input in &spec.inputs {
+        let fed = feed.filter(|_| spec.feed.as_ref() == Some(&input.name));
+        let wanted = match fed {
+            // The frame before is an array of the same shape and type, with a header of ours.
+            Some(hash) => {
+                let header = npy::header_bytes(input.element, &input.shape).len() as u64;
+                let values = input.shape.iter().product::<u64>() * input.element.bytes() as u64;
+                InputArray { hash, length: header + values, ..input.clone() }
+            }
+            None => input.clone(),
+        };
+        let path = folder.place(fetcher, &wanted.name, wanted.hash, wanted.length).await?;
+        let read = tokio::task::spawn_blocking(move || load(&path, &wanted)).await;
+        arrays.push(read.map_err(|error| Failure::Asset(format!("reading an input failed: {error}")))??);
+    }
+    Ok(PreparedCompute { id, spec: spec.clone(), frame: number, source, arrays })
+}
+
+async fn source(fetcher: &Fetcher, folder: &Folder, spec: &ComputeSpec) -> Result<Source, Failure> {
+    let file = match &spec.program {
+        Program::Builtin(name) => {
+            builtin_numbers(name, spec).map_err(|error| Failure::Program(chain(&error)))?;
+            let kernel = builtin(name);
+            return kernel
+                .map(Source::Builtin)
+                .ok_or_else(|| Failure::Program(format!("no kernel `{name}`")));
+        }
+        Program::Ptx(file) | Program::Cuda(file) => file,
+    };
+    let path = folder.place(fetcher, "kernel", file.hash, file.length).await?;
+    let bytes = tokio::fs::read(&path).await.map_err(|error| unreadable(&path, &error))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::Program(format!("`{}` is no text in UTF-8", file.path)))?;
+    Ok(match &spec.program {
+        Program::Cuda(_) => Source::Cuda(text.into()),
+        _ => Source::Ptx(text.into()),
+    })
+}
+
+/// Files of one preparation, gone with it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(views: &Path) -> Result<Self, Failure> {
+        let made = tempfile::Builder::new().prefix("compute-").tempdir_in(views);
+        made.map(Self).map_err(|error| unreadable(views, &error))
+    }
+
+    async fn place(
+        &self,
+        fetcher: &Fetcher,
+        name: &str,
+        hash: BlobHash,
+        length: u64,
+    ) -> Result<PathBuf, Failure> {
+        let path = self.0.path().join(format!("{name}-{hash}"));
+        fetcher.place(hash, length, &path).await.map_err(|error| Failure::Asset(chain(&error)))?;
+        Ok(path)
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Asset(format!("`{}`: {error}", path.display()))
+}
+
+/// Reads an array whose header must say what the job says.
+fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
+    let failed = |error: std::io::Error| unreadable(path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut head = Vec::new();
+    let head_bytes = npy::HEADER_BYTES_MAX as u64 + 12;
+    file.by_ref().take(head_bytes).read_to_end(&mut head).map_err(failed)?;
+    let named = |problem: String| Failure::Program(format!("input `{}`: {problem}", input.name));
+    let header = npy::Header::read(&head, input.length).map_err(|error| named(error.to_string()))?;
+    if (header.element, &header.shape) != (input.element, &input.shape) {
+        let found = format!("{} {:?}", header.element, header.shape);
+        return Err(named(format!("its header says {found}, the job {} {:?}", input.element, input.shape)));
+    }
+    let length = usize::try_from(input.length - header.data_offset as u64)
+        .map_err(|_| named("it is larger than this machine's memory".into()))?;
+    let mut words: Vec<u64> = Vec::new();
+    let count = length.div_ceil(8);
+    words.try_reserve_exact(count).map_err(|_| {
+        Failure::Asset(format!("not enough memory for input `{}` of {length} bytes", input.name))
+    })?;
+    words.resize(count, 0);
+    // SAFETY: the words are as many bytes as `length` at least, all initialised, and any bytes are words.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), length) };
+    let (first, rest) = bytes.split_at_mut(head.len().saturating_sub(header.data_offset).min(length));
+    first.copy_from_slice(&head[header.data_offset..header.data_offset + first.len()]);
+    file.read_exact(rest).map_err(failed)?;
+    Ok(LoadedArray {
+        name: input.name.clone(),
+        element: input.element,
+        shape: input.shape.clone(),
+        words,
+        length,
+    })
+}

@@ -1,0 +1,293 @@
+//! The thread that a CUDA device has for compute jobs: a worker process of their own, one chunk at a time, each with the time limit of its
+//! job. A kernel that fails ends that process and nothing else; the device is then tested before it renders on.
+
+use super::child::{Child, Heard};
+use super::command::WorkerCommand;
+use super::shared::Shared;
+use super::supervisor::Event;
+use crate::compute::{PreparedCompute, Source, bind};
+use crate::device::worker::FoundDevice;
+use crate::device::worker::message::{Order, Report, UnitError};
+use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tessera_kernels::compute::PTX;
+use tessera_protocol::ComputeSpec;
+
+/// How often a cancel is looked for.
+const TICK: Duration = Duration::from_millis(20);
+/// Time to open the device, to compile or load a program, and to take the inputs.
+const PREPARE: Duration = Duration::from_secs(300);
+/// Time beyond a chunk's own for its way to the device and back.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// The thread and the way to it.
+pub(super) struct ComputeLane {
+    units: Option<Sender<DeviceUnit>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ComputeLane {
+    /// Starts the thread; its worker is started by the first unit.
+    pub(super) fn new(
+        command: WorkerCommand,
+        device: FoundDevice,
+        (shared, supervisor): (Arc<Shared>, Sender<Event>),
+    ) -> std::io::Result<Self> {
+        let (units, received) = channel();
+        let name = format!("{} compute", shared.info().slot);
+        let lane = Lane { command, device, shared, supervisor, worker: None };
+        let thread = std::thread::Builder::new().name(name).spawn(move || lane.run(&received))?;
+        Ok(Self { units: Some(units), thread: Some(thread) })
+    }
+
+    pub(super) fn submit(&self, unit: DeviceUnit) {
+        let unsent = match &self.units {
+            Some(units) => units.send(unit).err().map(|unsent| unsent.0),
+            None => Some(unit),
+        };
+        if let Some(unit) = unsent {
+            (unit.finish)(Err(DeviceError::Cancelled));
+        }
+    }
+}
+
+impl Drop for ComputeLane {
+    fn drop(&mut self) {
+        drop(self.units.take());
+        if let Some(thread) = self.thread.take() {
+            // What it has is cancelled by whoever lets the device go.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Lane {
+    command: WorkerCommand,
+    device: FoundDevice,
+    shared: Arc<Shared>,
+    supervisor: Sender<Event>,
+    worker: Option<Worker>,
+}
+
+/// A worker process that serves compute jobs.
+struct Worker {
+    child: Child,
+    heard: Receiver<Heard>,
+    /// What it has loaded: the job, and how many threads a block has.
+    loaded: Option<(u64, u32)>,
+}
+
+impl Lane {
+    fn run(mut self, units: &Receiver<DeviceUnit>) {
+        while let Ok(DeviceUnit { work, cancel, finish }) = units.recv() {
+            let Work::Compute { job, first, count } = work else {
+                finish(Err(DeviceError::Failed("this lane computes".into())));
+                continue;
+            };
+            let result = match self.shared.is_ready() && cancel.begin() {
+                true => self.compute(&job, (first, count), &cancel),
+                false => Err(DeviceError::Cancelled),
+            };
+            if let Err(error) = &result {
+                self.after(error);
+            }
+            finish(result);
+        }
+    }
+
+    /// A worker whose unit did not end well is of no more use, but for units that were refused.
+    fn after(&mut self, error: &DeviceError) {
+        match error {
+            DeviceError::Program(_) | DeviceError::OutOfMemory { .. } => {}
+            DeviceError::Kernel(_) => {
+                self.worker = None;
+                // Nobody listens once the device is closed.
+                let _ = self.supervisor.send(Event::Doubt);
+            }
+            _ => self.worker = None,
+        }
+    }
+
+    fn compute(
+        &mut self,
+        job: &Arc<PreparedCompute>,
+        (first, count): (u64, u32),
+        cancel: &CancelToken,
+    ) -> Result<UnitOutput, DeviceError> {
+        if self.worker.is_none() {
+            self.worker = Some(self.start(cancel)?);
+        }
+        let Some(worker) = &mut self.worker else { return Err(DeviceError::Cancelled) };
+        let block = match worker.loaded {
+            Some((id, block)) if id == job.id => block,
+            _ => worker.load(job, cancel)?,
+        };
+        let bytes = u64::from(count) * job.spec.index_bytes();
+        let params = job.chunk(first, count).to_bytes().to_vec();
+        worker.child.order(Order::Chunk { params, count, block, bytes });
+        let kernel = job.spec.program.name().to_owned();
+        match worker.wait(PREPARE, cancel)? {
+            (Report::Begun, _) => {}
+            (report, _) => return Err(refused(&kernel, report)),
+        }
+        let limit = Duration::from_secs(job.spec.time_limit_secs.into());
+        if job.spec.needs_cuda() {
+            self.shared.on_user_kernel(Instant::now());
+        }
+        let heard = worker.hear(limit + SLACK, cancel);
+        if job.spec.needs_cuda() {
+            self.shared.on_user_kernel(Instant::now());
+        }
+        match heard {
+            Ok((Report::Values { device_nanos, device_bytes }, values)) if values.len() as u64 == bytes => {
+                let time = Duration::from_nanos(device_nanos);
+                if time > limit {
+                    return Err(overtime(&kernel, &job.spec));
+                }
+                self.shared.computed(time);
+                Ok(UnitOutput::of_chunk(job.result(count, values), time, device_bytes))
+            }
+            Ok((Report::Broken(error), _)) => {
+                let fault = meaning(&error.name).unwrap_or(&error.name);
+                Err(DeviceError::Kernel(format!(
+                    "kernel `{kernel}` failed at indices {first} to {}: {fault}",
+                    first + u64::from(count) - 1
+                )))
+            }
+            Ok((report, _)) => Err(refused(&kernel, report)),
+            Err(Silence::Late) => Err(overtime(&kernel, &job.spec)),
+            Err(Silence::Cancelled) => Err(DeviceError::Cancelled),
+            Err(Silence::Gone(reason)) => {
+                Err(DeviceError::Kernel(format!("kernel `{kernel}` brought its process down: {reason}")))
+            }
+        }
+    }
+
+    /// Starts a worker and has it open the device.
+    fn start(&self, cancel: &CancelToken) -> Result<Worker, DeviceError> {
+        let (sender, heard) = channel();
+        let slot = self.shared.info().slot;
+        let tell = move |heard| {
+            // Nobody listens to a worker that is given up.
+            let _ = sender.send(heard);
+        };
+        let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());
+        let child = Child::start(&self.command, visible, &slot, tell);
+        let child = child.map_err(|error| DeviceError::Worker(format!("cannot start a worker: {error}")))?;
+        child.order(Order::Compute { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
+        let mut worker = Worker { child, heard, loaded: None };
+        loop {
+            match worker.wait(PREPARE, cancel)? {
+                (Report::Opened(_), _) => return Ok(worker),
+                (Report::Refused(refusal), _) => return Err(DeviceError::Worker(refusal.to_string())),
+                // What it says of its confinement, the worker that renders has said already.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Why nothing was heard.
+enum Silence {
+    Late,
+    Cancelled,
+    Gone(String),
+}
+
+impl Worker {
+    /// The next report; silence is the worker's failure.
+    fn wait(&mut self, within: Duration, cancel: &CancelToken) -> Result<(Report, Vec<u8>), DeviceError> {
+        self.hear(within, cancel).map_err(|silence| match silence {
+            Silence::Late => DeviceError::Worker(format!("no answer within {} s", within.as_secs())),
+            Silence::Cancelled => DeviceError::Cancelled,
+            Silence::Gone(reason) => DeviceError::Worker(reason),
+        })
+    }
+
+    fn hear(&mut self, within: Duration, cancel: &CancelToken) -> Result<(Report, Vec<u8>), Silence> {
+        let until = Instant::now() + within;
+        loop {
+            match self.heard.recv_timeout(TICK) {
+                Ok(Heard::Report(report, payload)) => return Ok((report, payload)),
+                Ok(Heard::Gone(reason)) => {
+                    return Err(Silence::Gone(format!("{reason} ({})", self.child.how_it_ended())));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Silence::Gone("its pipe is closed".into()));
+                }
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Err(Silence::Cancelled),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Err(Silence::Late),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Puts a job's program and inputs on the device; the threads of a block.
+    fn load(&mut self, job: &Arc<PreparedCompute>, cancel: &CancelToken) -> Result<u32, DeviceError> {
+        self.loaded = None;
+        let name = job.spec.program.name();
+        let ptx: Arc<str> = match &job.source {
+            Source::Builtin(_) => PTX.into(),
+            Source::Ptx(ptx) => ptx.clone(),
+            Source::Cuda(source) => {
+                let order = Order::Compile { name: name.to_owned() };
+                self.child.order_with(order, source.as_bytes().to_vec());
+                match self.wait(PREPARE, cancel)? {
+                    (Report::Compiled, ptx) => String::from_utf8_lossy(&ptx).into(),
+                    (report, _) => return Err(refused(name, report)),
+                }
+            }
+        };
+        let bound = bind(&ptx, &job.spec);
+        let bound = bound.map_err(|error| {
+            DeviceError::Program(format!("kernel `{name}`: {}", crate::scene::chain(&error)))
+        })?;
+        self.child.order_with(Order::Program { entry: bound.entry }, ptx.as_bytes().to_vec());
+        match self.wait(PREPARE, cancel)? {
+            (Report::Loaded, _) => {}
+            (report, _) => return Err(refused(name, report)),
+        }
+        for (name, value) in bound.values {
+            self.child.order_with(Order::Variable { name }, value);
+        }
+        self.child.send_inputs(job.clone());
+        self.loaded = Some((job.id, bound.block));
+        Ok(bound.block)
+    }
+}
+
+fn overtime(kernel: &str, spec: &ComputeSpec) -> DeviceError {
+    DeviceError::Kernel(format!(
+        "kernel `{kernel}` did not end within {} s and was stopped; shorten its chunks (--chunk) or allow more (--time-limit)",
+        spec.time_limit_secs
+    ))
+}
+
+/// What an answer other than the one hoped for means.
+fn refused(kernel: &str, report: Report) -> DeviceError {
+    match report {
+        Report::Unusable(UnitError::OutOfMemory { needed, available }) => {
+            DeviceError::OutOfMemory { needed, available }
+        }
+        Report::Unusable(UnitError::Refused(problem)) => {
+            DeviceError::Program(format!("kernel `{kernel}`: {problem}"))
+        }
+        Report::Broken(error) => DeviceError::Worker(error.to_string()),
+        other => DeviceError::Worker(format!("the worker said what makes no sense: {other:?}")),
+    }
+}
+
+/// What the driver's name of an error means for a kernel.
+fn meaning(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "CUDA_ERROR_ILLEGAL_ADDRESS" => "it read or wrote outside of its memory (CUDA_ERROR_ILLEGAL_ADDRESS)",
+        "CUDA_ERROR_MISALIGNED_ADDRESS" => "it used a misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS)",
+        "CUDA_ERROR_ASSERT" => "an assertion in it failed (CUDA_ERROR_ASSERT)",
+        "CUDA_ERROR_ILLEGAL_INSTRUCTION" => "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION)",
+        "CUDA_ERROR_LAUNCH_TIMEOUT" => "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)",
+        _ => return None,
+    })
+}

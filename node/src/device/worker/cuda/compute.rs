@@ -1,0 +1,253 @@
+//! Compute jobs on a device: a program at a time, its inputs in device memory, chunk after chunk. A process of its own serves them, so
+//! that a user's kernel that fails takes nothing but this process with it.
+
+use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
+use super::{guard, module};
+use crate::device::truth::same_uuid;
+use crate::device::worker::Outlet;
+use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
+use cudarc::driver::result;
+use cudarc::driver::sys;
+use std::ffi::CString;
+use std::time::{Duration, Instant};
+use tessera_kernels::compute::{ArrayParams, ChunkParams};
+use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
+use tessera_nvrtc::Nvrtc;
+
+/// A loaded program. Loaded anew for every frame, so that no variable keeps what another job has written.
+struct Loaded {
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+}
+
+/// An open device and what is on it.
+pub(in crate::device::worker) struct Serving {
+    _context: Context,
+    stream: Stream,
+    start: Event,
+    done: Event,
+    program: Option<Loaded>,
+    arrays: Vec<Memory>,
+    out: Option<Memory>,
+    results: Option<Pinned>,
+    /// Why chunks cannot be run, told in the place of their values.
+    problem: Option<UnitError>,
+}
+
+/// Opens the device.
+pub(in crate::device::worker) fn open(ordinal: u32, uuid: &str) -> Result<(Serving, Opened), Refusal> {
+    guard(|| {
+        let begun = Instant::now();
+        let driver_version = super::driver::start()?;
+        let count = super::driver::device_count().map_err(Refusal::Driver)?;
+        if ordinal >= count {
+            return Err(Refusal::NoSuchDevice(ordinal));
+        }
+        let device = super::driver::describe(ordinal).map_err(Refusal::Driver)?;
+        if !uuid.is_empty() && !same_uuid(uuid, &device.uuid) {
+            return Err(Refusal::OtherDevice { ordinal, expected: uuid.to_owned(), found: device.uuid });
+        }
+        if device.capability < COMPUTE_CAPABILITY_MIN {
+            return Err(Refusal::Capability { name: device.name, found: device.capability });
+        }
+        let context = Context::open(ordinal).map_err(Refusal::Driver)?;
+        let serving = Serving::new(context).map_err(Refusal::Driver)?;
+        let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
+        let start = begun.elapsed();
+        Ok((serving, Opened { device, driver_version, free_bytes, start, compile: Duration::ZERO }))
+    })
+}
+
+impl Serving {
+    fn new(context: Context) -> Call<Self> {
+        Ok(Self {
+            _context: context,
+            stream: Stream::new()?,
+            start: Event::new()?,
+            done: Event::new()?,
+            program: None,
+            arrays: Vec::new(),
+            out: None,
+            results: None,
+            problem: None,
+        })
+    }
+
+    /// Does one order. An error is the end of the context.
+    pub(in crate::device::worker) fn obey(
+        &mut self,
+        order: Order,
+        payload: Vec<u8>,
+        outlet: &Outlet,
+    ) -> Call<()> {
+        match order {
+            Order::Compile { name } => match compile(&name, &payload) {
+                Ok(ptx) => outlet.send(&Report::Compiled, ptx.as_bytes()),
+                Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
+            },
+            Order::Program { entry } => match self.load(&entry, payload)? {
+                Ok(()) => outlet.send(&Report::Loaded, &[]),
+                Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
+            },
+            Order::Variable { name } => self.set(&name, &payload)?,
+            Order::Array { name, element, shape, bytes } => self.array(&name, (element, &shape), bytes)?,
+            Order::ArrayBytes { offset } => self.fill(offset, &payload)?,
+            Order::Chunk { params, count, block, bytes } => {
+                match self
+                    .problem
+                    .clone()
+                    .map_or_else(|| self.run(&params, (count, block), bytes, outlet), |p| Ok(Err(p)))?
+                {
+                    Ok(()) => {}
+                    Err(problem) => outlet.send(&Report::Unusable(problem), &[]),
+                }
+            }
+            // What is for a device that renders makes no sense here.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, entry: &str, text: Vec<u8>) -> Call<Result<(), String>> {
+        self.problem = None;
+        self.arrays.clear();
+        if let Some(old) = self.program.take() {
+            // SAFETY: loaded by this process, used by nothing any more: chunks are run to their end.
+            call("cuModuleUnload", unsafe { result::module::unload(old.module) })?;
+        }
+        let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is no text".into())) };
+        let module = match module::compile(ptx) {
+            Ok(module) => module,
+            Err(Refusal::Kernels { error, log }) => {
+                return Ok(Err(format!("the driver's compiler refuses it ({error}): {log}")));
+            }
+            Err(other) => return Ok(Err(other.to_string())),
+        };
+        let name = CString::new(entry).unwrap_or_default();
+        // SAFETY: the module is loaded.
+        let function = call("cuModuleGetFunction", unsafe { result::module::get_function(module, name) })?;
+        self.program = Some(Loaded { module, function });
+        Ok(Ok(()))
+    }
+
+    /// Writes a variable of the program.
+    fn set(&mut self, name: &str, bytes: &[u8]) -> Call<()> {
+        let Some(loaded) = &self.program else { return Ok(()) };
+        let symbol = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is loaded.
+        let found = unsafe { result::module::get_global(loaded.module, symbol) };
+        match found {
+            Ok((address, length)) if length == bytes.len() => {
+                // SAFETY: the variable has this length.
+                call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(address, bytes) })
+            }
+            _ => {
+                let problem = format!("its variable `{name}` is not there, or not of {} bytes", bytes.len());
+                self.problem.get_or_insert(UnitError::Refused(problem));
+                Ok(())
+            }
+        }
+    }
+
+    fn array(&mut self, name: &str, (element, shape): (u32, &[u64]), bytes: u64) -> Call<()> {
+        // Frames of another job may have left less than there is.
+        let allocated = match Memory::allocate(bytes.max(1)) {
+            Err(error) if is_out_of_memory(&error) && self.out.take().is_some() => {
+                Memory::allocate(bytes.max(1))
+            }
+            other => other,
+        };
+        match allocated {
+            Ok(memory) => {
+                let params = ArrayParams::new(memory.address, element, shape);
+                self.arrays.push(memory);
+                self.set(name, &params.to_bytes())
+            }
+            Err(error) if is_out_of_memory(&error) => self.short_of(bytes),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn short_of(&mut self, bytes: u64) -> Call<()> {
+        let needed = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        let available = memory()?.0 + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        self.problem.get_or_insert(UnitError::OutOfMemory { needed, available });
+        Ok(())
+    }
+
+    /// The next bytes of the array that came last.
+    fn fill(&mut self, offset: u64, bytes: &[u8]) -> Call<()> {
+        let Some(memory) = self.arrays.last().filter(|_| self.problem.is_none()) else { return Ok(()) };
+        let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= memory.bytes);
+        if !fits {
+            self.problem = Some(UnitError::Refused("an input is longer than was said".into()));
+            return Ok(());
+        }
+        // SAFETY: the range lies in the array's memory.
+        call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(memory.address + offset, bytes) })
+    }
+
+    /// Runs a chunk to its end and sends its values.
+    fn run(
+        &mut self,
+        params: &[u8],
+        (count, block): (u32, u32),
+        bytes: u64,
+        outlet: &Outlet,
+    ) -> Call<Result<(), UnitError>> {
+        let Some(function) = self.program.as_ref().map(|loaded| loaded.function) else {
+            return Ok(Err(UnitError::Refused("no program is loaded".into())));
+        };
+        if let Err(error) = self.make_room(bytes) {
+            if !is_out_of_memory(&error) {
+                return Err(error);
+            }
+            self.short_of(bytes)?;
+            return Ok(self.problem.take().map_or(Ok(()), Err));
+        }
+        let (Some(out), Some(results)) = (&self.out, &mut self.results) else {
+            return Ok(Err(UnitError::Refused("no room for values".into())));
+        };
+        let Some(head) = params.first_chunk::<{ ChunkParams::BYTES - 8 }>() else {
+            return Ok(Err(UnitError::Refused("a chunk without parameters".into())));
+        };
+        let params = [head.as_slice(), &out.address.to_le_bytes()].concat();
+        let block = block.clamp(1, 1024);
+        // What was copied into variables and arrays is there before this stream goes on.
+        call("cuCtxSynchronize", result::ctx::synchronize())?;
+        outlet.send(&Report::Begun, &[]);
+        self.stream.zero(out.address, bytes)?;
+        self.stream.record(&self.start)?;
+        self.stream.launch(function, count.div_ceil(block).max(1), block, &params)?;
+        self.stream.record(&self.done)?;
+        // SAFETY: the values' memory and the results have this size at least; the results are waited for below.
+        unsafe { self.stream.download(out.address, results, 0, bytes as usize) }?;
+        let copied = Event::new()?;
+        self.stream.record(&copied)?;
+        copied.wait()?;
+        let device_nanos = self.done.nanos_since(&self.start)?;
+        let device_bytes = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        let report = Report::Values { device_nanos, device_bytes };
+        outlet.send(&report, &results.bytes()[..bytes as usize]);
+        Ok(Ok(()))
+    }
+
+    fn make_room(&mut self, bytes: u64) -> Call<()> {
+        if self.out.as_ref().is_none_or(|memory| memory.bytes < bytes) {
+            self.out = None;
+            self.out = Some(Memory::allocate(bytes)?);
+        }
+        if self.results.as_ref().is_none_or(|memory| (memory.len() as u64) < bytes) {
+            self.results = None;
+            self.results = Some(Pinned::allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?);
+        }
+        Ok(())
+    }
+}
+
+/// A user's CUDA C++ as PTX that every node of the farm takes.
+fn compile(name: &str, source: &[u8]) -> Result<String, String> {
+    let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
+    let compiler = Nvrtc::find().map_err(|error| error.to_string())?;
+    crate::compute::compile(&compiler, name, source).map_err(|error| error.to_string())
+}
