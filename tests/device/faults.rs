@@ -7,12 +7,12 @@ use tessera_node::device::{Device, DeviceError, Devices};
 use tessera_protocol::device::DeviceState;
 
 /// A device that meets the fault when told so, well until then.
-fn struck(fault: FaultKind, change: impl FnOnce(&mut Bench)) -> (Bench, Devices) {
+fn struck(fault: Fault, change: impl FnOnce(&mut Bench)) -> (Bench, Devices) {
     let mut bench = Bench::with(|_| {});
     change(&mut bench);
     let trigger = bench.rack.folder().join("now");
     let mut config = tessera_fake_cuda::Config::of(1, tessera_fake_cuda::Device::default());
-    config.devices[0].faults.push(Fault::new(fault).when(trigger.clone()));
+    config.devices[0].faults.push(fault.when(trigger.clone()));
     bench.rack.configure(&config).expect("the rack takes its configuration");
     let opened = bench.open();
     std::fs::write(trigger, "").expect("the trigger can be written");
@@ -39,7 +39,7 @@ fn one_fails_and_the_rest_is_done_later(device: &dyn Device, failed: impl Fn(&De
 
 #[test]
 fn an_illegal_address_fails_one_unit_and_a_new_worker_goes_on() {
-    let (bench, opened) = struck(FaultKind::IllegalAddress, |_| {});
+    let (bench, opened) = struck(Fault::new(FaultKind::IllegalAddress), |_| {});
     let device = &*opened.devices[0];
     one_fails_and_the_rest_is_done_later(
         device,
@@ -52,7 +52,7 @@ fn an_illegal_address_fails_one_unit_and_a_new_worker_goes_on() {
 
 #[test]
 fn a_driver_that_crashes_takes_the_worker_along_and_nothing_else() {
-    let (bench, opened) = struck(FaultKind::Crash, |_| {});
+    let (bench, opened) = struck(Fault::new(FaultKind::Crash), |_| {});
     one_fails_and_the_rest_is_done_later(
         &*opened.devices[0],
         |error| matches!(error, DeviceError::Worker(reason) if reason.contains("signal")),
@@ -64,7 +64,7 @@ fn a_driver_that_crashes_takes_the_worker_along_and_nothing_else() {
 fn a_kernel_that_never_ends_is_ended() {
     // Far above what a unit of this test takes, on a busy machine too: in the interpreter some milliseconds.
     let (bench, opened) =
-        struck(FaultKind::Endless, |bench| bench.config.watchdog.floor = Duration::from_secs(8));
+        struck(Fault::new(FaultKind::Endless), |bench| bench.config.watchdog.floor = Duration::from_secs(8));
     one_fails_and_the_rest_is_done_later(
         &*opened.devices[0],
         |error| matches!(error, DeviceError::TimedOut(reason) if reason.contains("no progress")),
@@ -74,7 +74,7 @@ fn a_kernel_that_never_ends_is_ended() {
 
 #[test]
 fn a_device_off_the_bus_is_quarantined_and_gives_back_what_it_has() {
-    let (_bench, opened) = struck(FaultKind::OffTheBus, |_| {});
+    let (_bench, opened) = struck(Fault::new(FaultKind::OffTheBus), |_| {});
     let device = &*opened.devices[0];
     let pending: Vec<Pending> = (0..6).map(|index| submit(device, &frame(), unit(index))).collect();
     let results: Vec<_> = pending.into_iter().map(Pending::end).collect();
@@ -85,7 +85,7 @@ fn a_device_off_the_bus_is_quarantined_and_gives_back_what_it_has() {
 
 #[test]
 fn memory_errors_drain_the_device() {
-    let (_bench, opened) = struck(FaultKind::Ecc, |_| {});
+    let (_bench, opened) = struck(Fault::new(FaultKind::Ecc), |_| {});
     let device = &*opened.devices[0];
     let result = submit(device, &frame(), unit(0)).end();
     assert!(matches!(&result, Err(DeviceError::Failed(reason)) if reason.contains("ECC")), "{result:?}");
@@ -97,7 +97,7 @@ fn memory_errors_drain_the_device() {
 
 #[test]
 fn a_refused_allocation_changes_the_plan_and_costs_nothing() {
-    let (bench, opened) = struck(FaultKind::OutOfMemory, |_| {});
+    let (bench, opened) = struck(Fault::new(FaultKind::OutOfMemory), |_| {});
     for index in 0..4 {
         let output = submit(&*opened.devices[0], &frame(), unit(index)).end().expect("a unit");
         assert_eq!(output.sums.values, expected(&unit(index)));
@@ -131,18 +131,13 @@ fn what_does_not_fit_is_told_with_both_numbers_and_the_device_goes_on() {
 }
 
 #[test]
-fn a_device_that_begins_to_compute_wrongly_is_found_by_the_test() {
-    let (_bench, opened) = struck(FaultKind::WrongResult, |bench| {
-        bench.config.watchdog.retest_units = 1;
-    });
+fn what_a_device_did_since_it_went_wrong_goes_back() {
+    let (_bench, opened) = struck(Fault::new(FaultKind::WrongResult).times(0), |_| {});
     let device = &*opened.devices[0];
-    // One launch is wrong: that of a unit, of which nobody can tell, or that of a test, which finds it.
-    let mut wrong = 0;
-    for round in 0..6 {
-        if let Ok(output) = submit(device, &frame(), unit(round)).end() {
-            wrong += u32::from(output.sums.values != expected(&unit(round)));
-        }
+    let pending: Vec<Pending> = (0..6).map(|index| submit(device, &frame(), unit(index))).collect();
+    for end in pending.into_iter().map(Pending::end) {
+        assert_eq!(end, Err(DeviceError::Cancelled), "nobody may hear of a result that is not right");
     }
-    assert!(wrong <= 1);
-    wait_for("a device in order", || is_ready(device));
+    // The restarted worker does not give the known answer either.
+    wait_for("the quarantine", || matches!(device.info().state, DeviceState::Quarantined { .. }));
 }

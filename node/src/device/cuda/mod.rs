@@ -12,6 +12,7 @@ mod command;
 mod compute;
 mod flight;
 mod health;
+mod held;
 mod known_answer;
 mod monitor;
 mod probe;

@@ -5,6 +5,7 @@ use super::child::{Child, Heard};
 use super::command::WorkerCommand;
 use super::flight::{Flight, Flights, Purpose, sums_of};
 use super::health::{Fault, Health, Next};
+use super::held::Held;
 use super::known_answer::KnownAnswer;
 use super::shared::Shared;
 use super::watchdog::{Rate, Watchdog};
@@ -25,8 +26,6 @@ const AHEAD: usize = 3;
 const TICK: Duration = Duration::from_millis(20);
 /// The same where nothing is under way.
 const IDLE_TICK: Duration = Duration::from_millis(500);
-/// The test is repeated after so long, too, where there was anything to do since.
-const TEST_PERIOD: Duration = Duration::from_secs(600);
 /// A worker younger than this is not restarted for an event of the driver: the event was its forerunner's.
 const YOUNG: Duration = Duration::from_secs(2);
 
@@ -58,8 +57,6 @@ struct Live {
     flights: Flights,
     phase: Phase,
     born: Instant,
-    /// Units since the last test, and when that was.
-    tested: (u64, Instant),
 }
 
 #[derive(PartialEq)]
@@ -96,6 +93,10 @@ pub(super) struct Supervisor {
 pub(super) struct State {
     stage: Stage,
     queue: VecDeque<DeviceUnit>,
+    /// Done, but not yet shown to be right.
+    held: Held,
+    /// A test is due whatever is held.
+    in_doubt: bool,
     answer: Option<KnownAnswer>,
     rate: Rate,
     workers: u64,
@@ -109,6 +110,8 @@ impl State {
         Self {
             stage: Stage::Down { until: Instant::now() },
             queue: VecDeque::new(),
+            held: Held::default(),
+            in_doubt: false,
             answer: None,
             rate: Rate::default(),
             workers: 0,
@@ -135,12 +138,14 @@ impl Supervisor {
             drop(child);
             flights.end_all(&DeviceError::Cancelled);
         }
+        self.state.held.give_up();
         self.return_queue();
     }
 
     fn wait(&self) -> Duration {
         match &self.state.stage {
             Stage::Up(live) if live.flights.len() > 0 || live.phase != Phase::Serving => TICK,
+            Stage::Up(_) if !self.state.held.is_empty() => TICK,
             Stage::Down { until } => until.saturating_duration_since(Instant::now()).min(IDLE_TICK),
             _ => IDLE_TICK,
         }
@@ -153,11 +158,7 @@ impl Supervisor {
             // Of a worker that has been given up.
             Event::Heard(..) => {}
             Event::Xid { code, action, meaning } => self.on_xid(code, action, &meaning),
-            Event::Doubt => {
-                if let Stage::Up(live) = &mut self.state.stage {
-                    live.tested.0 = self.watchdog.retest_units;
-                }
-            }
+            Event::Doubt => self.state.in_doubt = true,
             // Handled by the loop.
             Event::Stop => {}
         }
@@ -202,7 +203,7 @@ impl Supervisor {
             Ok(child) => {
                 let (now, flights) = (Instant::now(), Flights::default());
                 child.order(Order::Open { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
-                let live = Live { child, flights, phase: Phase::Opening, born: now, tested: (0, now) };
+                let live = Live { child, flights, phase: Phase::Opening, born: now };
                 self.state.stage = Stage::Up(Box::new(live));
             }
             Err(error) => {
@@ -217,9 +218,9 @@ impl Supervisor {
         let now = Instant::now();
         let Stage::Up(live) = &mut self.state.stage else { return };
         if live.phase == Phase::Serving && !live.flights.has_test() {
-            let (units, since) = live.tested;
-            let idle = self.state.queue.is_empty() && live.flights.len() == 0;
-            if units >= self.watchdog.retest_units || (idle && units > 0 && now - since >= TEST_PERIOD) {
+            let nothing_to_give = self.state.queue.is_empty() || self.state.draining.is_some();
+            let idle = nothing_to_give && live.flights.len() == 0;
+            if self.state.in_doubt || self.state.held.is_due(self.watchdog.test_units, idle, now) {
                 self.give_test();
             }
         }
@@ -254,7 +255,7 @@ impl Supervisor {
         self.state.units += 1;
         let (number, now) = (self.state.units, Instant::now());
         let (frame, params) = (answer.frame.clone(), answer.params);
-        live.tested = (0, now);
+        self.state.in_doubt = false;
         live.child.order(Order::Render { unit: number, scene: frame.id, params: words_of(&params) });
         let flight = Flight { number, frame, params, purpose: Purpose::Test, started: false, stopped: false };
         live.flights.add(flight, now);
@@ -353,33 +354,35 @@ impl Supervisor {
         let Some(flight) = live.flights.take(unit, now) else { return };
         if matches!(flight.purpose, Purpose::Test) {
             let right = self.state.answer.as_ref().is_some_and(|answer| answer.is(payload));
-            return self.on_answer(right);
+            return self.on_answer(unit, right);
         }
         let Some(sums) = sums_of(&flight.params, payload) else {
             flight.end(Err(DeviceError::Worker("the worker gave a film of another size".into())));
             return self.fail(Fault::Worker, "it gave a film of another size", DeviceError::Worker);
         };
-        live.tested.0 += 1;
-        self.health.on_unit();
         self.state.rate.measure(flight.samples(), time);
         self.shared.worked(time, self.state.rate.samples_per_second());
-        flight.end(Ok(UnitOutput {
-            sums,
-            chunk: None,
-            rays: rays[0] + rays[1],
-            device_time: time,
-            device_bytes,
-        }));
+        let rays = rays[0] + rays[1];
+        let output = UnitOutput { sums, chunk: None, rays, device_time: time, device_bytes };
+        self.state.held.add(flight, output, now);
     }
 
-    fn on_answer(&mut self, right: bool) {
-        let Stage::Up(live) = &mut self.state.stage else { return };
+    fn on_answer(&mut self, test: u64, right: bool) {
         if !right {
+            let units = self.state.held.give_up();
+            tracing::warn!(
+                device = self.label,
+                units,
+                "what it did since the last right answer is done again"
+            );
             let reason = "it does not give the known answer";
             // What it has begun is not blamed: nobody could use what it gives.
             return self.fail(Fault::WrongAnswer, reason, |_| DeviceError::Cancelled);
         }
-        live.tested = (0, Instant::now());
+        for _ in 0..self.state.held.release(test, Instant::now()) {
+            self.health.on_unit();
+        }
+        let Stage::Up(live) = &mut self.state.stage else { return };
         if live.phase == Phase::Testing {
             live.phase = Phase::Serving;
             self.shared.set_state(DeviceState::Ready);
@@ -476,6 +479,7 @@ impl Supervisor {
         tracing::error!(device = self.label, reason, failures = self.health.failures(), "device quarantined");
         self.shared.quarantine(reason);
         self.state.stage = Stage::Out;
+        self.state.held.give_up();
         self.return_queue();
         if let Some(first) = self.first.take() {
             let _ = first.send(FirstStart::Faulty(reason.to_owned()));

@@ -11,18 +11,13 @@ pub struct Watchdog {
     pub factor: f64,
     /// Time to open a device, the compilation of the kernels included.
     pub start: Duration,
-    /// The known-answer test is repeated after so many units: a device may begin to compute wrongly at any time.
-    pub retest_units: u64,
+    /// Results that wait for the next known-answer test at most: a device may begin to compute wrongly at any time.
+    pub test_units: usize,
 }
 
 impl Default for Watchdog {
     fn default() -> Self {
-        Self {
-            floor: Duration::from_secs(60),
-            factor: 10.0,
-            start: Duration::from_secs(300),
-            retest_units: 512,
-        }
+        Self { floor: Duration::from_secs(60), factor: 10.0, start: Duration::from_secs(300), test_units: 16 }
     }
 }
 
