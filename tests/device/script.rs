@@ -9,10 +9,11 @@ fn run(config: &Config) -> (Output, serde_json::Value) {
     let rack = Rack::new(config).expect("a rack");
     let packed = tempfile::tempdir().expect("a temporary folder");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::create_dir(packed.path().join("scenes")).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_tessera"), packed.path().join("tessera")).unwrap();
+    std::fs::create_dir(packed.path().join("scenes")).expect("a folder");
+    std::fs::copy(env!("CARGO_BIN_EXE_tessera"), packed.path().join("tessera")).expect("a copy");
     let scene = "cornell-box.gltf";
-    std::fs::copy(root.join("scenes/library").join(scene), packed.path().join("scenes").join(scene)).unwrap();
+    let to = packed.path().join("scenes").join(scene);
+    std::fs::copy(root.join("scenes/library").join(scene), to).expect("a copy");
     let out = packed.path().join("out");
     let output = Command::new("bash")
         .arg(root.join("tests/gpu/run.sh"))
