@@ -15,6 +15,6 @@ TESSERA_FN void merge_index(const ComputeChunk& chunk, const MergeParams& params
         const u64 place = (chunk.first + local) * chunk.channels + channel;
         const float a = params.weight_a * value_at(params.a, place);
         const float b = params.weight_b * value_at(params.b, place);
-        chunk.out[(u64)local * chunk.channels + channel] = a + b;
+        store_value(chunk, (u64)local * chunk.channels + channel, a + b);
     }
 }

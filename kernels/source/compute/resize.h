@@ -93,7 +93,7 @@ TESSERA_FN void resize_index(const ComputeChunk& chunk, const ResizeParams& para
     }
     for (u32 channel = 0; channel < 4u; channel++) {
         if (channel < channels) {
-            chunk.out[(u64)local * channels + channel] = total != 0.0f ? sums[channel] / total : 0.0f;
+            store_value(chunk, (u64)local * channels + channel, total != 0.0f ? sums[channel] / total : 0.0f);
         }
     }
 }

@@ -84,12 +84,12 @@ TESSERA_FN void tone_index(const ComputeChunk& chunk, const ToneParams& params, 
         gain * value_at(params.image, pixel + 2u * second));
     if (params.curve == TONE_PBR_NEUTRAL) c = tone_pbr_neutral(c);
     if (params.curve == TONE_AGX) c = tone_agx(c);
-    float* out = chunk.out + (u64)local * chunk.channels;
-    out[0] = saturate_(c.r);
+    const u64 out = (u64)local * chunk.channels;
+    store_value(chunk, out, saturate_(c.r));
     if (second == 1u) {
-        out[1] = saturate_(c.g);
-        out[2] = saturate_(c.b);
+        store_value(chunk, out + 1u, saturate_(c.g));
+        store_value(chunk, out + 2u, saturate_(c.b));
     }
     const u32 last = chunk.channels - 1u;
-    if (last == 1u || last == 3u) out[last] = value_at(params.image, pixel + last);
+    if (last == 1u || last == 3u) store_value(chunk, out + last, value_at(params.image, pixel + last));
 }

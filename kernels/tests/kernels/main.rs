@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod compressed;
+mod compute;
 mod device;
 mod energy;
 mod layout;
