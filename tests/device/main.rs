@@ -2,6 +2,7 @@
 //! into every trouble that the driver knows. No farm; that is `tests/rack`.
 
 mod bench;
+mod compute;
 mod faults;
 mod sandbox;
 mod script;

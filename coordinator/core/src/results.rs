@@ -114,11 +114,15 @@ impl Core {
         let Some(job) = self.farm.jobs.get(&unit.job) else { return };
         let camera_samples = job.grid.unit_camera_samples(unit.unit);
         let complete = job.frame(unit.frame) == Some(&Frame::Complete);
+        // A unit cannot have needed more than the device has that did it; where a node says so, its word is not taken for the job.
+        let known = self.roster.get(node).and_then(|node| node.devices.get(usize::from(result.device)));
+        let has = known.map_or(0, |device| device.memory_bytes);
+        let device_bytes = if result.device_bytes <= has { result.device_bytes } else { 0 };
         if let (Some(place), Some(work)) = (job.place(unit), self.work.get_mut(&unit.job)) {
             work.take(place);
             work.begun = true;
             work.rates.note(node, result.device, camera_samples, result.device_micros);
-            work.measured.note_need(result.device_bytes);
+            work.measured.note_need(device_bytes);
             work.moves.remove(&place);
         }
         if let Some(node) = self.roster.get_mut(node) {

@@ -87,6 +87,11 @@ impl PreparedCompute {
         }
     }
 
+    /// Bytes of its inputs, on a device as in memory.
+    pub fn input_bytes(&self) -> u64 {
+        self.arrays.iter().map(|array| array.length as u64).sum()
+    }
+
     /// The result of a chunk, from the values that its kernel wrote: as they are, or reduced in the order of indices.
     pub fn result(&self, count: u32, values: Vec<u8>) -> ChunkValues {
         let Some(reduction) = self.spec.reduction else {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_kernels::compute::builtin;
 use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
-use tessera_protocol::node::Failure;
+use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber};
 
 /// Frames that are kept for the next units of them. Their inputs stay in memory.
@@ -22,12 +22,58 @@ const RECENT_MAX: usize = 2;
 type Recent = (Option<BlobHash>, Arc<PreparedCompute>);
 
 /// Prepares frames, and keeps the last ones.
-#[derive(Default)]
-pub(crate) struct Preparations(Mutex<VecDeque<Recent>>);
+pub(crate) struct Preparations {
+    recent: Mutex<VecDeque<Recent>>,
+    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller one, that one says itself.
+    device_bytes: u64,
+    /// Memory of this machine, bytes; 0 where it is not known.
+    host_bytes: u64,
+    /// Inputs of the frames that are kept, bytes at most. Those that units have are not counted.
+    kept_bytes: u64,
+}
 
 impl Preparations {
+    pub(crate) fn new(device_bytes: u64, host_bytes: u64, kept_bytes: u64) -> Self {
+        Self { recent: Mutex::default(), device_bytes, host_bytes, kept_bytes }
+    }
+
     fn recent(&self) -> MutexGuard<'_, VecDeque<Recent>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Before anything is fetched: neither the node nor any device of it can hold more than its memory.
+    fn check_memory(&self, spec: &ComputeSpec) -> Result<(), Failure> {
+        let values = |input: &InputArray| {
+            let edges = input.shape.iter().fold(1u64, |product, edge| product.saturating_mul(*edge));
+            edges.saturating_mul(input.element.bytes() as u64)
+        };
+        let needed = spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)));
+        for (what, have) in
+            [("the largest device of this node", self.device_bytes), ("this node", self.host_bytes)]
+        {
+            if have > 0 && needed > have {
+                let reason = format!("the inputs of the job need {needed} bytes, {what} has {have}");
+                return Err(Failure::OutOfMemory(MemoryShortage {
+                    device: 0,
+                    needed,
+                    available: have,
+                    reason,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a frame for the next units of it, as far as there is room.
+    fn keep(&self, feed: Option<BlobHash>, job: Arc<PreparedCompute>) {
+        let mut recent = self.recent();
+        recent.push_back((feed, job));
+        let bytes = |recent: &VecDeque<Recent>| recent.iter().map(|(_, job)| job.input_bytes()).sum::<u64>();
+        while recent.len() > RECENT_MAX || bytes(&recent) > self.kept_bytes {
+            if recent.pop_front().is_none() {
+                return;
+            }
+        }
     }
 
     /// A frame, from memory where it is still there. `feed` is the result of the frame before, where there is one; `views` a folder
@@ -43,12 +89,9 @@ impl Preparations {
         if let Some(job) = found {
             return Ok(job);
         }
+        self.check_memory(spec)?;
         let job = Arc::new(prepare(fetcher, views, spec, (number, feed)).await?);
-        let mut recent = self.recent();
-        recent.push_back((feed, job.clone()));
-        while recent.len() > RECENT_MAX {
-            recent.pop_front();
-        }
+        self.keep(feed, job.clone());
         Ok(job)
     }
 }
@@ -164,3 +207,7 @@ fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
         length,
     })
 }
+
+#[cfg(test)]
+#[path = "prepare_tests.rs"]
+mod tests;

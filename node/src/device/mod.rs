@@ -16,6 +16,7 @@ pub mod xid;
 
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
+pub(crate) use cpu::memory_bytes as host_memory_bytes;
 pub use open::{DeviceOpenError, Devices, open};
 
 use crate::compute::PreparedCompute;

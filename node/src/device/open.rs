@@ -1,6 +1,6 @@
 //! Which devices a node opens, and why it cannot. Drives none.
 
-use super::cuda::{CudaDevice, Monitor, ProbeError, StartFault, WorkerCommand, probe_with};
+use super::cuda::{CudaDevice, Monitor, ProbeError, StartFault, WorkerCommand, find_compiler, probe_with};
 use super::worker::FoundDevice;
 use super::xid::{XidTable, XidTableError};
 use super::{CpuDevice, Device};
@@ -59,6 +59,8 @@ pub enum DeviceOpenError {
 pub struct Devices {
     /// In the order of their positions; those that failed at the start are quarantined.
     pub devices: Vec<Arc<dyn Device>>,
+    /// Version of the NVRTC with which the devices' workers compile kernels; None where there are none, or they find none.
+    pub compiler: Option<(u32, u32)>,
     /// Watches the CUDA devices as long as it is kept.
     _monitor: Option<Monitor>,
 }
@@ -175,13 +177,13 @@ impl Opened<'_> {
 
     fn finish(mut self) -> Result<Devices, DeviceOpenError> {
         let listeners: Vec<_> = self.cuda.iter().map(|device| device.listener()).collect();
-        let monitor = if listeners.is_empty() {
-            None
-        } else {
-            let table = XidTable::load(self.config.xid_table.as_deref())?;
-            let command = self.command()?;
-            Some(Monitor::start(command, listeners, table).map_err(DeviceOpenError::System)?)
-        };
-        Ok(Devices { devices: self.devices, _monitor: monitor })
+        if listeners.is_empty() {
+            return Ok(Devices { devices: self.devices, compiler: None, _monitor: None });
+        }
+        let table = XidTable::load(self.config.xid_table.as_deref())?;
+        let command = self.command()?;
+        let compiler = find_compiler(&command);
+        let monitor = Monitor::start(command, listeners, table).map_err(DeviceOpenError::System)?;
+        Ok(Devices { devices: self.devices, compiler, _monitor: Some(monitor) })
     }
 }

@@ -10,7 +10,9 @@ use crate::agent::{Action, Agent, FrameKey, Rendered};
 use crate::cache::BlobCache;
 use crate::compute::Preparations;
 use crate::config::Config;
-use crate::device::{CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work};
+use crate::device::{
+    CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work, host_memory_bytes,
+};
 use crate::folder::DataFolder;
 use crate::job::unit_params;
 use crate::node::{Ended, NodeError, NodeStatus};
@@ -25,7 +27,6 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_nvrtc::Nvrtc;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Task,
@@ -46,11 +47,9 @@ pub(crate) struct Shell {
     devices: Vec<Arc<dyn Device>>,
     /// What the coordinator has been told of them.
     devices_told: Vec<DeviceInfo>,
-    /// Keeps what watches the devices.
-    _watching: Devices,
+    /// Keeps what watches the devices, and says which compiler they have.
+    opened: Devices,
     agent: Agent<Prepared>,
-    /// Version of the NVRTC with which the devices' workers compile kernels.
-    nvrtc: Option<(u32, u32)>,
     preparer: Arc<Preparer>,
     fetcher: Fetcher,
     preparations: Arc<Preparations>,
@@ -101,20 +100,18 @@ impl Shell {
         let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).max();
         let preparer =
             Preparer::new(fetcher.clone(), folder.views(), memory.unwrap_or(0), config.prepared_bytes);
+        let preparations = Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         let is_cuda = |device: &Arc<dyn Device>| device.info().kind == DeviceKind::Cuda;
         for (index, device) in devices.iter().enumerate() {
             agent.set_kernels(index, is_cuda(device));
         }
-        let nvrtc = devices.iter().any(is_cuda).then(|| Nvrtc::find().ok()).flatten();
-        let nvrtc = nvrtc.map(|compiler| compiler.version());
         Ok(Self {
             agent,
             preparer: Arc::new(preparer),
             fetcher,
-            preparations: Arc::default(),
-            nvrtc,
+            preparations: Arc::new(preparations),
             results: Results::new(outbox.clone(), sender.clone()),
             outbox,
             events,
@@ -135,7 +132,7 @@ impl Shell {
             config,
             folder,
             devices_told: Vec::new(),
-            _watching: opened,
+            opened,
             devices,
         })
     }
@@ -232,7 +229,7 @@ impl Shell {
             running: self.agent.held(),
             finished: self.agent.finished(),
             scenes: self.scenes_told.clone(),
-            nvrtc: self.nvrtc,
+            nvrtc: self.opened.compiler,
         };
         self.heartbeats = 0;
         self.session = Some(session);
@@ -456,7 +453,7 @@ impl Shell {
             tracing::warn!(%error, "the session's task failed");
         }
         // A device's threads end with their blocks: wait for them where waiting is allowed.
-        let devices = (self.devices, self._watching);
+        let devices = (self.devices, self.opened);
         if tokio::task::spawn_blocking(move || drop(devices)).await.is_err() {
             tracing::warn!("a device did not end well");
         }

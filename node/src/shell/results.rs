@@ -119,7 +119,7 @@ fn encode(lease: Lease, device: u8, output: UnitOutput) -> (ResultHeader, Vec<u8
         length: bytes.len() as u32,
         device,
         device_micros: u64::try_from(output.device_time.as_micros()).unwrap_or(u64::MAX),
-        device_bytes: 0,
+        device_bytes: output.device_bytes,
         rays: output.rays,
     };
     (header, bytes)
@@ -130,4 +130,27 @@ async fn send(connection: &Connection, header: &ResultHeader, bytes: &[u8]) -> R
     stream.send(header).await?;
     stream.send_raw(bytes).await?;
     stream.finish_and_deliver(OFFER_SECS_MAX).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::compute::ChunkValues;
+    use tessera_protocol::{Epoch, FrameNumber, JobId, TileSums, UnitIndex, UnitKey};
+
+    #[test]
+    fn the_header_says_what_the_device_measured() {
+        let unit =
+            UnitKey { job: JobId(uuid::Uuid::from_u128(5)), frame: FrameNumber(3), unit: UnitIndex(1) };
+        let lease = Lease { unit, epoch: Epoch(9) };
+        let values = ChunkValues { count: 2, width: 4, bytes: vec![7; 8] };
+        let chunk = UnitOutput::of_chunk(values, Duration::from_micros(11), 123_456);
+        let tile = UnitOutput { sums: TileSums::empty(2, 2, 0), chunk: None, rays: 5, ..chunk.clone() };
+        for (output, rays) in [(chunk, 0), (tile, 5)] {
+            let (header, bytes) = encode(lease, 1, output);
+            assert_eq!((header.device, header.device_micros, header.device_bytes), (1, 11, 123_456));
+            assert_eq!((header.rays, header.length as usize), (rays, bytes.len()));
+            assert_eq!(header.hash, BlobHash::of(&bytes));
+        }
+    }
 }

@@ -22,6 +22,8 @@ const TICK: Duration = Duration::from_millis(20);
 const PREPARE: Duration = Duration::from_secs(300);
 /// Time beyond a chunk's own for its way to the device and back.
 const SLACK: Duration = Duration::from_secs(5);
+/// A worker without a unit for so long ends: what it holds of the device is free for other work again.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// The thread and the way to it.
 pub(super) struct ComputeLane {
@@ -82,7 +84,7 @@ struct Worker {
 
 impl Lane {
     fn run(mut self, units: &Receiver<DeviceUnit>) {
-        while let Ok(DeviceUnit { work, cancel, finish }) = units.recv() {
+        while let Some(DeviceUnit { work, cancel, finish }) = self.next(units) {
             let Work::Compute { job, first, count } = work else {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
@@ -98,16 +100,33 @@ impl Lane {
         }
     }
 
-    /// A worker whose unit did not end well is of no more use, but for units that were refused.
+    /// The next unit; None once the device is closed.
+    fn next(&mut self, units: &Receiver<DeviceUnit>) -> Option<DeviceUnit> {
+        if self.worker.is_some() {
+            match units.recv_timeout(IDLE) {
+                Err(RecvTimeoutError::Timeout) => self.end_worker(),
+                other => return other.ok(),
+            }
+        }
+        units.recv().ok()
+    }
+
+    fn end_worker(&mut self) {
+        self.worker = None;
+        self.shared.compute_holds(0);
+    }
+
+    /// A worker whose unit did not end well is of no more use, but for programs that were refused. One that ran out of memory gives
+    /// back what it has.
     fn after(&mut self, error: &DeviceError) {
         match error {
-            DeviceError::Program(_) | DeviceError::OutOfMemory { .. } => {}
+            DeviceError::Program(_) => {}
             DeviceError::Kernel(_) => {
-                self.worker = None;
+                self.end_worker();
                 // Nobody listens once the device is closed.
                 let _ = self.supervisor.send(Event::Doubt);
             }
-            _ => self.worker = None,
+            _ => self.end_worker(),
         }
     }
 
@@ -121,11 +140,14 @@ impl Lane {
             self.worker = Some(self.start(cancel)?);
         }
         let Some(worker) = &mut self.worker else { return Err(DeviceError::Cancelled) };
+        let bytes = u64::from(count) * job.spec.index_bytes();
         let block = match worker.loaded {
             Some((id, block)) if id == job.id => block,
-            _ => worker.load(job, cancel)?,
+            _ => {
+                self.shared.compute_holds(job.input_bytes().saturating_add(bytes));
+                worker.load(job, cancel)?
+            }
         };
-        let bytes = u64::from(count) * job.spec.index_bytes();
         let params = job.chunk(first, count).to_bytes().to_vec();
         worker.child.order(Order::Chunk { params, count, block, bytes });
         let kernel = job.spec.program.name().to_owned();
@@ -274,6 +296,10 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
         }
         Report::Unusable(UnitError::Refused(problem)) => {
             DeviceError::Program(format!("kernel `{kernel}`: {problem}"))
+        }
+        // A fault of this node: another one may have the unit.
+        Report::NoCompiler(problem) => {
+            DeviceError::Worker(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }
         Report::Broken(error) => DeviceError::Worker(error.to_string()),
         other => DeviceError::Worker(format!("the worker said what makes no sense: {other:?}")),

@@ -22,8 +22,8 @@ mod watchdog;
 
 pub(crate) use command::WorkerCommand;
 pub(crate) use monitor::Monitor;
-pub(crate) use probe::probe_with;
 pub use probe::{ProbeError, Probed, Tried, probe, try_forbidden};
+pub(crate) use probe::{find_compiler, probe_with};
 pub use watchdog::Watchdog;
 
 use super::worker::{FoundDevice, Refusal};

@@ -54,6 +54,24 @@ pub(crate) fn probe_with(command: &WorkerCommand) -> Result<Probed, ProbeError> 
     }
 }
 
+/// Asks a worker of its own which NVRTC workers can load; None where they find none, or it brings the process down.
+pub(crate) fn find_compiler(command: &WorkerCommand) -> Option<(u32, u32)> {
+    let found = || {
+        let mut asked = Asked::start(command)?;
+        asked.next()?;
+        asked.child.order(Order::FindCompiler);
+        asked.next()
+    };
+    match found() {
+        Ok(Report::Compiler(version)) => version,
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(%error, "looking for NVRTC failed; kernels that come as CUDA C++ are for other nodes");
+            None
+        }
+    }
+}
+
 /// Why a confined worker could not do what it tried, by what that was. None where it could.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {

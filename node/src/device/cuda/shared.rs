@@ -16,6 +16,8 @@ const REMEDY: &str = "see its log, repair or reset the device, then restart the 
 pub(super) struct Shared {
     seen: Mutex<Seen>,
     busy_nanos: AtomicU64,
+    /// Bytes that the worker of compute jobs has of the device.
+    compute_held: AtomicU64,
     /// When a user's kernel ran last.
     user_kernel: Mutex<Option<Instant>>,
 }
@@ -41,7 +43,13 @@ impl Shared {
         };
         describe(&mut info, found);
         let seen = Seen { info, telemetry: DeviceTelemetry::default(), xid: None };
-        Self { seen: Mutex::new(seen), busy_nanos: AtomicU64::new(0), user_kernel: Mutex::new(None) }
+        let none = || AtomicU64::new(0);
+        Self {
+            seen: Mutex::new(seen),
+            busy_nanos: none(),
+            compute_held: none(),
+            user_kernel: Mutex::new(None),
+        }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -58,7 +66,9 @@ impl Shared {
             code: u32::try_from(code).unwrap_or(u32::MAX),
             secs_ago: at.elapsed().as_secs(),
         };
-        DeviceTelemetry { xid: seen.xid.map(event), ..seen.telemetry.clone() }
+        let compute = self.compute_held.load(Ordering::Relaxed);
+        let memory_held = seen.telemetry.memory_held.map(|held| held.saturating_add(compute));
+        DeviceTelemetry { xid: seen.xid.map(event), memory_held, ..seen.telemetry.clone() }
     }
 
     pub(super) fn set_state(&self, state: DeviceState) {
@@ -122,6 +132,12 @@ impl Shared {
         last.is_some_and(|last| now.saturating_duration_since(last) < USER_KERNEL)
     }
 
+    /// The worker of compute jobs has so much of the device; 0 once it has ended. It counts as held: a chunk of the same job uses it
+    /// again, another job replaces it, and a worker without units ends.
+    pub(super) fn compute_holds(&self, bytes: u64) {
+        self.compute_held.store(bytes, Ordering::Relaxed);
+    }
+
     /// A compute unit has ended.
     pub(super) fn computed(&self, device_time: Duration) {
         let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);
@@ -148,5 +164,23 @@ fn describe(info: &mut DeviceInfo, found: &FoundDevice) {
             // `NVIDIA A100 MIG 1g.5gb`: the profile is the last word.
             cuda.mig = Some(found.name.rsplit(' ').next().unwrap_or_default().to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_compute_jobs_hold_counts_as_held_until_their_worker_ends() {
+        let shared = Shared::new("cuda:0".into(), &FoundDevice::default());
+        shared.compute_holds(5);
+        assert_eq!(shared.telemetry().memory_held, None, "nobody has said how much is free");
+        shared.holds(100, 20);
+        assert_eq!(shared.telemetry().memory_held, Some(25));
+        shared.measured(DeviceTelemetry { memory_free: Some(70), ..DeviceTelemetry::default() }, |_| {});
+        assert_eq!((shared.telemetry().memory_free, shared.telemetry().memory_held), (Some(70), Some(25)));
+        shared.compute_holds(0);
+        assert_eq!(shared.telemetry().memory_held, Some(20));
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Order {
     },
     /// List the devices, say [`Report::Devices`], end.
     List,
+    /// Look for NVRTC: [`Report::Compiler`].
+    FindCompiler,
     /// Watch the devices by NVML: [`Report::Truth`] every so often, [`Report::Xid`] at once.
     Watch { period: Duration },
     /// Open a device and serve it: [`Report::Opened`].
@@ -75,6 +77,10 @@ pub(crate) enum Report {
     Failed { unit: u64, error: UnitError },
     /// It was cancelled.
     Cancelled { unit: u64 },
+    /// The version of NVRTC that this worker can load; None: it finds none.
+    Compiler(Option<(u32, u32)>),
+    /// NVRTC cannot be loaded, and why.
+    NoCompiler(String),
     /// A kernel is compiled; the payload is its PTX.
     Compiled,
     /// A program is on the device.

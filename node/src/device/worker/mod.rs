@@ -81,6 +81,10 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
                     .map_or_else(Report::Refused, |devices| Report::Devices(monitor::with_slices(devices)));
                 outlet.send(&listed, &[]);
             }
+            Order::FindCompiler => {
+                let found = tessera_nvrtc::Nvrtc::find().ok().map(|compiler| compiler.version());
+                outlet.send(&Report::Compiler(found), &[]);
+            }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
             Order::Open { ordinal, uuid } => return open(ordinal, &uuid, orders, &outlet),
             Order::Compute { ordinal, uuid } => return compute(ordinal, &uuid, orders, &outlet),

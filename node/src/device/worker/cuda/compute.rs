@@ -81,10 +81,13 @@ impl Serving {
         outlet: &Outlet,
     ) -> Call<()> {
         match order {
-            Order::Compile { name } => match compile(&name, &payload) {
-                Ok(ptx) => outlet.send(&Report::Compiled, ptx.as_bytes()),
-                Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
-            },
+            Order::Compile { name } => {
+                match Nvrtc::find().map(|compiler| compile(&compiler, &name, &payload)) {
+                    Ok(Ok(ptx)) => outlet.send(&Report::Compiled, ptx.as_bytes()),
+                    Ok(Err(problem)) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
+                    Err(error) => outlet.send(&Report::NoCompiler(error.to_string()), &[]),
+                }
+            }
             Order::Program { entry } => match self.load(&entry, payload)? {
                 Ok(()) => outlet.send(&Report::Loaded, &[]),
                 Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
@@ -246,8 +249,7 @@ impl Serving {
 }
 
 /// A user's CUDA C++ as PTX that every node of the farm takes.
-fn compile(name: &str, source: &[u8]) -> Result<String, String> {
+fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
     let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
-    let compiler = Nvrtc::find().map_err(|error| error.to_string())?;
-    crate::compute::compile(&compiler, name, source).map_err(|error| error.to_string())
+    crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
 }
