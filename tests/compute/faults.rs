@@ -86,5 +86,9 @@ fn a_compile_error_names_the_users_line_here_and_on_a_node() {
     assert_eq!(status, 3, "{error}\n{}", farm.logs());
     assert!(error.contains("broken.cu(7)") && error.contains("nowhere"), "{error}");
     works(&farm);
+    let mandelbrot = example("mandelbrot.cu");
+    let size = ["--domain", "8x8", "--element", "u32", "--arg", "steps=9", "--out", "compiled.npy"];
+    farm.text(&[&["compute", mandelbrot.as_str(), "--compile-on-node"][..], &size].concat());
+    assert!(farm.read("compiled.npy") == farm.read("works.npy"), "another kernel than the one sent as PTX");
     farm.assert_in_service();
 }
