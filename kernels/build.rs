@@ -25,7 +25,7 @@ fn main() {
         let entries = ["entry_host.cpp", "entry_rays.cpp", "compute/entry_compute.cpp"];
         compile(&root, &entries, isa, machine);
     }
-    compile(&root, &["entry_test.cpp"], "test", None);
+    compile(&root, &["entry_test.cpp", "entry_stages.cpp"], "test", None);
     println!("cargo:rustc-env=TESSERA_KERNEL_FLAGS={}", FLAGS.join(" "));
     println!("cargo:rustc-env=TESSERA_KERNEL_SOURCE={}", root.display());
     fs::write(out.join("sources.rs"), list_of_sources(&root)).expect("the build folder can be written");
@@ -59,7 +59,8 @@ fn compile(root: &Path, entries: &[&str], isa: &str, machine: Option<&str>) {
 }
 
 /// Sources of tests alone, which are not in the fingerprint.
-const TEST_ONLY: [&str; 3] = ["entry_test.cpp", "entry_unit_tests.cu", "unit_functions.h"];
+const TEST_ONLY: [&str; 4] =
+    ["entry_stages.cpp", "entry_test.cpp", "entry_unit_tests.cu", "unit_functions.h"];
 
 /// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests alone.
 fn list_of_sources(root: &Path) -> String {

@@ -12,6 +12,8 @@ pub mod host;
 mod isa;
 pub mod rays;
 #[doc(hidden)]
+pub mod stages;
+#[doc(hidden)]
 pub mod test_hooks;
 #[doc(hidden)]
 pub mod unit_tests;

@@ -8,6 +8,7 @@ use crate::features;
 use crate::scenes::{self, Case};
 use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, Shape};
 use tessera_kernels::host::{RayCounts, available_isas, best_isa, render_unit};
+use tessera_kernels::stages;
 use tessera_ptx::Module;
 
 /// Film sums and counts of a case by one host build.
@@ -62,13 +63,42 @@ pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
     assert_eq!(launched.into_iter().collect::<Vec<_>>(), Kernel::ALL, "every kernel takes part");
 }
 
-fn differing(got: &[i64], want: &[i64]) -> usize {
+/// Compares what every launch of the staged shape leaves in the workspace with what the host's stages leave there.
+pub(crate) fn compare_stages(module: &Arc<Module>, cases: &[Case]) {
+    for case in cases {
+        for plan in plans(case).into_iter().filter(|plan| plan.shape() == Shape::Staged) {
+            let want = stages::on_host(&case.scene, &plan);
+            let mut device = Device::new(module);
+            let mut at = 0;
+            let same = device.render_watched(&case.scene, &plan, |kernel, got| {
+                let different = differing(&got, &want[at]);
+                assert!(
+                    got.len() == want[at].len() && different == 0,
+                    "{}: launch {at}, {kernel:?}: {different} of {} words differ",
+                    case.name,
+                    got.len()
+                );
+                at += 1;
+                true
+            });
+            assert!(same.unwrap_or_else(|error| panic!("{}: {error}", case.name)));
+            assert_eq!(at, want.len(), "{}: every launch is compared", case.name);
+        }
+    }
+}
+
+fn differing<T: PartialEq>(got: &[T], want: &[T]) -> usize {
     got.iter().zip(want).filter(|(got, want)| got != want).count()
 }
 
 #[test]
 fn ptx_gives_the_bits_of_the_host() {
     compare(shipped(), &scenes::all());
+}
+
+#[test]
+fn every_launch_leaves_what_the_host_leaves() {
+    compare_stages(shipped(), &scenes::all());
 }
 
 #[test]

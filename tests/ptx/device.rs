@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tessera_kernels::CheckedScene;
-use tessera_kernels::cuda::{self, DeviceShape, Kernel, Plan, Queue, SceneImage};
+use tessera_kernels::cuda::{self, DeviceShape, Kernel, Plan, Queue, SceneImage, Step};
 use tessera_kernels::host::RayCounts;
+use tessera_kernels::stages;
 use tessera_ptx::{Fault, Limits, LoadedModule, Machine, MemoryError, Module, Settings};
 
 /// What goes wrong on the interpreter.
@@ -58,6 +59,36 @@ impl Device {
         let mut machine = Machine::new(settings);
         let module = machine.load(module).expect("the tables fit");
         Device { machine, module, steps: 0, steps_max: u64::MAX, launched: BTreeSet::new() }
+    }
+
+    /// A unit in the staged shape; `look` is given what each launch leaves, and says whether to go on. Whether it always did.
+    pub(crate) fn render_watched(
+        &mut self,
+        scene: &CheckedScene,
+        plan: &Plan,
+        mut look: impl FnMut(Kernel, Vec<u32>) -> bool,
+    ) -> Result<bool, DeviceError> {
+        let image = SceneImage::of(scene);
+        let (address, view) = cuda::upload(self, &image)?;
+        let workspace = self.allocate(plan.workspace_bytes())?;
+        let mut bytes = vec![0; plan.workspace_bytes() as usize];
+        let mut goes_on = true;
+        for step in plan.steps(&view, workspace) {
+            match step {
+                Step::Zero { address, bytes } => self.zero(address, bytes)?,
+                Step::Launch { kernel, grid, block, params } => {
+                    self.launch(kernel, grid, block, &params)?;
+                    self.download(workspace, &mut bytes)?;
+                    goes_on = look(kernel, stages::left_by(kernel, &params, &bytes));
+                }
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        self.release(workspace);
+        self.release(address);
+        Ok(goes_on)
     }
 
     /// A unit from start to end: film sums and counts.

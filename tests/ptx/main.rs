@@ -5,6 +5,7 @@ mod clang;
 mod culling;
 mod device;
 mod features;
+mod gauze;
 mod library;
 mod mutants;
 mod mutations;

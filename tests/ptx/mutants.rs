@@ -4,6 +4,7 @@
 //! the comparison runs. A fault is found where any compared output differs, a thread faults, or a launch does not end.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +15,9 @@ use crate::scenes::{self, Case, Noise};
 use crate::{bits, units};
 use tessera_kernels::cuda::{Kernel, PTX, Plan, SceneImage, Shape};
 use tessera_kernels::host::{RayCounts, best_isa};
+use tessera_kernels::stages;
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, unit_functions};
+use tessera_layout::UnitParams;
 use tessera_ptx::{Limits, Module, Settings};
 
 /// Mutants in every run of CI; `TESSERA_MUTANTS` asks for another number.
@@ -82,17 +85,32 @@ fn check(
 
 /// Edges of the pictures that are compared, in pixels: a larger one where a smaller one shows nothing.
 const SIZES: [u32; 2] = [8, 40];
+/// Depths in which a path in one launch is compared as well, with every AOV, so that what it computes on the way is seen.
+const DEPTHS: [u32; 3] = [0, 1, 2];
 
 /// A case with what the host gives.
 struct Trial {
     case: Case,
     want: (Vec<i64>, RayCounts),
+    /// What each launch of the staged shape leaves, as a hash.
+    left: Vec<u64>,
+}
+
+fn hash(words: &[u32]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    words.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Trial {
-    fn new(case: Case) -> Trial {
+    fn new(case: Case, shape: Shape) -> Trial {
         let want = bits::on_host(&case, best_isa());
-        Trial { case, want }
+        let mut trial = Trial { case, want, left: Vec::new() };
+        if shape == Shape::Staged {
+            let left = stages::on_host(&trial.case.scene, &trial.plan(shape));
+            trial.left = left.iter().map(|words| hash(words)).collect();
+        }
+        trial
     }
 
     fn plan(&self, shape: Shape) -> Plan {
@@ -100,23 +118,47 @@ impl Trial {
         plan.in_shape(shape)
     }
 
-    /// Whether a module gives anything else than the host, or does not end.
+    /// Whether a module gives anything else than the host, at the end or between launches, or does not end.
     fn tells(&self, module: &Arc<Module>, shape: Shape) -> bool {
         let mut device = Device::new(module);
         let unit = &self.case.unit;
         // No path of these scenes takes a tenth of this.
         device.steps_max = u64::from(unit.width * unit.height * unit.sample_count) * 400_000;
-        device.render(&self.case.scene, &self.plan(shape)).map_or(true, |got| got != self.want)
+        let plan = self.plan(shape);
+        if shape == Shape::Compact {
+            return device.render(&self.case.scene, &plan).map_or(true, |got| got != self.want);
+        }
+        let mut left = self.left.iter();
+        let look = |_, words: Vec<u32>| left.next() == Some(&hash(&words));
+        device.render_watched(&self.case.scene, &plan, look).map_or(true, |same| !same)
     }
+}
+
+/// The trials of a shape, the quickest first.
+fn trials(shape: Shape) -> Vec<Trial> {
+    let mut cases: Vec<Case> = Vec::new();
+    for size in SIZES {
+        cases.extend(scenes::sized(size));
+        if shape == Shape::Compact && size == SIZES[1] {
+            for depth in DEPTHS {
+                cases.extend(
+                    scenes::sized(size)
+                        .into_iter()
+                        .map(|case| Case { unit: UnitParams { depth, aovs: 15, ..case.unit }, ..case }),
+                );
+            }
+        }
+    }
+    cases.into_iter().map(|case| Trial::new(case, shape)).collect()
 }
 
 #[test]
 fn faults_in_the_shipped_image_are_found() {
     let module = Arc::new(Module::parse(PTX).expect("the image can be read"));
     let mut covering = Device::with(&module, Settings { coverage: true, ..Settings::default() });
-    let trials: Vec<Trial> = SIZES.into_iter().flat_map(scenes::sized).map(Trial::new).collect();
-    for trial in trials.iter().filter(|trial| trial.case.unit.frame_width == SIZES[0]) {
-        for shape in [Shape::Compact, Shape::Staged] {
+    let [compact, staged] = [Shape::Compact, Shape::Staged].map(trials);
+    for (shape, trials) in [(Shape::Compact, &compact), (Shape::Staged, &staged)] {
+        for trial in trials.iter().filter(|trial| trial.case.unit.frame_width == SIZES[0]) {
             let got = covering.render(&trial.case.scene, &trial.plan(shape)).expect("the image is sound");
             assert!(got == trial.want, "{}", trial.case.name);
         }
@@ -137,7 +179,8 @@ fn faults_in_the_shipped_image_are_found() {
     let entries = entries(PTX);
     let is_found = |module: &Arc<Module>, line: u32| {
         let kernel = kernel_at(&entries, line);
-        let shape = if kernel == Kernel::RenderPaths.name() { Shape::Compact } else { Shape::Staged };
+        let is_compact = kernel == Kernel::RenderPaths.name();
+        let (shape, trials) = if is_compact { (Shape::Compact, &compact) } else { (Shape::Staged, &staged) };
         trials.iter().any(|trial| trial.tells(module, shape))
     };
     let share = check("tessera.ptx", PTX, &mutants, is_found);
@@ -145,7 +188,7 @@ fn faults_in_the_shipped_image_are_found() {
 }
 
 /// Inputs of a function for each scene: more where fewer show nothing.
-const INPUTS: [usize; 2] = [512, 20_000];
+const INPUTS: [usize; 2] = [512, 40_000];
 
 #[test]
 fn faults_in_single_functions_are_found() {

@@ -1,5 +1,6 @@
 //! Small scenes that between them use every feature of the kernels. What each is for stands in its name.
 
+use crate::gauze::gauze;
 use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
@@ -33,6 +34,7 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
         case("stage", stage(), unit(3, 3, PixelFilter::Gaussian, 9)),
         case("overcast", overcast(), unit(3, 4, PixelFilter::Box, 1)),
         case("thicket", thicket(), unit(3, 7, PixelFilter::BlackmanHarris, 15)),
+        case("gauze", gauze(), unit(3, 5, PixelFilter::Gaussian, 15)),
         case("sky", sky(), UnitParams { first_sample: 5, frame: 3, ..unit(2, 2, PixelFilter::Gaussian, 15) }),
         case("dark", dark(), UnitParams { x: size / 4, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) }),
     ]
@@ -42,7 +44,7 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
 /// the last bit of every one of them is seen.
 const BRIGHTNESS: f32 = 512.0;
 
-fn bright(mut builder: Builder) -> CheckedScene {
+pub(crate) fn bright(mut builder: Builder) -> CheckedScene {
     let brighten = |colour: &mut [f32; 3]| colour.iter_mut().for_each(|value| *value *= BRIGHTNESS);
     builder.lights.iter_mut().for_each(|(light, _)| brighten(&mut light.emission));
     builder.materials.iter_mut().for_each(|material| brighten(&mut material.emission));
@@ -65,17 +67,17 @@ impl Noise {
         (self.bits() >> 8) as f32 / 16_777_216.0
     }
 
-    fn between(&mut self, low: f32, high: f32) -> f32 {
+    pub(crate) fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * self.unit()
     }
 
-    fn point(&mut self, half: f32) -> [f32; 3] {
+    pub(crate) fn point(&mut self, half: f32) -> [f32; 3] {
         [self.between(-half, half), self.between(-half, half), self.between(-half, half)]
     }
 }
 
 /// Adds a texture of noise; its number.
-fn texture(
+pub(crate) fn texture(
     builder: &mut Builder,
     format: TexelFormat,
     wrap: (Wrap, Wrap),
@@ -109,7 +111,7 @@ fn floor(builder: &mut Builder, material: u32) {
     builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], material);
 }
 
-fn look(from: [f32; 3]) -> Camera {
+pub(crate) fn look(from: [f32; 3]) -> Camera {
     // A general rotation, so that no axis of the camera is one of the world's.
     let (sine, cosine) = (0.28f32, 0.96f32);
     let mut camera = camera_at(from, CameraKind::Perspective, 0.45);

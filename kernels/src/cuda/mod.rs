@@ -15,6 +15,7 @@ mod queue;
 #[doc(hidden)]
 pub use compress::{CompressedBvh, CompressedNode, LeafTriangle};
 pub use image::{ImagePart, SceneImage};
+pub(crate) use params::BatchParams;
 pub use params::DeviceScene;
 pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step};
 pub use queue::{Queue, render_unit, upload};

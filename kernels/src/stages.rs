@@ -1,0 +1,130 @@
+//! Doors for proofs: the staged shape of a plan run on the host (`source/entry_stages.cpp`), and what a launch leaves in a
+//! workspace in a form that does not depend on the order of the queues. Not an interface; it changes with the kernels.
+
+use crate::CheckedScene;
+use crate::cuda::{BatchParams, Kernel, Plan, SceneImage, Shape, Step};
+use crate::float_mode::FloatMode;
+use crate::host::RayCounts;
+
+unsafe extern "C" {
+    fn tessera_test_stage(kernel: u32, params: *const BatchParams);
+}
+
+/// What new memory holds until it is written, on the host as in the interpreter.
+const UNWRITTEN: u8 = 0xcd;
+/// Bytes of a `Quad`, a `StoredHit` or a `StageCounts`.
+const QUAD: u64 = 16;
+
+/// Memory as a device aligns it.
+#[derive(Clone, Copy)]
+#[repr(C, align(256))]
+struct Block([u8; 256]);
+
+struct Memory(Vec<Block>);
+
+impl Memory {
+    fn new(bytes: u64) -> Self {
+        Self(vec![Block([UNWRITTEN; 256]); bytes.div_ceil(256) as usize])
+    }
+
+    fn address(&mut self) -> u64 {
+        self.0.as_mut_ptr() as u64
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let length = self.0.len() * size_of::<Block>();
+        // SAFETY: blocks are bytes without padding, and the slice borrows all of them.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), length) }
+    }
+}
+
+/// What every launch of a plan in the staged shape leaves on the host, in order.
+///
+/// # Panics
+/// If the plan is in the compact shape.
+pub fn on_host(scene: &CheckedScene, plan: &Plan) -> Vec<Vec<u32>> {
+    assert_eq!(plan.shape(), Shape::Staged, "only stages leave something between launches");
+    let image = SceneImage::of(scene);
+    let mut arrays = Memory::new(image.bytes());
+    for part in image.parts() {
+        arrays.bytes()[part.offset as usize..][..part.bytes.len()].copy_from_slice(part.bytes);
+    }
+    let mut workspace = Memory::new(plan.workspace_bytes());
+    let (view, start) = (image.scene().at(arrays.address()), workspace.address());
+    let _mode = FloatMode::strict();
+    let mut left = Vec::new();
+    for step in plan.steps(&view, start) {
+        match step {
+            Step::Zero { address, bytes } => {
+                workspace.bytes()[(address - start) as usize..][..bytes as usize].fill(0);
+            }
+            Step::Launch { kernel, params, .. } => {
+                let batch = batch_of(&params);
+                // SAFETY: the plan's parameters point into the two memories above, which hold a checked scene and a
+                // workspace of the plan's size; stages write inside of it.
+                unsafe { tessera_test_stage(number(kernel), &batch) };
+                left.push(left_by(kernel, &params, workspace.bytes()));
+            }
+        }
+    }
+    left
+}
+
+/// The number of `entry_stages.cpp`.
+fn number(kernel: Kernel) -> u32 {
+    match kernel {
+        Kernel::RenderPaths => 0,
+        Kernel::Generate => 1,
+        Kernel::Extend => 2,
+        Kernel::Shade => 3,
+        Kernel::Shadow => 4,
+        Kernel::Finish => 5,
+    }
+}
+
+fn batch_of(params: &[u8]) -> BatchParams {
+    assert_eq!(params.len(), size_of::<BatchParams>(), "the parameter of a kernel");
+    // SAFETY: the length is right, every field is a number, and `read_unaligned` asks for no alignment.
+    unsafe { params.as_ptr().cast::<BatchParams>().read_unaligned() }
+}
+
+/// The words of a workspace after a launch with some parameters: film, counts, lengths of the queues, and every path's ray,
+/// throughput, radiance, hit and first surface; after a shading or a shadow launch also the shadow rays and the next
+/// depth's queue, sorted by their paths, because their order is free.
+///
+/// # Panics
+/// If the parameters are not those of a plan whose workspace this is.
+pub fn left_by(kernel: Kernel, params: &[u8], workspace: &[u8]) -> Vec<u32> {
+    let batch = batch_of(params);
+    let paths = &batch.paths;
+    let capacity = u64::from(batch.capacity);
+    let words = |address: u64, bytes: u64| {
+        let bytes = &workspace[(address - batch.film) as usize..][..bytes as usize];
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+    };
+    let mut left: Vec<u32> =
+        words(batch.film, batch.counts - batch.film + size_of::<RayCounts>() as u64).collect();
+    let depths = u64::from(batch.unit.depth) + 2;
+    let lengths: Vec<u32> = words(batch.stages, depths * QUAD).collect();
+    left.extend(lengths.chunks_exact(4).flat_map(|stage| &stage[..2]));
+    for array in [paths.origin, paths.direction, paths.throughput, paths.radiance, paths.hit] {
+        left.extend(words(array, capacity * QUAD));
+    }
+    if paths.first != 0 {
+        left.extend(words(paths.first, 3 * capacity * QUAD));
+    }
+    if matches!(kernel, Kernel::Shade | Kernel::Shadow) {
+        let depth = batch.depth as usize;
+        let length = |at: usize| u64::from(lengths[at]).min(capacity);
+        let (shadows, alive) = (length(4 * depth + 1), length(4 * depth + 4));
+        let directions: Vec<u32> = words(paths.shadow_direction, shadows * QUAD).collect();
+        let radiances: Vec<u32> = words(paths.shadow_radiance, shadows * QUAD).collect();
+        let mut rows: Vec<_> = radiances.chunks_exact(4).zip(directions.chunks_exact(4)).collect();
+        rows.sort_unstable_by_key(|(radiance, direction)| (radiance[3], *radiance, *direction));
+        left.extend(rows.into_iter().flat_map(|(radiance, direction)| radiance.iter().chain(direction)));
+        let mut queue: Vec<u32> = words(paths.queue[(depth + 1) & 1], alive * 4).collect();
+        queue.sort_unstable();
+        left.extend(queue);
+    }
+    left
+}
