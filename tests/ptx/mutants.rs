@@ -22,11 +22,18 @@ use tessera_ptx::{Limits, Module, Settings};
 
 /// Mutants in every run of CI; `TESSERA_MUTANTS` asks for another number.
 const SAMPLE: usize = 30;
-/// Share of them that must be found, so that the comparison cannot grow blind unseen. The aim is 0.95: docs/proof.md.
-const FOUND_MIN: f64 = 0.75;
+/// Share of those that must be found, which is what is reached, so that the comparison cannot grow blind unseen. The aim is
+/// 0.95: docs/proof.md.
+const FOUND_MIN: f64 = 0.89;
+/// The same of any other sample.
+const FOUND_MIN_ANY: f64 = 0.8;
 
 fn wanted() -> usize {
     std::env::var("TESSERA_MUTANTS").ok().and_then(|text| text.parse().ok()).unwrap_or(SAMPLE)
+}
+
+fn found_min() -> f64 {
+    if wanted() == SAMPLE { FOUND_MIN } else { FOUND_MIN_ANY }
 }
 
 /// `count` of them, the same for the same seed.
@@ -184,7 +191,7 @@ fn faults_in_the_shipped_image_are_found() {
         trials.iter().any(|trial| trial.tells(module, shape))
     };
     let share = check("tessera.ptx", PTX, &mutants, is_found);
-    assert!(share >= FOUND_MIN, "only {:.1} % found", 100.0 * share);
+    assert!(share >= found_min(), "only {:.1} % found", 100.0 * share);
 }
 
 /// Inputs of a function for each scene: more where fewer show nothing.
@@ -225,7 +232,7 @@ fn faults_in_single_functions_are_found() {
         })
     };
     let share = check("unit-tests.ptx", UNIT_TESTS_PTX, &mutants, is_found);
-    assert!(share >= FOUND_MIN, "only {:.1} % found", 100.0 * share);
+    assert!(share >= found_min(), "only {:.1} % found", 100.0 * share);
 }
 
 /// The kernel that a line belongs to.
