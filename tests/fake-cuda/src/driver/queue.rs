@@ -149,10 +149,14 @@ impl Queue {
         self.wait_until(|_| event.has_passed(mark), is_over);
     }
 
+    /// `is_over` is asked without the lock: whoever finds a context dead empties this queue.
     fn wait_until(&self, is_done: impl Fn(&State) -> bool, is_over: impl Fn() -> bool) {
-        let mut state = locked(&self.state);
-        while !is_done(&state) && !is_over() {
-            state = self.wait(state, Duration::from_millis(20));
+        while !is_over() {
+            let state = locked(&self.state);
+            if is_done(&state) {
+                return;
+            }
+            drop(self.wait(state, Duration::from_millis(20)));
         }
     }
 
