@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("scenes", "scenes", &["layout"]),
     ("node", "node", &["kernels", "layout", "nvrtc", "ptx", "scenes", "transport", "protocol"]),
     ("fake-cuda", "tests/fake-cuda", &["ptx"]),
+    ("history", "tests/history", &["protocol"]),
     ("tessera", ".", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
 ];
 

@@ -1,0 +1,42 @@
+//! Acknowledged results: each unit once, and none lost from the counts that people are shown.
+
+use crate::{Asked, Broken, JobSeen, broken};
+use std::collections::BTreeMap;
+use tessera_protocol::ids::{Epoch, JobId, Lease, UnitKey};
+
+/// Results that nodes were told the farm has.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    committed: BTreeMap<UnitKey, Epoch>,
+    /// When each further unit of a job was acknowledged: as many are committed from then on.
+    counts: BTreeMap<JobId, Vec<Asked>>,
+}
+
+impl Units {
+    pub(crate) fn committed(&mut self, now: Asked, lease: Lease) -> Result<(), Broken> {
+        match self.committed.insert(lease.unit, lease.epoch) {
+            None => self.counts.entry(lease.unit.job).or_default().push(now),
+            Some(epoch) if epoch == lease.epoch => {}
+            Some(epoch) => {
+                return broken("P2", format!("{lease} is acknowledged, and {epoch} of that unit was before"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A job's count of units.
+    pub(crate) fn counted(&self, asked: Asked, seen: &JobSeen) -> Result<(), Broken> {
+        let JobSeen { job, units, units_committed, .. } = *seen;
+        if units_committed > units {
+            return broken("P2", format!("job {job} has {units_committed} of {units} units"));
+        }
+        let acknowledged = self.counts.get(&job).map_or(0, |at| at.partition_point(|since| *since <= asked));
+        match units_committed < acknowledged as u64 {
+            true => broken(
+                "P1",
+                format!("job {job} has {units_committed} units, and {acknowledged} were acknowledged before"),
+            ),
+            false => Ok(()),
+        }
+    }
+}
