@@ -12,7 +12,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let picture = ["--size", "112x80", "--spp", "64", "--depth", "5"].map(str::to_owned).to_vec();
+    let picture = ["--size", "112x80", "--spp", "24", "--depth", "5"].map(str::to_owned).to_vec();
     let mut cases =
         vec![Case { name: "the Cornell box", scene: library("cornell-box.gltf"), options: picture.clone() }];
     if let Some(folder) = shared_scenes() {
@@ -86,7 +86,7 @@ fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
         }
         let submitted: &[(&str, &Farm, &[&str])] = &[
             ("one node", &one, &["--tile", "64"]),
-            ("two nodes", &two, &["--tile", "16", "--unit-samples", "64"]),
+            ("two nodes", &two, &["--tile", "16", "--unit-samples", "24"]),
             ("two nodes", &two, &["--tile", "64", "--unit-samples", "1"]),
             ("three nodes", &three, &["--tile", "100", "--unit-samples", "7"]),
             ("three nodes", &three, &["--tile", "16", "--unit-samples", "7"]),
