@@ -2,6 +2,7 @@
 
 use crate::client::Ask;
 use crate::film::Film;
+use crate::questions::Answers;
 use std::collections::BTreeMap;
 use tessera_core::SessionId;
 use tessera_protocol::client::Response;
@@ -57,6 +58,10 @@ pub(crate) enum Event {
     Ask(Ask),
     /// A client is answered.
     Answer(Ask, Response),
+    /// A client asks how its job is (its position in the plan), and has asked so many times before.
+    Question(usize, u32),
+    /// A client sees how things were.
+    Answers(Box<Answers>),
     /// Something may go wrong.
     Weather,
     /// Nothing goes wrong any more.
@@ -75,6 +80,8 @@ pub(crate) enum NodeEvent {
     /// A result is on the node's disk.
     Stored(Lease),
     DeviceOn(u32),
+    /// Its machine is taken away.
+    Preempted,
 }
 
 /// Everything to come.

@@ -58,6 +58,22 @@ impl JobBook {
         &self.spec.kind
     }
 
+    /// Some frame is finished.
+    pub(crate) fn some_done(&self) -> bool {
+        self.frames.values().any(|frame| frame.end == FrameEnd::Done)
+    }
+
+    /// Units that wait for a result.
+    pub(crate) fn open_units(&self) -> usize {
+        let open = self.frames.values().filter(|frame| frame.end == FrameEnd::Open);
+        open.map(|frame| frame.units as usize - frame.committed.len()).sum()
+    }
+
+    /// The frame reads the result of one before it.
+    pub(crate) fn reads_before(&self, frame: FrameNumber) -> bool {
+        frame_before(self.kind(), frame).is_some()
+    }
+
     /// Every frame needs the one before, and this one lacks it.
     pub(crate) fn lacks_feed(&self, frame: FrameNumber) -> bool {
         let before = frame_before(self.kind(), frame).and_then(|before| self.frames.get(&before));

@@ -2,10 +2,12 @@
 
 use crate::agenda::Event;
 use crate::faults::Fault;
+use crate::markers::sometimes;
 use crate::plan::{JobPlan, LARGEST, Plan, USERS};
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_core::{Caller, Core, Input, Record};
+use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::status::JobState;
@@ -33,6 +35,10 @@ pub(crate) struct ClientJob {
     /// It fits no device that was known.
     pub(crate) refused: bool,
     cancelled: bool,
+    /// Its client is never heard of again.
+    pub(crate) vanished: bool,
+    /// Process of the coordinator that answered the first question about it.
+    pub(crate) first_asked: Option<u64>,
 }
 
 /// All users.
@@ -49,6 +55,8 @@ impl Clients {
             accepted: false,
             refused: false,
             cancelled: false,
+            vanished: false,
+            first_asked: None,
         };
         Self { jobs: plan.jobs.iter().map(job).collect() }
     }
@@ -79,6 +87,12 @@ impl World {
             Ask::Submit(index) => {
                 if std::mem::replace(&mut self.clients.jobs[index].asked, true) {
                     self.tally.count(Fault::SubmitRepeated);
+                }
+                // One that fits nowhere would wait for its client.
+                if self.clients.jobs[index].plan.spec.device_bytes <= LARGEST
+                    && self.chance(Fault::ClientVanishes)
+                {
+                    self.clients.jobs[index].vanished = true;
                 }
                 let JobPlan { id, spec, owner, .. } = job(self, index);
                 let caller = caller(owner);
@@ -123,7 +137,7 @@ impl World {
         match ask {
             Ask::Submit(index) => {
                 let job = &self.clients.jobs[index];
-                !job.accepted && !job.refused
+                !job.accepted && !job.refused && !job.vanished
             }
             Ask::Cancel(index) => !self.clients.jobs[index].cancelled,
             _ => true,
@@ -158,9 +172,14 @@ impl World {
         let right = match (ask, response) {
             (Ask::Submit(index), Response::Accepted(job)) => {
                 let first = !std::mem::replace(&mut self.clients.jobs[index].accepted, true);
-                if first {
+                if first && !self.clients.jobs[index].vanished {
                     self.go_on_with(index);
                     self.give_up_later(index);
+                }
+                if first {
+                    self.follow_job(index);
+                    let asked = self.history.ask();
+                    self.saw(asked, &Seen::Accepted(*job))?;
                 }
                 self.clients.jobs[index].plan.id == *job
             }
@@ -176,11 +195,14 @@ impl World {
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
             (Ask::Cancel(index), Response::Done) => {
                 self.clients.jobs[index].cancelled = !self.chance(Fault::CancelRepeated);
+                let asked = self.history.ask();
+                self.saw(asked, &Seen::Cancelled(self.clients.jobs[index].plan.id))?;
                 true
             }
             // It has ended otherwise.
             (Ask::Cancel(index), Response::Error(RequestError::Invalid(_))) => {
                 self.clients.jobs[index].cancelled = true;
+                sometimes!(self, CancelTooLate);
                 true
             }
             (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,

@@ -2,12 +2,13 @@
 
 use crate::agenda::{Event, LinkId};
 use crate::faults::Fault;
+use crate::markers::sometimes;
 use crate::planted::Planted;
 use crate::shell::{Pending, Process};
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::Watch;
 use crate::world::World;
-use tessera_core::Core;
+use tessera_core::{Core, Record, SnapshotPart};
 
 impl World {
     /// The process ends now. What was being written may be there, or not, or by half.
@@ -41,6 +42,13 @@ impl World {
                 self.tally.count(Fault::CrashHalfSynced);
                 let mut kept = self.random.between(1, records as u64 - 1) as usize;
                 for pending in &mut group {
+                    if let Some(torn) = pending.records.get(kept) {
+                        let share = self.random.between(0, 999);
+                        if torn_reads_whole(torn, share)? {
+                            return violated(format!("a part of {torn:?} is read as a whole record"));
+                        }
+                        self.tally.count(Fault::TornRecord);
+                    }
                     pending.records.truncate(kept);
                     kept -= pending.records.len();
                     self.lose_snapshot(pending);
@@ -70,9 +78,28 @@ impl World {
         }
     }
 
+    /// The store's checksums find a flipped bit. Where they did not, the core must still say so, or go on, and never panic.
+    fn read_damaged(&mut self, parts: &[SnapshotPart], records: &[Record]) -> Checked {
+        let Some(position) = (!records.is_empty()).then(|| self.random.index(records.len())) else {
+            return Ok(());
+        };
+        let mut bytes = bytes_of(&records[position])?;
+        let bit = self.random.index(bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let Ok(flipped) = Record::from_bytes(&bytes) else { return Ok(()) };
+        let mut damaged = records.to_vec();
+        damaged[position] = flipped;
+        let (settings, now) = (self.plan.settings.clone(), self.clock());
+        let replayed = Core::replay(settings, parts.to_vec(), damaged.clone(), now);
+        let report = Core::audit(parts.to_vec(), damaged);
+        self.note(|| format!("a flipped bit: {:?}, {} problems", replayed.err(), report.problems.len()));
+        Ok(())
+    }
+
     /// Everything that is not on the disk is gone.
     pub(crate) fn end_process(&mut self) -> Checked {
         self.shell.process = None;
+        self.ended_at = self.now;
         self.ledger.believed = self.ledger.durable.clone();
         let open: Vec<LinkId> =
             self.links.links.iter().filter(|(_, link)| link.coordinator_open).map(|(id, _)| *id).collect();
@@ -94,6 +121,12 @@ impl World {
         }
         self.shell.incarnation += 1;
         let (parts, mut records) = self.disk.load()?;
+        sometimes!(self, RestartFromSnapshot, !parts.is_empty() && !records.is_empty());
+        sometimes!(self, RestartOfLongJournal, records.len() >= 500);
+        sometimes!(self, RestartAfterAck, self.acknowledged_at + 1_000 > self.ended_at && self.ended_at > 0);
+        if self.chance(Fault::BitFlip) {
+            self.read_damaged(&parts, &records)?;
+        }
         if let Some(planted) = &mut self.planted {
             planted.on_replay(&mut records, &mut self.random);
         }
@@ -120,4 +153,15 @@ impl World {
         }
         if self.chance(Fault::CrashAgain) { self.crash() } else { Ok(()) }
     }
+}
+
+fn bytes_of(record: &Record) -> Result<Vec<u8>, Violation> {
+    record.to_bytes().map_err(|error| Violation(format!("record: {error}")))
+}
+
+/// Whether the first part of a record, of a thousand parts, is a record too.
+fn torn_reads_whole(record: &Record, share: u64) -> Result<bool, Violation> {
+    let bytes = bytes_of(record)?;
+    let length = (bytes.len() as u64 * share / 1000) as usize;
+    Ok(Record::from_bytes(&bytes[..length]).is_ok())
 }

@@ -25,7 +25,7 @@ macro_rules! faults {
 }
 
 faults! {
-    // Nodes: an opportunity every third of a second or so.
+    // Nodes: an opportunity every tenth of a second or so.
     NodeCrash 70 "a node's process ends at once",
     NodeReturn 0 "a node comes back as a new process",
     OutboxKept 0 "results of a former process are offered again",
@@ -35,10 +35,18 @@ faults! {
     CapacityChange 40 "a node asks for another number of units",
     ProcessStall 30 "a node's process stands still",
     DeviceStall 30 "a node's devices stand still, its heart beats",
+    NodeSlow 20 "a node becomes many times slower",
+    NodePreempted 12 "a spot machine is taken away, with short notice",
+    ClockSkew 60 "a node's clock runs fast or slow",
     BadNode 0 "every attempt fails on a node",
     PowerCut 2 "all nodes and the coordinator end at once",
     // The network.
     LinkCut 90 "a connection is lost",
+    Partition 4 "many nodes are cut off at once, and cannot dial",
+    DeafUp 25 "a connection loses all that the node sends",
+    DeafDown 25 "a connection loses all that the coordinator sends",
+    LinkSlow 25 "a node's messages take seconds",
+    BeatRepeated 25 "a heartbeat arrives twice",
     QuickReturn 0 "a node is back before its loss is noticed",
     GraceKept 0 "a node is back within its grace, with its leases",
     GraceOver 0 "a node is seen lost, its grace over",
@@ -94,6 +102,9 @@ faults! {
     CrashInSync 10 "the coordinator ends while it writes",
     LongOutage 150 "the coordinator is away for longer than leases last",
     SlowDisk 6 "a sync takes seconds",
+    DiskFull 2 "the disk is full, and everything waits for room",
+    TornRecord 0 "a crash leaves a part of a record",
+    BitFlip 150 "a start reads a record with a flipped bit",
     SnapshotLost 0 "a snapshot is lost in a crash",
     Snapshot 12 "a snapshot takes the place of records",
     Batch 150 "several inputs share a step",
@@ -109,6 +120,8 @@ faults! {
     SubmitConflict 80 "a job's id is submitted with another spec",
     SubmitForeign 60 "a job's id is submitted by another user",
     ReplyLost 80 "an answer is lost",
+    ClientVanishes 60 "a client submits and is never heard of again",
+    Question 500 "a client asks how things are",
     CancelOwn 70 "a job is cancelled",
     CancelForeign 60 "a job is cancelled by somebody who may not",
     CancelUnknown 40 "a job that does not exist is cancelled",

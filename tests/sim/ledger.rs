@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     /// All of them, for liars to choose from.
     pub(crate) leases: Vec<(Lease, NodeId)>,
     newest: BTreeMap<UnitKey, u64>,
+    /// Leases of each unit so far.
+    times: BTreeMap<UnitKey, u32>,
     /// Commits that nodes were told of.
     acknowledged: BTreeSet<Lease>,
     /// Jobs that clients were told of.
@@ -89,7 +91,14 @@ impl Ledger {
             return violated(format!("{lease} follows e{newest}"));
         }
         self.leases.push((lease, node));
+        *self.times.entry(unit).or_default() += 1;
         Ok(())
+    }
+
+    /// The action gives a unit away for the third time.
+    pub(crate) fn leased_thrice(&self, action: &Action) -> bool {
+        let Action::Send { message: CoordinatorToNode::Work(work), .. } = action else { return false };
+        work.iter().any(|assignment| self.times.get(&assignment.lease().unit) == Some(&3))
     }
 
     /// Where a result claims to come from: the epoch was sent, for this unit, to this node.

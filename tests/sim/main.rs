@@ -15,6 +15,7 @@ mod faults;
 mod film;
 mod ledger;
 mod liar;
+mod markers;
 mod mixed;
 mod mixed_farm;
 mod network;
@@ -22,7 +23,9 @@ mod node;
 mod node_work;
 mod plan;
 mod planted;
+mod questions;
 mod random;
+mod reactions;
 mod runs;
 mod shell;
 mod trouble;
@@ -65,6 +68,8 @@ fn no_seed_breaks_an_invariant() {
     if count >= SEEDS {
         let missing = report.tally.missing();
         assert!(missing.is_empty(), "these faults were never met: {missing:?}");
+        let missing = report.met.missing();
+        assert!(missing.is_empty(), "these situations were never met: {missing:?}");
     }
 }
 

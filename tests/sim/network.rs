@@ -2,6 +2,7 @@
 
 use crate::agenda::{Event, LinkId, NodeEvent, Parcel};
 use crate::faults::Fault;
+use crate::node::SimNode;
 use crate::trouble::Checked;
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -21,6 +22,10 @@ pub(crate) struct Link {
     pub(crate) coordinator_open: bool,
     /// Nothing arrives after.
     pub(crate) dead_from: u64,
+    /// Nothing that the node sends arrives any more.
+    deaf_up: bool,
+    /// Nothing that the coordinator sends arrives any more.
+    deaf_down: bool,
     /// Messages on their way; those that the coordinator has decided on and not sent yet included.
     pub(crate) up: u32,
     pub(crate) down: u32,
@@ -55,6 +60,8 @@ impl World {
             node_open: true,
             coordinator_open: true,
             dead_from: u64::MAX,
+            deaf_up: false,
+            deaf_down: false,
             up: 0,
             down: 0,
             control_up_at: self.now,
@@ -67,8 +74,7 @@ impl World {
     /// A node sends something; `slow` is added to its time.
     pub(crate) fn send_up(&mut self, id: LinkId, parcel: Parcel, slow: u64) {
         let Some(node) = self.links.links.get(&id).map(|link| link.node) else { return };
-        let latency = self.nodes[node].plan.latency;
-        let delay = self.random.between(latency / 2, latency * 2) + slow;
+        let delay = self.latency(node) + slow;
         let ordered = matches!(parcel, Parcel::Join(..) | Parcel::Control(_));
         let Some(link) = self.links.links.get_mut(&id).filter(|link| link.node_open) else { return };
         // Nothing overtakes the join, and control messages do not overtake each other.
@@ -86,17 +92,40 @@ impl World {
     /// The coordinator sends something that was counted in when it was decided.
     pub(crate) fn send_down(&mut self, id: LinkId, message: CoordinatorToNode) {
         let Some(node) = self.links.links.get(&id).map(|link| link.node) else { return };
-        let latency = self.nodes[node].plan.latency;
-        let delay = self.random.between(latency / 2, latency * 2);
+        let delay = self.latency(node);
         let Some(link) = self.links.links.get_mut(&id) else { return };
         let at = (self.now + delay).max(link.control_down_at);
         link.control_down_at = at;
         self.agenda.plan(at, Event::Down(id, message));
     }
 
+    fn latency(&mut self, node: usize) -> u64 {
+        let SimNode { plan, lag, .. } = &self.nodes[node];
+        let (least, most) = (plan.latency / 2 + lag / 2, plan.latency * 2 + lag);
+        self.random.between(least, most)
+    }
+
+    /// One direction is gone. Both ends find out, because what the other one answers is missing.
+    pub(crate) fn deafen(&mut self, id: LinkId, up: bool) {
+        let last = self.now + self.random.between(3_000, 9_000);
+        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.dead_from == u64::MAX) else {
+            return;
+        };
+        if up {
+            link.deaf_up = true;
+        } else {
+            link.deaf_down = true;
+        }
+        self.end_at(id, last);
+    }
+
     /// The connection is gone; each end finds out in its own time.
     pub(crate) fn cut(&mut self, id: LinkId) {
         let last = self.now + self.random.between(0, 200);
+        self.end_at(id, last);
+    }
+
+    fn end_at(&mut self, id: LinkId, last: u64) {
         let (up, down) = (self.random.between(10, 12_000), self.random.between(10, 12_000));
         let Some(link) = self.links.links.get_mut(&id).filter(|link| link.dead_from == u64::MAX) else {
             return;
@@ -139,14 +168,15 @@ impl World {
         let incarnation = self.shell.incarnation;
         let Some(link) = self.links.links.get_mut(&id) else { return Ok(()) };
         link.up -= 1;
-        let arrives = link.coordinator_open && self.now <= link.dead_from && link.incarnation == incarnation;
+        let alive = self.now <= link.dead_from && !link.deaf_up;
+        let arrives = link.coordinator_open && alive && link.incarnation == incarnation;
         if arrives && self.shell.process.is_some() { self.on_parcel(id, parcel) } else { Ok(()) }
     }
 
     pub(crate) fn on_down(&mut self, id: LinkId, message: CoordinatorToNode) -> Checked {
         let Some(link) = self.links.links.get_mut(&id) else { return Ok(()) };
         link.down -= 1;
-        let arrives = link.node_open && self.now <= link.dead_from;
+        let arrives = link.node_open && self.now <= link.dead_from && !link.deaf_down;
         let (node, process) = (link.node, link.process);
         let current = self.nodes[node].process.as_ref().is_some_and(|known| known.number == process);
         if arrives && current { self.on_node_message(node, message) } else { Ok(()) }

@@ -13,9 +13,6 @@ use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{Assignment, Failure, Heartbeat, Join, NodeToCoordinator};
 
-/// Time between heartbeats, milliseconds.
-const BEAT: u64 = 2_000;
-
 /// A node's machine.
 #[derive(Debug)]
 pub(crate) struct SimNode {
@@ -27,6 +24,12 @@ pub(crate) struct SimNode {
     pub(crate) outbox: BTreeMap<Lease, Film>,
     /// Leases that it had; liars come back to them.
     pub(crate) past: Vec<Lease>,
+    /// It cannot dial before.
+    pub(crate) cut_off_until: u64,
+    /// Milliseconds that messages take besides.
+    pub(crate) lag: u64,
+    /// Its units take so many times as long as planned.
+    pub(crate) slowness: u64,
     /// It stands still until then.
     pub(crate) stalled_until: u64,
     deferred: VecDeque<Event>,
@@ -69,6 +72,8 @@ pub(crate) struct NodeProcess {
     pub(crate) out: BTreeMap<u32, bool>,
     /// No device gets on until then.
     pub(crate) stuck_until: u64,
+    /// Time between heartbeats by the coordinator's clock, milliseconds.
+    beat: u64,
     beats: u64,
 }
 
@@ -81,6 +86,9 @@ impl SimNode {
             process: None,
             outbox: BTreeMap::new(),
             past: Vec::new(),
+            cut_off_until: 0,
+            lag: 0,
+            slowness: 1,
             stalled_until: 0,
             deferred: VecDeque::new(),
         }
@@ -140,6 +148,10 @@ impl World {
             // Results of the former build would be mixed in: a node that is upgraded drops them.
             self.nodes[index].outbox.clear();
         }
+        let mut beat = self.nodes[index].plan.beat;
+        if self.chance(Fault::ClockSkew) {
+            beat = self.random.between(beat / 2, beat * 3 / 2);
+        }
         let node = &mut self.nodes[index];
         node.process = Some(NodeProcess {
             number: node.next_process,
@@ -156,11 +168,12 @@ impl World {
             draining: false,
             out: BTreeMap::new(),
             stuck_until: 0,
+            beat,
             beats: 0,
         });
         node.next_process += 1;
         self.node_after(index, 1, NodeEvent::Dial);
-        let first = self.random.between(1, BEAT);
+        let first = self.random.between(1, beat);
         self.node_after(index, first, NodeEvent::Beat);
     }
 
@@ -186,12 +199,16 @@ impl World {
             NodeEvent::Rendered(run) => self.on_rendered(node, run),
             NodeEvent::Stored(lease) => self.on_stored(node, lease),
             NodeEvent::DeviceOn(device) => self.on_device_on(node, device),
+            NodeEvent::Preempted => {
+                let away = self.random.between(3_000, 20_000);
+                self.end_node(node, away);
+            }
         }
         Ok(())
     }
 
     fn dial(&mut self, node: usize, number: u64) {
-        if self.shell.process.is_none() {
+        if self.shell.process.is_none() || self.now < self.nodes[node].cut_off_until {
             let delay = self.random.between(200, 2_000);
             return self.node_after(node, delay, NodeEvent::Dial);
         }
@@ -299,9 +316,15 @@ impl World {
             && !self.chance(Fault::BeatLost)
         {
             let late = if self.chance(Fault::BeatLate) { self.random.between(1_000, 8_000) } else { 0 };
+            if self.chance(Fault::BeatRepeated) {
+                let again = self.random.between(1, 4_000);
+                self.send_up(link, Parcel::Beat(heartbeat.clone()), again);
+            }
             self.send_up(link, Parcel::Beat(heartbeat), late);
         }
-        self.node_after(node, BEAT, NodeEvent::Beat);
+        if let Some(beat) = self.nodes[node].process.as_ref().map(|process| process.beat) {
+            self.node_after(node, beat, NodeEvent::Beat);
+        }
     }
 
     /// Sends a control message, if there is a session; nothing depends on one that is not sent.

@@ -170,7 +170,7 @@ impl World {
             if let Some(scene) = fresh {
                 self.control(node, NodeToCoordinator::Scene { scene, held: true });
             }
-            let mean = self.nodes[node].plan.unit_millis;
+            let mean = self.nodes[node].plan.unit_millis * self.nodes[node].slowness;
             let millis = self.random.between(mean / 2, mean * 2) + stuck;
             self.node_after(node, millis, NodeEvent::Rendered(run));
         }

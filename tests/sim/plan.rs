@@ -15,8 +15,8 @@ use tessera_protocol::job::{
 };
 use uuid::Uuid;
 
-/// Nodes of every run.
-pub(crate) const NODES: usize = 40;
+/// Nodes of every run at least.
+pub(crate) const NODES: usize = 200;
 /// Number of the first node's id.
 const FIRST_NODE: u128 = 1000;
 /// Bytes.
@@ -58,6 +58,8 @@ pub(crate) struct NodePlan {
     pub(crate) unit_millis: u64,
     /// Time of a message, milliseconds.
     pub(crate) latency: u64,
+    /// Time between heartbeats by the node's own clock, milliseconds.
+    pub(crate) beat: u64,
     pub(crate) liar: bool,
     pub(crate) bad: bool,
     pub(crate) starts_at: u64,
@@ -76,13 +78,20 @@ pub(crate) struct JobPlan {
 
 impl Plan {
     pub(crate) fn of(random: &mut Random) -> Self {
-        let heal_at = random.between(40_000, 120_000);
-        let mixed = random.permille(300);
-        let liars = if random.permille(600) { 120 } else { 0 };
-        let bad = if random.permille(300) { 60 } else { 0 };
-        let nodes = (0..NODES).map(|index| node(random, index, mixed, liars, bad)).collect();
-        let jobs = (0..random.between(4, 14)).map(|number| job(random, number, heal_at)).collect();
-        Self { settings: settings(random), heal_at, rates: rates(random), mixed, nodes, jobs }
+        let heal_at = random.between(12_000, 45_000);
+        let settings = settings(random);
+        let herd = Herd {
+            mixed: random.permille(300),
+            liars: if random.permille(600) { 60 } else { 0 },
+            bad: if random.permille(300) { 60 } else { 0 },
+            beat: random.between(1_500, settings.lease.as_millis() as u64 / 4),
+        };
+        let count = NODES + if random.permille(100) { random.index(200) } else { 0 };
+        let nodes = (0..count).map(|index| node(random, index, &herd)).collect();
+        // Some farms have far more work than room.
+        let large = random.permille(250);
+        let jobs = (0..random.between(4, 14)).map(|number| job(random, number, heal_at, large)).collect();
+        Self { settings, heal_at, rates: rates(random), mixed: herd.mixed, nodes, jobs }
     }
 
     pub(crate) fn rate(&self, fault: Fault) -> u32 {
@@ -127,13 +136,22 @@ fn settings(random: &mut Random) -> Settings {
     }
 }
 
-fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) -> NodePlan {
+/// What the nodes of a run have in common.
+struct Herd {
+    mixed: bool,
+    /// Chances of a liar and of a node that fails everything, of a thousand.
+    liars: u32,
+    bad: u32,
+    beat: u64,
+}
+
+fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
     // The first four keep both fingerprints present: whatever a job is pinned to, somebody can finish it.
     let anchored = index < 4;
-    let foreign = mixed && (index < 2 || random.permille(250));
+    let foreign = herd.mixed && (index < 2 || random.permille(250));
     NodePlan {
         id: NodeId(Uuid::from_u128(FIRST_NODE + index as u128)),
-        name: format!("n{index:02}"),
+        name: format!("n{index:03}"),
         fingerprint: fingerprint(if foreign { 2 } else { 1 }),
         anchored,
         capacity: random.between(1, 5) as u32,
@@ -142,13 +160,14 @@ fn node(random: &mut Random, index: usize, mixed: bool, liars: u32, bad: u32) ->
         memory: if anchored { LARGEST } else { [4, 8, 16, 24][random.index(4)] * GIB },
         unit_millis: random.between(500, 6_000),
         latency: [1, 5, 20, 150][random.index(4)],
-        liar: random.permille(liars),
-        bad: !anchored && random.permille(bad),
+        beat: herd.beat,
+        liar: random.permille(herd.liars),
+        bad: !anchored && random.permille(herd.bad),
         starts_at: random.between(0, 5_000),
     }
 }
 
-fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
+fn job(random: &mut Random, number: u64, heal_at: u64, large: bool) -> JobPlan {
     let owner = USERS[random.index(USERS.len())];
     // The last is larger than any device.
     let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
@@ -159,7 +178,7 @@ fn job(random: &mut Random, number: u64, heal_at: u64) -> JobPlan {
         kind: if random.permille(350) {
             JobKind::Compute(compute(random))
         } else {
-            JobKind::Render(render(random))
+            JobKind::Render(render(random, large))
         },
         device_bytes,
     };
@@ -210,7 +229,7 @@ fn compute(random: &mut Random) -> ComputeSpec {
     }
 }
 
-fn render(random: &mut Random) -> RenderSpec {
+fn render(random: &mut Random, large: bool) -> RenderSpec {
     let scene = format!("scene{}.gltf", random.between(1, 3));
     let file = AssetFile { path: scene.clone(), hash: BlobHash([random.between(1, 3) as u8; 32]), length: 9 };
     let first = random.between(0, 90) as u32;
@@ -227,8 +246,8 @@ fn render(random: &mut Random) -> RenderSpec {
         environment_rotation_degrees: 0.0,
         camera: CameraSpec::Default,
         lens: None,
-        width: random.between(8, 64) as u32,
-        height: random.between(8, 48) as u32,
+        width: random.between(8, if large { 200 } else { 64 }) as u32,
+        height: random.between(8, if large { 100 } else { 48 }) as u32,
         frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
         fps: 24.0,
         spp,

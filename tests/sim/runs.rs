@@ -1,6 +1,7 @@
 //! Many seeds on all threads, what they met, and what to do about one that failed.
 
 use crate::faults::Tally;
+use crate::markers::Met;
 use crate::planted::{Bug, Planted};
 use crate::trouble::Violation;
 use crate::world::World;
@@ -25,7 +26,10 @@ pub(crate) struct Report {
     jobs_cancelled: u64,
     heal_millis_max: u64,
     wall: Duration,
+    nodes: u64,
+    answers: u64,
     pub(crate) tally: Tally,
+    pub(crate) met: Met,
 }
 
 /// A seed that broke an invariant.
@@ -56,7 +60,7 @@ pub(crate) fn run_seeds(seeds: Range<u64>, bug: Option<Bug>) -> Outcome {
                     if seed >= seeds.end {
                         break;
                     }
-                    let (world, found) = run_seed(seed, bug, false);
+                    let (world, found) = run_seed(seed, bug, Look::Far);
                     let mut outcome = outcome.lock().expect("no thread panics with the lock");
                     outcome.report.add(&world);
                     if let Some(violation) = found {
@@ -75,9 +79,23 @@ pub(crate) fn run_seeds(seeds: Range<u64>, bug: Option<Bug>) -> Outcome {
     outcome
 }
 
+/// How closely a run is looked at. It goes the same way in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// As always.
+    Far,
+    /// With a diary.
+    Diary,
+    /// With a diary, and everything compared with everything after every step.
+    Close,
+}
+
 /// One run. A panic of the core is a violation like others.
-fn run_seed(seed: u64, bug: Option<Bug>, keep_diary: bool) -> (World, Option<Violation>) {
-    let mut world = World::new(seed, bug.map(Planted::new), keep_diary);
+fn run_seed(seed: u64, bug: Option<Bug>, look: Look) -> (World, Option<Violation>) {
+    let mut world = World::new(seed, bug.map(Planted::new), look != Look::Far);
+    if look == Look::Close {
+        world.whole_every = 1;
+    }
     let found = match catch_unwind(AssertUnwindSafe(|| world.run())) {
         Ok(checked) => checked.err(),
         Err(panic) => {
@@ -96,7 +114,10 @@ impl Report {
         self.records += world.disk.history.len() as u64;
         self.virtual_millis += world.now;
         self.heal_millis_max = self.heal_millis_max.max(world.now.saturating_sub(world.plan.heal_at));
+        self.nodes += world.nodes.len() as u64;
+        self.answers += world.history.answers();
         self.tally.add(&world.tally);
+        self.met.add(&world.met);
         for job in world.ledger.durable.jobs.values() {
             self.units_committed +=
                 job.frames.values().map(|frame| frame.committed.len() as u64).sum::<u64>();
@@ -111,13 +132,17 @@ impl Report {
 
     /// A table for people.
     pub(crate) fn summary(&self) -> String {
-        let nodes = crate::plan::NODES;
+        let nodes = self.nodes as f64 / self.runs.max(1) as f64;
         let (wall, hours) = (self.wall.as_secs_f64(), self.virtual_millis as f64 / 3.6e6);
         let lines = [
-            format!("{} seeds x {nodes} nodes in {wall:.1} s, {hours:.1} hours of virtual time", self.runs),
             format!(
-                "{} steps, {} records, {} units committed",
-                self.steps, self.records, self.units_committed
+                "{} seeds x {nodes:.0} nodes (at least {}) in {wall:.1} s, {hours:.1} hours of virtual time",
+                self.runs,
+                crate::plan::NODES
+            ),
+            format!(
+                "{} steps, {} records, {} units committed, {} answers seen by clients and nodes",
+                self.steps, self.records, self.units_committed, self.answers
             ),
             format!(
                 "jobs: {} done, {} failed, {} cancelled; the last ended {:.0} s after the last fault at most",
@@ -128,19 +153,33 @@ impl Report {
             ),
             "  times met  fault".to_owned(),
         ];
-        format!("{}\n{}", lines.join("\n"), self.tally.table())
+        format!("{}\n{}  times met  situation\n{}", lines.join("\n"), self.tally.table(), self.met.table())
     }
 }
 
+/// The commit that is checked out, with `+` where files differ from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let folder = env!("CARGO_MANIFEST_DIR");
+        let output = std::process::Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".to_owned() };
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
+    format!("{head}{}", if changed { "+" } else { "" })
+}
+
 impl Failure {
-    /// Runs the seed once more with its diary kept, and says where that is and how to do it again.
+    /// Runs the seed twice more, once as before and once looked at closely, and says where the diary is and how to do it again.
     pub(crate) fn explain(&self) -> String {
         let Self { seed, violation } = self;
-        let (world, again) = run_seed(*seed, None, true);
+        let (far, again) = run_seed(*seed, None, Look::Diary);
+        let (close, first) = run_seed(*seed, None, Look::Close);
+        let sooner = close.steps < far.steps;
+        let mut diary = if sooner { close.diary } else { far.diary }.unwrap_or_default();
+        diary.push(format!("violation: {}", violation.0));
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/sim");
         let path = folder.join(format!("{seed:#x}.events"));
-        let mut diary = world.diary.unwrap_or_default();
-        diary.push(format!("violation: {}", violation.0));
         let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, diary.join("\n")));
         let events = match written {
             Ok(()) => format!("events: {}", path.display()),
@@ -148,8 +187,14 @@ impl Failure {
         };
         let same =
             if again.as_ref() == Some(violation) { "" } else { "\nthe seed did not fail the same way again" };
+        let first = match first.filter(|first| sooner && first != violation) {
+            Some(first) => format!("\nwith everything checked after every step: {}", first.0),
+            None => String::new(),
+        };
         format!(
-            "seed {seed:#x}: {}\n{events}{same}\nagain: TESSERA_SIM_SEED={seed:#x} cargo test --release --test sim -- --nocapture",
+            "seed {seed:#x} at commit {}: {}{first}\n{events}{same}\nagain: TESSERA_SIM_SEED={seed:#x} cargo test \
+             --release --test sim no_seed -- --nocapture",
+            commit(),
             violation.0
         )
     }

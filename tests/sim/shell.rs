@@ -4,12 +4,13 @@ use crate::agenda::{Event, LinkId, Parcel};
 use crate::client::Ask;
 use crate::faults::Fault;
 use crate::film::Film;
+use crate::markers::sometimes;
 use crate::plan::index_of;
+use crate::questions::Answers;
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use tessera_core::journal::Ending;
 use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
 use tessera_protocol::ids::{Lease, UnitKey};
 use tessera_protocol::node::{CoordinatorToNode, NodeToCoordinator};
@@ -53,6 +54,8 @@ pub(crate) struct Pending {
     pub(crate) results: Vec<(Lease, Film)>,
     pub(crate) records: Vec<Record>,
     pub(crate) actions: Vec<Action>,
+    /// For clients who asked how things are.
+    pub(crate) answers: Vec<Answers>,
     pub(crate) snapshot: Option<Vec<SnapshotPart>>,
 }
 
@@ -182,6 +185,9 @@ impl World {
             planted.on_step(&mut step, process, &mut self.random);
         }
         let seen = std::mem::take(&mut process.seen);
+        let whole = self.steps.is_multiple_of(self.whole_every);
+        self.note_step(&step, &seen);
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
         if let Some(diary) = &mut self.diary {
             let lines = step.records.iter().map(|record| format!("{:>9}   > {record:?}", self.now));
             diary.extend(
@@ -189,10 +195,13 @@ impl World {
             );
         }
         process.watch.on_step(&step, &seen, &process.core, &mut self.ledger.believed)?;
-        process.core.verify().map_err(Violation)?;
+        sometimes!(self, LeaseTakenBack, process.watch.taken_back > 0);
+        if whole {
+            process.core.verify().map_err(Violation)?;
+            process.watch.compare(&process.core, &self.ledger.believed, seen.inputs > 0)?;
+        }
         self.check_origins(&step)?;
         self.steps += 1;
-        self.count_records(&step);
         self.count_moves(&step);
         let pending = self.split_step(step)?;
         let needs_sync =
@@ -205,7 +214,7 @@ impl World {
             self.perform(pending.actions)?;
         }
         self.plan_tick();
-        self.check_running()
+        if whole { self.check_running() } else { Ok(()) }
     }
 
     /// What is committed was leased to its node, once, by this process or another; a liar may have found an epoch of a former one.
@@ -265,8 +274,12 @@ impl World {
         let idle = |process: &&mut Process| process.syncing == 0 && !process.pending.is_empty();
         let Some(process) = self.shell.process.as_mut().filter(idle) else { return };
         process.syncing = process.pending.len();
-        let slow = self.chance(Fault::SlowDisk);
-        let delay = if slow { self.random.between(500, 6_000) } else { self.random.between(1, 25) };
+        let (slow, full) = (self.chance(Fault::SlowDisk), self.chance(Fault::DiskFull));
+        let delay = match (slow, full) {
+            (_, true) => self.random.between(5_000, 20_000),
+            (true, false) => self.random.between(500, 6_000),
+            (false, false) => self.random.between(1, 25),
+        };
         self.after(delay, Event::Synced(incarnation));
         if self.chance(Fault::CrashInSync) {
             let end = self.random.between(0, delay);
@@ -282,14 +295,19 @@ impl World {
         for pending in &mut group {
             self.write(pending)?;
         }
+        sometimes!(self, LongQueue, count >= 20);
         for pending in group {
             self.perform(pending.actions)?;
             if self.shell.process.is_none() {
                 return Ok(());
             }
+            for answers in pending.answers {
+                sometimes!(self, PendingTold);
+                self.send_answers(answers);
+            }
         }
         self.start_sync();
-        self.check_running()
+        Ok(())
     }
 
     /// Makes a step durable: its results, then its records, then the snapshot after them.
@@ -328,6 +346,12 @@ impl World {
         };
         let node = link.and_then(|id| self.links.links.get(&id)).map(|link| self.nodes[link.node].plan.id);
         self.ledger.on_performed(&action, node, &self.disk)?;
+        sometimes!(self, ThirdLease, self.ledger.leased_thrice(&action));
+        if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {
+            self.acknowledged_at = self.now;
+            self.saw(self.history.ask(), &tessera_history::Seen::Committed(*lease))?;
+        }
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
         match action {
             Action::Send { message, .. } => {
                 if let Some(id) = link {
@@ -376,39 +400,14 @@ impl World {
         }
     }
 
-    fn count_records(&mut self, step: &Step) {
-        for record in &step.records {
-            match record {
-                Record::AttemptsEnded { attempts, .. } => {
-                    for attempt in attempts {
-                        match attempt.ending {
-                            Ending::Expired => self.tally.count(Fault::LeaseExpired),
-                            Ending::Lost => self.tally.count(Fault::LeaseLost),
-                            Ending::Failed(_) => {}
-                        }
-                    }
-                }
-                Record::FrameFailed { .. } => self.tally.count(Fault::FrameFailed),
-                Record::UnitsCommitted { job, frame, commits } => {
-                    for commit in commits {
-                        let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
-                        if self.shortages.remove(&unit) {
-                            self.tally.count(Fault::ShortageCleared);
-                        }
-                    }
-                }
-                Record::JobEnded { note, .. }
-                    if note.contains("memory") || note.contains("fits no device") =>
-                {
-                    self.tally.count(Fault::JobFitsNowhere);
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Units that one node loses to another while nothing else ends their leases.
     fn count_moves(&mut self, step: &Step) {
+        let is_revoke = |action: &Action| {
+            matches!(action, Action::Send { message: CoordinatorToNode::Revoke { .. }, .. })
+        };
+        if !step.actions.iter().any(is_revoke) {
+            return;
+        }
         let is_other = |record: &Record| {
             matches!(
                 record,

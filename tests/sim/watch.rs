@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;
 use tessera_core::{Action, Core, Input, Record, SessionId, Settings, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceState};
-use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitKey};
+use tessera_protocol::ids::{
+    Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey,
+};
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure};
 
 /// What the inputs of one step said about leases.
@@ -17,6 +19,17 @@ pub(crate) struct Seen {
     named: BTreeSet<(NodeId, Lease)>,
     joined: BTreeSet<NodeId>,
     returned: BTreeSet<Lease>,
+}
+
+impl Seen {
+    /// A node named this lease.
+    pub(crate) fn names(&self, lease: Lease) -> bool {
+        self.named.iter().any(|(_, named)| *named == lease)
+    }
+
+    pub(crate) fn somebody_joined(&self) -> bool {
+        !self.joined.is_empty()
+    }
 }
 
 /// A node as this process should know it.
@@ -56,6 +69,8 @@ pub(crate) struct Watch {
     by_node: BTreeMap<NodeId, BTreeSet<Lease>>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
+    /// Leases of former processes that were taken up again.
+    pub(crate) taken_back: u64,
     /// The core's clock, milliseconds.
     now: u64,
 }
@@ -67,6 +82,8 @@ struct Changes {
     epochs: BTreeSet<u64>,
     ended: BTreeSet<Lease>,
     pinned: BTreeSet<JobId>,
+    /// Jobs that ended, or of which a frame did.
+    shut: BTreeSet<JobId>,
 }
 
 impl Watch {
@@ -80,6 +97,7 @@ impl Watch {
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
             given: BTreeMap::new(),
+            taken_back: 0,
             now,
         }
     }
@@ -164,7 +182,7 @@ impl Watch {
         epoch.0 > 0 && epoch.0 < self.start
     }
 
-    /// Checks a step against the state before it, takes it in, and compares with the core. `books` are taken along.
+    /// Checks a step against the state before it, takes it in, and compares what it touches with the core. `books` are taken along.
     pub(crate) fn on_step(&mut self, step: &Step, seen: &Seen, core: &Core, books: &mut Books) -> Checked {
         let mut changes = Changes::default();
         self.check_results(step)?;
@@ -178,7 +196,8 @@ impl Watch {
             }
         }
         self.newest_epoch = changes.epochs.last().copied().unwrap_or(self.newest_epoch);
-        self.compare(seen, &changes, core, books)
+        self.follow(seen, &changes, core, books)?;
+        if seen.inputs == 1 { self.check_capacity(&changes) } else { Ok(()) }
     }
 
     /// Results that are kept and commits that are recorded are the same.
@@ -217,6 +236,9 @@ impl Watch {
             }
             Record::JobPinned { job, .. } => {
                 changes.pinned.insert(*job);
+            }
+            Record::JobEnded { job, .. } | Record::FrameFailed { job, .. } => {
+                changes.shut.insert(*job);
             }
             _ => {}
         }
@@ -335,26 +357,86 @@ impl Watch {
         Ok(())
     }
 
-    /// The core's leases are those of before, with the changes that the step explains, and none is overdue.
-    fn compare(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
-        let mut held = BTreeMap::new();
-        let mut by_node: BTreeMap<NodeId, BTreeSet<Lease>> = BTreeMap::new();
+    /// Takes over what became of every lease that the step or its inputs may have changed.
+    fn follow(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
+        for unit in self.touched(seen, changes) {
+            let new = core.lease_of(unit);
+            if let Some(old) = self.held.get(&unit) {
+                let lease = Lease { unit, epoch: old.epoch };
+                let gone = new.is_none_or(|(new, _)| new.epoch != old.epoch);
+                if gone && !self.may_end(lease, old.node, seen, changes, books) {
+                    return violated(format!("{lease} of {} has gone for no reason", old.node));
+                }
+            }
+            let held = match new {
+                Some((lease, node)) => Some(self.judge(lease, node, seen, changes, books)?),
+                None => None,
+            };
+            let taken_back = |new: &Held| self.is_former(new.epoch);
+            if !self.held.contains_key(&unit) && held.as_ref().is_some_and(taken_back) {
+                self.taken_back += 1;
+            }
+            self.put(unit, held);
+        }
+        Ok(())
+    }
+
+    /// Units whose leases may be others now.
+    fn touched(&self, seen: &Seen, changes: &Changes) -> BTreeSet<UnitKey> {
+        let named = seen.named.iter().chain(&changes.given).map(|(_, lease)| lease);
+        let ended = changes.ended.iter().chain(&seen.returned);
+        let joined = seen.joined.iter().filter_map(|node| self.by_node.get(node)).flatten();
+        let mut units: BTreeSet<UnitKey> = named.chain(ended).chain(joined).map(|lease| lease.unit).collect();
+        for job in changes.pinned.iter().chain(&changes.shut) {
+            let first = UnitKey { job: *job, frame: FrameNumber(0), unit: UnitIndex(0) };
+            let last = UnitKey { job: *job, frame: FrameNumber(u32::MAX), unit: UnitIndex(u32::MAX) };
+            units.extend(self.held.range(first..=last).map(|(unit, _)| *unit));
+        }
+        units
+    }
+
+    fn put(&mut self, unit: UnitKey, held: Option<Held>) {
+        if let Some(old) = self.held.remove(&unit)
+            && let Some(leases) = self.by_node.get_mut(&old.node)
+        {
+            leases.remove(&Lease { unit, epoch: old.epoch });
+            if leases.is_empty() {
+                self.by_node.remove(&old.node);
+            }
+        }
+        if let Some(new) = held {
+            self.by_node.entry(new.node).or_default().insert(Lease { unit, epoch: new.epoch });
+            self.held.insert(unit, new);
+        }
+    }
+
+    /// The core's leases are those that the steps so far explain, all of them, and none is overdue. `fed`: the core has just been handed
+    /// something, so that it had the chance to end what is due.
+    pub(crate) fn compare(&self, core: &Core, books: &Books, fed: bool) -> Checked {
+        let mut count = 0;
         for (lease, node) in core.leases() {
-            by_node.entry(node).or_default().insert(lease);
-            let now_held = self.judge(lease, node, seen, changes, books)?;
-            if held.insert(lease.unit, now_held).is_some() {
-                return violated(format!("{} is leased twice", lease.unit));
+            count += 1;
+            let same = |held: &&Held| held.epoch == lease.epoch && held.node == node;
+            let Some(held) = self.held.get(&lease.unit).filter(same) else {
+                return violated(format!("{lease} is held by {node}, and no step says why"));
+            };
+            if !books.is_open(lease.unit) {
+                return violated(format!("{lease} is held, and its unit is not open"));
+            }
+            if fed {
+                self.check_due(lease, held)?;
             }
         }
-        for (unit, old) in &self.held {
-            let gone = held.get(unit).is_none_or(|new: &Held| new.epoch != old.epoch);
-            let lease = Lease { unit: *unit, epoch: old.epoch };
-            if gone && !self.may_end(lease, old.node, seen, changes, books) {
-                return violated(format!("{lease} of {} has gone for no reason", old.node));
+        let gone = |(unit, _): &(&UnitKey, &Held)| core.lease_of(**unit).is_none();
+        match self.held.iter().find(gone) {
+            Some((unit, held)) => {
+                violated(format!("{unit}@{} of {} has gone, and no step says why", held.epoch, held.node))
             }
+            None if count != self.held.len() => {
+                violated(format!("the core holds {count} leases, the steps explain {}", self.held.len()))
+            }
+            None => Ok(()),
         }
-        (self.held, self.by_node) = (held, by_node);
-        if seen.inputs == 1 { self.check_capacity(changes) } else { Ok(()) }
     }
 
     fn judge(
@@ -433,6 +515,12 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    /// Some unit of a job is leased.
+    pub(crate) fn holds_any(&self, job: JobId) -> bool {
+        let first = UnitKey { job, frame: FrameNumber(0), unit: UnitIndex(0) };
+        self.held.range(first..).next().is_some_and(|(unit, _)| unit.job == job)
     }
 
     /// Leases that the core holds, of one node; None where there are none.

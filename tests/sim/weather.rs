@@ -1,9 +1,9 @@
 //! What goes wrong by itself, until it no longer does; and what must then be true.
 
-use crate::agenda::{Event, LinkId};
+use crate::agenda::{Event, LinkId, NodeEvent};
 use crate::client::Ask;
 use crate::faults::Fault;
-use crate::trouble::{Checked, violated};
+use crate::trouble::{Checked, Violation, violated};
 use crate::world::World;
 use tessera_core::{Core, Input, ResolveFailure};
 use tessera_protocol::ids::{FrameNumber, JobId};
@@ -16,9 +16,10 @@ impl World {
         if self.healed {
             return Ok(());
         }
-        let next = self.random.between(150, 500);
+        let next = self.random.between(60, 200);
         self.after(next, Event::Weather);
         self.weather_of_nodes();
+        self.weather_of_links();
         self.weather_of_operators()?;
         if self.chance(Fault::ClockStep) {
             let (ahead, back) = (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
@@ -38,7 +39,9 @@ impl World {
         if self.chance(Fault::CoordinatorCrash) {
             self.crash()?;
         }
-        self.count_standings();
+        if self.random.permille(100) {
+            self.count_standings();
+        }
         Ok(())
     }
 
@@ -74,11 +77,50 @@ impl World {
                 self.cut(link);
             }
         }
-        if self.chance(Fault::LinkCut) {
-            let links: Vec<LinkId> = self.links.links.keys().copied().collect();
-            if let Some(link) = self.random.pick(&links) {
-                self.cut(link);
+        if self.chance(Fault::NodeSlow) {
+            self.nodes[node].slowness = self.random.between(3, 20);
+        }
+        if self.chance(Fault::NodePreempted) {
+            self.drain_node(node);
+            let notice = self.random.between(500, 25_000);
+            self.node_after(node, notice, NodeEvent::Preempted);
+        }
+    }
+
+    fn weather_of_links(&mut self) {
+        let cuts = [Fault::LinkCut, Fault::DeafUp, Fault::DeafDown];
+        for fault in cuts {
+            if !self.chance(fault) {
+                continue;
             }
+            let links: Vec<LinkId> = self.links.links.keys().copied().collect();
+            let Some(link) = self.random.pick(&links) else { continue };
+            match fault {
+                Fault::LinkCut => self.cut(link),
+                _ => self.deafen(link, fault == Fault::DeafUp),
+            }
+        }
+        if self.chance(Fault::LinkSlow) {
+            let node = self.random.index(self.nodes.len());
+            self.nodes[node].lag = self.random.between(300, 4_000);
+        }
+        if self.chance(Fault::Partition) {
+            // From a few nodes to all of them.
+            let share = [50, 300, 700, 990, 1000][self.random.index(5)];
+            let until = self.now + self.random.between(1_000, 30_000);
+            for node in 0..self.nodes.len() {
+                if self.random.permille(share) {
+                    self.cut_off(node, until);
+                }
+            }
+        }
+    }
+
+    /// A node's connection is gone, and it finds no way to the coordinator for a while.
+    fn cut_off(&mut self, node: usize, until: u64) {
+        self.nodes[node].cut_off_until = until;
+        if let Some(link) = self.nodes[node].process.as_ref().and_then(|process| process.link) {
+            self.cut(link);
         }
     }
 
@@ -100,6 +142,7 @@ impl World {
     }
 
     fn count_standings(&mut self) {
+        self.note_farm();
         let Some(process) = &self.shell.process else { return };
         for row in process.core.nodes(self.clock()) {
             match row.state {
@@ -112,7 +155,7 @@ impl World {
             }
         }
         let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
-        if self.now.is_multiple_of(16) && process.core.jobs().iter().any(waits) {
+        if process.core.jobs().iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);
         }
     }
@@ -149,6 +192,8 @@ impl World {
     pub(crate) fn heal(&mut self) -> Checked {
         self.healed = true;
         for node in 0..self.nodes.len() {
+            let healed = &mut self.nodes[node];
+            (healed.cut_off_until, healed.lag, healed.slowness) = (0, 0, 1);
             self.nodes[node].stalled_until = self.now;
             self.wake_node(node)?;
             if let Some(process) = &mut self.nodes[node].process {
@@ -168,11 +213,13 @@ impl World {
             self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
         }
         let Some(process) = &self.shell.process else { return Some("the coordinator is away".to_owned()) };
-        if let Some(job) = self.clients.jobs.iter().find(|job| !job.accepted && !job.refused) {
+        let waits = |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
+        if let Some(job) = self.clients.jobs.iter().find(waits) {
             return Some(format!("job {} is not accepted", job.plan.id));
         }
         let going = |job: &&crate::client::ClientJob| {
-            !job.refused && self.ledger.durable.jobs.get(&job.plan.id).is_none_or(|book| book.ended.is_none())
+            let book = self.ledger.durable.jobs.get(&job.plan.id);
+            !job.refused && book.map_or(!job.vanished, |book| book.ended.is_none())
         };
         if let Some(job) = self.clients.jobs.iter().find(going) {
             let note = process.core.job_summary(job.plan.id);
@@ -207,6 +254,8 @@ impl World {
             return violated(format!("{} spools are left", self.disk.spools()));
         }
         let Some(process) = &self.shell.process else { return Ok(()) };
+        process.core.verify().map_err(Violation)?;
+        process.watch.compare(&process.core, &self.ledger.believed, false)?;
         self.ledger.durable.compare(&process.core)?;
         let history = self.disk.history.iter().cloned();
         let settings = self.plan.settings.clone();

@@ -5,6 +5,7 @@ use crate::client::Clients;
 use crate::disk::Disk;
 use crate::faults::{Fault, Tally};
 use crate::ledger::Ledger;
+use crate::markers::Met;
 use crate::network::Links;
 use crate::node::SimNode;
 use crate::plan::Plan;
@@ -14,10 +15,13 @@ use crate::shell::Shell;
 use crate::trouble::{Checked, violated};
 
 use std::collections::BTreeSet;
+use tessera_history::History;
 use tessera_protocol::ids::UnitKey;
 
 /// Virtual milliseconds after the last fault within which everything must have ended.
 const HEAL_MAX: u64 = 2 * 3600 * 1000;
+/// Steps between two checks of everything: a check costs as much as dozens of steps.
+const WHOLE_EVERY: u64 = 64;
 /// Events of a run at most: many times what the longest needs.
 const EVENTS_MAX: u64 = 3_000_000;
 
@@ -30,6 +34,13 @@ pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) healed: bool,
     pub(crate) tally: Tally,
+    pub(crate) met: Met,
+    /// What clients and nodes were told.
+    pub(crate) history: History,
+    /// When a commit was acknowledged last.
+    pub(crate) acknowledged_at: u64,
+    /// When the coordinator ended last.
+    pub(crate) ended_at: u64,
     pub(crate) agenda: Agenda,
     pub(crate) links: Links,
     pub(crate) nodes: Vec<SimNode>,
@@ -41,6 +52,8 @@ pub(crate) struct World {
     /// Units that needed more memory than a device had, and are not committed yet.
     pub(crate) shortages: BTreeSet<UnitKey>,
     pub(crate) steps: u64,
+    /// Everything is compared with everything after each so many steps, besides what a step touches, which is checked at once.
+    pub(crate) whole_every: u64,
     pub(crate) over: bool,
     /// What happened, if it is to be kept.
     pub(crate) diary: Option<Vec<String>>,
@@ -58,6 +71,10 @@ impl World {
             plan,
             healed: false,
             tally: Tally::default(),
+            met: Met::default(),
+            history: History::new(),
+            acknowledged_at: 0,
+            ended_at: 0,
             agenda: Agenda::default(),
             links: Links::default(),
             nodes,
@@ -68,6 +85,7 @@ impl World {
             planted,
             shortages: BTreeSet::new(),
             steps: 0,
+            whole_every: WHOLE_EVERY,
             over: false,
             diary: keep_diary.then(Vec::new),
         }
@@ -135,6 +153,8 @@ impl World {
             Event::Restart => self.restart(),
             Event::Ask(ask) => self.on_ask(ask),
             Event::Answer(ask, response) => self.on_answer(ask, &response),
+            Event::Question(job, before) => self.on_question(job, before),
+            Event::Answers(answers) => self.on_answers(&answers),
             Event::Weather => self.on_weather(),
             Event::Heal => self.heal(),
             Event::Look => self.look(),

@@ -52,6 +52,8 @@ pub struct Core {
     pub(crate) hungry: Hungry,
     /// When units to move are looked for again.
     pub(crate) look_at: Option<Moment>,
+    /// When many leases were looked through for units to move last.
+    pub(crate) looked_at: Moment,
     /// Commits of this step that are not in a record yet.
     commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
     step: Step,
@@ -109,6 +111,7 @@ impl Core {
             settled_at: now,
             hungry: Hungry::Nobody,
             look_at: None,
+            looked_at: Moment::default(),
             commits: BTreeMap::new(),
             step: Step::default(),
         }

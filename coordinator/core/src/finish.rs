@@ -29,10 +29,31 @@ const WITHHELD_BEYOND: f64 = 2.0;
 const YEAR: f64 = 365.0 * 86_400.0;
 /// With more leases than this, nobody looks for units to move: the end is not near.
 const LOOK_MAX: usize = 4096;
+/// Units looked at for those to move: of more, those with the longest to go.
+const LONGEST_MAX: usize = 64;
+/// Idle nodes that units to move are looked for at once.
+const IDLE_MAX: usize = 256;
+/// With more nodes at work than this, what is known of all of them is used for [`PACE_LASTS`] instead of worked out for each unit.
+const PACE_FROM: usize = 64;
+/// A large farm as a whole changes slowly.
+const PACE_LASTS: Duration = Duration::from_millis(100);
 
 /// A time that was computed, whatever came of it.
 fn span(seconds: f64) -> Duration {
     Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.0, YEAR) } else { YEAR })
+}
+
+/// How all nodes at work on a job are getting on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// When it has to be worked out again.
+    until: Moment,
+    /// Camera samples per second of all of them.
+    together: f64,
+    /// Camera samples that they have yet to do of what they hold.
+    queued: f64,
+    /// Seconds after which the first of them would end one more unit of the mean size.
+    soonest: f64,
 }
 
 /// When a leased unit should end.
@@ -56,6 +77,17 @@ impl Expected {
         match self.ends_in {
             Some(ends_in) => ends_in + limit,
             None => limit - self.age,
+        }
+    }
+}
+
+impl Pace {
+    /// Without one node, which has so many seconds of work.
+    fn without(self, speed: Speed, queue: f64) -> Self {
+        Self {
+            together: (self.together - speed.per_sec).max(0.0),
+            queued: (self.queued - queue * speed.per_sec).max(0.0),
+            ..self
         }
     }
 }
@@ -119,6 +151,7 @@ impl Core {
 
     /// Whether a unit is better left to the other nodes. Wakes the core when that ends.
     pub(crate) fn withhold(&mut self, id: NodeId, job: JobId, place: Place) -> bool {
+        self.refresh_pace(job);
         let Some(seconds) = self.better_left(id, job, place) else { return false };
         let most = span(seconds * 2.0 + WITHHELD_BEYOND);
         let until = self.now.after(most);
@@ -135,13 +168,10 @@ impl Core {
     fn better_left(&self, id: NodeId, job: JobId, place: Place) -> Option<f64> {
         let (job, work) = (self.farm.jobs.get(&job)?, self.work.get(&job)?);
         let mine = self.speed_at(id, job)?;
-        let others: Vec<(NodeId, Speed)> = work
-            .rates
-            .nodes()
-            .filter(|other| *other != id)
-            .filter_map(|other| Some((other, self.speed_at(other, job)?)))
-            .collect();
-        let together: f64 = others.iter().map(|(_, speed)| speed.per_sec).sum();
+        let together = match work.pace {
+            Some(pace) => pace.together - mine.per_sec,
+            None => self.others_at(job, Some(id)).map(|(_, speed)| speed.per_sec).sum(),
+        };
         if together <= 0.0 {
             return None;
         }
@@ -153,15 +183,49 @@ impl Core {
             return None;
         }
         let unit = job.grid.unit_camera_samples(place.unit) as f64;
+        let Pace { queued, soonest, .. } = match work.pace {
+            Some(pace) => pace.without(mine, self.expected(id, Some(mine)).1),
+            None => self.pace(job, Some(id), unit),
+        };
         let leased = self.leases.of_job(job.id).count() as f64;
-        let queued: f64 =
-            others.iter().map(|(other, speed)| self.expected(*other, Some(*speed)).1 * speed.per_sec).sum();
-        let soonest = others
-            .iter()
-            .map(|(other, speed)| self.would_end(*other, *speed, unit))
-            .fold(f64::INFINITY, f64::min);
         let others_end = (((open - leased).max(1.0) * mean + queued) / together).max(soonest);
         (self.would_end(id, mine, unit) > others_end).then_some(others_end)
+    }
+
+    /// The nodes at work on a job, without one of them.
+    fn others_at<'a>(
+        &'a self,
+        job: &'a Job,
+        without: Option<NodeId>,
+    ) -> impl Iterator<Item = (NodeId, Speed)> + 'a {
+        let nodes = self.work.get(&job.id).into_iter().flat_map(|work| work.rates.nodes());
+        let others = nodes.filter(move |id| Some(*id) != without);
+        others.filter_map(|id| Some((id, self.speed_at(id, job)?)))
+    }
+
+    /// How they are getting on, where one more unit has so many samples.
+    fn pace(&self, job: &Job, without: Option<NodeId>, samples: f64) -> Pace {
+        let mut pace =
+            Pace { until: self.now.after(PACE_LASTS), together: 0.0, queued: 0.0, soonest: f64::INFINITY };
+        for (id, speed) in self.others_at(job, without) {
+            pace.together += speed.per_sec;
+            pace.queued += self.expected(id, Some(speed)).1 * speed.per_sec;
+            pace.soonest = pace.soonest.min(self.would_end(id, speed, samples));
+        }
+        pace
+    }
+
+    /// Of a job with many nodes at work, works out how they are getting on, once in a while.
+    fn refresh_pace(&mut self, id: JobId) {
+        let (Some(job), Some(work)) = (self.farm.jobs.get(&id), self.work.get(&id)) else { return };
+        let fresh = work.pace.is_some_and(|pace| self.now < pace.until);
+        if fresh || work.rates.nodes().nth(PACE_FROM).is_none() {
+            return;
+        }
+        let pace = self.pace(job, None, job.mean_unit_samples());
+        if let Some(work) = self.work.get_mut(&id) {
+            work.pace = Some(pace);
+        }
     }
 
     /// Gives nodes that have room, and found nothing to lease, units of slower ones.
@@ -170,14 +234,27 @@ impl Core {
         if idle.is_empty() || self.leases.len() > LOOK_MAX {
             return moved;
         }
-        let here = self.roster.nodes.iter().filter(|(_, node)| node.session().is_some());
+        if self.leases.len() > LONGEST_MAX {
+            // So many are not looked through for every idle node that says it lives.
+            let next = self.looked_at.after(PACE_LASTS);
+            if self.now < next {
+                self.look_again(next);
+                return moved;
+            }
+            self.looked_at = self.now;
+        }
+        let here = self.leases.holders().filter(|id| self.roster.session_of(*id).is_some());
         // What is given in this very step is not sent yet.
         let mut leased: Vec<(NodeId, Expected)> = here
-            .flat_map(|(id, _)| self.expected(*id, None).0.into_iter().map(|expected| (*id, expected)))
+            .flat_map(|id| self.expected(id, None).0.into_iter().map(move |expected| (id, expected)))
             .filter(|(_, expected)| expected.age > 0.0)
             .collect();
+        if leased.len() > LONGEST_MAX {
+            leased.sort_by(|(_, one), (_, other)| other.remaining().total_cmp(&one.remaining()));
+            leased.truncate(LONGEST_MAX);
+        }
         let mut look: Option<f64> = None;
-        for id in idle {
+        for id in idle.iter().take(IDLE_MAX) {
             while let Some(position) = self.worth_moving(*id, &leased, &mut look) {
                 let (_, Expected { lease, .. }) = leased.swap_remove(position);
                 moved.extend(self.move_unit(lease, *id).map(|assignment| (*id, assignment)));

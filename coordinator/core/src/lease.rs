@@ -97,6 +97,11 @@ impl Leases {
         self.by_node.get(&node).map_or(0, |epochs| epochs.len() as u32)
     }
 
+    /// Nodes that have leases.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.by_node.keys().copied()
+    }
+
     /// Leases of a node, in the order in which they were given.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = (Lease, &Held)> + '_ {
         let epochs = self.by_node.get(&node).into_iter().flatten();

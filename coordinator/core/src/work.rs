@@ -1,5 +1,6 @@
 //! What of a job may be leased now: a cursor over the units never leased, and the exceptions behind it. Rebuilt at a restart.
 
+use crate::finish::Pace;
 use crate::job::{Job, Place};
 use crate::lease::Leases;
 use crate::memory::Measured;
@@ -26,6 +27,8 @@ pub(crate) struct Work {
     pub(crate) begun: bool,
     /// How fast nodes are at it.
     pub(crate) rates: Rates,
+    /// How all nodes together are getting on; None where they are few.
+    pub(crate) pace: Option<Pace>,
     /// What memory it takes.
     pub(crate) measured: Measured,
     /// Units are withheld from slow nodes until then; None: none was yet.

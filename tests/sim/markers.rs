@@ -1,0 +1,102 @@
+//! Situations that runs must meet now and then: a run that never gets into them proves nothing about them. Faults are counted in
+//! `faults`; these are what the farm made of them.
+
+use std::fmt::Write;
+
+macro_rules! markers {
+    ($($name:ident $text:literal,)*) => {
+        /// A situation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Marker { $($name,)* }
+
+        impl Marker {
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// What it is, after "sometimes".
+            pub(crate) fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+/// Notes that a situation was met, where it was: a seed set that never meets it fails by its name.
+macro_rules! sometimes {
+    ($world:expr, $name:ident) => {
+        $world.met.note($crate::markers::Marker::$name)
+    };
+    ($world:expr, $name:ident, $condition:expr) => {
+        if $condition {
+            $world.met.note($crate::markers::Marker::$name)
+        }
+    };
+}
+pub(crate) use sometimes;
+
+markers! {
+    ResultRefused "a result comes too late, and is refused",
+    AcknowledgedAgain "a commit is acknowledged that was acknowledged before",
+    CommitAfterRestart "a result of a lease from before a restart is committed",
+    CommitAfterEnd "a result is committed whose lease had ended",
+    LeaseTakenBack "a lease from before a restart is taken up again",
+    ThirdLease "a unit is leased a third time",
+    ManyInAStep "three results are committed in one step",
+    RetryElsewhere "a unit that failed on a node is committed by another",
+    SessionReplaced "a node opens a session before its last one is seen lost",
+    NobodyHere "jobs are open, and no node is here",
+    OneHere "jobs are open, and one node is here",
+    EverybodyHere "jobs are open, and every node is here",
+    EverybodyBusy "more units are open than all nodes together want",
+    ManyOpen "a thousand units are open",
+    IdleFarm "nodes are idle, and the only open units are leased",
+    ResolveAfterRestart "a frame whose units were all in is resolved after a restart",
+    RestartFromSnapshot "a start reads a snapshot and records after it",
+    RestartOfLongJournal "a start reads five hundred records",
+    RestartAfterAck "the coordinator ends within a second of an acknowledgement",
+    CancelUnderWay "a job is cancelled while units of it are leased",
+    CancelTooLate "a cancel finds its job ended",
+    ForgottenLater "a node hears of a job's end only when it comes back",
+    RevokedLate "a node learns from its heartbeat's answer that a lease is void",
+    FrameFailsOthersGoOn "a frame fails, and others of its job are finished",
+    FedFrame "a frame that reads the one before is leased",
+    SawFrameEarly "a client sees a finished frame of a job that goes on",
+    SawAcrossRestart "a client sees a job before a restart and after it",
+    LongQueue "twenty steps wait for one sync",
+    PendingTold "a client's answer waits for a sync",
+}
+
+/// How often each situation was met.
+#[derive(Clone, Debug)]
+pub(crate) struct Met(Vec<u64>);
+
+impl Default for Met {
+    fn default() -> Self {
+        Self(vec![0; Marker::ALL.len()])
+    }
+}
+
+impl Met {
+    pub(crate) fn note(&mut self, marker: Marker) {
+        self.0[marker as usize] += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Situations that were never met.
+    pub(crate) fn missing(&self) -> Vec<Marker> {
+        Marker::ALL.iter().copied().filter(|marker| self.0[*marker as usize] == 0).collect()
+    }
+
+    /// A line for each.
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::new();
+        for marker in Marker::ALL {
+            let count = self.0[*marker as usize];
+            writeln!(table, "{count:>12}  {:<20} sometimes {}", format!("{marker:?}"), marker.text())
+                .expect("a string takes all");
+        }
+        table
+    }
+}

@@ -1,0 +1,127 @@
+//! What the farm made of what happened: notes the situations of `markers` from steps and from the state. Checks nothing.
+
+use crate::faults::Fault;
+use crate::markers::sometimes;
+use crate::watch::Seen;
+use crate::world::World;
+use std::collections::BTreeSet;
+use tessera_core::journal::{Commit, Ending};
+use tessera_core::{Action, Record, Step};
+use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::status::JobState;
+
+impl World {
+    /// Looks at a step before the watch takes it in: leases are still those of before.
+    pub(crate) fn note_step(&mut self, step: &Step, seen: &Seen) {
+        for record in &step.records {
+            self.note_record(record);
+        }
+        let commits = step.records.iter().map(|record| match record {
+            Record::UnitsCommitted { commits, .. } => commits.len(),
+            _ => 0,
+        });
+        sometimes!(self, ManyInAStep, commits.sum::<usize>() >= 3);
+        let kept: BTreeSet<Lease> = step
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::KeepResult { lease, .. } => Some(*lease),
+                _ => None,
+            })
+            .collect();
+        for action in &step.actions {
+            match action {
+                Action::Send { message, .. } => self.note_message(message, &kept, seen),
+                Action::CloseSession { .. } => sometimes!(self, SessionReplaced),
+                Action::ResolveFrame { .. } => sometimes!(self, ResolveAfterRestart, seen.inputs == 0),
+                _ => {}
+            }
+        }
+    }
+
+    fn note_record(&mut self, record: &Record) {
+        match record {
+            Record::AttemptsEnded { attempts, .. } => {
+                for attempt in attempts {
+                    match attempt.ending {
+                        Ending::Expired => self.tally.count(Fault::LeaseExpired),
+                        Ending::Lost => self.tally.count(Fault::LeaseLost),
+                        Ending::Failed(_) => {}
+                    }
+                }
+            }
+            Record::FrameFailed { .. } => self.tally.count(Fault::FrameFailed),
+            Record::UnitsCommitted { job, frame, commits } => {
+                commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
+            }
+            Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
+            _ => {}
+        }
+    }
+
+    fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
+        let unit = UnitKey { job, frame, unit: commit.unit };
+        if self.shortages.remove(&unit) {
+            self.tally.count(Fault::ShortageCleared);
+        }
+        let attempt = self.ledger.believed.frame(unit).and_then(|frame| frame.attempts.get(&commit.unit.0));
+        let elsewhere = attempt.is_some_and(|(_, node, failed)| *failed && *node != commit.node);
+        let after_end = attempt.is_some_and(|(epoch, ..)| *epoch == commit.epoch);
+        sometimes!(self, RetryElsewhere, elsewhere);
+        sometimes!(self, CommitAfterEnd, after_end);
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, CommitAfterRestart, process.watch.is_former(commit.epoch));
+    }
+
+    fn note_end(&mut self, job: JobId, state: JobState, note: &str) {
+        if note.contains("memory") || note.contains("fits no device") {
+            self.tally.count(Fault::JobFitsNowhere);
+        }
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, CancelUnderWay, state == JobState::Cancelled && process.watch.holds_any(job));
+        let done = self.ledger.believed.jobs.get(&job).is_some_and(|book| book.some_done());
+        sometimes!(self, FrameFailsOthersGoOn, state == JobState::Failed && done);
+    }
+
+    fn note_message(&mut self, message: &CoordinatorToNode, kept: &BTreeSet<Lease>, seen: &Seen) {
+        match message {
+            CoordinatorToNode::Unwanted { .. } => sometimes!(self, ResultRefused),
+            CoordinatorToNode::Committed { lease } => {
+                sometimes!(self, AcknowledgedAgain, !kept.contains(lease));
+            }
+            CoordinatorToNode::Forget { .. } => sometimes!(self, ForgottenLater, seen.somebody_joined()),
+            CoordinatorToNode::Revoke { leases } => {
+                let void = leases.iter().any(|lease| seen.names(*lease));
+                sometimes!(self, RevokedLate, void && !seen.somebody_joined());
+            }
+            CoordinatorToNode::Work(work) => {
+                for assignment in work {
+                    let book = self.ledger.believed.jobs.get(&assignment.job);
+                    let feeds = book.is_some_and(|book| book.reads_before(assignment.frame));
+                    sometimes!(self, FedFrame, feeds);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the whole farm; called now and then.
+    pub(crate) fn note_farm(&mut self) {
+        let Some(process) = &self.shell.process else { return };
+        let census = process.core.census();
+        if census.jobs == 0 {
+            return;
+        }
+        let (here, all) = (census.nodes, self.nodes.len());
+        sometimes!(self, NobodyHere, here == 0);
+        sometimes!(self, OneHere, here == 1);
+        sometimes!(self, EverybodyHere, here == all);
+        let books = self.ledger.believed.jobs.values().filter(|book| book.ended.is_none());
+        let open: usize = books.map(|book| book.open_units()).sum();
+        let wanted: u32 = self.nodes.iter().map(|node| node.plan.capacity).sum();
+        sometimes!(self, EverybodyBusy, open as u32 > wanted);
+        sometimes!(self, ManyOpen, open >= 1000);
+        sometimes!(self, IdleFarm, open > 0 && open == census.units && census.units < here);
+    }
+}
