@@ -23,12 +23,10 @@ macro_rules! markers {
 /// Notes that a situation was met, where it was: a seed set that never meets it fails by its name.
 macro_rules! sometimes {
     ($world:expr, $name:ident) => {
-        $world.met.note($crate::markers::Marker::$name)
+        $world.met.note($crate::markers::Marker::$name, true)
     };
     ($world:expr, $name:ident, $condition:expr) => {
-        if $condition {
-            $world.met.note($crate::markers::Marker::$name)
-        }
+        $world.met.note($crate::markers::Marker::$name, $condition)
     };
 }
 pub(crate) use sometimes;
@@ -76,8 +74,8 @@ impl Default for Met {
 }
 
 impl Met {
-    pub(crate) fn note(&mut self, marker: Marker) {
-        self.0[marker as usize] += 1;
+    pub(crate) fn note(&mut self, marker: Marker, met: bool) {
+        self.0[marker as usize] += u64::from(met);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
