@@ -4,22 +4,58 @@ use crate::args::farm::FarmArgs;
 use crate::config;
 use crate::error::{CliError, Status};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{Hello, JobId};
-use tessera_transport::{Address, ClientError, FarmClient, Identity};
+use tessera_transport::renew::{self, Renewal};
+use tessera_transport::validity::now_secs;
+use tessera_transport::{Address, ClientError, CloseCode, FarmClient, Identity, Timing};
+use tokio::task::JoinHandle;
 
 /// Where a coordinator is when nothing says otherwise.
 const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
+/// A connection that stands for so long is not one of a short command: its identity is looked after.
+const FRESH_AFTER: Duration = Duration::from_secs(1);
+
 /// How a command gets connections to its farm.
-#[derive(Debug)]
 pub(crate) struct Farm {
     address: Address,
-    identity: Identity,
+    identity: Mutex<Arc<Identity>>,
+    /// Where the identity is kept, and renewed; None for one that ends with this process.
+    folder: Option<PathBuf>,
+}
+
+/// A connection of a command; its identity is kept fresh for as long as it lives.
+pub(crate) struct Connected {
+    client: FarmClient,
+    renewing: Option<JoinHandle<()>>,
+}
+
+impl std::ops::Deref for Connected {
+    type Target = FarmClient;
+    fn deref(&self) -> &FarmClient {
+        &self.client
+    }
+}
+
+impl Connected {
+    /// Says goodbye.
+    pub(crate) async fn close(self) {
+        self.client.link().close(CloseCode::Done, "done").await;
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        if let Some(renewing) = &self.renewing {
+            renewing.abort();
+        }
+    }
 }
 
 impl Farm {
@@ -33,18 +69,54 @@ impl Farm {
             )
         })?;
         let address = address(args, &identity)?;
-        Ok(Self { address, identity })
+        Ok(Self { address, identity: Mutex::new(Arc::new(identity)), folder: Some(folder) })
     }
 
-    /// A farm that is known already.
+    /// A farm that is known already, and an identity that is kept nowhere.
     pub(crate) fn new(address: Address, identity: Identity) -> Self {
-        Self { address, identity }
+        Self { address, identity: Mutex::new(Arc::new(identity)), folder: None }
     }
 
-    /// A connection.
-    pub(crate) async fn connect(&self) -> Result<FarmClient, CliError> {
+    fn identity(&self) -> Arc<Identity> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A connection. Where the identity's certificate has less than half of its life before it, it is renewed first, and the new one
+    /// kept.
+    pub(crate) async fn connect(&self) -> Result<Connected, CliError> {
         let hello = Hello::ours(tessera_node::fingerprint());
-        Ok(FarmClient::connect(&self.address, &self.identity, &hello).await?)
+        let identity = self.identity();
+        let client = FarmClient::connect(&self.address, &identity, &hello).await?;
+        if let Some(folder) = &self.folder
+            && renew::is_due(&client.link().connection, &identity)
+        {
+            let connection = &client.link().connection;
+            match renew::renew_kept(connection, &identity, folder, Timing::default()).await {
+                Ok(Renewal::Renewed(renewed)) => {
+                    *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(renewed);
+                }
+                Ok(Renewal::NotYet(_)) => {}
+                Err(error) if is_expired(&identity) => return Err(error.into()),
+                // The command is not about the certificate, which holds for now.
+                Err(error) => tracing::warn!(%error, "the identity's certificate is not renewed"),
+            }
+        }
+        Ok(Connected { renewing: self.keep_fresh(&client), client })
+    }
+
+    /// Renews over this connection for as long as it stands; commands that follow a job may take days.
+    fn keep_fresh(&self, client: &FarmClient) -> Option<JoinHandle<()>> {
+        let (connection, folder) = (client.link().connection.clone(), self.folder.clone()?);
+        let identity = self.identity();
+        Some(tokio::spawn(async move {
+            tokio::time::sleep(FRESH_AFTER).await;
+            let told = |renewed: Result<Arc<Identity>, _>| {
+                if let Err(error) = renewed {
+                    tracing::debug!(%error, "certificate not renewed");
+                }
+            };
+            renew::keep_fresh(connection, identity, &folder, Timing::default(), told).await;
+        }))
     }
 
     /// Asks over a connection of its own.
@@ -53,6 +125,15 @@ impl Farm {
         let response = client.request(request).await;
         client.close().await;
         Ok(response?)
+    }
+
+    /// The identity as it is kept now: a renewal over a former connection has replaced it.
+    fn look_again(&self) {
+        if let Some(folder) = &self.folder
+            && let Ok(identity) = Identity::load(folder)
+        {
+            *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(identity);
+        }
     }
 
     /// Follows a job to its end, over connections that are lost and coordinators that start again; `heard` hears of every
@@ -65,6 +146,7 @@ impl Farm {
         let mut backoff = BACKOFF.0;
         let mut reached = false;
         loop {
+            self.look_again();
             let lost = match self.connect().await {
                 Ok(client) => {
                     (reached, backoff) = (true, BACKOFF.0);
@@ -104,6 +186,10 @@ async fn follow_once(
         Some(summary) => Ok(summary),
         None => Err(CliError::new(Status::Unreachable, "the coordinator stopped telling of the job")),
     }
+}
+
+fn is_expired(identity: &Identity) -> bool {
+    identity.validity().is_some_and(|validity| validity.is_expired(now_secs()))
 }
 
 /// The answer is to another question: versions that should have refused each other.

@@ -8,6 +8,7 @@ use tessera_node::NodeError;
 use tessera_protocol::client::RequestError;
 use tessera_scenes::SceneError;
 use tessera_transport::error::{ConnectFailure, Ended};
+use tessera_transport::renew::RenewError;
 use tessera_transport::{
     BlobError, ClientError, CloseCode, ConnectError, EnrolError, FrameError, IdentityError,
 };
@@ -184,7 +185,19 @@ impl From<ClientError> for CliError {
 
 /// The coordinator wants nothing more of this peer, and will say so again.
 fn turns_away(code: CloseCode) -> bool {
-    matches!(code, CloseCode::Version | CloseCode::NotAllowed | CloseCode::Refused)
+    code == CloseCode::Version || code.turns_away()
+}
+
+impl From<RenewError> for CliError {
+    fn from(error: RenewError) -> Self {
+        match error {
+            RenewError::Frame(error) => ClientError::Frame(error).into(),
+            RenewError::Keep(error) => error.into(),
+            RenewError::Refused(_) => Self::new(Status::NotAllowed, error)
+                .hint("ask whoever runs the farm for a join token, and enrol again with it: `tessera enrol --replace --token-file FILE`"),
+            _ => Self::new(Status::Failure, error),
+        }
+    }
 }
 
 impl From<EnrolError> for CliError {

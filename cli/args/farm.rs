@@ -21,6 +21,9 @@ pub struct CoordinatorArgs {
     /// Disk space to keep free, MiB; below it nothing new is accepted
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub disk_reserve: u64,
+    /// How certificates hold.
+    #[command(flatten)]
+    pub lives: LifeArgs,
     /// Do not run: check a data folder against its own records, and say what is wrong
     #[arg(long)]
     pub audit: bool,
@@ -30,6 +33,23 @@ pub struct CoordinatorArgs {
     /// JSON on standard output (with --audit or --export)
     #[arg(long)]
     pub json: bool,
+}
+
+/// How long certificates hold; they are renewed by themselves at half of that, while there is a connection.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct LifeArgs {
+    /// Life of nodes' certificates, up to 31d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl, help_heading = "Identity")]
+    pub node_life: u64,
+    /// Life of people's certificates, up to 31d
+    #[arg(long, value_name = "TIME", default_value = "8h", value_parser = parse_ttl, help_heading = "Identity")]
+    pub user_life: u64,
+    /// How long after its end a node's certificate may still be renewed, and do nothing else; 0s, up to 31d
+    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = parse_grace, help_heading = "Identity")]
+    pub node_grace: u64,
+    /// The same for people's certificates
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_grace, help_heading = "Identity")]
+    pub user_grace: u64,
 }
 
 /// Options of `node`.
@@ -69,14 +89,21 @@ pub struct NodeArgs {
 pub enum TokenCommand {
     /// Make a join token; prints the token alone
     Create(TokenCreateArgs),
+    /// List tokens that have not expired, without their secrets
+    List(super::users::ListArgs),
+    /// A token lets nobody in any more; who has used it stays (see `deny`)
+    Revoke(super::identity::RevokeArgs),
 }
 
 /// Options of `token create`.
 #[derive(Debug, Args)]
 pub struct TokenCreateArgs {
-    /// What it lets its bearer become: node, user or admin
+    /// What it lets its bearer become: node, viewer, artist, operator or admin
     #[arg(long, value_name = "ROLE")]
     pub role: Role,
+    /// The pool that nodes become part of by it; it stands in their certificates
+    #[arg(long, value_name = "POOL")]
+    pub pool: Option<String>,
     /// How long it is good for: 90s, 30m, 24h, 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
     pub ttl: u64,
@@ -94,7 +121,7 @@ pub struct TokenCreateArgs {
 /// Options of `enrol`.
 #[derive(Debug, Args)]
 pub struct EnrolArgs {
-    /// File with a join token of role user or admin
+    /// File with a join token for a person
     #[arg(long, value_name = "FILE", env = "TESSERA_TOKEN_FILE")]
     pub token_file: PathBuf,
     /// Name of the user [default: the login name]
@@ -136,9 +163,20 @@ pub fn parse_ttl(text: &str) -> Result<u64, String> {
     secs.filter(|secs| (1..=365 * 86_400).contains(secs)).ok_or_else(wrong)
 }
 
+/// The same, and nothing: `0s`.
+pub fn parse_grace(text: &str) -> Result<u64, String> {
+    if text == "0s" { Ok(0) } else { parse_ttl(text) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse_ttl;
+    use super::{parse_grace, parse_ttl};
+
+    #[test]
+    fn a_grace_may_be_none() {
+        assert_eq!((parse_grace("0s"), parse_grace("2m")), (Ok(0), Ok(120)));
+        assert!(parse_grace("0").is_err());
+    }
 
     #[test]
     fn times_have_units_and_bounds() {

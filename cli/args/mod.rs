@@ -2,6 +2,7 @@
 
 pub mod compute;
 pub mod farm;
+pub mod identity;
 pub mod local;
 pub mod picture;
 pub mod users;
@@ -39,7 +40,7 @@ pub enum Command {
     /// Run a node: it renders what a coordinator gives it
     #[command(display_order = 21)]
     Node(farm::NodeArgs),
-    /// Make join tokens
+    /// Make, list and revoke join tokens
     #[command(display_order = 22, subcommand)]
     Token(farm::TokenCommand),
     /// Get an identity of a farm for this user, by a join token
@@ -78,6 +79,12 @@ pub enum Command {
     /// Give a node work again
     #[command(display_order = 42)]
     Undrain(users::NodeNameArgs),
+    /// Shut a node or a person out of the farm, at once; alone, list who is
+    #[command(display_order = 43)]
+    Deny(identity::DenyArgs),
+    /// Let a node or a person in again
+    #[command(display_order = 44)]
+    Allow(identity::AllowArgs),
     /// Say what is in a scene, what will be ignored, and how much memory it needs
     #[command(display_order = 50)]
     Inspect(local::InspectArgs),

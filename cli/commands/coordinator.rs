@@ -1,6 +1,6 @@
 //! `coordinator`: runs one, or looks at the folder of one that does not run.
 
-use crate::args::farm::CoordinatorArgs;
+use crate::args::farm::{CoordinatorArgs, LifeArgs};
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
@@ -9,10 +9,12 @@ use crate::signals::Stops;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::time::Duration;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{AuditError, Census, Config, Coordinator, Probe};
 use tessera_protocol::client::{AuditReport, Request, Response};
-use tessera_transport::Identity;
+use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
+use tessera_transport::{Identity, Lifetimes};
 
 /// `tessera coordinator`.
 pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
@@ -28,6 +30,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
     config.user_identity = client::default_identity();
     config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
+    config.lifetimes = lifetimes(args.lives)?;
     let mut coordinator = Coordinator::start(config).await?;
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
@@ -44,6 +47,24 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
         () = stops.next() => tracing::warn!("a second signal: ended at once, as by a kill; nothing acknowledged is lost"),
     }
     Ok(Status::Done)
+}
+
+fn lifetimes(args: LifeArgs) -> Result<Lifetimes, CliError> {
+    let LifeArgs { node_life, user_life, node_grace, user_grace } = args;
+    let all = [
+        ("--node-life", node_life, LIFE_MIN),
+        ("--user-life", user_life, LIFE_MIN),
+        ("--node-grace", node_grace, Duration::ZERO),
+        ("--user-grace", user_grace, Duration::ZERO),
+    ];
+    for (option, secs, least) in all {
+        if !(least..=LIFE_MAX).contains(&Duration::from_secs(secs)) {
+            let text = format!("{option} of {secs} s is not in {} s to 31d", least.as_secs());
+            return Err(CliError::new(Status::Usage, text));
+        }
+    }
+    let [node, user, node_grace, user_grace] = all.map(|(_, secs, _)| Duration::from_secs(secs));
+    Ok(Lifetimes { node, user, node_grace, user_grace })
 }
 
 /// Tells the service manager how the coordinator is, and that its loop turns, for as long as it does.

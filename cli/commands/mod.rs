@@ -3,6 +3,7 @@
 mod bench;
 mod compute;
 mod coordinator;
+mod deny;
 mod diff;
 mod doctor;
 mod fetch;
@@ -39,6 +40,8 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Nodes(args) => nodes::list(args).await,
         Command::Drain(args) => nodes::drain(args, true).await,
         Command::Undrain(args) => nodes::drain(args, false).await,
+        Command::Deny(args) => deny::deny(args).await,
+        Command::Allow(args) => deny::allow(args).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Doctor(args) => doctor::run(args).await,

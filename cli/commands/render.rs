@@ -24,7 +24,7 @@ use tessera_protocol::client::{Progress, Role};
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::{FrameFile, FrameState, JobSummary};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
-use tessera_transport::FarmClient;
+use tessera_transport::{FarmClient, Lifetimes};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -134,6 +134,7 @@ impl LocalFarm {
         // No node of an earlier run can come back, and the folder goes away anyway.
         config.settings.settle = Duration::ZERO;
         config.disk_reserve_bytes = 0;
+        config.lifetimes = Lifetimes::LONGEST;
         let coordinator = Coordinator::start(config).await?;
         let address = coordinator.local_address();
         let all = std::thread::available_parallelism().map_or(1, usize::from);

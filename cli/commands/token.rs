@@ -1,14 +1,18 @@
-//! `token create` and `enrol`: letting nodes and people into a farm.
+//! `token` and `enrol`: letting nodes and people into a farm.
 
 use crate::args::farm::{EnrolArgs, TokenCommand, TokenCreateArgs};
+use crate::args::users::ListArgs;
 use crate::client::{Farm, first_address, identity_folder, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
+use crate::table::{printable, span, table};
 use serde_json::json;
 use std::path::Path;
 use tessera_protocol::Hello;
+use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
 use tessera_protocol::client::{Request, Response};
 use tessera_transport::enrol::Applicant;
+use tessera_transport::validity::now_secs;
 use tessera_transport::{Identity, JoinToken, Timing};
 
 /// Bytes of a token file at most.
@@ -16,14 +20,65 @@ const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
 /// `tessera token …`.
 pub(crate) async fn run(command: TokenCommand) -> Result<Status, CliError> {
-    let TokenCommand::Create(args) = command;
-    let TokenCreateArgs { role, ttl, uses, .. } = args;
-    let request = Request::CreateToken { role, ttl_secs: ttl, uses };
+    match command {
+        TokenCommand::Create(args) => create(args).await,
+        TokenCommand::List(args) => list(args).await,
+        TokenCommand::Revoke(args) => {
+            match Farm::of(&args.farm)?.ask(&Request::RevokeToken { id: args.id }).await? {
+                Response::Done => Ok(Status::Done),
+                _ => Err(unexpected()),
+            }
+        }
+    }
+}
+
+async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
+    let TokenCreateArgs { role, pool, ttl, uses, .. } = args;
+    let request = Request::CreateToken(TokenScope { role, pool: pool.clone(), ttl_secs: ttl, uses });
     let Response::Token(token) = Farm::of(&args.farm)?.ask(&request).await? else { return Err(unexpected()) };
     match args.json {
-        true => json::print(&json!({ "token": token, "role": role, "ttl_secs": ttl, "uses": uses }))?,
+        true => json::print(
+            &json!({ "token": token, "role": role, "pool": pool, "ttl_secs": ttl, "uses": uses }),
+        )?,
         false => json::line(&token)?,
     }
+    Ok(Status::Done)
+}
+
+async fn list(args: ListArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    let mut tokens: Vec<TokenSummary> = Vec::new();
+    loop {
+        let from = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
+        let Response::Tokens(page) = farm.ask(&Request::Tokens { from }).await? else {
+            return Err(unexpected());
+        };
+        let more = page.len() >= TOKEN_PAGE_MAX;
+        tokens.extend(page);
+        if !more {
+            break;
+        }
+    }
+    if args.json {
+        json::print(&tokens)?;
+        return Ok(Status::Done);
+    }
+    let now = now_secs();
+    let row = |token: &TokenSummary| {
+        let uses = match token.uses {
+            0 => token.uses_left.to_string(),
+            uses => format!("{} of {uses}", token.uses_left),
+        };
+        let pool = printable(token.pool.as_deref().unwrap_or("-"));
+        let left = span(token.expires_at.saturating_sub(now));
+        vec![token.id.clone(), token.role.to_string(), pool, uses, left, printable(&token.made_by)]
+    };
+    let rows: Vec<_> = tokens.iter().map(row).collect();
+    if rows.is_empty() {
+        eprintln!("no tokens");
+        return Ok(Status::Done);
+    }
+    json::line(table(&["TOKEN", "ROLE", "POOL", "USES LEFT", "EXPIRES IN", "BY"], &rows).trim_end())?;
     Ok(Status::Done)
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
-use tessera_transport::Timing;
+use tessera_transport::{Lifetimes, Timing};
 
 /// Settings of one coordinator.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Config {
     pub settings: Settings,
     /// Limits of time of the connections.
     pub timing: Timing,
+    /// How long certificates hold.
+    pub lifetimes: Lifetimes,
     /// Bytes of the disk that stay free. Below them nothing is accepted, and results wait.
     pub disk_reserve_bytes: u64,
     /// Bytes of results in memory at most, from their arrival until they are durable. At least one largest result (28 MiB).
@@ -39,6 +41,7 @@ impl Config {
             user_identity: None,
             settings: Settings::default(),
             timing: Timing::default(),
+            lifetimes: Lifetimes::default(),
             disk_reserve_bytes: 64 << 20,
             result_memory_bytes: 256 << 20,
             snapshot_records: 20_000,

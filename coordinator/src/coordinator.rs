@@ -1,5 +1,6 @@
 //! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks. Several may run side by side.
 
+use crate::access::{Access, Denied, DeniedError, Kept, KeptError, keep};
 use crate::audit;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
@@ -12,10 +13,10 @@ use crate::spool::{SpoolError, SpoolFiles};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
 use crate::tokens::Ledger;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tessera_core::{Census, Core, ReplayError};
+use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
@@ -30,8 +31,6 @@ use tokio::task::JoinHandle;
 const EVENTS_WAITING_MAX: usize = 1024;
 /// Finished frames that a slow watcher may be behind before it looks at the job anew.
 const FINISHED_WAITING_MAX: usize = 4096;
-/// Name of the admin identity that the first start makes.
-const ADMIN_NAME: &str = "admin";
 
 /// Why a coordinator does not start, or has ended.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +73,9 @@ pub enum CoordinatorError {
     /// An identity cannot be kept.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The deny-list cannot be read.
+    #[error(transparent)]
+    Denied(#[from] DeniedError),
     /// A name is no identity's.
     #[error(transparent)]
     Peer(#[from] PeerError),
@@ -86,6 +88,15 @@ pub enum CoordinatorError {
     /// A task has ended that should not have.
     #[error("the coordinator's task has failed: {0}")]
     Task(String),
+}
+
+impl From<KeptError> for CoordinatorError {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Authority(error) => error.into(),
+            KeptError::Identity(error) => error.into(),
+        }
+    }
 }
 
 /// What a data folder holds, before anything runs.
@@ -102,7 +113,7 @@ struct Opened {
 
 fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
-    let authority = Authority::open_or_create(&folder.authority())?;
+    let authority = Authority::open_or_create(&folder.authority())?.with_lifetimes(config.lifetimes);
     let mut journal = Journal::open(&folder, true)?;
     let loaded = journal.load()?;
     let (core, sequences) = replay(config, &loaded, clock)?;
@@ -144,7 +155,14 @@ impl Coordinator {
         let opened = opened.map_err(|error| CoordinatorError::Task(error.to_string()))??;
         let server = Arc::new(Server::bind(config.listen, &opened.authority, config.timing)?);
         let address = server.local_address().map_err(CoordinatorError::Socket)?;
-        let admin = admin(&opened, &config, address)?;
+        let kept = Kept {
+            admin: opened.folder.admin(),
+            user: config.user_identity.clone(),
+            address: reachable(address),
+        };
+        let admin = kept.refresh(&opened.authority)?;
+        let denied = Denied::open(&opened.folder.denied())?;
+        let access = Arc::new(Access::new(opened.authority, denied));
 
         let limits = WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
         let spools = opened.folder.spool();
@@ -165,7 +183,7 @@ impl Coordinator {
         let kib = (config.result_memory_bytes >> 10).clamp(32 << 10, Semaphore::MAX_PERMITS as u64 >> 1);
         let shared = Arc::new(Shared {
             hello: Hello::ours(config.fingerprint),
-            authority: opened.authority,
+            access: access.clone(),
             ledger: Ledger::new(opened.tokens, writer.queue()),
             blobs: blobs.clone(),
             clock,
@@ -181,6 +199,7 @@ impl Coordinator {
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
         let serving = tokio::spawn(server::serve(server.clone(), shared.clone()));
+        let keeping = tokio::spawn(keep(access, server.clone(), kept));
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
@@ -190,6 +209,7 @@ impl Coordinator {
             driver: Some(driver),
             resolver,
             serving,
+            keeping,
             _folder: opened.folder,
         })
     }
@@ -217,6 +237,7 @@ pub struct RunningCoordinator {
     driver: Option<JoinHandle<Result<(), StoreError>>>,
     resolver: JoinHandle<()>,
     serving: JoinHandle<()>,
+    keeping: JoinHandle<()>,
     _folder: DataFolder,
 }
 
@@ -238,20 +259,15 @@ impl RunningCoordinator {
 
     /// A new identity of this farm, its key made here: for nodes and clients within this process. Others enrol with a token.
     pub fn issue(&self, role: Role, name: &str, node: Option<NodeId>) -> Result<Identity, CoordinatorError> {
-        let mut identity = self.shared.authority.issue(&PeerIdentity::new(role, name, node)?)?;
+        let mut identity = self.shared.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
         identity.coordinator = Some(reachable(self.address).into());
         Ok(identity)
     }
 
-    /// A join token for `uses` enrolments (1 to 10,000) within `ttl_secs` (1 s to a year); durable on return.
-    pub async fn create_token(
-        &self,
-        role: Role,
-        ttl_secs: u64,
-        uses: u32,
-    ) -> Result<JoinToken, RequestError> {
+    /// A join token of this scope, made by the coordinator itself; durable on return.
+    pub async fn create_token(&self, scope: TokenScope) -> Result<JoinToken, RequestError> {
         let now = self.shared.clock.now().secs();
-        self.shared.ledger.create(&self.shared.authority, role, (ttl_secs, uses), now).await
+        self.shared.ledger.create(&self.shared.access.authority(), scope, "the coordinator", now).await
     }
 
     /// Checks the store against its own records, blobs and spools.
@@ -309,41 +325,10 @@ impl Drop for RunningCoordinator {
             driver.abort();
         }
         self.serving.abort();
+        self.keeping.abort();
         self.resolver.abort();
         // Joins the store's thread, so that the folder's lock, which goes next, guards a folder that nobody writes.
         self.shared.writer.stop();
-    }
-}
-
-/// The admin identity of the data folder, made where there is none; also left with the local user, if that one has none.
-fn admin(opened: &Opened, config: &Config, address: SocketAddr) -> Result<Identity, CoordinatorError> {
-    let folder = opened.folder.admin();
-    let reachable = reachable(address).into();
-    let mut identity = if Identity::is_at(&folder) {
-        Identity::load(&folder)?
-    } else {
-        opened.authority.issue(&PeerIdentity::new(Role::Admin, ADMIN_NAME, None)?)?
-    };
-    if identity.coordinator.as_ref() != Some(&reachable) {
-        identity.coordinator = Some(reachable);
-        identity.save(&folder)?;
-    }
-    if let Some(place) = &config.user_identity
-        && !Identity::is_at(place)
-    {
-        leave(&identity, place);
-    }
-    Ok(identity)
-}
-
-/// A user without a writable home still has a coordinator, and its admin identity in the data folder.
-fn leave(identity: &Identity, place: &Path) {
-    match identity.save(place) {
-        Ok(()) => tracing::info!(place = %place.display(), "admin identity left for the local user"),
-        Err(error) => {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "no admin identity could be left for the local user");
-        }
     }
 }
 

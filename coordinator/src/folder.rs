@@ -140,6 +140,11 @@ impl DataFolder {
         self.root.join("admin")
     }
 
+    /// Who may not be here.
+    pub fn denied(&self) -> PathBuf {
+        self.root.join("access/denied.json")
+    }
+
     /// The journal.
     pub fn sled(&self) -> PathBuf {
         self.root.join("sled")

@@ -3,6 +3,7 @@
 //! [`Coordinator::start`] opens a data folder and listens. Inside, one task drives the core ([`driver`](crate)), one thread writes
 //! ([`store`]), and nobody is told of anything before it is durable.
 
+mod access;
 pub mod audit;
 pub mod blobs;
 mod clock;
@@ -18,6 +19,7 @@ pub mod spool;
 pub mod store;
 pub mod tokens;
 
+pub use access::DeniedError;
 pub use audit::{AuditError, audit};
 pub use config::Config;
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};

@@ -2,8 +2,10 @@
 
 use crate::store::{Commit, StoreQueue};
 use std::collections::BTreeMap;
+use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
 use tessera_protocol::client::{EnrolReply, EnrolRequest, RequestError, Role};
-use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord};
+use tessera_transport::peer::is_name;
+use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord, enrol};
 use tokio::sync::Mutex;
 
 /// Longest life of a token, seconds: a year.
@@ -29,28 +31,26 @@ impl Ledger {
         Self { records: Mutex::new(records), store }
     }
 
-    /// A new token, durable on return.
+    /// A new token of this scope, made by `by`; durable on return.
     pub async fn create(
         &self,
         authority: &Authority,
-        role: Role,
-        (ttl_secs, uses): (u64, u32),
+        scope: TokenScope,
+        by: &str,
         now_secs: u64,
     ) -> Result<JoinToken, RequestError> {
-        if !(1..=TTL_SECS_MAX).contains(&ttl_secs) {
-            let text = format!("ttl of {ttl_secs} s is not in 1 s to a year ({TTL_SECS_MAX} s)");
-            return Err(RequestError::Invalid(text));
-        }
-        if !(1..=USES_MAX).contains(&uses) {
-            return Err(RequestError::Invalid(format!("uses {uses} is not in 1 to {USES_MAX}")));
-        }
+        check_scope(&scope)?;
         let token = JoinToken::generate(authority.pin())
             .map_err(|error| RequestError::Unavailable(error.to_string()))?;
+        let TokenScope { role, pool, ttl_secs, uses } = scope;
         let record = TokenRecord {
             hash: token.hash(),
             role,
             expires_at: now_secs.saturating_add(ttl_secs),
             uses_left: uses,
+            pool,
+            uses,
+            made_by: by.to_owned(),
         };
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
@@ -62,19 +62,42 @@ impl Ledger {
         Ok(token)
     }
 
-    /// Answers an enrolment. The token counts as used, durably, before the certificate leaves.
+    /// Tokens that have not expired, in the order of their ids, from this position on: a page.
+    pub async fn list(&self, from: u32, now_secs: u64) -> Vec<TokenSummary> {
+        let mut records = self.records.lock().await;
+        self.forget_expired(&mut records, now_secs);
+        records.values().skip(from as usize).take(TOKEN_PAGE_MAX).map(summary).collect()
+    }
+
+    /// Ends the token whose id begins so; durable on return. Whoever has used it keeps the identity.
+    pub async fn revoke(&self, id: &str) -> Result<TokenSummary, RequestError> {
+        let mut records = self.records.lock().await;
+        let mut found = records.values().filter(|record| !id.is_empty() && record.id().starts_with(id));
+        let record = match (found.next(), found.next()) {
+            (Some(record), None) => record.clone(),
+            (None, _) => return Err(RequestError::NotFound(format!("there is no token {id:?}"))),
+            _ => return Err(RequestError::Invalid(format!("several tokens begin with {id:?}"))),
+        };
+        self.make_durable(record.hash, None).await?;
+        records.remove(&record.hash);
+        Ok(summary(&record))
+    }
+
+    /// Answers an enrolment of whom `admits` has nothing against. The token counts as used, durably, before the certificate leaves.
     pub async fn enrol(
         &self,
         authority: &Authority,
         request: &EnrolRequest,
         now_secs: u64,
+        admits: impl Fn(&PeerIdentity) -> Result<(), String>,
     ) -> Result<(PeerIdentity, EnrolReply), String> {
         let hash = tessera_transport::token::hash_secret(&request.secret);
         let mut records = self.records.lock().await;
         let record = records.get(&hash).ok_or(TokenError::Unknown).map_err(refusal)?;
-        let role = record.check(&request.secret, now_secs).map_err(refusal)?;
-        let signed =
-            tessera_transport::enrol::sign(authority, role, request).map_err(|error| error.to_string())?;
+        let grant = record.check(&request.secret, now_secs).map_err(refusal)?;
+        let becomes = enrol::grant_to(&grant, request).map_err(|error| error.to_string())?;
+        admits(&becomes)?;
+        let signed = enrol::sign(authority, &grant, request).map_err(|error| error.to_string())?;
         let mut used = record.clone();
         used.uses_left -= 1;
         // A token that is used up stays until it expires, so that its bearer is told so.
@@ -104,6 +127,38 @@ impl Ledger {
         commit.token = Some((hash, record));
         self.store.send(commit).map_err(|_| stopped())?;
         told.await.map_err(|_| stopped())
+    }
+}
+
+fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
+    let TokenScope { role, pool, ttl_secs, uses } = scope;
+    if !(1..=TTL_SECS_MAX).contains(ttl_secs) {
+        let text = format!("ttl of {ttl_secs} s is not in 1 s to a year ({TTL_SECS_MAX} s)");
+        return Err(RequestError::Invalid(text));
+    }
+    if !(1..=USES_MAX).contains(uses) {
+        return Err(RequestError::Invalid(format!("uses {uses} is not in 1 to {USES_MAX}")));
+    }
+    match pool {
+        Some(_) if *role != Role::Node => {
+            Err(RequestError::Invalid(format!("nodes are in pools, and a token of role {role} makes none")))
+        }
+        Some(pool) if !is_name(pool) => Err(RequestError::Invalid(format!(
+            "pool {pool:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn summary(record: &TokenRecord) -> TokenSummary {
+    TokenSummary {
+        id: record.id(),
+        role: record.role,
+        pool: record.pool.clone(),
+        expires_at: record.expires_at,
+        uses: record.uses,
+        uses_left: record.uses_left,
+        made_by: record.made_by.clone(),
     }
 }
 

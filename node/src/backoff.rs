@@ -30,6 +30,11 @@ impl Backoff {
         whole.mul_f64(0.5 + 0.5 * share)
     }
 
+    /// Nothing will change soon: the next wait is a longest one.
+    pub(crate) fn slow(&mut self) {
+        self.tries = self.tries.max(16);
+    }
+
     /// It worked: the next failure starts from the first wait.
     pub(crate) fn reset(&mut self) {
         self.tries = 0;
@@ -60,5 +65,7 @@ mod tests {
         backoff.next();
         backoff.reset();
         assert_eq!(backoff.next(), first);
+        backoff.slow();
+        assert!(backoff.next() >= LONGEST / 2);
     }
 }

@@ -1,47 +1,13 @@
 //! Requests of clients, their answers, and enrolment.
 
+use crate::access::{DeniedIdentity, TokenScope, TokenSummary};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use serde::{Deserialize, Serialize};
 
-/// What an identity may do; stands in its certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Renders.
-    Node,
-    /// Submits jobs, sees all, ends its own.
-    User,
-    /// Everything.
-    Admin,
-}
-
-impl Role {
-    /// Its name on the command line and in certificates.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Node => "node",
-            Self::User => "user",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Role {
-    type Err = crate::ids::IdError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = [Self::Node, Self::User, Self::Admin].into_iter().find(|role| role.name() == text);
-        known.ok_or_else(|| crate::ids::IdError { what: "role (node, user or admin)", text: text.to_owned() })
-    }
-}
+pub use crate::role::Role;
 
 /// What a client may ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,16 +47,34 @@ pub enum Request {
         drain: bool,
     },
     /// A join token. Answered by [`Response::Token`].
-    CreateToken {
-        /// What it lets its bearer become.
-        role: Role,
-        /// Seconds it is good for, 1 to 31,536,000.
-        ttl_secs: u64,
-        /// Times it may be used, 1 to 10,000.
-        uses: u32,
-    },
+    CreateToken(TokenScope),
     /// Checks the store against its own records: [`Response::Audit`].
     Audit,
+    /// Tokens in the order of their names, from this position on. Answered by [`Response::Tokens`] of at most
+    /// [`crate::access::TOKEN_PAGE_MAX`].
+    Tokens {
+        /// Position of the first wanted.
+        from: u32,
+    },
+    /// A token lets nobody in any more. Answered by [`Response::Done`].
+    RevokeToken {
+        /// Its id, or the beginning of it that no other has.
+        id: String,
+    },
+    /// Shuts an identity out, at once. Answered by [`Response::Denied`] with what was shut out.
+    Deny {
+        /// `node:NAME`, `node:UUID`, `user:NAME`, or a name alone: a node's if one has it, else a person's.
+        identity: String,
+        /// Why, for whoever asks later.
+        reason: String,
+    },
+    /// Lets it in again. Answered by [`Response::Denied`] with what was let in.
+    Allow {
+        /// As for `Deny`.
+        identity: String,
+    },
+    /// All identities that are shut out. Answered by [`Response::Denied`].
+    Denied,
 }
 
 /// What the coordinator answers.
@@ -118,6 +102,10 @@ pub enum Response {
     Audit(AuditReport),
     /// It is not done.
     Error(RequestError),
+    /// A page of tokens.
+    Tokens(Vec<TokenSummary>),
+    /// Identities that are shut out.
+    Denied(Vec<DeniedIdentity>),
 }
 
 /// A job's state for a watcher.

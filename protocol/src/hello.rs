@@ -16,12 +16,14 @@ pub enum ProtocolVersion {
     /// the bytes they needed; a job predicts its device bytes; `nodes` shows all of that. Compute jobs: a job's description
     /// is a `JobKind`, an assignment has a `Task`, programs and kernels can fail, and a node says whether it compiles them.
     V2 = 2,
+    /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens and of who is denied, renewal of certificates.
+    V3 = 3,
 }
 
 /// The newest version this build speaks.
-pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V2 as u16;
+pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V3 as u16;
 /// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints must agree anyway.
-pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V2 as u16;
+pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V3 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
 /// Longest hello: fixed part and a build name of 255 bytes.

@@ -2,6 +2,7 @@
 //!
 //! A value that comes from outside is `Raw*` or unchecked until its `check` has been passed; what is inside is valid.
 
+pub mod access;
 pub mod client;
 pub mod codec;
 pub mod compute;
@@ -13,6 +14,8 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod node;
+pub mod renewal;
+pub mod role;
 pub mod status;
 pub mod stream;
 

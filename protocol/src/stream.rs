@@ -25,13 +25,16 @@ pub enum StreamKind {
     /// Both ways, opened by a peer without a certificate, once: a frame with [`crate::client::EnrolRequest`], answered by a frame with
     /// [`crate::client::EnrolReply`].
     Enrol = 8,
+    /// Both ways, opened by a peer with a certificate, as often as it likes: a frame with [`crate::renewal::RenewRequest`], answered by a
+    /// frame with [`crate::renewal::RenewReply`].
+    Renew = 9,
 }
 
 impl StreamKind {
     /// The kind that a first byte names.
     pub fn from_byte(byte: u8) -> Option<Self> {
         use StreamKind::*;
-        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol]
+        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }

@@ -5,6 +5,7 @@ use crate::files::{self, Access};
 use crate::identity::Identity;
 use crate::peer::{PeerError, PeerIdentity};
 use crate::token::AuthorityPin;
+use crate::validity::{CLOCK_SKEW, Lifetimes};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType,
@@ -22,17 +23,15 @@ const CERTIFICATE_FILE: &str = "authority.pem";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Longest certificate request taken, bytes; one of P-256 with a name is below 1 KiB.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
-const DAY: Duration = Duration::from_secs(86_400);
-/// Certificates of servers, nodes and people hold for a year.
-const LEAF_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
+/// A coordinator's own certificate holds for a year, and is made anew at each start and every day: peers' clocks may be ahead.
+const SERVER_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
-/// Certificates hold from a day ago on: the clock of the machine that checks them may be behind.
-const CLOCK_SKEW: Duration = DAY;
 
 /// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
+    lifetimes: Lifetimes,
 }
 
 /// Why there is no authority, or why it does not sign.
@@ -118,7 +117,7 @@ impl Authority {
         }
         let issuer = Issuer::from_ca_cert_der(&certificate, key)
             .map_err(|_| broken("its certificate is not an authority's"))?;
-        Ok(Self { issuer, certificate })
+        Ok(Self { issuer, certificate, lifetimes: Lifetimes::default() })
     }
 
     fn from_key(key: KeyPair) -> Result<Self, AuthorityError> {
@@ -126,7 +125,18 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key).map_err(AuthorityError::Crypto)?.der().clone();
-        Ok(Self { issuer: Issuer::new(params, key), certificate })
+        Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes: Lifetimes::default() })
+    }
+
+    /// The same, with other lives of what it signs from now on.
+    pub fn with_lifetimes(mut self, lifetimes: Lifetimes) -> Self {
+        self.lifetimes = lifetimes;
+        self
+    }
+
+    /// How long what it signs holds.
+    pub fn lifetimes(&self) -> &Lifetimes {
+        &self.lifetimes
     }
 
     /// The authority's own certificate.
@@ -169,8 +179,11 @@ impl Authority {
         peer: &PeerIdentity,
         key: &impl PublicKeyData,
     ) -> Result<CertificateDer<'static>, AuthorityError> {
-        let peer = PeerIdentity::new(peer.role, &peer.name, peer.node)?;
-        let mut params = parameters(&peer.name, LEAF_VALIDITY)?;
+        let peer = PeerIdentity::new(peer.role, &peer.name, peer.node)?.in_pool(peer.pool.as_deref())?;
+        let mut params = parameters(&peer.name, self.lifetimes.life(peer.role))?;
+        if let Some(pool) = &peer.pool {
+            params.distinguished_name.push(DnType::OrganizationalUnitName, pool);
+        }
         let uri = peer.uri().try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::URI(uri)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -182,7 +195,7 @@ impl Authority {
         &self,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
-        let mut params = parameters(SERVER_NAME, LEAF_VALIDITY)?;
+        let mut params = parameters(SERVER_NAME, SERVER_VALIDITY)?;
         let name = SERVER_NAME.try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::DnsName(name)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

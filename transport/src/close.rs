@@ -27,15 +27,38 @@ pub enum CloseCode {
     Silent = 7,
     /// This side failed at something that is not the peer's fault.
     Failed = 8,
+    /// The peer's identity is on the farm's deny-list; the reason says what ends that. Dialling again is of use only after that.
+    Denied = 9,
+    /// The peer's certificate has expired: it may dial again, and renew it before anything else.
+    Expired = 10,
 }
 
 impl CloseCode {
     /// The code that a number names; None for one that this build does not know.
     pub fn from_number(number: u64) -> Option<Self> {
         use CloseCode::*;
-        [Done, Version, NotAllowed, Refused, ShuttingDown, Protocol, Replaced, Silent, Failed]
-            .into_iter()
-            .find(|code| u64::from(*code as u32) == number)
+        [
+            Done,
+            Version,
+            NotAllowed,
+            Refused,
+            ShuttingDown,
+            Protocol,
+            Replaced,
+            Silent,
+            Failed,
+            Denied,
+            Expired,
+        ]
+        .into_iter()
+        .find(|code| u64::from(*code as u32) == number)
+    }
+}
+
+impl CloseCode {
+    /// Whoever closes with this wants nothing of the peer until a person has changed something.
+    pub fn turns_away(self) -> bool {
+        matches!(self, Self::NotAllowed | Self::Refused | Self::Denied)
     }
 }
 

@@ -92,7 +92,15 @@ impl Dialling<'_> {
         match hello::offer(&connection, self.hello, &self.timing).await {
             Ok((hello, version)) => {
                 let timing = self.timing;
-                Ok(Link { connection, peer: None, hello, version, timing, endpoint: Some(endpoint) })
+                Ok(Link {
+                    connection,
+                    peer: None,
+                    credential: None,
+                    hello,
+                    version,
+                    timing,
+                    endpoint: Some(endpoint),
+                })
             }
             Err(failure) => {
                 let error = self.failed_hello(&connection, failure);

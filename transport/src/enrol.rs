@@ -9,10 +9,10 @@ use crate::frame::{FrameError, open_both};
 use crate::identity::Identity;
 use crate::peer::{PeerError, PeerIdentity, is_name};
 use crate::timing::Timing;
-use crate::token::{AuthorityPin, JoinToken};
+use crate::token::{AuthorityPin, Grant, JoinToken};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use tessera_protocol::client::{EnrolReply, EnrolRequest, Role};
+use tessera_protocol::client::{EnrolReply, EnrolRequest};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Hello, NodeId};
 
@@ -89,7 +89,7 @@ pub async fn enrol(
     }
 }
 
-/// Checks that what came is for this key and this farm before it is trusted for a year.
+/// Checks that what came is for this key and this farm before it is trusted.
 fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, applicant: Applicant<'_>) -> Result<Identity, EnrolError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
     let [own, authority] = chain.as_slice() else { return Err(EnrolError::Wrong("its chain is not of two")) };
@@ -108,14 +108,19 @@ fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, applicant: Applicant<'_>) -> Resul
     Ok(identity)
 }
 
-/// The coordinator's side, once its ledger has found the role of the request's secret: who this is now, and the answer with the
+/// Who the bearer of a request becomes by this grant.
+pub fn grant_to(grant: &Grant, request: &EnrolRequest) -> Result<PeerIdentity, PeerError> {
+    PeerIdentity::new(grant.role, &request.name, request.node)?.in_pool(grant.pool.as_deref())
+}
+
+/// The coordinator's side, once its ledger has found what the request's secret grants: who this is now, and the answer with the
 /// chain. The error's text is fit for [`EnrolReply::Refused`]; the token should count as used only where this succeeds.
 pub fn sign(
     authority: &Authority,
-    role: Role,
+    grant: &Grant,
     request: &EnrolRequest,
 ) -> Result<(PeerIdentity, EnrolReply), AuthorityError> {
-    let peer = PeerIdentity::new(role, &request.name, request.node)?;
+    let peer = grant_to(grant, request)?;
     let chain = authority.sign_request(&peer, &request.certificate_request)?;
     Ok((peer, EnrolReply::Certificate(chain.into_iter().map(|certificate| certificate.to_vec()).collect())))
 }

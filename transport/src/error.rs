@@ -8,6 +8,7 @@ use tessera_protocol::HelloError;
 
 /// TLS alerts (RFC 8446 §6) as QUIC error codes carry them (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
+const ALERT_CERTIFICATE_EXPIRED: u8 = 45;
 const ALERT_NO_APPLICATION_PROTOCOL: u8 = 120;
 /// bad_certificate to unknown_ca, access_denied, decrypt_error, certificate_required.
 const ALERTS_OF_CERTIFICATES: [u8; 10] = [42, 43, 44, 45, 46, 47, 48, 49, 51, 116];
@@ -109,6 +110,12 @@ pub enum ConnectError {
         /// What it said.
         reason: String,
     },
+    /// The server takes our certificate for one that is over, and too long ago to be renewed.
+    #[error("the certificate of this identity has expired, says the coordinator at `{address}`")]
+    Expired {
+        /// Where to.
+        address: Address,
+    },
     /// The server speaks something else.
     #[error("the server at `{address}` does not speak the Tessera protocol")]
     NotTessera {
@@ -165,12 +172,10 @@ impl ConnectError {
             | Self::Unreachable { .. }
             | Self::Refused { .. } => ConnectFailure::Unreachable,
             Self::Ended { source, .. } => match source {
-                Ended::Closed { code: Some(CloseCode::NotAllowed | CloseCode::Refused), .. } => {
-                    ConnectFailure::NotAllowed
-                }
+                Ended::Closed { code: Some(code), .. } if code.turns_away() => ConnectFailure::NotAllowed,
                 _ => ConnectFailure::Unreachable,
             },
-            Self::Foreign { .. } | Self::Rejected { .. } => ConnectFailure::NotAllowed,
+            Self::Foreign { .. } | Self::Rejected { .. } | Self::Expired { .. } => ConnectFailure::NotAllowed,
             Self::NotTessera { .. } | Self::Version { .. } | Self::VersionRefused { .. } => {
                 ConnectFailure::Version
             }
@@ -191,6 +196,10 @@ impl ConnectError {
             Self::Foreign { .. } => "use the identity (or a join token) of the farm at this address",
             Self::Rejected { .. } => {
                 "enrol again with a join token of this farm, and check both machines' clocks"
+            }
+            Self::Expired { .. } => {
+                "ask whoever runs the farm for a join token (`tessera token create`), and enrol again with it: people by `tessera enrol --replace \
+                 --token-file FILE`, a node by its start with --token-file FILE; check this machine's clock if that should not be"
             }
             Self::NotTessera { .. } => {
                 "check the port: it is the coordinator's UDP port, 7420 unless changed"
@@ -217,6 +226,7 @@ impl ConnectError {
             (Some(alert), _) if ours && ALERTS_OF_CERTIFICATES.contains(&alert) => {
                 Self::Foreign { address, problem: reason }
             }
+            (Some(ALERT_CERTIFICATE_EXPIRED), _) => Self::Expired { address },
             (Some(alert), _) if ALERTS_OF_CERTIFICATES.contains(&alert) => {
                 let reason = if reason.is_empty() { format!("TLS alert {alert}") } else { reason };
                 Self::Rejected { address, reason }

@@ -136,7 +136,7 @@ mod tests {
         let timing = Timing { answer: Duration::from_millis(400), ..Timing::default() };
         let authority = Authority::generate().unwrap();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), &authority, timing).unwrap();
-        let identity = authority.issue(&PeerIdentity::new(Role::User, "ada", None).unwrap()).unwrap();
+        let identity = authority.issue(&PeerIdentity::new(Role::Artist, "ada", None).unwrap()).unwrap();
         let crypto = QuicClientConfig::try_from(tls::client(&identity).unwrap()).unwrap();
         let config = quinn::ClientConfig::new(Arc::new(crypto));
         let endpoint = socket::endpoint("127.0.0.1:0".parse().unwrap(), None).unwrap();

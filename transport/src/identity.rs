@@ -6,6 +6,7 @@ use crate::authority::public_key_info;
 use crate::files::{self, Access};
 use crate::peer::{PeerError, PeerIdentity};
 use crate::token::AuthorityPin;
+use crate::validity::Validity;
 use base64::Engine as _;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -114,6 +115,11 @@ impl Identity {
     pub fn authority(&self) -> &CertificateDer<'static> {
         // `from_parts` lets no chain of another length in.
         &self.chain[1]
+    }
+
+    /// For how long its certificate holds; None where that is not readable.
+    pub fn validity(&self) -> Option<Validity> {
+        Validity::of_certificate(&self.chain[0])
     }
 
     /// What tokens of the same farm name it by; None where the authority's certificate is not readable.

@@ -17,8 +17,10 @@ pub struct PeerIdentity {
     pub role: Role,
     /// Its name for people; a user's name is its identity.
     pub name: String,
-    /// A node's id; None for users and admins.
+    /// A node's id; None for people.
     pub node: Option<NodeId>,
+    /// A node's pool, where its token was for one.
+    pub pool: Option<String>,
 }
 
 /// Why a certificate tells no identity, or an identity cannot stand in one.
@@ -36,6 +38,9 @@ pub enum PeerError {
     /// A node without an id, or an id without a node.
     #[error("a node needs an id, and nobody else has one")]
     NodeId,
+    /// A pool of people.
+    #[error("nodes are in pools, and nobody else is")]
+    Pool,
 }
 
 impl PeerIdentity {
@@ -47,7 +52,21 @@ impl PeerIdentity {
         if (role == Role::Node) != node.is_some() {
             return Err(PeerError::NodeId);
         }
-        Ok(Self { role, name: name.to_owned(), node })
+        Ok(Self { role, name: name.to_owned(), node, pool: None })
+    }
+
+    /// The same, a node of this pool; the pool's name is of the characters of any other.
+    pub fn in_pool(mut self, pool: Option<&str>) -> Result<Self, PeerError> {
+        if let Some(pool) = pool {
+            if !is_name(pool) {
+                return Err(PeerError::Name(crate::close::cut(pool, NAME_MAX).to_owned()));
+            }
+            if self.role != Role::Node {
+                return Err(PeerError::Pool);
+            }
+        }
+        self.pool = pool.map(str::to_owned);
+        Ok(self)
     }
 
     /// The URI that stands for it in a certificate.
@@ -76,14 +95,9 @@ impl PeerIdentity {
         let node = name.parse().map_err(|_| PeerError::Nameless)?;
         let common = certificate.subject().iter_common_name().next();
         let name = common.and_then(|name| name.as_str().ok()).ok_or(PeerError::Nameless)?;
-        Self::new(role, name, Some(node))
-    }
-
-    /// Who is at the other end of a connection; None for a peer without a certificate (it may only enrol).
-    pub fn of_connection(connection: &quinn::Connection) -> Result<Option<Self>, PeerError> {
-        let Some(identity) = connection.peer_identity() else { return Ok(None) };
-        let chain = identity.downcast::<Vec<CertificateDer<'static>>>().map_err(|_| PeerError::Malformed)?;
-        chain.first().map(Self::of_certificate).transpose()
+        let pool = certificate.subject().iter_organizational_unit().next();
+        let pool = pool.map(|pool| pool.as_str().map_err(|_| PeerError::Malformed)).transpose()?;
+        Self::new(role, name, Some(node))?.in_pool(pool)
     }
 }
 

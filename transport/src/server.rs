@@ -3,8 +3,8 @@
 use crate::authority::{Authority, SERVER_NAME};
 use crate::close::{CloseCode, close};
 use crate::error::Ended;
-use crate::link::Link;
-use crate::peer::{PeerError, PeerIdentity};
+use crate::link::{Credential, Link};
+use crate::peer::PeerError;
 use crate::timing::Timing;
 use crate::{hello, socket, tls};
 use quinn::crypto::rustls::QuicServerConfig;
@@ -62,14 +62,17 @@ pub struct Server {
 impl Server {
     /// Listens at a UDP address; port 0 takes a free one. Must be called within a tokio runtime.
     pub fn bind(address: SocketAddr, authority: &Authority, timing: Timing) -> Result<Self, ServeError> {
-        let broken = |error: &dyn std::fmt::Display| ServeError::Tls(error.to_string());
-        let tls = tls::server(authority).map_err(|error| broken(&error))?;
-        let crypto = QuicServerConfig::try_from(tls).map_err(|error| broken(&error))?;
-        let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-        config.transport_config(socket::transport(&timing));
+        let config = server_config(authority, &timing)?;
         let endpoint =
             socket::endpoint(address, Some(config)).map_err(|source| ServeError::Bind { address, source })?;
         Ok(Self { endpoint, timing })
+    }
+
+    /// Connections that arrive from now on see this authority's certificate, made anew, and are verified under it. Those that stand
+    /// stay as they are.
+    pub fn set_authority(&self, authority: &Authority) -> Result<(), ServeError> {
+        self.endpoint.set_server_config(Some(server_config(authority, &self.timing)?));
+        Ok(())
     }
 
     /// Where it listens.
@@ -95,6 +98,15 @@ impl Server {
         // A peer that is gone makes this wait in vain; nothing is lost by that.
         let _ = tokio::time::timeout(CLOSE_WITHIN, self.endpoint.wait_idle()).await;
     }
+}
+
+fn server_config(authority: &Authority, timing: &Timing) -> Result<quinn::ServerConfig, ServeError> {
+    let broken = |error: &dyn std::fmt::Display| ServeError::Tls(error.to_string());
+    let tls = tls::server(authority).map_err(|error| broken(&error))?;
+    let crypto = QuicServerConfig::try_from(tls).map_err(|error| broken(&error))?;
+    let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(socket::transport(timing));
+    Ok(config)
 }
 
 /// A connection before its handshake.
@@ -123,14 +135,15 @@ impl Arriving {
             .await
             .map_err(|_| AcceptError::Slow(timing.answer))?
             .map_err(Ended::from)?;
-        let peer = match PeerIdentity::of_connection(&connection) {
-            Ok(peer) => peer,
+        let credential = match Credential::of_connection(&connection) {
+            Ok(credential) => credential,
             Err(error) => {
                 close(&connection, CloseCode::NotAllowed, &error.to_string());
                 return Err(error.into());
             }
         };
         let (hello, version) = hello::answer(&connection, ours, &timing).await?;
-        Ok(Link { connection, peer, hello, version, timing, endpoint: None })
+        let peer = credential.as_ref().map(|credential| credential.peer.clone());
+        Ok(Link { connection, peer, credential, hello, version, timing, endpoint: None })
     }
 }

@@ -1,6 +1,7 @@
 //! TLS 1.3 settings of both ends: mutual authentication under the farm's authority, or under a token's pin of it.
 
 use crate::authority::{Authority, SERVER_NAME, public_key_info};
+use crate::grace::GraceVerifier;
 use crate::identity::Identity;
 use crate::token::AuthorityPin;
 use rustls::client::WebPkiServerVerifier;
@@ -32,6 +33,7 @@ pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
         .allow_unauthenticated()
         .build()
         .map_err(|error| general(&error))?;
+    let verifier = Arc::new(GraceVerifier { strict: verifier, lifetimes: *authority.lifetimes() });
     let (chain, key) = authority.issue_server().map_err(|error| general(&error))?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?

@@ -126,11 +126,50 @@ pub struct TokenRecord {
     pub expires_at: u64,
     /// Times it may still be used.
     pub uses_left: u32,
+    /// The pool that nodes become part of by it.
+    pub pool: Option<String>,
+    /// Times it may be used in all; 0 where that is not known.
+    pub uses: u32,
+    /// Who made it; empty where that is not known.
+    pub made_by: String,
+}
+
+/// What a token lets its bearer become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The role.
+    pub role: Role,
+    /// A node's pool.
+    pub pool: Option<String>,
+}
+
+/// A line as builds before pools and ranks wrote it: the beginning of today's.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct FormerRecord {
+    hash: [u8; 32],
+    role: Role,
+    expires_at: u64,
+    uses_left: u32,
 }
 
 impl TokenRecord {
+    /// The line of these bytes, which [`tessera_protocol::encode`] has made, in this build or in one before pools and ranks.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, tessera_protocol::CodecError> {
+        // The former one is shorter, so neither is ever read as the other.
+        tessera_protocol::decode(bytes).or_else(|error| {
+            let former: FormerRecord = tessera_protocol::decode(bytes).map_err(|_| error)?;
+            let FormerRecord { hash, role, expires_at, uses_left } = former;
+            Ok(Self { hash, role, expires_at, uses_left, pool: None, uses: 0, made_by: String::new() })
+        })
+    }
+
+    /// Names it: the first 12 digits of its hash.
+    pub fn id(&self) -> String {
+        self.hash[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// May this secret be used at this time (seconds since the Unix epoch)? Counts no use.
-    pub fn check(&self, secret: &[u8], now_secs: u64) -> Result<Role, TokenError> {
+    pub fn check(&self, secret: &[u8], now_secs: u64) -> Result<Grant, TokenError> {
         // blake3's comparison takes the same time wherever the bytes differ.
         if blake3::Hash::from(hash_secret(secret)) != blake3::Hash::from(self.hash) {
             return Err(TokenError::Unknown);
@@ -141,7 +180,7 @@ impl TokenRecord {
         if self.uses_left == 0 {
             return Err(TokenError::Used);
         }
-        Ok(self.role)
+        Ok(Grant { role: self.role, pool: self.pool.clone() })
     }
 }
 
@@ -171,6 +210,41 @@ mod tests {
         assert!(matches!((text + "AAAA").parse::<JoinToken>(), Err(TokenError::Form(_))));
     }
 
+    fn record() -> TokenRecord {
+        TokenRecord {
+            hash: token().hash(),
+            role: Role::Node,
+            expires_at: 100,
+            uses_left: 1,
+            pool: Some("gpu".into()),
+            uses: 3,
+            made_by: "admin ada".into(),
+        }
+    }
+
+    #[test]
+    fn lines_of_an_older_build_are_read() {
+        let bytes = tessera_protocol::encode(&record()).unwrap();
+        assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), record());
+        // As version 1 of the ledger wrote it: hash, role (1 was `user`), expiry, uses left.
+        let former = [vec![7; 32], vec![1, 99, 3]].concat();
+        let read = TokenRecord::from_bytes(&former).unwrap();
+        let expected = TokenRecord {
+            hash: [7; 32],
+            role: Role::Artist,
+            expires_at: 99,
+            uses_left: 3,
+            pool: None,
+            uses: 0,
+            made_by: String::new(),
+        };
+        assert_eq!(read, expected);
+        assert_eq!(read.id(), "070707070707");
+        for length in 0..former.len() {
+            assert!(TokenRecord::from_bytes(&former[..length]).is_err(), "{length}");
+        }
+    }
+
     #[test]
     fn two_generated_tokens_differ() {
         let pin = AuthorityPin([0; 32]);
@@ -179,8 +253,9 @@ mod tests {
 
     #[test]
     fn a_record_lets_in_the_right_secret_in_time_and_number() {
-        let record = TokenRecord { hash: token().hash(), role: Role::Node, expires_at: 100, uses_left: 1 };
-        assert_eq!(record.check(&[9; 32], 99), Ok(Role::Node));
+        let record = record();
+        let grant = Grant { role: Role::Node, pool: Some("gpu".into()) };
+        assert_eq!(record.check(&[9; 32], 99), Ok(grant));
         assert_eq!(record.check(&[9; 32], 100), Err(TokenError::Expired));
         assert_eq!(record.check(&[8; 32], 99), Err(TokenError::Unknown));
         assert_eq!(record.check(&[], 99), Err(TokenError::Unknown));

@@ -56,6 +56,11 @@ impl Core {
         }
     }
 
+    /// Jobs of which a node holds a lease now.
+    pub fn jobs_leased_to(&self, node: NodeId) -> BTreeSet<JobId> {
+        self.leases.of_node(node).map(|(lease, _)| lease.unit.job).collect()
+    }
+
     /// Makes the leases that we keep for a node and those that it names the same.
     fn reconcile(&mut self, join: &Join, same_process: bool) {
         let (running, finished) = (listed(&join.running), listed(&join.finished));

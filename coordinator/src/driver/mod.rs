@@ -74,6 +74,7 @@ pub(crate) struct Driver {
     replies: BTreeMap<RequestId, oneshot::Sender<Response>>,
     next_request: u64,
     sessions: BTreeMap<SessionId, SessionHandle>,
+    readable: sessions::ReadableByNode,
     pending: VecDeque<Pending>,
 }
 
@@ -94,6 +95,7 @@ impl Driver {
             replies: BTreeMap::new(),
             next_request: 0,
             sessions: BTreeMap::new(),
+            readable: BTreeMap::new(),
             pending: VecDeque::new(),
         }
     }
@@ -147,10 +149,7 @@ impl Driver {
                 }
                 self.core.handle(*input, now);
             }
-            Event::Joined { handle, input } => {
-                self.sessions.insert(handle.session, handle);
-                self.core.handle(*input, now);
-            }
+            Event::Joined { handle, input } => self.on_joined(handle, *input),
             Event::Result { session, arrived, bytes, permit } => {
                 let waiting = Waiting { arrived, bytes, permit };
                 self.results.entry((session, arrived.lease)).or_default().push_back(waiting);

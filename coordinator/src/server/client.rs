@@ -1,16 +1,18 @@
 //! A user's or an admin's connection: requests and their answers, watching, blobs both ways.
 
-use super::{Closing, Shared, serve_streams, watch, wrong_kind};
+use super::{Closing, Shared, Trouble, identity, renew, serve_streams, watch, wrong_kind};
+use crate::access::{Standing, rules};
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
 use tessera_core::Caller;
-use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::client::{Request, RequestError, Response};
 use tessera_protocol::job::{JobSpec, RawJobSpec};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, JobId};
 use tessera_transport::blob::{serve_get, serve_put};
 use tessera_transport::close::cut;
+use tessera_transport::validity::now_secs;
 use tessera_transport::{BlobStore, FrameSender, Link, PeerIdentity};
 use tokio::sync::oneshot;
 
@@ -18,13 +20,15 @@ use tokio::sync::oneshot;
 const BLOBS_ASKED_MAX: usize = 1 << 16;
 
 /// Serves a client until its connection ends.
-pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
+pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standing>) {
     let _closing = Closing(&link);
-    let Some(peer) = link.peer.clone() else { return };
     let timing = link.timing;
     serve_streams(link.connection.clone(), timing, move |kind, sender, mut receiver| {
-        let (shared, peer) = (shared.clone(), peer.clone());
+        let (shared, standing) = (shared.clone(), standing.clone());
         async move {
+            if kind == StreamKind::Renew {
+                return renew::serve(&shared, &standing, sender, receiver, timing).await;
+            }
             let mut sender = FrameSender::new(sender);
             match kind {
                 StreamKind::BlobGet => {
@@ -32,15 +36,21 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
                     Ok(())
                 }
                 StreamKind::BlobPut => {
+                    rules::check(standing.peer(), rules::BLOB_PUT)
+                        .map_err(|error| Trouble::NotAllowed(error.to_string()))?;
                     serve_put(&shared.blobs, &mut sender, &mut receiver, &timing).await?;
                     Ok(())
                 }
                 StreamKind::Request => {
                     let request: Request = receiver.expect(timing.answer).await?;
-                    if let Request::Watch(job) = request {
-                        return watch::serve(&shared, job, &mut sender).await;
-                    }
-                    let response = answer(&shared, &peer, request).await;
+                    standing.check(now_secs()).map_err(Trouble::Refused)?;
+                    let response = match (rules::check(standing.peer(), rules::needed(&request)), request) {
+                        (Err(error), _) => Response::Error(bounded(error)),
+                        (Ok(()), Request::Watch(job)) => {
+                            return watch::serve(&shared, job, &mut sender).await;
+                        }
+                        (Ok(()), request) => answer(&shared, standing.peer(), request).await,
+                    };
                     sender.send(&response).await?;
                     sender.finish();
                     Ok(())
@@ -64,17 +74,19 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
             Ok(()) => ask(shared, Ask::Cancel { job, caller: caller(peer) }).await,
             Err(error) => Err(error),
         },
-        Request::Drain { node, drain } => match admin(peer, "drain nodes").and_then(|()| room(shared)) {
+        Request::Drain { node, drain } => match room(shared) {
             Ok(()) => ask(shared, Ask::Drain { node, drain }).await,
             Err(error) => Err(error),
         },
-        Request::CreateToken { role, ttl_secs, uses } => {
-            create_token(shared, peer, role, (ttl_secs, uses)).await
+        Request::CreateToken(scope) => identity::create_token(shared, peer, scope).await,
+        Request::Tokens { from } => {
+            Ok(Response::Tokens(shared.ledger.list(from, shared.clock.now().secs()).await))
         }
-        Request::Audit => match admin(peer, "audit the store") {
-            Ok(()) => crate::audit::running(shared).await.map(Response::Audit),
-            Err(error) => Err(error),
-        },
+        Request::RevokeToken { id } => identity::revoke_token(shared, peer, &id).await,
+        Request::Deny { identity, reason } => identity::deny(shared, peer, &identity, Some(reason)).await,
+        Request::Allow { identity } => identity::deny(shared, peer, &identity, None).await,
+        Request::Denied => Ok(Response::Denied(shared.access.denied())),
+        Request::Audit => crate::audit::running(shared).await.map(Response::Audit),
         // Served as a sequence, before this.
         Request::Watch(_) => Err(RequestError::Invalid("watching is a stream of its own".into())),
     };
@@ -92,18 +104,11 @@ fn bounded(error: RequestError) -> RequestError {
 }
 
 fn caller(peer: &PeerIdentity) -> Caller {
-    Caller { name: peer.name.clone(), admin: peer.role == Role::Admin }
-}
-
-fn admin(peer: &PeerIdentity, what: &str) -> Result<(), RequestError> {
-    match peer.role {
-        Role::Admin => Ok(()),
-        Role::Node | Role::User => Err(RequestError::NotAllowed(format!("only an admin may {what}"))),
-    }
+    Caller { name: peer.name.clone(), admin: rules::rules_others(peer) }
 }
 
 /// What asks for something durable is refused while the disk is full: it would wait, and nobody would know for what.
-fn room(shared: &Shared) -> Result<(), RequestError> {
+pub(super) fn room(shared: &Shared) -> Result<(), RequestError> {
     if shared.writer.has_room() {
         return Ok(());
     }
@@ -120,14 +125,16 @@ async fn ask(shared: &Shared, ask: Ask) -> Result<Response, RequestError> {
     told.await.map_err(|_| stopping())
 }
 
-async fn question(shared: &Shared, question: Question) -> Result<Response, RequestError> {
+pub(super) async fn question(shared: &Shared, question: Question) -> Result<Response, RequestError> {
     let (reply, told) = oneshot::channel();
     shared.events.send(Event::Question { question, reply }).await.map_err(|_| stopping())?;
     told.await.map_err(|_| stopping())
 }
 
 /// Runs what reads the disk off the runtime's own threads.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RequestError> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RequestError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
 }
 
@@ -170,18 +177,4 @@ fn check_files(blobs: &crate::blobs::Blobs, spec: JobSpec) -> Result<JobSpec, Re
         return Err(RequestError::Invalid(format!("file {name:?} of the job ({hash}) {problem}")));
     }
     Ok(spec)
-}
-
-async fn create_token(
-    shared: &Shared,
-    peer: &PeerIdentity,
-    role: Role,
-    limits: (u64, u32),
-) -> Result<Response, RequestError> {
-    admin(peer, "create tokens")?;
-    room(shared)?;
-    let now = shared.clock.now().secs();
-    let token = shared.ledger.create(&shared.authority, role, limits, now).await?;
-    tracing::info!(%role, by = %peer, "token created");
-    Ok(Response::Token(token.to_string()))
 }

@@ -7,7 +7,7 @@ use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::close::cut;
 use tessera_transport::frame::{accept_kind, within};
-use tessera_transport::{FrameSender, Link};
+use tessera_transport::{FrameSender, Link, PeerIdentity};
 
 pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
     let _closing = Closing(&link);
@@ -27,7 +27,9 @@ async fn exchange(link: &Link, shared: &Shared) -> Result<(), Trouble> {
         return Err(wrong_kind(kind));
     }
     let request: EnrolRequest = receiver.expect(limit).await?;
-    let reply = match shared.ledger.enrol(&shared.authority, &request, shared.clock.now().secs()).await {
+    let (authority, now) = (shared.access.authority(), shared.clock.now().secs());
+    let admits = |peer: &PeerIdentity| shared.access.admits(peer);
+    let reply = match shared.ledger.enrol(&authority, &request, now, admits).await {
         Ok((peer, reply)) => {
             tracing::info!(from = %link.connection.remote_address(), %peer, "enrolled");
             reply

@@ -2,10 +2,13 @@
 
 mod client;
 mod enrol;
+mod identity;
 mod node;
+mod renew;
 mod results;
 mod watch;
 
+use crate::access::Access;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::driver::Event;
@@ -18,7 +21,7 @@ use tessera_protocol::client::Role;
 use tessera_protocol::{FrameNumber, Hello, JobId};
 use tessera_transport::close::close;
 use tessera_transport::frame::accept_kind;
-use tessera_transport::{Arriving, Authority, CloseCode, FrameError, Link, Server, Timing};
+use tessera_transport::{Arriving, CloseCode, FrameError, Link, Server, Timing};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch as watching};
 use tokio::task::JoinSet;
 
@@ -30,7 +33,7 @@ const STREAMS_SERVED_MAX: usize = 256;
 /// What every connection needs.
 pub(crate) struct Shared {
     pub(crate) hello: Hello,
-    pub(crate) authority: Authority,
+    pub(crate) access: Arc<Access>,
     pub(crate) ledger: Ledger,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) clock: Clock,
@@ -70,13 +73,27 @@ async fn connection(arriving: Arriving, shared: Arc<Shared>) {
             return;
         }
     };
-    let Some(peer) = link.peer.clone() else {
+    let Some(credential) = link.credential.clone() else {
         return enrol::serve(link, shared).await;
     };
+    let peer = credential.peer.clone();
     tracing::debug!(%from, %peer, build = link.hello.build, "connected");
+    let admitted = shared.access.admit(&link.connection, credential);
+    let standing = admitted.standing();
+    if let Err(refusal) = standing.check_denied() {
+        tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
+        return standing.close(&refusal);
+    }
+    if standing.is_expired()
+        && let Err(trouble) = renew::before_all(&shared, &standing, &link).await
+    {
+        return settle(&link.connection, Err(trouble));
+    }
     match peer.role {
-        Role::Node => node::serve(link, shared).await,
-        Role::User | Role::Admin => client::serve(link, shared).await,
+        Role::Node => node::serve(link, shared, standing).await,
+        Role::Viewer | Role::Artist | Role::Operator | Role::Admin => {
+            client::serve(link, shared, standing).await;
+        }
     }
     tracing::debug!(%from, %peer, "disconnected");
 }
@@ -128,6 +145,12 @@ enum Trouble {
     /// The peer says what makes no sense.
     #[error("{0}")]
     Protocol(String),
+    /// The peer's certificate is over.
+    #[error("the certificate has expired; renew it before anything else")]
+    Expired,
+    /// The peer may not be here any more.
+    #[error("{}", .0.text)]
+    Refused(crate::access::Refusal),
     /// The coordinator is stopping.
     #[error("the coordinator is stopping")]
     Stopping,
@@ -148,6 +171,8 @@ fn settle(connection: &Connection, result: Result<(), Trouble>) {
         }
         Trouble::NotAllowed(_) => CloseCode::NotAllowed,
         Trouble::Protocol(_) => CloseCode::Protocol,
+        Trouble::Expired => CloseCode::Expired,
+        Trouble::Refused(refusal) => refusal.code,
         Trouble::Stopping => return,
     };
     tracing::warn!(from = %connection.remote_address(), reason = %trouble, "connection closed");
@@ -165,4 +190,9 @@ impl Drop for Closing<'_> {
     fn drop(&mut self) {
         close(&self.0.connection, CloseCode::Done, "");
     }
+}
+
+/// What a mutex guards, also after a panic of another holder: what is guarded here is whole between any two statements.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! A node's session: its join, its control messages both ways, its heartbeats, results and blob reads.
 
-use super::{Closing, Shared, Trouble, make_room, results, settle, wrong_kind};
+use super::{Closing, Shared, Trouble, make_room, renew, results, settle, wrong_kind};
+use crate::access::Standing;
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,7 @@ use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::close::{CloseCode, close};
-use tessera_transport::frame::{accept_kind, within};
+use tessera_transport::frame::accept_kind;
 use tessera_transport::{FrameReceiver, FrameSender, Link, PeerIdentity};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -22,23 +23,24 @@ const FINISHED_MAX: usize = 1 << 16;
 const SCENES_MAX: usize = 4096;
 
 /// Serves a node until its connection ends.
-pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
+pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standing>) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
-    let result = run(&link, &shared, session).await;
+    let result = run(&link, &shared, session, standing).await;
     settle(&link.connection, result);
     // A session that never joined is unknown to the core, which does not mind.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));
     let _ = shared.events.send(lost).await;
 }
 
-async fn run(link: &Link, shared: &Arc<Shared>, session: SessionId) -> Result<(), Trouble> {
+async fn run(
+    link: &Link,
+    shared: &Arc<Shared>,
+    session: SessionId,
+    standing: Arc<Standing>,
+) -> Result<(), Trouble> {
     let limit = link.timing.answer;
-    let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
-    let (kind, mut control) = accept_kind(receiver, limit).await?;
-    if kind != StreamKind::NodeControl {
-        return Err(wrong_kind(kind));
-    }
+    let (sender, mut control) = renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
     let join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,
         _ => return Err(Trouble::Protocol("a node's session begins with its join".into())),
@@ -47,7 +49,13 @@ async fn run(link: &Link, shared: &Arc<Shared>, session: SessionId) -> Result<()
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let readable = Readable::default();
     let connection = link.connection.clone();
-    let handle = SessionHandle { session, outgoing, readable: readable.clone(), connection };
+    let handle = SessionHandle {
+        session,
+        outgoing,
+        readable: readable.clone(),
+        connection,
+        standing: standing.clone(),
+    };
     let input = Input::NodeJoined {
         session,
         join: Box::new(join),
@@ -60,7 +68,7 @@ async fn run(link: &Link, shared: &Arc<Shared>, session: SessionId) -> Result<()
     let mut tasks = JoinSet::new();
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
     tasks.spawn(serve_one_way(shared.clone(), session, link.connection.clone(), link.timing));
-    tasks.spawn(serve_blobs(shared.clone(), readable, link.connection.clone(), link.timing));
+    tasks.spawn(serve_blobs(shared.clone(), (readable, standing), link.connection.clone(), link.timing));
     // The tasks end with the connection, and are ended with this function.
     read_control(shared, session, &mut control).await
 }
@@ -162,16 +170,20 @@ async fn telemetry(shared: &Shared, session: SessionId, mut receiver: FrameRecei
     Ok(())
 }
 
-/// Blobs of the jobs that the node was told of.
+/// Blobs of the jobs that the node was told of, and its next certificates.
 async fn serve_blobs(
     shared: Arc<Shared>,
-    readable: Readable,
+    (readable, standing): (Readable, Arc<Standing>),
     connection: quinn::Connection,
     timing: tessera_transport::Timing,
 ) {
     super::serve_streams(connection, timing, move |kind, sender, mut receiver| {
         let store = Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
+        let (shared, standing) = (shared.clone(), standing.clone());
         async move {
+            if kind == StreamKind::Renew {
+                return super::renew::serve(&shared, &standing, sender, receiver, timing).await;
+            }
             if kind != StreamKind::BlobGet {
                 return Err(wrong_kind(kind));
             }

@@ -143,7 +143,7 @@ impl Store for Journal {
                     loaded.spools.insert(spool, u64::from_le_bytes(length));
                 }
                 Some(Key::Token(hash)) => {
-                    let state = tessera_protocol::decode(&value)
+                    let state = TokenRecord::from_bytes(&value)
                         .map_err(|error| self.damaged(&key, error.to_string()))?;
                     loaded.tokens.insert(hash, state);
                 }

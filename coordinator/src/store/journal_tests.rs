@@ -45,7 +45,15 @@ fn spool(frame: u32) -> SpoolKey {
 #[test]
 fn what_was_committed_is_there_after_a_reopen() {
     let farm = Farm::new();
-    let token = TokenRecord { hash: [1; 32], role: Role::Node, uses_left: 3, expires_at: 99 };
+    let token = TokenRecord {
+        hash: [1; 32],
+        role: Role::Node,
+        uses_left: 3,
+        expires_at: 99,
+        pool: Some("gpu".into()),
+        uses: 4,
+        made_by: "admin ada".into(),
+    };
     let mut changes = records(1..=300);
     changes.records[7].1 = vec![7; 100_000];
     changes.spools = [(spool(1), Some(56)), (spool(2), Some(1 << 40))].into();

@@ -7,16 +7,18 @@ use crate::node::NodeError;
 use crate::scene::chain;
 use quinn::Connection;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Fingerprint, Hello, NodeId};
 use tessera_transport::enrol::{Applicant, enrol};
-use tessera_transport::error::ConnectFailure;
+use tessera_transport::error::{ConnectFailure, Ended};
 use tessera_transport::frame::{open_both, open_one_way, within};
+use tessera_transport::renew::{self, renew_kept};
 use tessera_transport::{
-    Address, CloseCode, EnrolError, FrameError, FrameReceiver, FrameSender, Identity, JoinToken, Link,
-    Timing, connect,
+    Address, CloseCode, ConnectError, EnrolError, FrameError, FrameReceiver, FrameSender, Identity,
+    JoinToken, Link, Timing, connect,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -40,6 +42,10 @@ pub(super) struct Dialler {
     hello: Hello,
     timing: Timing,
     backoff: Backoff,
+    /// The coordinator says that the certificate is over: nothing else comes before its renewal.
+    renew_first: bool,
+    /// The identity that is here has been over for too long: the token, if it is good, gets another.
+    enrol_again: bool,
     events: mpsc::UnboundedSender<Event>,
     /// What stands now, for whoever fetches.
     connection: watch::Sender<Option<Connection>>,
@@ -79,6 +85,8 @@ impl Dialler {
             hello: Hello::ours(fingerprint),
             timing: config.timing,
             backoff: Backoff::new(*node.0.as_bytes()),
+            renew_first: false,
+            enrol_again: false,
             events,
             connection,
         })
@@ -106,6 +114,7 @@ impl Dialler {
                     if begun.elapsed() >= GOOD_SESSION {
                         self.backoff.reset();
                     }
+                    self.learn_from(&link.connection);
                 }
                 Err(Failed::ForNow(reason)) => {
                     tracing::warn!(coordinator = %self.address, reason, "no session");
@@ -129,17 +138,48 @@ impl Dialler {
         if identity.peer.node != Some(self.node) {
             return Err(Failed::ForGood(NodeError::OtherNode(self.identity_folder.clone())));
         }
-        connect(&self.address, &identity, &self.hello, self.timing).await.map_err(|error| {
-            match error.failure() {
-                ConnectFailure::Unreachable => Failed::ForNow(chain(&error)),
-                _ => Failed::ForGood(NodeError::Connect(error)),
+        let connected = connect(&self.address, &identity, &self.hello, self.timing).await;
+        let link = connected.map_err(|error| match (&error, error.failure()) {
+            (_, ConnectFailure::Unreachable) => Failed::ForNow(chain(&error)),
+            (ConnectError::Ended { source: Ended::Closed { code: Some(CloseCode::Denied), .. }, .. }, _) => {
+                // It may be allowed again while this process runs.
+                self.backoff.slow();
+                Failed::ForNow(chain(&error))
             }
-        })
+            (ConnectError::Expired { .. }, _) if self.token.is_some() && !self.enrol_again => {
+                self.enrol_again = true;
+                Failed::ForNow(format!("{error}; enrolling again by the token file"))
+            }
+            _ => Failed::ForGood(NodeError::Connect(error)),
+        })?;
+        if std::mem::take(&mut self.renew_first) || renew::is_due(&link.connection, &identity) {
+            match renew_kept(&link.connection, &identity, &self.identity_folder, self.timing).await {
+                Ok(_) => tracing::info!("certificate looked after"),
+                // While the certificate holds, the session is as good with the old one.
+                Err(error) => tracing::warn!(reason = chain(&error), "certificate not renewed"),
+            }
+        }
+        Ok(link)
     }
 
-    /// The identity of the data folder; a token gets one where none is.
+    /// What the end of a session says about the next try: the certificate is to be renewed first, or a person must do something.
+    fn learn_from(&mut self, connection: &Connection) {
+        let Some(Ended::Closed { code, reason }) = connection.close_reason().map(Ended::from) else { return };
+        match code {
+            Some(CloseCode::Expired) => self.renew_first = true,
+            Some(CloseCode::Denied | CloseCode::NotAllowed) => {
+                tracing::error!(reason, "turned away by the coordinator");
+                // It may be ended while this process runs, so it goes on dialling: rarely.
+                self.backoff.slow();
+            }
+            _ => {}
+        }
+    }
+
+    /// The identity of the data folder; a token gets one where none is, or where that one is over.
     async fn identity(&mut self) -> Result<Identity, Failed> {
-        let Some(token) = self.token.as_ref().filter(|_| !Identity::is_at(&self.identity_folder)) else {
+        let needed = self.enrol_again || !Identity::is_at(&self.identity_folder);
+        let Some(token) = self.token.as_ref().filter(|_| needed) else {
             let loaded = Identity::load(&self.identity_folder);
             return loaded.map_err(|error| Failed::ForGood(NodeError::Identity(error)));
         };
@@ -149,6 +189,7 @@ impl Dialler {
                 let saved = identity.save(&self.identity_folder);
                 saved.map_err(|error| Failed::ForGood(NodeError::Identity(error)))?;
                 tracing::info!(node = %self.node, name = self.name, "enrolled");
+                self.enrol_again = false;
                 Ok(identity)
             }
             Err(EnrolError::Connect(error)) if error.failure() == ConnectFailure::Unreachable => {
@@ -180,6 +221,7 @@ impl Dialler {
         let (heartbeats, beats) = mpsc::channel(HEARTBEATS_MAX);
         let mut writing = tokio::spawn(write_messages(control, messages));
         let beating = tokio::spawn(write_heartbeats(telemetry, beats));
+        let renewing = self.keep_fresh(link);
         let session = Session { number, connection: link.connection.clone(), outgoing, heartbeats };
         if self.events.send(Event::Connected(session)).is_err() {
             return true;
@@ -203,10 +245,28 @@ impl Dialler {
         }
         writing.abort();
         beating.abort();
+        renewing.abort();
         if !stopped {
             tessera_transport::close::close(&link.connection, CloseCode::Failed, "the session is given up");
         }
         stopped
+    }
+
+    /// Renews the certificate for as long as the connection stands.
+    fn keep_fresh(&self, link: &Link) -> tokio::task::JoinHandle<()> {
+        let (connection, folder, timing) =
+            (link.connection.clone(), self.identity_folder.clone(), self.timing);
+        tokio::spawn(async move {
+            let identity = match Identity::load(&folder) {
+                Ok(identity) => Arc::new(identity),
+                Err(error) => return tracing::error!(reason = chain(&error), "certificate not renewed"),
+            };
+            let told = |renewed: Result<Arc<Identity>, renew::RenewError>| match renewed {
+                Ok(_) => tracing::info!("certificate renewed"),
+                Err(error) => tracing::warn!(reason = chain(&error), "certificate not renewed"),
+            };
+            renew::keep_fresh(connection, identity, &folder, timing, told).await;
+        })
     }
 
     /// Hands on what the coordinator says; returns why it ends.

@@ -43,6 +43,8 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, samples::blob_replies());
     pin(&mut found, samples::blob_receipts());
     pin(&mut found, samples::enrol_replies());
+    pin(&mut found, samples::renew_replies());
+    pin(&mut found, vec![("renew_request".to_owned(), samples::renew_request())]);
     pin(&mut found, vec![("enrol_request".to_owned(), samples::enrol_request())]);
     pin(&mut found, vec![("result_header".to_owned(), samples::result_header())]);
     pin(&mut found, vec![("heartbeat".to_owned(), samples::heartbeat())]);
@@ -75,7 +77,7 @@ fn the_hello_is_frozen() {
     let expected = format!("54535241{}{}{}0d7465737365726120302e312e30", "0100", "0302", "ab".repeat(32));
     assert_eq!(hex(&bytes), expected);
     assert_eq!(Hello::from_bytes(&bytes), Ok(hello.clone()));
-    assert_eq!(hello.agree(), Ok(2));
+    assert_eq!(hello.agree(), Ok(3));
     for length in 0..bytes.len() {
         assert_eq!(Hello::from_bytes(&bytes[..length]), Err(HelloError::Short), "{length}");
     }
@@ -86,11 +88,11 @@ fn the_hello_is_frozen() {
 
 #[test]
 fn a_hello_with_no_version_in_common_names_both_sides() {
-    for (oldest, newest) in [(3, 9), (0, 0), (1, 1), (3, 1)] {
+    for (oldest, newest) in [(4, 9), (0, 0), (1, 2), (4, 1)] {
         let hello = Hello { oldest, newest, fingerprint: Fingerprint([0; 32]), build: "other".into() };
         let error = hello.agree().unwrap_err();
         assert_eq!(error, HelloError::Version { build: "other".into(), oldest, newest });
-        assert!(error.to_string().contains("this build speaks 2 to 2"), "{error}");
+        assert!(error.to_string().contains("this build speaks 3 to 3"), "{error}");
     }
     let long = Hello { build: "é".repeat(200), ..Hello::ours(Fingerprint([0; 32])) };
     assert_eq!(Hello::from_bytes(&long.to_bytes()).unwrap().build, "é".repeat(127));
@@ -99,11 +101,11 @@ fn a_hello_with_no_version_in_common_names_both_sides() {
 #[test]
 fn kinds_of_streams_are_frozen() {
     use StreamKind::*;
-    let kinds = [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol];
+    let kinds = [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(9)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(10)), (None, None));
 }
 
 #[test]
@@ -117,8 +119,9 @@ fn the_head_of_a_film_is_pinned() {
 /// Bytes of messages that a later version changed: this build must not take them for its own. `hello` keeps such peers away; this is
 /// for the one that lies about its version.
 #[test]
-fn messages_of_the_first_version_are_not_taken_for_others() {
-    let former = include_str!("golden-v1.txt").lines().filter_map(|line| line.split_once(' '));
+fn messages_of_former_versions_are_not_taken_for_others() {
+    let former = [include_str!("golden-v1.txt"), include_str!("golden-v2.txt")];
+    let former = former.into_iter().flat_map(str::lines).filter_map(|line| line.split_once(' '));
     for (name, text) in former {
         let digits: Vec<u8> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap() as u8).collect();
         let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();

@@ -1,11 +1,13 @@
 //! One value of every variant of everything that crosses the wire, each under a name. The names come from matches without a
 //! catch-all, so that a new variant does not compile until it has a value here.
 
+use tessera_protocol::access::*;
 use tessera_protocol::client::*;
 use tessera_protocol::compute::*;
 use tessera_protocol::device::*;
 use tessera_protocol::job::*;
 use tessera_protocol::node::*;
+use tessera_protocol::renewal::*;
 use tessera_protocol::status::*;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
 use tessera_protocol::*;
@@ -225,6 +227,25 @@ fn devices_in_every_state() -> Vec<DeviceInfo> {
     states.map(|state| DeviceInfo { state, ..device(DeviceKind::Cuda) }).to_vec()
 }
 
+fn token_scope(role: Role, pool: Option<&str>) -> Request {
+    Request::CreateToken(TokenScope { role, pool: pool.map(str::to_owned), ttl_secs: 86_400, uses: 2 })
+}
+
+pub(crate) fn renew_request() -> RenewRequest {
+    RenewRequest { certificate_request: vec![1, 2, 3] }
+}
+
+pub(crate) fn renew_replies() -> Vec<(String, RenewReply)> {
+    use RenewReply::*;
+    let all =
+        vec![Certificate(vec![vec![1], vec![2, 3]]), NotYet { ask_again_secs: 43_200 }, Refused("no".into())];
+    named(all, |reply| match reply {
+        Certificate(_) => "renew_reply.certificate",
+        NotYet { .. } => "renew_reply.not_yet",
+        Refused(_) => "renew_reply.refused",
+    })
+}
+
 pub(crate) fn requests() -> Vec<(String, Request)> {
     use Request::*;
     let mut all = vec![
@@ -244,10 +265,17 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Cancel(JobId(uuid(1))),
         Nodes,
         Drain { node: "n1".into(), drain: true },
-        CreateToken { role: Role::Node, ttl_secs: 86_400, uses: 1 },
-        CreateToken { role: Role::User, ttl_secs: 1, uses: 2 },
-        CreateToken { role: Role::Admin, ttl_secs: 1, uses: 2 },
+        token_scope(Role::Node, Some("gpu")),
+        token_scope(Role::Viewer, None),
+        token_scope(Role::Artist, None),
+        token_scope(Role::Operator, None),
+        token_scope(Role::Admin, None),
         Audit,
+        Tokens { from: 1000 },
+        RevokeToken { id: "0a1b".into() },
+        Deny { identity: "node:n1".into(), reason: "lies".into() },
+        Allow { identity: "user:ada".into() },
+        Denied,
     ];
     let others = compute_others()
         .into_iter()
@@ -265,6 +293,11 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Drain { .. } => "request.drain",
         CreateToken { .. } => "request.create_token",
         Audit => "request.audit",
+        Tokens { .. } => "request.tokens",
+        RevokeToken { .. } => "request.revoke_token",
+        Deny { .. } => "request.deny",
+        Allow { .. } => "request.allow",
+        Denied => "request.denied",
     })
 }
 
@@ -309,6 +342,22 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Error(RequestError::NotAllowed("b".into())),
         Error(RequestError::Invalid("c".into())),
         Error(RequestError::Unavailable("d".into())),
+        Tokens(vec![TokenSummary {
+            id: "0a1b2c3d4e5f".into(),
+            role: Role::Node,
+            pool: Some("gpu".into()),
+            expires_at: 99,
+            uses: 4,
+            uses_left: 3,
+            made_by: "admin ada".into(),
+        }]),
+        Denied(vec![DeniedIdentity {
+            identity: "user:ada".into(),
+            name: String::new(),
+            by: "admin root".into(),
+            at: 99,
+            reason: "left".into(),
+        }]),
     ];
     named(all, |response| match response {
         Blobs(_) => "response.blobs",
@@ -322,6 +371,8 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Token(_) => "response.token",
         Audit(_) => "response.audit",
         Error(_) => "response.error",
+        Tokens(_) => "response.tokens",
+        Denied(_) => "response.denied",
     })
 }
 

@@ -6,6 +6,7 @@ use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Role};
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::enrol::{Applicant, enrol, sign};
 use tessera_transport::frame::{FrameSender, accept_kind, open_both};
+use tessera_transport::token::Grant;
 use tessera_transport::{
     Authority, ConnectError, ConnectFailure, EnrolError, Identity, IdentityError, JoinToken, Timing,
     TokenRecord,
@@ -21,7 +22,7 @@ async fn serve_one(farm: &Farm, ledger: &TokenRecord, now_secs: u64) -> EnrolRep
     let request: EnrolRequest = receiver.expect(link.timing.answer).await.unwrap();
     let reply = match ledger.check(&request.secret, now_secs) {
         Err(error) => EnrolReply::Refused(error.to_string()),
-        Ok(role) => match sign(&farm.authority, role, &request) {
+        Ok(grant) => match sign(&farm.authority, &grant, &request) {
             Ok((_, reply)) => reply,
             Err(error) => EnrolReply::Refused(error.to_string()),
         },
@@ -34,7 +35,15 @@ async fn serve_one(farm: &Farm, ledger: &TokenRecord, now_secs: u64) -> EnrolRep
 
 fn invitation(farm: &Farm, role: Role) -> (JoinToken, TokenRecord) {
     let token = JoinToken::generate(farm.authority.pin()).unwrap();
-    let record = TokenRecord { hash: token.hash(), role, expires_at: 1000, uses_left: 1 };
+    let record = TokenRecord {
+        hash: token.hash(),
+        role,
+        expires_at: 1000,
+        uses_left: 1,
+        pool: None,
+        uses: 1,
+        made_by: String::new(),
+    };
     (token, record)
 }
 
@@ -75,9 +84,9 @@ async fn a_node_enrols_and_is_known_from_then_on() {
 #[tokio::test]
 async fn an_expired_a_used_and_a_foreign_token_are_refused() {
     let farm = Farm::start(Timing::default());
-    let (token, record) = invitation(&farm, Role::User);
+    let (token, record) = invitation(&farm, Role::Artist);
     let used = TokenRecord { uses_left: 0, ..record.clone() };
-    let other = invitation(&farm, Role::User).1;
+    let other = invitation(&farm, Role::Artist).1;
     for (record, now_secs, words) in
         [(&record, 1000, "expired"), (&used, 0, "used up"), (&other, 0, "not known")]
     {
@@ -106,14 +115,14 @@ async fn a_coordinator_in_the_middle_does_not_get_the_secret() {
 #[tokio::test]
 async fn a_wrong_certificate_in_the_answer_is_not_taken() {
     let farm = Farm::start(Timing::default());
-    let (token, _) = invitation(&farm, Role::User);
+    let (token, _) = invitation(&farm, Role::Artist);
     let theirs = async {
         let link = farm.next_peer(&hello()).await.unwrap();
         let (sender, receiver) = link.connection.accept_bi().await.unwrap();
         let (_, mut receiver) = accept_kind(receiver, link.timing.answer).await.unwrap();
         let request: EnrolRequest = receiver.expect(link.timing.answer).await.unwrap();
         let renamed = EnrolRequest { name: "mallory".into(), ..request };
-        let (_, reply) = sign(&farm.authority, Role::User, &renamed).unwrap();
+        let (_, reply) = sign(&farm.authority, &Grant { role: Role::Artist, pool: None }, &renamed).unwrap();
         let mut sender = FrameSender::new(sender);
         sender.send(&reply).await.unwrap();
         sender.finish_and_deliver(link.timing.answer).await.unwrap();
@@ -186,7 +195,7 @@ fn a_missing_or_damaged_identity_says_what_to_do() {
 async fn a_peer_without_a_certificate_is_known_as_nobody() {
     // Whoever enrols may open any stream; the coordinator sees that it has no identity.
     let farm = Farm::start(Timing::default());
-    let (token, _) = invitation(&farm, Role::User);
+    let (token, _) = invitation(&farm, Role::Artist);
     let served = async {
         let link = farm.next_peer(&hello()).await.unwrap();
         link.close(tessera_transport::CloseCode::NotAllowed, "enrol first").await;

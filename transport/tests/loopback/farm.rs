@@ -30,7 +30,7 @@ pub(crate) fn strange_hello() -> Hello {
 }
 
 pub(crate) fn user(name: &str) -> PeerIdentity {
-    PeerIdentity::new(Role::User, name, None).unwrap()
+    PeerIdentity::new(Role::Artist, name, None).unwrap()
 }
 
 pub(crate) fn node(name: &str) -> PeerIdentity {

@@ -1,0 +1,43 @@
+//! Options of commands about identities: who is shut out, and which tokens are good no more.
+
+use super::farm::FarmArgs;
+use clap::Args;
+
+/// Options of `token revoke`.
+#[derive(Debug, Args)]
+pub struct RevokeArgs {
+    /// Its id, or the beginning of it, as `token list` shows it
+    pub id: String,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}
+
+/// Options of `deny`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It takes effect at once: connections end, a node gets no work, nothing is renewed, no token lets it in again."
+)]
+pub struct DenyArgs {
+    /// A node's or a person's name, or a node's id; node:NAME or user:NAME where both have it [default: list who is denied]
+    pub identity: Option<String>,
+    /// Why, for whoever asks later
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "identity")]
+    pub reason: String,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}
+
+/// Options of `allow`.
+#[derive(Debug, Args)]
+pub struct AllowArgs {
+    /// As `deny` lists it
+    pub identity: String,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}

@@ -1,0 +1,121 @@
+//! What time does to certificates, and the coordinator about it: closes connections whose certificates are over, renews its own, and keeps
+//! the administrator's identity in the data folder fresh. Decides no life; see [`Lifetimes`](tessera_transport::Lifetimes).
+
+use super::Access;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tessera_protocol::client::Role;
+use tessera_transport::identity::IdentityError;
+use tessera_transport::validity::now_secs;
+use tessera_transport::{Authority, AuthorityError, Identity, PeerIdentity, Server};
+
+/// Name of the admin identity that the first start makes, and that the coordinator itself keeps.
+pub(crate) const ADMIN_NAME: &str = "admin";
+/// How often it looks: a certificate that is over is found within this.
+const PERIOD: Duration = Duration::from_secs(1);
+/// How often the coordinator's own certificate is made anew.
+const SERVER_PERIOD: Duration = Duration::from_secs(86_400);
+
+/// The identities that the coordinator keeps itself, since it has the authority's key.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    /// The admin's folder.
+    pub(crate) admin: PathBuf,
+    /// Where the local user's identity is, if the local user has a home.
+    pub(crate) user: Option<PathBuf>,
+    /// Where clients on this machine find the coordinator.
+    pub(crate) address: SocketAddr,
+}
+
+/// Why the admin identity cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeptError {
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+impl Kept {
+    /// The admin's identity, made or renewed where it is time; also left with the local user who has none, or has that one.
+    pub(crate) fn refresh(&self, authority: &Authority) -> Result<Identity, KeptError> {
+        let there = Identity::is_at(&self.admin).then(|| Identity::load(&self.admin)).transpose()?;
+        let address = self.address.into();
+        let fresh = |identity: &Identity| {
+            identity.coordinator.as_ref() == Some(&address) && !is_due(identity, authority)
+        };
+        let identity = match there.filter(fresh) {
+            Some(identity) => identity,
+            None => self.renew(authority)?,
+        };
+        if let Some(place) = &self.user {
+            self.leave(&identity, place, authority);
+        }
+        Ok(identity)
+    }
+
+    fn renew(&self, authority: &Authority) -> Result<Identity, KeptError> {
+        let peer = PeerIdentity { role: Role::Admin, name: ADMIN_NAME.to_owned(), node: None, pool: None };
+        let mut identity = authority.issue(&peer)?;
+        identity.coordinator = Some(self.address.into());
+        identity.save(&self.admin)?;
+        Ok(identity)
+    }
+
+    /// A user without a writable home still has a coordinator, and its admin identity in the data folder.
+    fn leave(&self, identity: &Identity, place: &Path, authority: &Authority) {
+        if Identity::is_at(place) {
+            let Ok(there) = Identity::load(place) else { return };
+            let ours = there.peer == identity.peer && there.authority_pin() == Some(authority.pin());
+            if !ours || !is_due(&there, authority) {
+                return;
+            }
+        }
+        match identity.save(place) {
+            Ok(()) => tracing::info!(place = %place.display(), "admin identity left for the local user"),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "no admin identity could be left for the local user");
+            }
+        }
+    }
+}
+
+/// Of another authority than signs now, or past half of its life.
+fn is_due(identity: &Identity, authority: &Authority) -> bool {
+    identity.authority() != authority.certificate()
+        || identity.validity().is_none_or(|validity| validity.is_due(now_secs()))
+}
+
+/// Runs for as long as the coordinator does.
+pub(crate) async fn keep(access: Arc<Access>, server: Arc<Server>, kept: Kept) {
+    let mut server_made = Instant::now();
+    let mut warned = false;
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        access.sweep(now_secs());
+        let authority = access.authority();
+        let (kept, renewing) = (kept.clone(), authority.clone());
+        let refreshed = tokio::task::spawn_blocking(move || kept.refresh(&renewing).map(drop)).await;
+        match refreshed {
+            Ok(Err(error)) if !warned => {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, "the admin identity in the data folder cannot be renewed");
+                warned = true;
+            }
+            Ok(Err(_)) | Err(_) => {}
+            Ok(Ok(())) => warned = false,
+        }
+        if server_made.elapsed() >= SERVER_PERIOD {
+            if let Err(error) = server.set_authority(&authority) {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the coordinator's certificate is not renewed"
+                );
+            }
+            server_made = Instant::now();
+        }
+    }
+}

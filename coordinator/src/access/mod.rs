@@ -1,0 +1,104 @@
+//! Who may be here, and until when: the authority in use, the standing of every live connection, and what keeps both fresh. Serves no
+//! stream; [`crate::server`] asks here.
+
+mod denied;
+mod keeper;
+pub(crate) mod rules;
+mod standing;
+
+pub use denied::DeniedError;
+pub(crate) use denied::{Denied, Subject};
+pub(crate) use keeper::{ADMIN_NAME, Kept, KeptError, keep};
+pub(crate) use standing::{Admitted, Refusal, Standing};
+
+use crate::server::lock;
+use quinn::Connection;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tessera_protocol::access::DeniedIdentity;
+use tessera_protocol::renewal::{RenewReply, RenewRequest};
+use tessera_transport::validity::now_secs;
+use tessera_transport::{Authority, Credential, PeerIdentity};
+
+/// Who may be here.
+pub(crate) struct Access {
+    authority: RwLock<Arc<Authority>>,
+    denied: Arc<Denied>,
+    live: Arc<Live>,
+}
+
+/// Every live connection that has a certificate, by a number of its own.
+#[derive(Debug, Default)]
+struct Live {
+    connections: Mutex<(u64, BTreeMap<u64, Arc<Standing>>)>,
+}
+
+impl Access {
+    /// Under this authority, without those who are denied.
+    pub(crate) fn new(authority: Authority, denied: Denied) -> Self {
+        Self { authority: RwLock::new(Arc::new(authority)), denied: Arc::new(denied), live: Arc::default() }
+    }
+
+    /// Everybody who is denied.
+    pub(crate) fn denied(&self) -> Vec<DeniedIdentity> {
+        self.denied.list()
+    }
+
+    /// Whoever would become this: not if denied. The error is for the peer.
+    pub(crate) fn admits(&self, peer: &PeerIdentity) -> Result<(), String> {
+        match self.denied.get(&Subject::of(peer)) {
+            Some(entry) => Err(standing::denial(&entry)),
+            None => Ok(()),
+        }
+    }
+
+    /// Shuts an identity out, durably, and ends its connections; or lets it in again. False: there was no such entry to take off. Blocks.
+    pub(crate) fn deny(&self, subject: Subject, entry: Option<DeniedIdentity>) -> Result<bool, DeniedError> {
+        let there = self.denied.get(&subject).is_some();
+        if entry.is_some() || there {
+            self.denied.change(subject, entry)?;
+            self.sweep(now_secs());
+        }
+        Ok(there)
+    }
+
+    /// The authority that signs now.
+    pub(crate) fn authority(&self) -> Arc<Authority> {
+        self.authority.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets a connection in, until what comes back is dropped. One whose certificate has expired is let in too: it may renew it.
+    pub(crate) fn admit(&self, connection: &Connection, credential: Credential) -> Admitted {
+        let standing = Arc::new(Standing::new(connection.clone(), credential, self.denied.clone()));
+        let mut connections = lock(&self.live.connections);
+        connections.0 += 1;
+        let number = connections.0;
+        connections.1.insert(number, standing.clone());
+        Admitted { standing, live: self.live.clone(), number }
+    }
+
+    /// Answers a peer that wants its next certificate.
+    pub(crate) fn renew(&self, standing: &Standing, request: &RenewRequest) -> RenewReply {
+        if let Err(refusal) = standing.check_denied() {
+            return RenewReply::Refused(refusal.text);
+        }
+        let (authority, credential) = (self.authority(), standing.credential());
+        let (reply, validity) =
+            tessera_transport::renew::answer(&authority, &credential, request, now_secs());
+        if let Some(validity) = validity {
+            standing.renewed(Credential { validity, authority: Some(authority.pin()), ..credential });
+        }
+        reply
+    }
+
+    /// Closes the connections whose peers may not be here any more.
+    fn sweep(&self, now_secs: u64) {
+        let standings: Vec<Arc<Standing>> = lock(&self.live.connections).1.values().cloned().collect();
+        for standing in standings {
+            if let Err(refusal) = standing.check(now_secs) {
+                tracing::warn!(peer = %standing.peer(), reason = refusal.text, "connection closed");
+                standing.close(&refusal);
+            }
+        }
+    }
+}

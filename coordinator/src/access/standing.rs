@@ -1,0 +1,104 @@
+//! The standing of one live connection: whose it is, and until when its certificate holds. Decides nothing else.
+
+use super::Live;
+use super::denied::{Denied, Subject};
+use crate::server::lock;
+use quinn::Connection;
+use std::sync::{Arc, Mutex};
+use tessera_protocol::access::DeniedIdentity;
+use tessera_transport::close::close;
+use tessera_transport::validity::now_secs;
+use tessera_transport::{CloseCode, Credential, PeerIdentity};
+
+/// Why a peer may not go on.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: CloseCode,
+    pub(crate) text: String,
+}
+
+/// Of one connection.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    connection: Connection,
+    peer: PeerIdentity,
+    subject: Subject,
+    credential: Mutex<Credential>,
+    denied: Arc<Denied>,
+}
+
+impl Standing {
+    pub(super) fn new(connection: Connection, credential: Credential, denied: Arc<Denied>) -> Self {
+        let peer = credential.peer.clone();
+        let subject = Subject::of(&peer);
+        Self { connection, peer, subject, credential: Mutex::new(credential), denied }
+    }
+
+    /// Whose connection it is.
+    pub(crate) fn peer(&self) -> &PeerIdentity {
+        &self.peer
+    }
+
+    pub(super) fn credential(&self) -> Credential {
+        lock(&self.credential).clone()
+    }
+
+    pub(super) fn renewed(&self, credential: Credential) {
+        *lock(&self.credential) = credential;
+    }
+
+    /// Is its certificate over? Then its peer may renew it, and nothing else.
+    pub(crate) fn is_expired(&self) -> bool {
+        lock(&self.credential).validity.is_expired(now_secs())
+    }
+
+    /// Is it on the deny-list?
+    pub(crate) fn check_denied(&self) -> Result<(), Refusal> {
+        match self.denied.get(&self.subject) {
+            Some(entry) => Err(Refusal { code: CloseCode::Denied, text: denial(&entry) }),
+            None => Ok(()),
+        }
+    }
+
+    /// May the peer go on?
+    pub(crate) fn check(&self, now_secs: u64) -> Result<(), Refusal> {
+        self.check_denied()?;
+        if lock(&self.credential).validity.is_expired(now_secs) {
+            let text = format!("the certificate of {} has expired, and was not renewed", self.peer);
+            return Err(Refusal { code: CloseCode::Expired, text });
+        }
+        Ok(())
+    }
+
+    /// Ends the connection.
+    pub(crate) fn close(&self, refusal: &Refusal) {
+        close(&self.connection, refusal.code, &refusal.text);
+    }
+}
+
+/// What a denied peer is told.
+pub(super) fn denial(entry: &DeniedIdentity) -> String {
+    let DeniedIdentity { identity, by, reason, .. } = entry;
+    let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+    format!("{identity} was denied by {by}{reason}; an admin ends that with `tessera allow {identity}`")
+}
+
+/// A connection that was let in; its place is given up with this.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(super) standing: Arc<Standing>,
+    pub(super) live: Arc<Live>,
+    pub(super) number: u64,
+}
+
+impl Admitted {
+    pub(crate) fn standing(&self) -> Arc<Standing> {
+        self.standing.clone()
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        lock(&self.live.connections).1.remove(&self.number);
+    }
+}

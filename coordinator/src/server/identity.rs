@@ -1,0 +1,104 @@
+//! Requests about identities: tokens, and who is denied. Their roles have been looked at.
+
+use super::Shared;
+use super::client::{blocking, question, room};
+use crate::access::{ADMIN_NAME, Subject};
+use crate::driver::Question;
+use std::sync::Arc;
+use tessera_protocol::NodeId;
+use tessera_protocol::access::{DeniedIdentity, TokenScope};
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::limits::REASON_MAX;
+use tessera_transport::PeerIdentity;
+use tessera_transport::close::cut;
+use tessera_transport::validity::now_secs;
+
+pub(super) async fn create_token(
+    shared: &Shared,
+    peer: &PeerIdentity,
+    scope: TokenScope,
+) -> Result<Response, RequestError> {
+    room(shared)?;
+    let (now, role) = (shared.clock.now().secs(), scope.role);
+    let token = shared.ledger.create(&shared.access.authority(), scope, &peer.to_string(), now).await?;
+    tracing::info!(%role, by = %peer, "token created");
+    Ok(Response::Token(token.to_string()))
+}
+
+pub(super) async fn revoke_token(
+    shared: &Shared,
+    peer: &PeerIdentity,
+    id: &str,
+) -> Result<Response, RequestError> {
+    room(shared)?;
+    let token = shared.ledger.revoke(id).await?;
+    tracing::info!(token = token.id, role = %token.role, by = %peer, "token revoked");
+    Ok(Response::Done)
+}
+
+/// Denies an identity with a reason, or with None allows it again.
+pub(super) async fn deny(
+    shared: &Arc<Shared>,
+    peer: &PeerIdentity,
+    identity: &str,
+    reason: Option<String>,
+) -> Result<Response, RequestError> {
+    room(shared)?;
+    let (subject, name) = find(shared, identity).await?;
+    if reason.is_some() {
+        let own = Subject::of(peer) == subject;
+        // The coordinator renews this one itself, so whoever has the data folder is never shut out of the farm.
+        if own || subject == Subject::User(ADMIN_NAME.to_owned()) {
+            let who = if own {
+                "yourself: another admin can"
+            } else {
+                "the data folder's own admin, the last one there is"
+            };
+            return Err(RequestError::NotAllowed(format!("you cannot deny {who}")));
+        }
+    }
+    let entry = DeniedIdentity {
+        identity: subject.to_string(),
+        name,
+        by: peer.to_string(),
+        at: now_secs(),
+        reason: cut(reason.as_deref().unwrap_or_default(), REASON_MAX).to_owned(),
+    };
+    let (access, new) = (shared.access.clone(), reason.is_some().then(|| entry.clone()));
+    let there = blocking(move || access.deny(subject, new)).await?;
+    let there = there.map_err(|error| RequestError::Unavailable(error.to_string()))?;
+    if reason.is_none() && !there {
+        return Err(RequestError::NotFound(format!("{} is not denied", entry.identity)));
+    }
+    tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %peer, "deny-list changed");
+    Ok(Response::Denied(vec![entry]))
+}
+
+/// Whom a text means, and a node's name.
+async fn find(shared: &Arc<Shared>, text: &str) -> Result<(Subject, String), RequestError> {
+    let (kind, name) = match text.split_once(':') {
+        Some((kind @ ("node" | "user"), name)) => (kind, name),
+        _ => ("", text),
+    };
+    let Response::Nodes(nodes) = question(shared, Question::Nodes).await? else {
+        return Err(RequestError::Unavailable("the nodes cannot be listed".into()));
+    };
+    let id: Option<NodeId> = name.parse().ok();
+    let mut named = nodes.iter().filter(|node| Some(node.node) == id || node.name == name);
+    match (kind, named.next(), named.next(), id) {
+        ("user", ..) => {}
+        (_, Some(_), Some(_), _) => {
+            let text = format!("several nodes are called {name:?}; name one by its id");
+            return Err(RequestError::Invalid(text));
+        }
+        (_, Some(node), None, _) => return Ok((Subject::Node(node.node), node.name.clone())),
+        (_, None, _, Some(id)) => return Ok((Subject::Node(id), String::new())),
+        ("node", ..) => {
+            return Err(RequestError::NotFound(format!("no node is called {name:?}; give its id")));
+        }
+        _ => {}
+    }
+    let subject = format!("user:{name}").parse();
+    let subject = subject.map_err(|()| RequestError::Invalid(format!("{name:?} is nobody's name")))?;
+    Ok((subject, String::new()))
+}

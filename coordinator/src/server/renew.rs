@@ -1,0 +1,55 @@
+//! A peer's renewal of its certificate, over the connection that stands. Signs nothing itself; see [`crate::access`].
+
+use super::{Shared, Trouble, wrong_kind};
+use crate::access::Standing;
+use quinn::SendStream;
+use tessera_protocol::renewal::RenewRequest;
+use tessera_protocol::stream::StreamKind;
+use tessera_transport::frame::{accept_kind, within};
+use tessera_transport::{FrameReceiver, FrameSender, Link, Timing};
+
+/// Serves one question.
+pub(super) async fn serve(
+    shared: &Shared,
+    standing: &Standing,
+    sender: SendStream,
+    mut receiver: FrameReceiver,
+    timing: Timing,
+) -> Result<(), Trouble> {
+    let request: RenewRequest = receiver.expect(timing.answer).await?;
+    let reply = shared.access.renew(standing, &request);
+    let mut sender = FrameSender::new(sender);
+    sender.send(&reply).await?;
+    sender.finish();
+    Ok(())
+}
+
+/// A peer whose certificate has expired renews it before anything else.
+pub(super) async fn before_all(shared: &Shared, standing: &Standing, link: &Link) -> Result<(), Trouble> {
+    let limit = link.timing.answer;
+    let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
+    let (kind, receiver) = accept_kind(receiver, limit).await?;
+    if kind != StreamKind::Renew {
+        return Err(Trouble::Expired);
+    }
+    serve(shared, standing, sender, receiver, link.timing).await?;
+    if standing.is_expired() { Err(Trouble::Expired) } else { Ok(()) }
+}
+
+/// The first stream of a node that asks for none of this, those that do being served.
+pub(super) async fn first_other(
+    shared: &Shared,
+    standing: &Standing,
+    link: &Link,
+    wanted: StreamKind,
+) -> Result<(SendStream, FrameReceiver), Trouble> {
+    let limit = link.timing.answer;
+    loop {
+        let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
+        match accept_kind(receiver, limit).await? {
+            (StreamKind::Renew, receiver) => serve(shared, standing, sender, receiver, link.timing).await?,
+            (kind, receiver) if kind == wanted => return Ok((sender, receiver)),
+            (kind, _) => return Err(wrong_kind(kind)),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Identities at a coordinator in this process, from outside: what certificates, roles, tokens and the deny-list let peers do.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
+
+mod certificates;
+mod farm;
+mod roles;

@@ -1,0 +1,58 @@
+//! What clients hear of tokens, of who is denied, of the audit log and of the authority. Owns no rule.
+
+use crate::role::Role;
+use serde::{Deserialize, Serialize};
+
+/// Tokens in one answer at most; a longer list is asked for in pages.
+pub const TOKEN_PAGE_MAX: usize = 1000;
+/// Entries of the audit log in one answer at most.
+pub const LOG_PAGE_MAX: usize = 1000;
+/// Identities that a farm denies at most.
+pub const DENIED_MAX: usize = 10_000;
+
+/// What a new join token is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenScope {
+    /// What it lets its bearer become.
+    pub role: Role,
+    /// The pool that nodes become part of; None for nodes of no pool, and for people.
+    pub pool: Option<String>,
+    /// Seconds it is good for, 1 to 31,536,000.
+    pub ttl_secs: u64,
+    /// Times it may be used, 1 to 10,000.
+    pub uses: u32,
+}
+
+/// A join token as its ledger shows it: without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenSummary {
+    /// Names it: the first digits of its hash.
+    pub id: String,
+    /// What it lets its bearer become.
+    pub role: Role,
+    /// The pool of the nodes that it lets in.
+    pub pool: Option<String>,
+    /// Seconds since the Unix epoch from which it is good no more.
+    pub expires_at: u64,
+    /// Times it may be used in all; 0 where an older build made it and did not say.
+    pub uses: u32,
+    /// Times it may still be used.
+    pub uses_left: u32,
+    /// Who made it; empty where an older build did.
+    pub made_by: String,
+}
+
+/// An identity that may not be here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeniedIdentity {
+    /// `node:UUID`, or `user:NAME`.
+    pub identity: String,
+    /// The node's name, as it was known then; empty for people.
+    pub name: String,
+    /// Who denied it.
+    pub by: String,
+    /// Seconds since the Unix epoch.
+    pub at: u64,
+    /// Why, in words.
+    pub reason: String,
+}

@@ -1,0 +1,102 @@
+//! Roles: what an identity may do, as it stands in its certificate. Which request needs which role is the coordinator's.
+
+use crate::ids::IdError;
+use serde::{Deserialize, Serialize};
+
+/// What an identity may do. Nodes work; people have ranks, each of which may do all that those below it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Renders.
+    Node,
+    /// Submits jobs, and ends its own. Called `user` before there were ranks; that name still means it.
+    #[serde(alias = "user")]
+    Artist,
+    /// Everything.
+    Admin,
+    /// Sees everything, changes nothing.
+    Viewer,
+    /// Ends anybody's jobs, drains nodes and lets new ones in.
+    Operator,
+}
+
+impl Role {
+    /// All of them: nodes, then people by rank.
+    pub const ALL: [Self; 5] = [Self::Node, Self::Viewer, Self::Artist, Self::Operator, Self::Admin];
+
+    /// Its name on the command line and in certificates.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Viewer => "viewer",
+            Self::Artist => "artist",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// May this role do what needs `needed`? A node may do what needs a node, and no person may.
+    pub fn covers(self, needed: Self) -> bool {
+        match (self.rank(), needed.rank()) {
+            (Some(rank), Some(needed)) => rank >= needed,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn rank(self) -> Option<u8> {
+        match self {
+            Self::Node => None,
+            Self::Viewer => Some(0),
+            Self::Artist => Some(1),
+            Self::Operator => Some(2),
+            Self::Admin => Some(3),
+        }
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "user" {
+            return Ok(Self::Artist);
+        }
+        let known = Self::ALL.into_iter().find(|role| role.name() == text);
+        known.ok_or_else(|| IdError {
+            what: "role (node, viewer, artist, operator or admin)",
+            text: text.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Role;
+
+    #[test]
+    fn people_have_ranks_and_nodes_have_none() {
+        let people = &Role::ALL[1..];
+        for (rank, role) in people.iter().enumerate() {
+            for (needed, other) in people.iter().enumerate() {
+                assert_eq!(role.covers(*other), rank >= needed, "{role} {other}");
+            }
+            assert!(!role.covers(Role::Node) && !Role::Node.covers(*role));
+        }
+        assert!(Role::Node.covers(Role::Node));
+    }
+
+    #[test]
+    fn names_are_read_back_and_a_user_is_an_artist() {
+        for role in Role::ALL {
+            assert_eq!(role.name().parse::<Role>().unwrap(), role);
+        }
+        assert_eq!("user".parse::<Role>().unwrap(), Role::Artist);
+        assert!("root".parse::<Role>().is_err());
+    }
+}
