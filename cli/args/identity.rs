@@ -20,9 +20,10 @@ pub struct RevokeArgs {
 )]
 pub struct DenyArgs {
     /// A node's or a person's name, or a node's id; node:NAME or user:NAME where both have it [default: list who is denied]
-    pub identity: Option<String>,
+    #[arg(value_name = "IDENTITY")]
+    pub who: Option<String>,
     /// Why, for whoever asks later
-    #[arg(long, value_name = "TEXT", default_value = "", requires = "identity")]
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "who")]
     pub reason: String,
     /// JSON on standard output
     #[arg(long)]
@@ -36,7 +37,8 @@ pub struct DenyArgs {
 #[derive(Debug, Args)]
 pub struct AllowArgs {
     /// As `deny` lists it
-    pub identity: String,
+    #[arg(value_name = "IDENTITY")]
+    pub who: String,
     /// Which farm.
     #[command(flatten)]
     pub farm: FarmArgs,

@@ -12,7 +12,7 @@ use tessera_transport::validity::now_secs;
 /// `tessera deny`.
 pub(crate) async fn deny(args: DenyArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
-    let Some(identity) = args.identity else { return list(&farm, args.json).await };
+    let Some(identity) = args.who else { return list(&farm, args.json).await };
     let request = Request::Deny { identity, reason: args.reason };
     let denied = ask(&farm, &request).await?;
     match args.json {
@@ -27,7 +27,7 @@ pub(crate) async fn deny(args: DenyArgs) -> Result<Status, CliError> {
 /// `tessera allow`.
 pub(crate) async fn allow(args: AllowArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
-    for entry in ask(&farm, &Request::Allow { identity: args.identity }).await? {
+    for entry in ask(&farm, &Request::Allow { identity: args.who }).await? {
         eprintln!("{} may come in again", shown(&entry));
     }
     Ok(Status::Done)
