@@ -56,6 +56,10 @@ pub(crate) enum Event {
     Restart,
     /// A client asks.
     Ask(Ask),
+    /// A job whose files are uploaded (its position in the plan) is submitted.
+    Submit(usize),
+    /// The coordinator looks for blobs that no job names.
+    Sweep,
     /// A client is answered.
     Answer(Ask, Response),
     /// A client asks how its job is (its position in the plan), and has asked so many times before.

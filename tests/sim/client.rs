@@ -1,6 +1,7 @@
 //! Users and the operator: they submit, repeat, cancel and drain, and check what they are answered.
 
 use crate::agenda::Event;
+use crate::blobs::inputs;
 use crate::faults::Fault;
 use crate::markers::sometimes;
 use crate::plan::{JobPlan, LARGEST, Plan, USERS};
@@ -94,9 +95,10 @@ impl World {
                 {
                     self.clients.jobs[index].vanished = true;
                 }
-                let JobPlan { id, spec, owner, .. } = job(self, index);
-                let caller = caller(owner);
-                self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+                self.upload(index);
+                let delay = self.random.between(1, 2_500);
+                self.after(delay, Event::Submit(index));
+                Ok(())
             }
             Ask::Conflict(index) => {
                 let JobPlan { id, mut spec, owner, .. } = job(self, index);
@@ -131,6 +133,17 @@ impl World {
                 self.ask_core(ask, |request| Input::Drain { request, node, drain })
             }
         }
+    }
+
+    /// The files of a job are uploaded: it is submitted, if they are there.
+    pub(crate) fn submit(&mut self, index: usize) -> Checked {
+        let JobPlan { id, spec, owner, .. } = self.clients.jobs[index].plan.clone();
+        if inputs(&spec.kind).into_iter().any(|hash| !self.blobs.has(hash)) {
+            return violated(format!("a file of job {id} was swept between its upload and the submit"));
+        }
+        let caller = Caller { name: owner.to_owned(), admin: false };
+        let ask = Ask::Submit(index);
+        self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
     }
 
     fn is_wanted(&self, ask: Ask) -> bool {

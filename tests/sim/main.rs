@@ -1,12 +1,14 @@
-//! The simulator: a farm of 40 nodes in virtual time, with everything that can go wrong, driving the coordinator's core and nothing else
-//! of the product. After every step it checks what must always hold; a failure is a seed.
+//! The simulator: a farm of 200 nodes or more in virtual time, with everything that can go wrong, driving the coordinator's core and
+//! nothing else of the product. What a step touches is checked after it, and everything now and then; a failure is a seed.
 //!
 //! ```text
-//! TESSERA_SIM_SEEDS=10000 cargo test --release --test sim -- --nocapture    # many seeds
-//! TESSERA_SIM_SEED=0x5eed cargo test --release --test sim -- --nocapture    # one seed again
+//! TESSERA_SIM_SEEDS=100000 cargo test --release --test sim no_seed -- --nocapture    # many seeds
+//! TESSERA_SIM_SEED=0x5eed cargo test --release --test sim no_seed -- --nocapture     # one seed again
+//! TESSERA_SIM_PLANTED=2000 cargo test --release --test sim caught -- --nocapture     # the seed that finds each planted bug
 //! ```
 
 mod agenda;
+mod blobs;
 mod books;
 mod client;
 mod crash;
@@ -27,6 +29,8 @@ mod questions;
 mod random;
 mod reactions;
 mod runs;
+mod scale;
+mod scale_farm;
 mod shell;
 mod trouble;
 mod watch;
@@ -38,8 +42,8 @@ use runs::{Outcome, run_seeds};
 
 /// Seeds of a run without `TESSERA_SIM_SEEDS`.
 const SEEDS: u64 = 300;
-/// Seeds within which a planted bug must be caught.
-const PLANTED_SEEDS: u64 = 40;
+/// Seeds within which a planted bug must be caught, where `TESSERA_SIM_PLANTED` does not say otherwise.
+const PLANTED_SEEDS: u64 = 2000;
 
 /// A number of the environment, decimal or hexadecimal with `0x`.
 fn number(name: &str) -> Option<u64> {
@@ -73,10 +77,14 @@ fn no_seed_breaks_an_invariant() {
     }
 }
 
+/// The bug is found; says by which seed.
 fn assert_caught(bug: Bug) {
-    let Outcome { report, failure } = run_seeds(0..PLANTED_SEEDS, Some(bug));
+    let seeds = number("TESSERA_SIM_PLANTED").unwrap_or(PLANTED_SEEDS);
+    let Outcome { report, failure } = run_seeds(0..seeds, Some(bug));
     match failure {
-        Some(failure) => eprintln!("{bug:?}: seed {:#x}: {}", failure.seed, failure.violation.0),
+        Some(failure) => {
+            eprintln!("{bug:?}: found by seed {} of {seeds}: {}", failure.seed, failure.violation.0)
+        }
         None => panic!("{bug:?} was not caught in {} seeds", report.runs),
     }
 }
@@ -99,4 +107,34 @@ fn a_planted_epoch_bug_is_caught() {
 fn a_planted_replay_bug_is_caught() {
     assert_caught(Bug::ReplayDropsRecord);
     assert_caught(Bug::ReplayDoublesRecord);
+}
+
+#[test]
+fn an_early_acknowledgement_is_caught() {
+    assert_caught(Bug::EarlyAcknowledgement);
+}
+
+#[test]
+fn a_lost_retry_is_caught() {
+    assert_caught(Bug::RetryLost);
+}
+
+#[test]
+fn a_result_that_counts_twice_is_caught() {
+    assert_caught(Bug::CountedTwice);
+}
+
+#[test]
+fn a_starved_job_is_caught() {
+    assert_caught(Bug::JobStarved);
+}
+
+#[test]
+fn a_quarantined_last_node_is_caught() {
+    assert_caught(Bug::LastNodeQuarantined);
+}
+
+#[test]
+fn a_sweep_of_a_live_blob_is_caught() {
+    assert_caught(Bug::LiveBlobCollected);
 }

@@ -26,6 +26,8 @@ pub(crate) struct SimNode {
     pub(crate) past: Vec<Lease>,
     /// It cannot dial before.
     pub(crate) cut_off_until: u64,
+    /// Everything fails on it until then.
+    pub(crate) fails_until: u64,
     /// Milliseconds that messages take besides.
     pub(crate) lag: u64,
     /// Its units take so many times as long as planned.
@@ -87,6 +89,7 @@ impl SimNode {
             outbox: BTreeMap::new(),
             past: Vec::new(),
             cut_off_until: 0,
+            fails_until: 0,
             lag: 0,
             slowness: 1,
             stalled_until: 0,

@@ -60,7 +60,10 @@ impl World {
             let Some(kind) = process.jobs.get(&assignment.job).filter(|_| told) else {
                 return violated(format!("{lease} is given to a node that was not told of its job"));
             };
-            if task_of(kind, lease.unit) != Some(assignment.task) {
+            let kind = kind.clone();
+            self.fetch_inputs(assignment.job, &kind)?;
+            let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
+            if task_of(&kind, lease.unit) != Some(assignment.task) {
                 return violated(format!("{assignment:?} is not what its job says"));
             }
             if process.draining {
@@ -171,6 +174,8 @@ impl World {
                 self.control(node, NodeToCoordinator::Scene { scene, held: true });
             }
             let mean = self.nodes[node].plan.unit_millis * self.nodes[node].slowness;
+            let failing = self.now < self.nodes[node].fails_until;
+            let mean = if failing { mean / 8 } else { mean };
             let millis = self.random.between(mean / 2, mean * 2) + stuck;
             self.node_after(node, millis, NodeEvent::Rendered(run));
         }
@@ -210,7 +215,8 @@ impl World {
             let shortage = MemoryShortage { device: 0, needed, available: memory, reason: text() };
             return Some(Failure::OutOfMemory(shortage));
         }
-        if self.nodes[node].plan.bad && !self.healed {
+        let fails = self.now < self.nodes[node].fails_until;
+        if (self.nodes[node].plan.bad || fails) && !self.healed {
             self.tally.count(Fault::BadNode);
             return Some(Failure::Device(text()));
         }

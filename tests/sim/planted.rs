@@ -1,11 +1,14 @@
 //! Bugs planted between the simulator and the core, to see that they are caught. The core itself stays whole.
 
+use crate::books::Books;
 use crate::random::Random;
 use crate::shell::Process;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Input, Record, SessionId, Step};
-use tessera_protocol::ids::Lease;
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch};
+use tessera_protocol::node::{CoordinatorToNode, Join};
+use uuid::Uuid;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,18 @@ pub(crate) enum Bug {
     EpochNotCompared,
     /// Epoch: after a restart, the epochs of the last reservation are given out again.
     EpochReused,
+    /// Commits are acknowledged, and submits answered, before they are durable.
+    EarlyAcknowledgement,
+    /// A unit whose attempt ended is never given to a node again: the message is lost, and nobody notices.
+    RetryLost,
+    /// A result counts twice.
+    CountedTwice,
+    /// Results of one job are passed over, as if its nodes had given the units back: it never ends, while others do.
+    JobStarved,
+    /// A node that fails everything is quarantined although no other one is here: the core believes in one that does not exist.
+    LastNodeQuarantined,
+    /// The sweep removes what jobs that go on read.
+    LiveBlobCollected,
     /// Replay: a record is passed over.
     ReplayDropsRecord,
     /// Replay: a record is taken twice.
@@ -34,16 +49,36 @@ pub(crate) struct Planted {
     bug: Bug,
     /// Results that were passed off as others: what the core was told, and the truth.
     forged: BTreeMap<(SessionId, Lease), (SessionId, Lease)>,
+    /// The job that is starved.
+    victim: Option<JobId>,
+    /// Results of it that the core has never seen.
+    passed_over: Vec<(SessionId, Lease)>,
+    /// The process that believes in a node that does not exist.
+    haunted: u64,
 }
 
 impl Planted {
     pub(crate) fn new(bug: Bug) -> Self {
-        Self { bug, forged: BTreeMap::new() }
+        Self { bug, forged: BTreeMap::new(), victim: None, passed_over: Vec::new(), haunted: 0 }
     }
 
     /// A start could tell the bug by reading everything twice; the epochs alone are to show it.
     pub(crate) fn is_left_to_epochs(&self) -> bool {
         self.bug == Bug::EpochReused
+    }
+
+    /// What everybody takes an input for: the end of the run alone is to show that a job is starved.
+    pub(crate) fn disguise(&mut self, input: Input) -> Input {
+        match input {
+            Input::ResultArrived { session, result }
+                if self.bug == Bug::JobStarved
+                    && *self.victim.get_or_insert(result.lease.unit.job) == result.lease.unit.job =>
+            {
+                self.passed_over.push((session, result.lease));
+                Input::Returned { session, leases: vec![result.lease] }
+            }
+            input => input,
+        }
     }
 
     /// What the core is handed instead of an input.
@@ -65,13 +100,46 @@ impl Planted {
         }
     }
 
+    /// What a start of the coordinator's is told besides.
+    pub(crate) fn on_start(&mut self, incarnation: u64) -> Option<Input> {
+        let new = std::mem::replace(&mut self.haunted, incarnation) != incarnation;
+        (self.bug == Bug::LastNodeQuarantined && new).then(ghost)
+    }
+
+    /// The sweep does not know what jobs read.
+    pub(crate) fn forgets_inputs(&self) -> bool {
+        self.bug == Bug::LiveBlobCollected
+    }
+
+    /// What is told before it is durable.
+    pub(crate) fn told_early(&self, action: &Action) -> bool {
+        let told = matches!(
+            action,
+            Action::Send { message: CoordinatorToNode::Committed { .. }, .. } | Action::Reply { .. }
+        );
+        told && self.bug == Bug::EarlyAcknowledgement
+    }
+
     /// Changes what the core decided.
-    pub(crate) fn on_step(&mut self, step: &mut Step, process: &Process, random: &mut Random) {
+    pub(crate) fn on_step(&mut self, step: &mut Step, process: &Process, books: &Books, random: &mut Random) {
         for action in &mut step.actions {
             if let Action::KeepResult { session, lease } | Action::DropResult { session, lease } = action
                 && let Some((true_session, true_lease)) = self.forged.remove(&(*session, *lease))
             {
                 (*session, *lease) = (true_session, true_lease);
+            }
+        }
+        self.pass_over(step);
+        if self.bug == Bug::RetryLost {
+            lose_retries(step, books);
+        }
+        if self.bug == Bug::CountedTwice && random.permille(20) {
+            let commits = step.records.iter_mut().find_map(|record| match record {
+                Record::UnitsCommitted { commits, .. } => Some(commits),
+                _ => None,
+            });
+            if let Some(commits) = commits {
+                commits.extend_from_within(..1);
             }
         }
         if self.bug == Bug::LeaseNotRevoked {
@@ -97,6 +165,14 @@ impl Planted {
         }
     }
 
+    /// Nodes are told that nobody wants the results that the core has never seen.
+    fn pass_over(&mut self, step: &mut Step) {
+        for (session, lease) in std::mem::take(&mut self.passed_over) {
+            step.actions.push(Action::DropResult { session, lease });
+            step.actions.push(Action::Send { session, message: CoordinatorToNode::Unwanted { lease } });
+        }
+    }
+
     /// Changes what a start reads.
     pub(crate) fn on_replay(&mut self, records: &mut Vec<Record>, random: &mut Random) {
         let is_reservation = |record: &Record| matches!(record, Record::EpochsReserved { .. });
@@ -115,5 +191,49 @@ impl Planted {
             }
             _ => {}
         }
+    }
+}
+
+/// Work that was given before is not sent.
+fn lose_retries(step: &mut Step, books: &Books) {
+    for action in &mut step.actions {
+        if let Action::Send { message: CoordinatorToNode::Work(work), .. } = action {
+            work.retain(|assignment| {
+                let unit = assignment.lease().unit;
+                books.frame(unit).is_none_or(|frame| !frame.attempts.contains_key(&unit.unit.0))
+            });
+        }
+    }
+    let empty = |action: &Action| matches!(action, Action::Send { message: CoordinatorToNode::Work(work), .. } if work.is_empty());
+    step.actions.retain(|action| !empty(action));
+}
+
+/// A node that wants nothing and is nowhere.
+fn ghost() -> Input {
+    let device = DeviceInfo {
+        slot: "cpu".to_owned(),
+        kind: DeviceKind::Cpu,
+        name: "ghost".to_owned(),
+        parallelism: 1,
+        memory_bytes: 1 << 30,
+        cuda: None,
+        state: DeviceState::Ready,
+    };
+    let join = Join {
+        node: NodeId(Uuid::from_u128(7)),
+        name: "ghost".to_owned(),
+        process: ProcessEpoch(1),
+        devices: vec![device],
+        capacity: 0,
+        running: Vec::new(),
+        finished: Vec::new(),
+        scenes: Vec::new(),
+        nvrtc: None,
+    };
+    Input::NodeJoined {
+        session: SessionId(u64::MAX),
+        join: Box::new(join),
+        fingerprint: crate::plan::fingerprint(1),
+        build: "sim".to_owned(),
     }
 }

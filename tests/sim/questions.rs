@@ -50,6 +50,12 @@ impl World {
         let incarnation = self.shell.incarnation;
         let first = *self.clients.jobs[index].first_asked.get_or_insert(incarnation);
         let answers = Answers { asked, incarnation, first, seen: shown(&process.core, job) };
+        for seen in &answers.seen {
+            if let Seen::Finished { job, frame, .. } = seen {
+                self.fetch_frame(*job, *frame)?;
+            }
+        }
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
         match process.pending.back_mut() {
             Some(pending) => pending.answers.push(answers),
             None => self.send_answers(answers),

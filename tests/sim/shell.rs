@@ -11,9 +11,11 @@ use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tessera_core::journal::Ending;
 use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
 use tessera_protocol::ids::{Lease, UnitKey};
 use tessera_protocol::node::{CoordinatorToNode, NodeToCoordinator};
+use tessera_protocol::status::{NodeState, NodeSummary};
 
 /// The coordinator's clock when a run begins: an evening in 2023, milliseconds.
 const CLOCK_START: u64 = 1_700_000_000_000;
@@ -154,11 +156,20 @@ impl World {
     pub(crate) fn input(&mut self, input: Input) -> Checked {
         let now = self.clock();
         let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let input = match &mut self.planted {
+            Some(planted) => planted.disguise(input),
+            None => input,
+        };
         process.watch.on_input(&input, &mut process.seen, now.0);
         let passed = match &mut self.planted {
             Some(planted) => planted.on_input(input, process, &mut self.random),
             None => Some(input),
         };
+        if let Some(ghost) =
+            self.planted.as_mut().and_then(|planted| planted.on_start(self.shell.incarnation))
+        {
+            process.core.handle(ghost, now);
+        }
         if let Some(input) = passed {
             process.core.handle(input, now);
         }
@@ -182,7 +193,7 @@ impl World {
         process.step_planned = false;
         let mut step = process.core.take_step();
         if let Some(planted) = &mut self.planted {
-            planted.on_step(&mut step, process, &mut self.random);
+            planted.on_step(&mut step, process, &self.ledger.believed, &mut self.random);
         }
         let seen = std::mem::take(&mut process.seen);
         let whole = self.steps.is_multiple_of(self.whole_every);
@@ -203,6 +214,8 @@ impl World {
         self.check_origins(&step)?;
         self.steps += 1;
         self.count_moves(&step);
+        self.check_last_node(&step)?;
+        self.tell_early(&mut step)?;
         let pending = self.split_step(step)?;
         let needs_sync =
             !pending.results.is_empty() || !pending.records.is_empty() || pending.snapshot.is_some();
@@ -215,6 +228,41 @@ impl World {
         }
         self.plan_tick();
         if whole { self.check_running() } else { Ok(()) }
+    }
+
+    /// A bug tells things before they are durable.
+    fn tell_early(&mut self, step: &mut Step) -> Checked {
+        let Some(planted) = &self.planted else { return Ok(()) };
+        let (early, rest): (Vec<Action>, Vec<Action>) =
+            std::mem::take(&mut step.actions).into_iter().partition(|action| planted.told_early(action));
+        step.actions = rest;
+        early.into_iter().try_for_each(|action| self.perform_one(action))
+    }
+
+    /// The last node that takes work is never put out of it, whatever fails there.
+    fn check_last_node(&mut self, step: &Step) -> Checked {
+        let failed = step.records.iter().find_map(|record| match record {
+            Record::AttemptsEnded { node, attempts, .. } => {
+                let failed = attempts.iter().any(|attempt| matches!(attempt.ending, Ending::Failed(_)));
+                failed.then_some(*node)
+            }
+            _ => None,
+        });
+        let (Some(node), Some(process)) = (failed, &self.shell.process) else { return Ok(()) };
+        let rows = process.core.nodes(self.clock());
+        let known = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
+        let takes = |row: &NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
+        let others = rows.iter().filter(known).any(|row| row.node != node && takes(row));
+        let out = |row: &&NodeSummary| row.node == node && row.note.contains("in a row");
+        let fresh = rows.iter().find(out).is_some() && !process.watch.was_out(node);
+        sometimes!(self, LastNodeFails, !others);
+        if let Some(process) = &mut self.shell.process {
+            process.watch.note_out(node, rows.iter().any(|row| out(&row)));
+        }
+        match fresh && !others {
+            true => violated(format!("{node} is put out of work, and no other node takes any")),
+            false => Ok(()),
+        }
     }
 
     /// What is committed was leased to its node, once, by this process or another; a liar may have found an epoch of a former one.

@@ -69,6 +69,8 @@ pub(crate) struct Watch {
     by_node: BTreeMap<NodeId, BTreeSet<Lease>>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
+    /// Nodes that were out of work for their failures when an attempt failed there last.
+    out: BTreeSet<NodeId>,
     /// Leases of former processes that were taken up again.
     pub(crate) taken_back: u64,
     /// The core's clock, milliseconds.
@@ -97,6 +99,7 @@ impl Watch {
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
             given: BTreeMap::new(),
+            out: BTreeSet::new(),
             taken_back: 0,
             now,
         }
@@ -515,6 +518,18 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn was_out(&self, node: NodeId) -> bool {
+        self.out.contains(&node)
+    }
+
+    pub(crate) fn note_out(&mut self, node: NodeId, out: bool) {
+        if out {
+            self.out.insert(node);
+        } else {
+            self.out.remove(&node);
+        }
     }
 
     /// Some unit of a job is leased.

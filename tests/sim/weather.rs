@@ -1,6 +1,7 @@
 //! What goes wrong by itself, until it no longer does; and what must then be true.
 
 use crate::agenda::{Event, LinkId, NodeEvent};
+use crate::books::file_hash;
 use crate::client::Ask;
 use crate::faults::Fault;
 use crate::trouble::{Checked, Violation, violated};
@@ -104,6 +105,9 @@ impl World {
             let node = self.random.index(self.nodes.len());
             self.nodes[node].lag = self.random.between(300, 4_000);
         }
+        if self.chance(Fault::LastNode) {
+            self.leave_one();
+        }
         if self.chance(Fault::Partition) {
             // From a few nodes to all of them.
             let share = [50, 300, 700, 990, 1000][self.random.index(5)];
@@ -113,6 +117,18 @@ impl World {
                     self.cut_off(node, until);
                 }
             }
+        }
+    }
+
+    /// One node is left, and everything fails on it: it must go on being given work.
+    fn leave_one(&mut self) {
+        let here: Vec<usize> =
+            (0..self.nodes.len()).filter(|node| self.nodes[*node].process.is_some()).collect();
+        let Some(last) = self.random.pick(&here) else { return };
+        let until = self.now + self.random.between(14_000, 25_000);
+        self.nodes[last].fails_until = until;
+        for node in here.into_iter().filter(|node| *node != last) {
+            self.cut_off(node, until);
         }
     }
 
@@ -173,10 +189,11 @@ impl World {
         let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
         let file = |extension: &'static str| FrameFile {
             format: extension.to_owned(),
-            hash: crate::books::file_hash(job, frame),
+            hash: file_hash(job, frame),
             length: 1,
             pixels_sha256: [2; 32],
         };
+        self.blobs.put(file_hash(job, frame), self.now);
         let mut files: Vec<FrameFile> = book.kind().extensions().into_iter().map(file).collect();
         if self.chance(Fault::ResolveMiscount) {
             files.pop();
@@ -193,7 +210,7 @@ impl World {
         self.healed = true;
         for node in 0..self.nodes.len() {
             let healed = &mut self.nodes[node];
-            (healed.cut_off_until, healed.lag, healed.slowness) = (0, 0, 1);
+            (healed.cut_off_until, healed.fails_until, healed.lag, healed.slowness) = (0, 0, 0, 1);
             self.nodes[node].stalled_until = self.now;
             self.wake_node(node)?;
             if let Some(process) = &mut self.nodes[node].process {

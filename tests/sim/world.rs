@@ -1,6 +1,7 @@
 //! One run: everything there is, and the loop that lets one event after another happen.
 
 use crate::agenda::{Agenda, Event, NodeEvent};
+use crate::blobs::Blobs;
 use crate::client::Clients;
 use crate::disk::Disk;
 use crate::faults::{Fault, Tally};
@@ -19,7 +20,7 @@ use tessera_history::History;
 use tessera_protocol::ids::UnitKey;
 
 /// Virtual milliseconds after the last fault within which everything must have ended.
-const HEAL_MAX: u64 = 2 * 3600 * 1000;
+const HEAL_MAX: u64 = 1800 * 1000;
 /// Steps between two checks of everything: a check costs as much as dozens of steps.
 const WHOLE_EVERY: u64 = 64;
 /// Events of a run at most: many times what the longest needs.
@@ -46,6 +47,7 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<SimNode>,
     pub(crate) shell: Shell,
     pub(crate) disk: Disk,
+    pub(crate) blobs: Blobs,
     pub(crate) clients: Clients,
     pub(crate) ledger: Ledger,
     pub(crate) planted: Option<Planted>,
@@ -80,6 +82,7 @@ impl World {
             nodes,
             shell: Shell::default(),
             disk: Disk::default(),
+            blobs: Blobs::default(),
             clients,
             ledger: Ledger::default(),
             planted,
@@ -99,6 +102,7 @@ impl World {
         }
         self.plan_clients();
         self.agenda.plan(1_000, Event::Weather);
+        self.agenda.plan(1_000, Event::Sweep);
         self.agenda.plan(self.plan.heal_at, Event::Heal);
         let mut events = 0;
         while !self.over {
@@ -152,6 +156,11 @@ impl World {
             Event::Crash(incarnation) => self.if_current(incarnation, Self::crash),
             Event::Restart => self.restart(),
             Event::Ask(ask) => self.on_ask(ask),
+            Event::Submit(index) => self.submit(index),
+            Event::Sweep => {
+                self.sweep_blobs();
+                Ok(())
+            }
             Event::Answer(ask, response) => self.on_answer(ask, &response),
             Event::Question(job, before) => self.on_question(job, before),
             Event::Answers(answers) => self.on_answers(&answers),

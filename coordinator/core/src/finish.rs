@@ -35,8 +35,12 @@ const LONGEST_MAX: usize = 64;
 const IDLE_MAX: usize = 256;
 /// With more nodes at work than this, what is known of all of them is used for [`PACE_LASTS`] instead of worked out for each unit.
 const PACE_FROM: usize = 64;
-/// A large farm as a whole changes slowly.
+/// A large farm as a whole changes slowly: at the end of a job it is looked at this often, and before that in a part of the time that is
+/// left, but often enough to see nodes come and go.
 const PACE_LASTS: Duration = Duration::from_millis(100);
+const PACE_LASTS_MOST: Duration = Duration::from_secs(5);
+/// Parts of the time that is left.
+const PACE_PART: f64 = 64.0;
 
 /// A time that was computed, whatever came of it.
 fn span(seconds: f64) -> Duration {
@@ -54,6 +58,8 @@ pub(crate) struct Pace {
     queued: f64,
     /// Seconds after which the first of them would end one more unit of the mean size.
     soonest: f64,
+    /// Units of the job that are leased.
+    leased: f64,
 }
 
 /// When a leased unit should end.
@@ -183,11 +189,10 @@ impl Core {
             return None;
         }
         let unit = job.grid.unit_camera_samples(place.unit) as f64;
-        let Pace { queued, soonest, .. } = match work.pace {
+        let Pace { queued, soonest, leased, .. } = match work.pace {
             Some(pace) => pace.without(mine, self.expected(id, Some(mine)).1),
             None => self.pace(job, Some(id), unit),
         };
-        let leased = self.leases.of_job(job.id).count() as f64;
         let others_end = (((open - leased).max(1.0) * mean + queued) / together).max(soonest);
         (self.would_end(id, mine, unit) > others_end).then_some(others_end)
     }
@@ -205,8 +210,13 @@ impl Core {
 
     /// How they are getting on, where one more unit has so many samples.
     fn pace(&self, job: &Job, without: Option<NodeId>, samples: f64) -> Pace {
-        let mut pace =
-            Pace { until: self.now.after(PACE_LASTS), together: 0.0, queued: 0.0, soonest: f64::INFINITY };
+        let mut pace = Pace {
+            until: self.now,
+            together: 0.0,
+            queued: 0.0,
+            soonest: f64::INFINITY,
+            leased: self.leases.of_job(job.id).count() as f64,
+        };
         for (id, speed) in self.others_at(job, without) {
             pace.together += speed.per_sec;
             pace.queued += self.expected(id, Some(speed)).1 * speed.per_sec;
@@ -222,7 +232,9 @@ impl Core {
         if fresh || work.rates.nodes().nth(PACE_FROM).is_none() {
             return;
         }
-        let pace = self.pace(job, None, job.mean_unit_samples());
+        let mut pace = self.pace(job, None, job.mean_unit_samples());
+        let left = (job.units_beside(0) as f64 - pace.leased) * job.mean_unit_samples() / pace.together;
+        pace.until = self.now.after(span(left / PACE_PART).clamp(PACE_LASTS, PACE_LASTS_MOST));
         if let Some(work) = self.work.get_mut(&id) {
             work.pace = Some(pace);
         }

@@ -1,0 +1,109 @@
+//! The coordinator's blobs, by name and age: what clients upload, what frames are written to, and the sweep that removes what no job
+//! names. Blobs survive crashes. No bytes are kept.
+
+use crate::agenda::Event;
+use crate::books::{FrameEnd, file_hash};
+use crate::markers::sometimes;
+use crate::trouble::{Checked, violated};
+use crate::world::World;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::compute::Program;
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
+use tessera_protocol::job::JobKind;
+
+/// Younger blobs stay, so that an upload does not lose to a sweep before its job is submitted; milliseconds.
+const GRACE: u64 = 6_000;
+/// A blob goes in the second round that finds it without a name.
+const ROUND: u64 = 2_500;
+
+/// A blob on the disk.
+#[derive(Clone, Copy, Debug)]
+struct Blob {
+    written: u64,
+    marked: bool,
+}
+
+/// All blobs.
+#[derive(Debug, Default)]
+pub(crate) struct Blobs(BTreeMap<BlobHash, Blob>);
+
+impl Blobs {
+    pub(crate) fn put(&mut self, hash: BlobHash, now: u64) {
+        self.0.insert(hash, Blob { written: now, marked: false });
+    }
+
+    pub(crate) fn has(&self, hash: BlobHash) -> bool {
+        self.0.contains_key(&hash)
+    }
+
+    /// One round; gives how many went.
+    fn sweep(&mut self, named: &BTreeSet<BlobHash>, now: u64) -> usize {
+        let before = self.0.len();
+        self.0.retain(|hash, blob| {
+            let garbage = !named.contains(hash) && blob.written + GRACE <= now;
+            let stays = !(garbage && blob.marked);
+            blob.marked = garbage;
+            stays
+        });
+        before - self.0.len()
+    }
+}
+
+/// What a job reads.
+pub(crate) fn inputs(kind: &JobKind) -> Vec<BlobHash> {
+    match kind {
+        JobKind::Render(render) => render.files.iter().map(|file| file.hash).collect(),
+        JobKind::Compute(compute) => {
+            let program = match &compute.program {
+                Program::Ptx(file) | Program::Cuda(file) => Some(file.hash),
+                Program::Builtin(_) => None,
+            };
+            compute.inputs.iter().map(|input| input.hash).chain(program).collect()
+        }
+    }
+}
+
+impl World {
+    /// A client uploads what its job reads.
+    pub(crate) fn upload(&mut self, index: usize) {
+        for hash in inputs(&self.clients.jobs[index].plan.spec.kind) {
+            self.blobs.put(hash, self.now);
+        }
+    }
+
+    /// The coordinator removes what no job names.
+    pub(crate) fn sweep_blobs(&mut self) {
+        self.after(ROUND, Event::Sweep);
+        let Some(process) = &self.shell.process else { return };
+        let mut named = BTreeSet::new();
+        for row in process.core.jobs() {
+            let Some(detail) = process.core.job(row.job).filter(|_| !row.state.is_final()) else { continue };
+            named.extend(inputs(&detail.spec.kind));
+        }
+        if self.planted.as_ref().is_some_and(|planted| planted.forgets_inputs()) {
+            named.clear();
+        }
+        for (job, book) in &self.ledger.believed.jobs {
+            let done = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Done);
+            named.extend(done.map(|(frame, _)| file_hash(*job, *frame)));
+        }
+        let gone = self.blobs.sweep(&named, self.now);
+        sometimes!(self, GarbageSwept, gone > 0);
+    }
+
+    /// A node fetches what a unit needs.
+    pub(crate) fn fetch_inputs(&self, job: JobId, kind: &JobKind) -> Checked {
+        match inputs(kind).into_iter().find(|hash| !self.blobs.has(*hash)) {
+            Some(hash) => violated(format!("blob {hash} of job {job}, which goes on, is gone")),
+            None => Ok(()),
+        }
+    }
+
+    /// A client fetches a finished frame.
+    pub(crate) fn fetch_frame(&self, job: JobId, frame: FrameNumber) -> Checked {
+        match self.blobs.has(file_hash(job, frame)) {
+            true => Ok(()),
+            false => violated(format!("the file of {job}/{frame}, which is finished, is gone")),
+        }
+    }
+}
