@@ -5,6 +5,7 @@ use std::fmt;
 use std::process::ExitCode;
 use tessera_coordinator::{AuditError, CoordinatorError, ExportError};
 use tessera_node::NodeError;
+use tessera_node::import::ImportError;
 use tessera_protocol::client::RequestError;
 use tessera_scenes::SceneError;
 use tessera_transport::error::{ConnectFailure, Ended};
@@ -226,6 +227,16 @@ impl From<IdentityError> for CliError {
 impl From<SceneError> for CliError {
     fn from(error: SceneError) -> Self {
         Self::of_file(error)
+    }
+}
+
+impl From<ImportError> for CliError {
+    fn from(error: ImportError) -> Self {
+        let status = match &error {
+            ImportError::Scene { absent: true, .. } => Status::NotFound,
+            _ => Status::Failure,
+        };
+        Self::new(status, error)
     }
 }
 

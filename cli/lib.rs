@@ -39,9 +39,11 @@ use std::process::ExitCode;
 
 /// Runs one command line, prints what it prints, and gives the status to leave with.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    // What a node starts for a device. It gets no settings, and has to confine itself before there is a second thread.
-    if arguments.get(1).is_some_and(|argument| argument == tessera_node::worker::COMMAND) {
-        return tessera_node::worker::main();
+    // What is started for a device or for a scene. It gets no settings, and has to confine itself before there is a second thread.
+    match arguments.get(1) {
+        Some(first) if first == tessera_node::worker::COMMAND => return tessera_node::worker::main(),
+        Some(first) if first == tessera_node::import::COMMAND => return tessera_node::import::main(),
+        _ => {}
     }
     let cli = match parse(arguments) {
         Ok(cli) => cli,

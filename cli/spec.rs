@@ -5,10 +5,11 @@ use crate::error::{CliError, Status};
 use crate::submission::Sources;
 use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
+use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{AssetFile, CameraSpec, EnvironmentSpec, FormatSpec, LensSpec, RenderSpec};
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{EnvironmentSource, LoadOptions, LoadedScene};
+use tessera_scenes::{EnvironmentSource, LoadOptions};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -62,8 +63,13 @@ impl Sources for SceneFiles {
     }
 }
 
-/// Loads a scene to see that it can be rendered, and what will be ignored. Blocks.
-pub(crate) fn load(scene: &Path, env: &EnvironmentArg) -> Result<LoadedScene, CliError> {
+/// Loads a scene to see that it can be rendered, and what will be ignored: in a process of its own, since its files may come from
+/// anywhere. Blocks.
+pub(crate) fn load(
+    scene: &Path,
+    env: &EnvironmentArg,
+    limits: ImportLimits,
+) -> Result<ImportedScene, CliError> {
     let environment = match env {
         EnvironmentArg::None => EnvironmentSource::None,
         EnvironmentArg::Constant(radiance) => EnvironmentSource::Constant(*radiance),
@@ -73,7 +79,8 @@ pub(crate) fn load(scene: &Path, env: &EnvironmentArg) -> Result<LoadedScene, Cl
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
         CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
     })?;
-    Ok(tessera_scenes::load(folder, name, &LoadOptions { environment, ..LoadOptions::default() })?)
+    let options = LoadOptions { environment, ..LoadOptions::default() };
+    Ok(Importer::of_this_program(limits).load(folder, name, &options)?)
 }
 
 /// What a job is called, how much of the farm it gets, and what it makes.

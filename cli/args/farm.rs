@@ -1,6 +1,6 @@
 //! Options of commands that make up a farm: coordinator, node, tokens, enrolment.
 
-use super::local::DeviceArgs;
+use super::local::{DeviceArgs, ImportArgs};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -76,6 +76,9 @@ pub struct NodeArgs {
     /// Disk space for scene files, MiB
     #[arg(long, value_name = "MIB", default_value_t = 16 << 10)]
     pub cache: u64,
+    /// What reading a scene may take.
+    #[command(flatten)]
+    pub import: ImportArgs,
     /// Leave, with success, once it has had work and the farm has none for it (for 5 s)
     #[arg(long, help_heading = "Batch")]
     pub once: bool,

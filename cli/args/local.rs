@@ -5,6 +5,8 @@ use crate::vectors::EnvironmentArg;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+use tessera_node::import::ImportLimits;
 use tessera_node::{DeviceSpec, Isa};
 
 /// Options of `render`.
@@ -28,6 +30,9 @@ pub struct RenderArgs {
     /// How the devices are used.
     #[command(flatten)]
     pub devices: DeviceArgs,
+    /// What reading the scene may take.
+    #[command(flatten)]
+    pub import: ImportArgs,
     /// End with one line of JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -60,6 +65,28 @@ pub struct DeviceArgs {
     pub isa: Option<Isa>,
 }
 
+/// What the process that reads a scene may take.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// Memory for reading a scene, MiB; one that takes more is refused [default: a quarter of the machine's, at least 4096]
+    #[arg(long, value_name = "MIB", env = "TESSERA_SCENE_MEMORY", value_parser = clap::value_parser!(u64).range(64..=1 << 24), help_heading = "Limits")]
+    pub scene_memory: Option<u64>,
+    /// Time for reading a scene, and for each of its frames, in seconds; one that takes longer is refused [default: 300]
+    #[arg(long, value_name = "SECS", env = "TESSERA_SCENE_TIME", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Limits")]
+    pub scene_time: Option<u64>,
+}
+
+impl ImportArgs {
+    /// The limits.
+    pub fn limits(&self) -> ImportLimits {
+        let usual = ImportLimits::default();
+        ImportLimits {
+            memory_bytes: self.scene_memory.map_or(usual.memory_bytes, |mib| mib << 20),
+            time: self.scene_time.map_or(usual.time, Duration::from_secs),
+        }
+    }
+}
+
 /// Options of `inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
@@ -68,6 +95,9 @@ pub struct InspectArgs {
     /// Light at infinity, as for `render`
     #[arg(long, value_name = "ENV", default_value = "none")]
     pub env: EnvironmentArg,
+    /// What reading the scene may take.
+    #[command(flatten)]
+    pub import: ImportArgs,
     /// JSON on standard output
     #[arg(long)]
     pub json: bool,

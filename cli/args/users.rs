@@ -1,6 +1,7 @@
 //! Options of commands that ask a farm for something.
 
 use super::farm::{FarmArgs, parse_ttl};
+use super::local::ImportArgs;
 use super::picture::{FormatArg, PictureArgs};
 use clap::Args;
 use std::path::PathBuf;
@@ -30,6 +31,9 @@ pub struct SubmitArgs {
     /// Check everything and say what would be submitted, but do not
     #[arg(long, conflicts_with_all = ["wait", "watch"], help_heading = "Job")]
     pub dry_run: bool,
+    /// What reading the scene may take.
+    #[command(flatten)]
+    pub import: ImportArgs,
     /// JSON on standard output
     #[arg(long)]
     pub json: bool,

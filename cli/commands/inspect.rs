@@ -12,7 +12,7 @@ const HIERARCHY_BYTES: u64 = 80;
 
 /// `tessera inspect`.
 pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
-    let scene = spec::load(&args.scene, &args.env)?;
+    let scene = spec::load(&args.scene, &args.env, args.import.limits())?;
     match args.json {
         true => json::print(scene.report())?,
         false => json::line(describe(scene.report()).trim_end())?,

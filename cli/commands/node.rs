@@ -143,6 +143,7 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     // A package leaves an empty file where the token goes.
     config.token = token.filter(|token| !token.is_empty());
     config.cache_bytes = args.cache.saturating_mul(1 << 20);
+    config.import = args.import.limits();
     Ok(config)
 }
 

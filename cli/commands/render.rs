@@ -144,6 +144,7 @@ impl LocalFarm {
             let name = format!("node-{index}");
             let data = folder.join(&name);
             let mut config = with_devices(NodeConfig::new(address.to_string(), &data, &name), &args.devices);
+            config.import = args.import.limits();
             config.threads = Some(share(threads, usize::from(args.nodes), index));
             enrol(&coordinator, &data, &name)?;
             nodes.push(Node::start(config)?);

@@ -11,8 +11,9 @@ use crate::table::bytes;
 use crate::{json, submission};
 use serde_json::json;
 use std::sync::Arc;
+use tessera_node::import::{ImportError, ImportedScene};
 use tessera_protocol::JobSpec;
-use tessera_scenes::{CameraChoice, FlattenOptions, LoadedScene};
+use tessera_scenes::{CameraChoice, FlattenOptions};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
@@ -43,7 +44,7 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
 }
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
-    let scene = spec::load(&args.picture.scene, &args.picture.env)?;
+    let scene = spec::load(&args.picture.scene, &args.picture.env, args.import.limits())?;
     let report = scene.report();
     let notes = if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
     for warning in report.warnings.iter().map(String::as_str).chain(notes) {
@@ -53,7 +54,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let mut formats: Vec<_> = args.format.iter().map(|format| format.0).collect();
     formats.sort();
     formats.dedup();
-    let device_bytes = device_bytes(&scene, &args.picture);
+    let device_bytes = device_bytes(&scene, &args.picture)?;
     let options = JobOptions { name: args.name.clone(), priority: args.priority, formats, device_bytes };
     let spec = spec::job(&args.picture, options, &files)?;
     Ok((spec, files))
@@ -61,11 +62,18 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
 
 /// Bytes that a device must hold for the first frame. The hierarchy is built for it: seconds for millions of triangles, and a job that
 /// fits nowhere is refused before anything is sent. 0 where the frame cannot be laid out, which nodes will tell of in full.
-fn device_bytes(scene: &LoadedScene, picture: &PictureArgs) -> u64 {
+///
+/// # Errors
+/// Where laying it out takes more than it may, or ends the importer: nodes would fare no better.
+fn device_bytes(scene: &ImportedScene, picture: &PictureArgs) -> Result<u64, ImportError> {
     let first = spec::frames(picture).iter().next().map_or(0, |frame| frame.0);
     let still = FlattenOptions::still(picture.size.width, picture.size.height);
     let options = FlattenOptions { time_secs: f64::from(first) / picture.fps, ..still };
-    scene.flatten(&options).map_or(0, |flat| flat.bytes())
+    match scene.flatten(&options) {
+        Ok(flat) => Ok(flat.bytes()),
+        Err(error) if error.is_end() => Err(error),
+        Err(_) => Ok(0),
+    }
 }
 
 fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Status, CliError> {

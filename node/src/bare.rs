@@ -1,10 +1,12 @@
-//! A frame straight on a device, without a farm: what benchmarks and tests compare the farm with.
+//! A frame straight on a device, without a farm: what benchmarks and tests compare the farm with. Scenes are read in this process:
+//! they are the user's own.
 
 use crate::device::{self, Device, DeviceError, PreparedFrame, UnitOutput};
 use crate::job;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tessera_kernels::CheckedScene;
 use tessera_protocol::node::{Failure, SampleRange, TileRect};
 use tessera_protocol::{FrameNumber, RenderSpec};
 use tessera_scenes::LoadedScene;
@@ -14,7 +16,8 @@ use tessera_scenes::LoadedScene;
 /// # Errors
 /// [`Failure::Scene`] as a node would report it.
 pub fn load(folder: &Path, spec: &RenderSpec) -> Result<LoadedScene, Failure> {
-    crate::scene::load(folder, &spec.scene, &job::load_options(spec))
+    let loaded = tessera_scenes::load(folder, &spec.scene, &job::load_options(spec));
+    loaded.map_err(|error| Failure::Scene(crate::scene::chain(&error)))
 }
 
 /// One frame of a loaded scene, ready for a device.
@@ -26,7 +29,9 @@ pub fn prepare(
     spec: &RenderSpec,
     number: FrameNumber,
 ) -> Result<Arc<PreparedFrame>, Failure> {
-    let scene = crate::scene::flatten(scene, &job::flatten_options(spec, number))?;
+    let flat = scene.flatten(&job::flatten_options(spec, number));
+    let flat = flat.map_err(|error| Failure::Scene(crate::scene::chain(&error)))?;
+    let scene = CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))?;
     // Ids tell apart what a device keeps. Those of a node's own frames count from 0.
     static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
     Ok(Arc::new(PreparedFrame::new(scene, NEXT.fetch_add(1, Ordering::Relaxed))))

@@ -1,6 +1,7 @@
 //! What a node is told at its start. Owns no defaults that depend on the machine; those are found when the node starts.
 
 use crate::device::cuda::Watchdog;
+use crate::import::ImportLimits;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -62,7 +63,7 @@ pub struct Config {
     pub name: String,
     /// Join token; needed only while `data` holds no identity.
     pub token: Option<String>,
-    /// Program whose `device-worker` command drives CUDA devices: this one.
+    /// Program whose `device-worker` command drives CUDA devices, and whose `scene-importer` command reads scenes: this one.
     pub worker: PathBuf,
     /// Variables that such workers get beside what CUDA needs of this process's.
     pub worker_environment: Vec<(String, String)>,
@@ -78,6 +79,8 @@ pub struct Config {
     pub isa: Option<Isa>,
     /// Scene files kept on disk, bytes at most.
     pub cache_bytes: u64,
+    /// What the process that reads a scene may take.
+    pub import: ImportLimits,
     /// Prepared scenes and frames kept in memory beyond those in use, bytes at most.
     pub prepared_bytes: u64,
     /// Results kept on disk until they are acknowledged, bytes at most; no unit is finished beyond it.
@@ -107,6 +110,7 @@ impl Config {
             threads: None,
             isa: None,
             cache_bytes: 16 << 30,
+            import: ImportLimits::default(),
             prepared_bytes: 4 << 30,
             outbox_bytes: 4 << 30,
             hold: Duration::from_millis(500),

@@ -14,6 +14,7 @@ mod config;
 pub mod device;
 mod disk;
 mod folder;
+pub mod import;
 mod job;
 mod node;
 mod outbox;

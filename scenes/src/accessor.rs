@@ -116,6 +116,8 @@ impl Document {
         let checked = CheckedAccessor { json, count, component: component.0, components };
         // Finds out whether the bytes are there before anybody allocates for `count` elements.
         self.base_run(index, &checked)?;
+        // Once as numbers, once in the form that the caller keeps.
+        self.budget.spend(json.count.0, 8 * components as u64, &self.file, &place)?;
         Ok(checked)
     }
 

@@ -1,11 +1,13 @@
 //! A glTF file as parsed: its JSON, its buffers, and errors that name a place in it. Owns no meaning of the parts.
 
+use crate::budget::Budget;
 use crate::error::SceneError;
 use crate::source::Source;
 use crate::uri::{self, Uri};
 use gltf::json::{Index, Root};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 const GLB_MAGIC: &[u8; 4] = b"glTF";
 const GLB_CHUNK_JSON: u32 = 0x4E4F_534A;
@@ -17,6 +19,8 @@ pub(crate) struct Document {
     pub(crate) file: String,
     /// The JSON. Its indices are not known to hold; see [`Document::item`].
     pub(crate) root: Root,
+    /// What may still be allocated.
+    pub(crate) budget: Arc<Budget>,
     binary: Option<Vec<u8>>,
     /// One per entry of `buffers`, once [`Document::read_buffers`] has been called.
     pub(crate) buffers: Vec<Vec<u8>>,
@@ -26,7 +30,7 @@ impl Document {
     /// Reads the main file alone.
     pub(crate) fn open(source: &Source) -> Result<Self, SceneError> {
         let file = source.main.clone();
-        let bytes = source.read(&file)?;
+        let bytes = source.read_main()?;
         let (json, binary) = if bytes.starts_with(GLB_MAGIC) {
             let problem = |problem| SceneError::Container { file: file.clone(), problem };
             split_glb(&bytes).map_err(problem)?
@@ -38,9 +42,12 @@ impl Document {
             (bytes.as_slice(), None)
         };
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
+        source.budget.spend_json(json, &file)?;
         let root = parse_root(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
         let binary = binary.map(<[u8]>::to_vec);
-        let document = Self { file, root, binary, buffers: Vec::new() };
+        let budget = Arc::clone(&source.budget);
+        budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
+        let document = Self { file, root, budget, binary, buffers: Vec::new() };
         document.check_version()?;
         Ok(document)
     }
@@ -72,6 +79,8 @@ impl Document {
 
     /// The bytes that a URI stands for.
     pub(crate) fn resolve(&self, source: &Source, uri: &str, path: &str) -> Result<Vec<u8>, SceneError> {
+        // Base64 gives less than it takes, and nothing else is decoded.
+        self.budget.spend(uri.len() as u64, 1, &self.file, path)?;
         match self.parse_uri(uri, path)? {
             Uri::Data(bytes) => Ok(bytes),
             Uri::File(relative) => source.read(&source.beside_main(&relative)),

@@ -13,6 +13,9 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 use tessera_layout::{AliasEntry, Environment, NONE, build_alias_table};
 
+/// Bytes that a texel takes: as decoded, as kept, its weight, and its entry of the alias table with what making that takes.
+const TEXEL_BYTES: u64 = 12 + 12 + 8 + 16 + 24;
+
 /// Light at infinity, ready for every frame.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadedEnvironment {
@@ -77,8 +80,11 @@ fn read_map(
     source: &Source,
     warnings: &mut Warnings,
 ) -> Result<LoadedEnvironment, SceneError> {
-    let map = environment_file::decode(bytes, source.limits.environment_texels)
-        .map_err(|problem| SceneError::Image { file: file.clone(), path: "environment".into(), problem })?;
+    let wrong = |problem| SceneError::Image { file: file.clone(), path: "environment".into(), problem };
+    let size = environment_file::size(bytes, source.limits.environment_texels).map_err(wrong)?;
+    source.budget.expand(bytes.len() as u64, size.file_bytes).map_err(wrong)?;
+    source.budget.spend(size.texels, TEXEL_BYTES, &file, "environment")?;
+    let map = environment_file::decode(bytes, source.limits.environment_texels).map_err(wrong)?;
     if map.repaired > 0 {
         let what = "were negative, infinite or not a number; they are 0 or the largest film value";
         warnings.add(format!("`{file}`: {} values {what}", map.repaired));

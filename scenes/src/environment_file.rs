@@ -1,6 +1,7 @@
 //! `.hdr` (Radiance RGBE) and `.exr` files into linear radiance, within limits checked on the header. Owns no sampling.
 
 use exr::prelude::{MetaData, ReadChannels, ReadLayers, read};
+use image::codecs::hdr::HdrDecoder;
 use image::{DynamicImage, ImageDecoder};
 use std::io::Cursor;
 use tessera_layout::FILM_VALUE_MAX;
@@ -21,6 +22,32 @@ pub(crate) struct Map {
     pub(crate) texels: Vec<[f32; 3]>,
     /// Values that were not.
     pub(crate) repaired: usize,
+}
+
+/// Channels of an OpenEXR file at most: those that are not red, green or blue are unpacked for nothing.
+const CHANNELS_MAX: usize = 64;
+
+/// What a map's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MapSize {
+    pub(crate) texels: u64,
+    /// Bytes of all that the file holds, unpacked.
+    pub(crate) file_bytes: u64,
+}
+
+/// Reads a map's header alone. The error says what is wrong and what to do.
+pub(crate) fn size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
+    if bytes.starts_with(&EXR_MAGIC) {
+        return exr_size(bytes, texels_max);
+    }
+    if !bytes.starts_with(HDR_MAGIC) {
+        return Err("it is neither Radiance HDR nor OpenEXR; convert it".into());
+    }
+    let decoder = hdr_decoder(bytes)?;
+    let (width, height) = decoder.dimensions();
+    let (width, height) = check_size(width.into(), height.into(), texels_max)?;
+    let texels = u64::from(width) * u64::from(height);
+    Ok(MapSize { texels, file_bytes: 4 * texels })
 }
 
 /// Decodes a map; what it is shows in its first bytes. The error says what is wrong and what to do.
@@ -54,20 +81,44 @@ fn check_size(width: u64, height: u64, texels_max: u64) -> Result<(u32, u32), St
 type Pixels = (u32, u32, Vec<[f32; 3]>);
 
 fn decode_hdr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
-    let wrong = |error: image::ImageError| format!("it cannot be decoded ({error}); write it again");
-    let decoder = image::codecs::hdr::HdrDecoder::new_nonstrict(Cursor::new(bytes)).map_err(wrong)?;
+    let decoder = hdr_decoder(bytes)?;
     let (width, height) = decoder.dimensions();
     let (width, height) = check_size(width.into(), height.into(), texels_max)?;
-    let values = DynamicImage::from_decoder(decoder).map_err(wrong)?.into_rgb32f().into_raw();
+    let values = DynamicImage::from_decoder(decoder).map_err(cannot_decode)?.into_rgb32f().into_raw();
     Ok((width, height, values.chunks_exact(3).map(|texel| [texel[0], texel[1], texel[2]]).collect()))
 }
 
-fn decode_exr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
-    let wrong = |error: exr::error::Error| format!("it cannot be decoded ({error}); write it again");
-    let meta = MetaData::read_from_buffered(Cursor::new(bytes), false).map_err(wrong)?;
+fn hdr_decoder(bytes: &[u8]) -> Result<HdrDecoder<Cursor<&[u8]>>, String> {
+    HdrDecoder::new_nonstrict(Cursor::new(bytes)).map_err(cannot_decode)
+}
+
+fn cannot_decode(error: impl std::fmt::Display) -> String {
+    format!("it cannot be decoded ({error}); write it again")
+}
+
+/// The largest layer, and what all layers hold together.
+fn exr_size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
+    let meta = MetaData::read_from_buffered(Cursor::new(bytes), false).map_err(cannot_decode)?;
+    let mut size = MapSize { texels: 0, file_bytes: 0 };
     for header in &meta.headers {
-        check_size(header.layer_size.0 as u64, header.layer_size.1 as u64, texels_max)?;
+        let (width, height) = check_size(header.layer_size.0 as u64, header.layer_size.1 as u64, texels_max)?;
+        let channels = &header.channels.list;
+        if channels.len() > CHANNELS_MAX {
+            let count = channels.len();
+            return Err(format!(
+                "it has {count} channels, more than {CHANNELS_MAX}; write red, green and blue alone"
+            ));
+        }
+        let texels = u64::from(width) * u64::from(height);
+        let texel: u64 = channels.iter().map(|channel| channel.sample_type.bytes_per_sample() as u64).sum();
+        size.texels = size.texels.max(texels);
+        size.file_bytes = size.file_bytes.saturating_add(texels.saturating_mul(texel));
     }
+    Ok(size)
+}
+
+fn decode_exr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
+    exr_size(bytes, texels_max)?;
     let image = read()
         .no_deep_data()
         .largest_resolution_level()
@@ -82,7 +133,7 @@ fn decode_exr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
         .first_valid_layer()
         .all_attributes()
         .from_buffered(Cursor::new(bytes))
-        .map_err(wrong)?;
+        .map_err(cannot_decode)?;
     let size = image.layer_data.size;
     let (width, height) = check_size(size.0 as u64, size.1 as u64, texels_max)?;
     Ok((width, height, image.layer_data.channel_data.pixels.1))

@@ -95,6 +95,20 @@ pub enum SceneError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// More memory than the scene may take.
+    #[error(
+        "`{file}`: {path}: with it, the scene takes {needed} bytes of memory, more than the limit of {limit}; simplify it, or raise --scene-memory"
+    )]
+    Memory {
+        /// Path within the scene's folder.
+        file: String,
+        /// Where in the JSON, or what of the scene.
+        path: String,
+        /// Bytes with it.
+        needed: u64,
+        /// [`crate::Limits::memory_bytes`].
+        limit: u64,
+    },
     /// A limit on the flattened scene.
     #[error("`{file}`: the scene has {count} {what}, more than the limit of {limit}; simplify it")]
     TooLarge {
@@ -122,6 +136,7 @@ impl SceneError {
             | Self::Extension { file, .. }
             | Self::Uri { file, .. }
             | Self::Image { file, .. }
+            | Self::Memory { file, .. }
             | Self::TooLarge { file, .. } => Some(file),
         }
     }

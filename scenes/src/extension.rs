@@ -3,6 +3,7 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::report::ExtensionReport;
+use std::collections::BTreeSet;
 
 /// Extensions that are applied, or that ask for nothing a picture would show.
 const APPLIED: &[&str] = &[
@@ -55,13 +56,13 @@ pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneEr
         let hint = hint_for(&missing).into();
         return Err(SceneError::Extension { file: document.file.clone(), names: missing, hint });
     }
-    let names: std::collections::BTreeSet<&String> =
-        root.extensions_used.iter().chain(&root.extensions_required).collect();
+    let required: BTreeSet<&String> = root.extensions_required.iter().collect();
+    let names: BTreeSet<&String> = root.extensions_used.iter().chain(&root.extensions_required).collect();
     Ok(names
         .into_iter()
         .map(|name| ExtensionReport {
             name: name.clone(),
-            required: root.extensions_required.contains(name),
+            required: required.contains(name),
             applied: is_applied(name),
             effect: if is_applied(name) { String::new() } else { effect_of(name).into() },
         })

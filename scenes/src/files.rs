@@ -3,7 +3,7 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::options::Limits;
-use crate::source::Source;
+use crate::source::{self, Source};
 use crate::uri::Uri;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,8 @@ pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
             let problem = "is a link that leads out of the scene's folder; copy the file into it".into();
             return Err(SceneError::Uri { file: document.file, path: place, uri: file, problem });
         }
+        // Whoever sends it reads it.
+        source::open_regular(&at).map_err(|source| SceneError::Read { path: at.clone(), source })?;
         files.push((file, at));
     }
     Ok(files)

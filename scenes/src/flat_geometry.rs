@@ -12,6 +12,12 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use tessera_layout::{AlphaMode, Material, ShadingVertex, Triangle, material_flags, triangle_flags};
 
+/// Bytes that a flattened triangle takes with its indices and its share of the hierarchy, a vertex with its working copy, and a
+/// primitive in its place, about.
+const TRIANGLE_BYTES: u64 = 48 + 12 + 120;
+const VERTEX_BYTES: u64 = 64 + 12;
+const DRAW_BYTES: u64 = 96;
+
 /// Geometry of one moment.
 #[derive(Debug)]
 pub(crate) struct FlatGeometry {
@@ -66,20 +72,32 @@ struct Draw<'a> {
 impl<'a> Parts<'a> {
     /// Triangles and vertices after instancing; an error where they are beyond the limits.
     pub(crate) fn count(&self) -> Result<(u64, u64), SceneError> {
-        let (mut triangles, mut vertices) = (0u64, 0u64);
+        let (mut triangles, mut vertices, mut draws) = (0u64, 0u64, 0u64);
         for &node in &self.forest.shown {
             let node = &self.forest.nodes[node];
             let Some(mesh) = node.mesh else { continue };
             for surface in &self.meshes[mesh].surfaces {
                 let instances = node.instances.len() as u64;
+                // Far from overflow: the limits are looked at before the next node.
                 triangles += instances * surface.geometry.triangles.len() as u64;
                 vertices += instances * surface.geometry.positions.len() as u64;
+                draws += instances;
             }
+            self.check_counts(triangles, vertices, draws)?;
         }
+        let takes = triangles * TRIANGLE_BYTES + vertices * VERTEX_BYTES + draws * DRAW_BYTES;
+        if takes > self.limits.memory_bytes {
+            let (file, path) = (self.file.to_owned(), format!("{triangles} triangles, {vertices} vertices"));
+            return Err(SceneError::Memory { file, path, needed: takes, limit: self.limits.memory_bytes });
+        }
+        Ok((triangles, vertices))
+    }
+
+    fn check_counts(&self, triangles: u64, vertices: u64, draws: u64) -> Result<(), SceneError> {
         self.check("triangles", triangles, self.limits.triangles)?;
         // Triangles name vertices by 32 bits, whatever the caller's limit.
         self.check("vertices", vertices, self.limits.vertices.min(u64::from(u32::MAX)))?;
-        Ok((triangles, vertices))
+        self.check("primitives in place", draws, self.limits.draws)
     }
 
     fn check(&self, what: &'static str, count: u64, limit: u64) -> Result<(), SceneError> {

@@ -62,7 +62,9 @@ pub(crate) fn read(
     geometry.triangles = read_triangles(document, primitive, path, topology, count, vertices_left)?;
     read_targets(document, primitive, path, &mut geometry)?;
     if geometry.normals.is_empty() {
-        spend(document, vertices_left, 3 * geometry.triangles.len() as u64, &place)?;
+        let corners = 3 * geometry.triangles.len() as u64;
+        spend(document, vertices_left, corners, &place)?;
+        document.budget.spend(corners, geometry.vertex_bytes(), &document.file, path)?;
         geometry.unshare();
         // Tangents without normals mean nothing (glTF 2.0, §3.7.2.1).
         geometry.tangents.clear();
@@ -190,6 +192,17 @@ fn read_targets(
 }
 
 impl Geometry {
+    /// Bytes of all that one vertex has.
+    fn vertex_bytes(&self) -> u64 {
+        fn of<T>(list: &[T]) -> u64 {
+            if list.is_empty() { 0 } else { size_of::<T>() as u64 }
+        }
+        let influences = self.influences.iter().map(|(joints, weights)| of(joints) + of(weights));
+        let targets = self.targets.iter().map(|t| of(&t.positions) + of(&t.normals) + of(&t.tangents));
+        let own = of(&self.positions) + of(&self.normals) + of(&self.tangents) + of(&self.colors);
+        own + self.uvs.iter().map(|set| of(set)).sum::<u64>() + influences.sum::<u64>() + targets.sum::<u64>()
+    }
+
     /// Rebuilds every list so that new vertex `i` is the old vertex `sources[i]`.
     pub(crate) fn gather(&mut self, sources: &[u32]) {
         fn pick<T: Copy>(list: &mut Vec<T>, sources: &[u32]) {

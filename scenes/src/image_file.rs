@@ -14,6 +14,9 @@ pub(crate) struct Header {
     pub(crate) has_16_bits: bool,
 }
 
+/// Bytes that a PNG's decoder may take beside the picture: profiles and texts in it are compressed as well.
+const PNG_EXTRA_BYTES: u64 = 16 << 20;
+
 /// Reads a header without decoding. The error says what is wrong and what to do.
 pub(crate) fn header(bytes: &[u8], edge_max: u32) -> Result<Header, String> {
     let header = match format(bytes)? {
@@ -43,7 +46,8 @@ pub(crate) fn decode(
         // Eight bits a component: what its header said has led to no other format.
         return jpeg_file::decode(bytes, target);
     }
-    let decoder = png(bytes).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let taken = u64::from(header.width) * u64::from(header.height) * 8;
+    let decoder = png(bytes, taken).into_decoder().map_err(|error| cannot_decode(&error))?;
     let image = DynamicImage::from_decoder(decoder).map_err(|error| cannot_decode(&error))?;
     if (image.width(), image.height()) != (header.width, header.height) {
         return Err("its size is not what its header says; write it again".into());
@@ -76,7 +80,7 @@ fn format(bytes: &[u8]) -> Result<Format, String> {
 }
 
 fn png_header(bytes: &[u8]) -> Result<Header, String> {
-    let decoder = png(bytes).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let decoder = png(bytes, 0).into_decoder().map_err(|error| cannot_decode(&error))?;
     let (width, height) = decoder.dimensions();
     let has_16_bits = matches!(
         decoder.color_type(),
@@ -85,11 +89,11 @@ fn png_header(bytes: &[u8]) -> Result<Header, String> {
     Ok(Header { width, height, has_16_bits })
 }
 
-fn png(bytes: &[u8]) -> ImageReader<Cursor<&[u8]>> {
+/// `taken` bytes are the picture's, which the caller has checked against its own limits.
+fn png(bytes: &[u8], taken: u64) -> ImageReader<Cursor<&[u8]>> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), ImageFormat::Png);
-    // The caller has its own limits on edges and on the sum of all textures; eight bytes a texel of the largest.
     let mut limits = image::Limits::default();
-    limits.max_alloc = Some(4 << 30);
+    limits.max_alloc = Some(taken.saturating_mul(2).saturating_add(PNG_EXTRA_BYTES));
     reader.limits(limits);
     reader
 }

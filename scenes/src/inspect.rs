@@ -5,22 +5,35 @@ use crate::camera::Projection;
 use crate::document::Document;
 use crate::loaded::{LoadedScene, Moment};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
-use crate::warning::Warnings;
+use crate::warning::{Warnings, shortened};
 use tessera_layout::{AliasEntry, Light, Material, ShadingVertex, Texture, Triangle};
 
-/// Everything there is to say about a scene; `first` is its geometry at time 0.
+/// Longest name that a report gives, characters.
+const NAME_CHARS_MAX: usize = 120;
+/// Entries of a list that a report gives: reports go to other processes.
+const LISTED_MAX: usize = 2048;
+
+fn short(name: &str) -> String {
+    shortened(name, NAME_CHARS_MAX)
+}
+
+/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where nobody would read on.
 pub(crate) fn report(
     scene: &LoadedScene,
     document: &Document,
     first: &Moment,
-    extensions: Vec<ExtensionReport>,
+    mut extensions: Vec<ExtensionReport>,
     warnings: Warnings,
 ) -> SceneReport {
+    extensions.truncate(LISTED_MAX);
+    extensions.iter_mut().for_each(|extension| extension.name = short(&extension.name));
+    let mut textures: Vec<_> = scene.textures.reports.iter().take(LISTED_MAX).cloned().collect();
+    textures.iter_mut().for_each(|texture| texture.name = short(&texture.name));
     let root = &document.root;
     let geometry = &first.geometry;
     SceneReport {
         file: document.file.clone(),
-        generator: root.asset.generator.clone().unwrap_or_default(),
+        generator: short(root.asset.generator.as_deref().unwrap_or_default()),
         nodes: scene.parts.forest.shown.len() as u64,
         meshes: root.meshes.len() as u64,
         triangles_stored: stored_triangles(scene),
@@ -28,17 +41,18 @@ pub(crate) fn report(
         vertices: geometry.vertices.len() as u64,
         materials: root.materials.len() as u64,
         skins: root.skins.len() as u64,
-        textures: scene.textures.reports.clone(),
+        textures,
         cameras: scene
             .cameras
             .iter()
             .zip(0..)
+            .take(LISTED_MAX)
             .map(|(camera, index)| CameraReport {
                 index,
-                name: camera.name.clone(),
+                name: short(&camera.name),
                 kind: match camera.projection {
-                    Projection::Perspective { .. } => "perspective",
-                    Projection::Orthographic { .. } => "orthographic",
+                    Projection::Perspective { .. } => "perspective".into(),
+                    Projection::Orthographic { .. } => "orthographic".into(),
                 },
             })
             .collect(),
@@ -47,7 +61,7 @@ pub(crate) fn report(
         environment: scene.environment.description.clone(),
         bounds_lower: geometry.lower,
         bounds_upper: geometry.upper,
-        animations: scene.clips.iter().map(animation).collect(),
+        animations: scene.clips.iter().take(LISTED_MAX).map(animation).collect(),
         geometry_animated: scene.still.is_none(),
         extensions,
         memory_bytes: memory(scene, first),
@@ -57,7 +71,7 @@ pub(crate) fn report(
 
 fn animation(clip: &Clip) -> AnimationReport {
     AnimationReport {
-        name: clip.name.clone(),
+        name: short(&clip.name),
         length_secs: clip.length,
         channels: clip.channels.len() as u32,
         played: clip.played,

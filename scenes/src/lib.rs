@@ -10,6 +10,7 @@
 
 mod accessor;
 mod animation;
+mod budget;
 pub mod bvh;
 mod camera;
 mod document;

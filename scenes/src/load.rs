@@ -121,9 +121,11 @@ fn is_geometry_animated(parts: &OwnedParts, clips: &[Clip]) -> bool {
         }
     }
     let moved = parts.forest.spread(moved);
+    let joints_move: Vec<bool> =
+        parts.skins.iter().map(|skin| skin.joints.iter().any(|joint| moved[*joint])).collect();
     parts.forest.shown.iter().any(|&index| {
         let node = &parts.forest.nodes[index];
-        let joint_moves = |skin: usize| parts.skins[skin].joints.iter().any(|joint| moved[*joint]);
-        node.mesh.is_some() && (moved[index] || morphed[index] || node.skin.is_some_and(joint_moves))
+        node.mesh.is_some()
+            && (moved[index] || morphed[index] || node.skin.is_some_and(|skin| joints_move[skin]))
     })
 }

@@ -185,6 +185,7 @@ fn read_instances(
     for (name, accessor) in &instancing.attributes {
         let place = format!("{path}.{name}");
         let have = document.accessor_count(*accessor as usize, &place)?;
+        document.budget.spend(have, size_of::<Affine>() as u64, &document.file, &place)?;
         if have > instances_max || count.is_some_and(|count| count != have) {
             let problem =
                 format!("{have} instances are more than {instances_max}, or not as many as others say");
@@ -234,6 +235,7 @@ fn scene_roots(document: &Document, nodes: &[Node]) -> Result<Vec<usize>, SceneE
     let number = root.scene.map_or(0, |scene| scene.value());
     let scene = document.at(&root.scenes, number, "scene", "scenes")?;
     let mut roots = Vec::with_capacity(scene.nodes.len());
+    let mut listed = vec![false; nodes.len()];
     for (entry, node) in scene.nodes.iter().enumerate() {
         let path = format!("scenes[{number}].nodes[{entry}]");
         let node = node.value();
@@ -242,7 +244,7 @@ fn scene_roots(document: &Document, nodes: &[Node]) -> Result<Vec<usize>, SceneE
             let problem = format!("nodes[{node}] is a child of nodes[{parent}]; a scene lists roots only");
             return Err(document.invalid(path, problem));
         }
-        if roots.contains(&node) {
+        if std::mem::replace(&mut listed[node], true) {
             return Err(document.invalid(path, format!("nodes[{node}] is listed twice; remove one")));
         }
         roots.push(node);

@@ -1,9 +1,10 @@
 //! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no defaults of the command line.
 
 use crate::bvh::BuilderKind;
+use serde::{Deserialize, Serialize};
 
 /// Where light comes from at infinity.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum EnvironmentSource {
     /// The scene's own lights alone. A scene without any gets a plain white environment and a warning.
     #[default]
@@ -23,7 +24,7 @@ pub enum EnvironmentSource {
 }
 
 /// What a scene may hold, so that a hostile or broken file costs little.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of one file.
     pub file_bytes: u64,
@@ -41,6 +42,15 @@ pub struct Limits {
     pub vertices: u64,
     /// Nodes, instances included.
     pub nodes: u64,
+    /// Primitives to draw after instancing.
+    pub draws: u64,
+    /// Bytes that the scene takes in memory while it is prepared, as far as its files foretell it: files, accessors, textures,
+    /// maps, and what is flattened. Counted before anything is allocated.
+    pub memory_bytes: u64,
+    /// Bytes that compressed images may give together whatever their files' sizes.
+    pub expansion_bytes: u64,
+    /// Beyond that, bytes that they may give for each byte of their files.
+    pub expansion_ratio: u64,
 }
 
 impl Default for Limits {
@@ -55,12 +65,16 @@ impl Default for Limits {
             triangles: 1 << 26,
             vertices: 1 << 27,
             nodes: 1 << 22,
+            draws: 1 << 24,
+            memory_bytes: 16 << 30,
+            expansion_bytes: 512 << 20,
+            expansion_ratio: 128,
         }
     }
 }
 
 /// What [`crate::load()`] needs beside the files.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadOptions {
     /// Light at infinity.
     pub environment: EnvironmentSource,
@@ -69,7 +83,7 @@ pub struct LoadOptions {
 }
 
 /// Which camera.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum CameraChoice {
     /// The first camera in node order, or one that frames the scene's bounds where it has none.
     #[default]
@@ -92,7 +106,7 @@ pub enum CameraChoice {
 }
 
 /// A thin lens over a perspective camera.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lens {
     /// Radius in metres, > 0.
     pub radius: f32,
@@ -101,7 +115,7 @@ pub struct Lens {
 }
 
 /// One frame's view of a scene.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlattenOptions {
     /// Time in seconds; clips hold their first and last pose outside their length.
     pub time_secs: f64,

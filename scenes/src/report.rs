@@ -1,9 +1,10 @@
 //! What `tessera inspect` tells about a scene. Owns no formatting.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A texture as it will be held.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextureReport {
     /// Name in the file, or the image's URI, or empty.
     pub name: String,
@@ -14,22 +15,22 @@ pub struct TextureReport {
     /// Bytes in memory.
     pub bytes: u64,
     /// `srgb8`, `linear8` or `linear16`.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
 }
 
 /// A camera that the scene shows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CameraReport {
     /// What `--camera` takes as a number.
     pub index: u32,
     /// Name of the camera, or of its node, or empty.
     pub name: String,
     /// `perspective` or `orthographic`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
 }
 
 /// An animation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnimationReport {
     /// Name, or empty.
     pub name: String,
@@ -42,7 +43,7 @@ pub struct AnimationReport {
 }
 
 /// An extension that the file uses.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExtensionReport {
     /// Name.
     pub name: String,
@@ -55,7 +56,7 @@ pub struct ExtensionReport {
 }
 
 /// What is in a scene, what will be ignored, and how much memory it needs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SceneReport {
     /// The main file.
     pub file: String,

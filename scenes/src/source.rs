@@ -1,11 +1,14 @@
 //! Reading the files of one scene, each inside its folder and within the limits. Owns no meaning of what is read.
 
+use crate::budget::Budget;
 use crate::error::SceneError;
 use crate::options::Limits;
 use crate::uri;
 use std::cell::Cell;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A scene's folder and its main file.
 pub(crate) struct Source<'a> {
@@ -14,6 +17,8 @@ pub(crate) struct Source<'a> {
     pub(crate) main: String,
     /// Limits.
     pub(crate) limits: &'a Limits,
+    /// What may still be allocated.
+    pub(crate) budget: Arc<Budget>,
     bytes_read: Cell<u64>,
 }
 
@@ -21,7 +26,8 @@ impl<'a> Source<'a> {
     /// The scene `main` within `dir`.
     pub(crate) fn new(dir: &'a Path, main: &str, limits: &'a Limits) -> Result<Self, SceneError> {
         let main = confined(main, main)?;
-        Ok(Self { dir, main, limits, bytes_read: Cell::new(0) })
+        let budget = Arc::new(Budget::new(limits));
+        Ok(Self { dir, main, limits, budget, bytes_read: Cell::new(0) })
     }
 
     /// Path within `dir` of a file that the main file names by a path relative to itself.
@@ -37,24 +43,39 @@ impl<'a> Source<'a> {
         self.dir.join(file)
     }
 
+    /// The bytes of the main file, which a person may have named by a link.
+    pub(crate) fn read_main(&self) -> Result<Vec<u8>, SceneError> {
+        self.read_at(self.locate(&self.main), &self.main)
+    }
+
     /// The bytes of a file, whose path is confined.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, SceneError> {
-        self.read_at(self.locate(file), file)
+        let path = self.locate(file);
+        let wrong = |source| SceneError::Read { path: path.clone(), source };
+        let real = path.canonicalize().map_err(wrong)?;
+        if !real.starts_with(self.dir.canonicalize().map_err(wrong)?) {
+            let problem = "is a link that leads out of the scene's folder; copy the file into it".into();
+            return Err(SceneError::Uri {
+                file: self.main.clone(),
+                path: "(link)".into(),
+                uri: file.into(),
+                problem,
+            });
+        }
+        self.read_at(real, file)
     }
 
     /// The bytes of a file anywhere, which errors call `file`: for paths that the caller trusts.
     pub(crate) fn read_at(&self, path: PathBuf, file: &str) -> Result<Vec<u8>, SceneError> {
         let wrong = |source| SceneError::Read { path: path.clone(), source };
-        let handle = std::fs::File::open(&path).map_err(wrong)?;
+        let handle = open_regular(&path).map_err(wrong)?;
         let metadata = handle.metadata().map_err(wrong)?;
-        if !metadata.is_file() {
-            return Err(wrong(std::io::Error::other("it is not a regular file")));
-        }
         let left = self.limits.total_bytes.saturating_sub(self.bytes_read.get());
         let limit = self.limits.file_bytes.min(left);
         if metadata.len() > limit {
             return Err(SceneError::FileTooLarge { file: file.into(), bytes: metadata.len(), limit });
         }
+        self.budget.spend(metadata.len(), 1, file, "(the file)")?;
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         handle.take(limit + 1).read_to_end(&mut bytes).map_err(wrong)?;
         if bytes.len() as u64 > limit {
@@ -63,6 +84,17 @@ impl<'a> Source<'a> {
         self.bytes_read.set(self.bytes_read.get() + bytes.len() as u64);
         Ok(bytes)
     }
+}
+
+/// Opens a file that is one: pipes, devices and sockets may never end, or never begin.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let irregular = || std::io::Error::other("it is not a regular file");
+    // Asked before it is opened, since opening a pipe waits for its writer; and after, since it may be another one by then.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    let file = OpenOptions::new().read(true).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
 }
 
 /// A path that a person or a job gave, if it stays inside the scene's folder.

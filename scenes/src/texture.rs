@@ -155,6 +155,8 @@ fn plan<'a>(
         let limit = source.limits.texture_bytes;
         return Err(wrong(format!("with it, textures take {total} bytes, more than {limit}; shrink them")));
     }
+    source.budget.expand(bytes.len() as u64, needed).map_err(wrong)?;
+    source.budget.spend(needed, 1, &document.file, &path)?;
     Ok(Job { path, bytes, header, format, offset, length: needed as usize })
 }
 
@@ -189,9 +191,9 @@ fn report(document: &Document, entry: &Entry, job: &Job) -> TextureReport {
         height: job.header.height,
         bytes: job.length as u64,
         format: match job.format {
-            TexelFormat::Rgba8Srgb => "srgb8",
-            TexelFormat::Rgba8Linear => "linear8",
-            TexelFormat::Rgba16Linear => "linear16",
+            TexelFormat::Rgba8Srgb => "srgb8".into(),
+            TexelFormat::Rgba8Linear => "linear8".into(),
+            TexelFormat::Rgba16Linear => "linear16".into(),
         },
     }
 }

@@ -3,6 +3,17 @@
 /// Warnings kept at most; a hostile file could otherwise fill the memory with them.
 const WARNINGS_MAX: usize = 256;
 
+/// Longest warning: names come from the file.
+const WARNING_CHARS_MAX: usize = 500;
+
+/// As much of a text from a file as a person should be shown.
+pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// A list of warnings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
@@ -13,7 +24,7 @@ pub(crate) struct Warnings {
 impl Warnings {
     /// Adds a warning, unless it is there already.
     pub(crate) fn add(&mut self, text: impl Into<String>) {
-        let text = text.into();
+        let text = shortened(&text.into(), WARNING_CHARS_MAX);
         if self.list.contains(&text) {
             return;
         }

@@ -10,6 +10,7 @@ mod flat_scene;
 mod light;
 mod material;
 mod mesh;
+pub mod plain;
 mod texture;
 mod unit;
 

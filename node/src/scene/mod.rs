@@ -1,5 +1,5 @@
 //! From a job's files to prepared frames: fetched into the cache, laid out as a folder, loaded once, flattened per frame.
-//! Owns no session; it waits for one where files are missing.
+//! Owns no session; it waits for one where files are missing. Reads no scene: a child process does (`import`).
 
 pub(crate) mod fetch;
 mod locks;
@@ -7,20 +7,22 @@ mod store;
 mod view;
 
 use crate::device::PreparedFrame;
+use crate::import::{ImportError, ImportedScene, Importer};
 use crate::job::{camera_choice, flatten_options, load_options};
 use fetch::Fetcher;
 use locks::Locks;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::{SceneKey, SceneStore};
 use tessera_kernels::CheckedScene;
 use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber, RenderSpec};
-use tessera_scenes::{FlattenOptions, LoadedScene};
+use tessera_scenes::FlattenOptions;
 
 /// Prepares frames. Shared by all preparations of a node; two of them at a time do not do the same work twice.
 pub(crate) struct Preparer {
     fetcher: Fetcher,
+    importer: Importer,
     views: PathBuf,
     /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller one, that one says itself.
     memory_bytes: u64,
@@ -29,10 +31,16 @@ pub(crate) struct Preparer {
 }
 
 impl Preparer {
-    /// Keeps `prepared_bytes` of scenes and frames beyond those in use.
-    pub(crate) fn new(fetcher: Fetcher, views: PathBuf, memory_bytes: u64, prepared_bytes: u64) -> Self {
+    /// For devices with `memory_bytes` at most, 0 where that is not known. Keeps `prepared_bytes` of scenes and frames beyond
+    /// those in use.
+    pub(crate) fn new(
+        fetcher: Fetcher,
+        importer: Importer,
+        views: PathBuf,
+        (memory_bytes, prepared_bytes): (u64, u64),
+    ) -> Self {
         let store = Mutex::new(SceneStore::new(prepared_bytes));
-        Self { fetcher, views, memory_bytes, store, loading: Locks::default() }
+        Self { fetcher, importer, views, memory_bytes, store, loading: Locks::default() }
     }
 
     /// Hashes of the scenes that are loaded, in order.
@@ -53,21 +61,30 @@ impl Preparer {
             return Ok(frame);
         }
         let flatten = {
-            let options = options.clone();
-            move || flatten(&scene, &options)
+            let (scene, options) = (scene.clone(), options.clone());
+            move || Ok(scene.flatten(&options).map(|flat| CheckedScene::new(Arc::new(flat))))
         };
-        let checked = heavy(flatten).await?;
-        Ok(self.store().add_frame(key, options, checked))
+        match heavy(flatten).await? {
+            Ok(Ok(checked)) => Ok(self.store().add_frame(key, options, checked)),
+            Ok(Err(error)) => Err(Failure::Scene(error.to_string())),
+            Err(error) => {
+                if error.is_end() {
+                    // The next one to ask for it begins anew.
+                    self.store().drop_scene(&scene);
+                }
+                Err(error.into_failure())
+            }
+        }
     }
 
-    async fn scene(&self, key: &SceneKey, spec: &RenderSpec) -> Result<Arc<LoadedScene>, Failure> {
+    async fn scene(&self, key: &SceneKey, spec: &RenderSpec) -> Result<Arc<ImportedScene>, Failure> {
         let _turn = self.loading.lock(key.hash).await;
         if let Some(scene) = self.store().scene(key) {
             return Ok(scene);
         }
         let view = view::lay_out(&self.views, &spec.files, &self.fetcher).await?;
-        let (main, options) = (spec.scene.clone(), key.options.clone());
-        let load = move || load(view.path(), &main, &options);
+        let (main, options, importer) = (spec.scene.clone(), key.options.clone(), self.importer.clone());
+        let load = move || importer.load(view.path(), &main, &options).map_err(ImportError::into_failure);
         let scene = Arc::new(heavy(load).await?);
         self.check_memory(&scene)?;
         let report = scene.report();
@@ -79,7 +96,7 @@ impl Preparer {
         Ok(scene)
     }
 
-    fn check_memory(&self, scene: &LoadedScene) -> Result<(), Failure> {
+    fn check_memory(&self, scene: &ImportedScene) -> Result<(), Failure> {
         let report = scene.report();
         // The hierarchy takes about 80 bytes a triangle.
         let needed = report.memory_bytes.saturating_add(report.triangles.saturating_mul(80));
@@ -98,24 +115,11 @@ impl Preparer {
 }
 
 /// A scene in which nothing moves looks the same at any time: all its frames share one preparation.
-fn moment(scene: &LoadedScene, options: FlattenOptions) -> FlattenOptions {
+fn moment(scene: &ImportedScene, options: FlattenOptions) -> FlattenOptions {
     if scene.report().animations.iter().any(|animation| animation.played) {
         return options;
     }
     FlattenOptions { time_secs: 0.0, ..options }
-}
-
-pub(crate) fn load(
-    folder: &Path,
-    main: &str,
-    options: &tessera_scenes::LoadOptions,
-) -> Result<LoadedScene, Failure> {
-    tessera_scenes::load(folder, main, options).map_err(|error| Failure::Scene(chain(&error)))
-}
-
-pub(crate) fn flatten(scene: &LoadedScene, options: &FlattenOptions) -> Result<CheckedScene, Failure> {
-    let flat = scene.flatten(options).map_err(|error| Failure::Scene(chain(&error)))?;
-    CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))
 }
 
 /// An error and its causes in one line.
@@ -130,8 +134,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Runs work that takes long away from the tasks that must answer soon. A panic in it is the scene's failure: it would be
-/// the same on every node.
+/// Runs work that takes long away from the tasks that must answer soon. A panic in it is the scene's failure: it would be the
+/// same on every node.
 async fn heavy<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

@@ -1,10 +1,11 @@
 //! Loaded scenes and prepared frames in memory, bounded in bytes, the longest unused dropped first. Loads nothing itself.
 
 use crate::device::PreparedFrame;
+use crate::import::ImportedScene;
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_protocol::BlobHash;
-use tessera_scenes::{FlattenOptions, LoadOptions, LoadedScene};
+use tessera_scenes::{FlattenOptions, LoadOptions};
 
 /// What a loaded scene depends on.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ struct Entry<K, V> {
 }
 
 /// Few entries, found by looking through them: keys hold floating-point settings, which have no order.
-pub(super) struct SceneStore<S = LoadedScene> {
+pub(super) struct SceneStore<S = ImportedScene> {
     bytes_max: u64,
     clock: u64,
     frame_ids: u64,
@@ -30,9 +31,9 @@ pub(super) struct SceneStore<S = LoadedScene> {
 }
 
 impl SceneStore {
-    /// Keeps a scene. Its textures are counted with each of its frames too: the bound is kept on the safe side.
-    pub(super) fn add_scene(&mut self, key: SceneKey, scene: Arc<LoadedScene>) {
-        let bytes = scene.report().memory_bytes;
+    /// Keeps a scene, whose importer holds its own copy of everything.
+    pub(super) fn add_scene(&mut self, key: SceneKey, scene: Arc<ImportedScene>) {
+        let bytes = scene.report().memory_bytes.max(scene.resident_bytes());
         self.add_scene_of(key, scene, bytes);
     }
 }
@@ -62,6 +63,11 @@ impl<S> SceneStore<S> {
         let entry = self.frames.iter_mut().find(|entry| entry.key.0 == *scene && entry.key.1 == *options)?;
         entry.used = self.clock;
         Some(entry.value.clone())
+    }
+
+    /// Forgets a scene that can flatten no more. Its frames stay.
+    pub(super) fn drop_scene(&mut self, scene: &Arc<S>) {
+        self.scenes.retain(|entry| !Arc::ptr_eq(&entry.value, scene));
     }
 
     fn add_scene_of(&mut self, key: SceneKey, scene: Arc<S>, bytes: u64) {

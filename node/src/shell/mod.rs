@@ -14,6 +14,7 @@ use crate::device::{
     CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work, host_memory_bytes,
 };
 use crate::folder::DataFolder;
+use crate::import::Importer;
 use crate::job::unit_params;
 use crate::node::{Ended, NodeError, NodeStatus};
 use crate::outbox::Outbox;
@@ -98,8 +99,9 @@ impl Shell {
             Dialler::new(&config, folder.identity(), folder.node(), fingerprint, sender.clone(), connection)?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
         let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).max();
-        let preparer =
-            Preparer::new(fetcher.clone(), folder.views(), memory.unwrap_or(0), config.prepared_bytes);
+        let importer = Importer::new(config.worker.clone(), config.import.clone(), config.threads);
+        let room = (memory.unwrap_or(0), config.prepared_bytes);
+        let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
         let preparations = Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());

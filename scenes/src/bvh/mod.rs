@@ -16,7 +16,7 @@ use bounds::{Bounds, PrimitiveRef};
 use tessera_layout::{Bvh, Triangle};
 
 /// How a tree is split.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum BuilderKind {
     /// Binned surface area heuristic: what scenes are rendered with.
     #[default]

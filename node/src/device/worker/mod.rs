@@ -8,7 +8,7 @@ pub(crate) mod cuda;
 pub(crate) mod frame;
 pub(crate) mod message;
 mod monitor;
-mod sandbox;
+pub(crate) mod sandbox;
 mod self_check;
 
 pub use message::{CallError, FoundDevice, Refusal};
@@ -53,18 +53,21 @@ type Orders = BufReader<UnixStream>;
 
 /// The whole life of a worker. Its standard input has to be the socket that a node gave it.
 pub fn main() -> ExitCode {
-    let stdin = std::io::stdin();
-    let socket = match stdin.as_fd().try_clone_to_owned().map(UnixStream::from) {
-        Ok(socket) if socket.peer_addr().is_ok() => socket,
-        _ => {
-            let _ = writeln!(std::io::stderr(), "device-worker is started by a node, not by people");
-            return ExitCode::from(2);
-        }
+    let Some(socket) = socket_of_stdin() else {
+        // Standard error may be closed.
+        let _ = writeln!(std::io::stderr(), "device-worker is started by a node, not by people");
+        return ExitCode::from(2);
     };
     match socket.try_clone() {
         Ok(outlet) => run(BufReader::new(socket), Outlet(Arc::new(Mutex::new(outlet)))),
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// The socket in the place of standard input; None where it is something else.
+pub(crate) fn socket_of_stdin() -> Option<UnixStream> {
+    let socket = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from).ok()?;
+    socket.peer_addr().is_ok().then_some(socket)
 }
 
 fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
@@ -109,7 +112,7 @@ fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
 
 /// The kernel ends this process when the thread that started it ends. The node keeps that thread as long as it wants the worker;
 /// one that ended before this call is seen by the parent's id.
-fn die_with(parent: u32) {
+pub(crate) fn die_with(parent: u32) {
     // SAFETY: the call takes numbers alone.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     if std::os::unix::process::parent_id() != parent {

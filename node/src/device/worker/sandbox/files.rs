@@ -36,15 +36,40 @@ pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
     enforce(allowed).map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
 }
 
-fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
-    let read = AccessFs::from_read(ASKED);
-    let write = AccessFs::from_all(ASKED) & !AccessFs::Execute;
-    let mut rules = Ruleset::default()
+/// Confines the calling thread, those of its process that it can reach and all that it starts to reading these folders and files.
+pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String> {
+    let enforced = || {
+        let mut rules = rules()?;
+        for path in readable {
+            rules = add(rules, path, AccessFs::ReadFile | AccessFs::ReadDir)?;
+        }
+        enforced(rules)
+    };
+    enforced().map_err(|error: RulesetError| format!("cannot confine files: {}", crate::scene::chain(&error)))
+}
+
+/// Rules by which nothing is allowed.
+fn rules() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(ASKED))?
         .handle_access(AccessNet::from_all(ASKED))?
         .scope(Scope::from_all(ASKED))?
-        .create()?;
+        .create()
+}
+
+fn enforced(rules: RulesetCreated) -> Result<FileConfinement, RulesetError> {
+    Ok(match rules.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => FileConfinement::Full,
+        RulesetStatus::PartiallyEnforced => FileConfinement::Partial,
+        RulesetStatus::NotEnforced => FileConfinement::None,
+    })
+}
+
+fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
+    let read = AccessFs::from_read(ASKED);
+    let write = AccessFs::from_all(ASKED) & !AccessFs::Execute;
+    let mut rules = rules()?;
     let system = READ.iter().map(PathBuf::from);
     for path in system.chain(allowed.read.iter().cloned()) {
         rules = add(rules, &path, read)?;
@@ -56,11 +81,7 @@ fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
     // The driver's library names its threads there, and gives up (error 304) where it cannot. Other processes' secrets in this
     // folder are behind the right to trace them, which a confined process does not have.
     rules = add(rules, Path::new("/proc"), read | AccessFs::WriteFile)?;
-    Ok(match rules.restrict_self()?.ruleset {
-        RulesetStatus::FullyEnforced => FileConfinement::Full,
-        RulesetStatus::PartiallyEnforced => FileConfinement::Partial,
-        RulesetStatus::NotEnforced => FileConfinement::None,
-    })
+    enforced(rules)
 }
 
 /// Adds a rule for a path that is there. A file takes no rights that only folders have.

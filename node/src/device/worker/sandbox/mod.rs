@@ -88,6 +88,23 @@ pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
     SandboxReport { wanted: true, no_network, files, problems }
 }
 
+/// Confines a scene importer: it reads these folders and files and no other, has no socket beyond the one it was given, and this
+/// much memory. Without `confine` the memory alone is limited.
+pub(crate) fn enter_importer(readable: &[PathBuf], confine: bool, memory_bytes: u64) -> SandboxReport {
+    let mut problems = limits::lower_importer(memory_bytes);
+    if !confine {
+        return SandboxReport { problems, ..not_wanted() };
+    }
+    let files = files::confine_to(readable).unwrap_or_else(|problem| {
+        problems.push(problem);
+        FileConfinement::None
+    });
+    let closed = network::close_all();
+    let no_network = closed.is_ok();
+    problems.extend(closed.err());
+    SandboxReport { wanted: true, no_network, files, problems }
+}
+
 /// The report of a worker that was told not to confine itself.
 pub(super) fn not_wanted() -> SandboxReport {
     SandboxReport { wanted: false, no_network: false, files: FileConfinement::None, problems: Vec::new() }

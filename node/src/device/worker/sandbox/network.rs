@@ -30,14 +30,44 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount,
 ];
 
+/// Further calls that a scene importer has no use for: sockets of every kind, signals, and the clock of the machine.
+const REFUSED_TO_IMPORTERS: &[libc::c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept4,
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_clock_settime,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+];
+
 /// Closes the network for every thread of this process, for good.
 pub(super) fn close() -> Result<(), String> {
+    apply(local_sockets_alone())
+}
+
+/// Closes the network and all local sockets, signals to other processes and the like, for every thread of this process, for good.
+pub(super) fn close_all() -> Result<(), String> {
+    let mut rules = BTreeMap::new();
+    for call in REFUSED.iter().chain(REFUSED_TO_IMPORTERS) {
+        add(&mut rules, *call, Vec::new());
+    }
+    apply(filter(rules))
+}
+
+fn apply(program: Result<BpfProgram, seccompiler::Error>) -> Result<(), String> {
     let text = |error: &dyn std::error::Error| format!("cannot filter system calls: {error}");
-    let program = filter().map_err(|error| text(&error))?;
+    let program = program.map_err(|error| text(&error))?;
     seccompiler::apply_filter_all_threads(&program).map_err(|error| text(&error))
 }
 
-fn filter() -> Result<BpfProgram, seccompiler::Error> {
+fn local_sockets_alone() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in REFUSED {
         add(&mut rules, *call, Vec::new());
@@ -50,6 +80,10 @@ fn filter() -> Result<BpfProgram, seccompiler::Error> {
         not_local.push(SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)?);
     }
     add(&mut rules, libc::SYS_socket, vec![SeccompRule::new(not_local)?]);
+    filter(rules)
+}
+
+fn filter(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, seccompiler::Error> {
     let refusal = SeccompAction::Errno(libc::EACCES.unsigned_abs());
     let machine = std::env::consts::ARCH.try_into()?;
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, refusal, machine)?.try_into()?)

@@ -1,0 +1,230 @@
+//! A flattened scene over a pipe: arrays that the other side has already are not sent again. Checks lengths against a bound, and
+//! nothing of what the arrays hold.
+
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::sync::Arc;
+use tessera_layout::plain::{Plain, bytes_of, bytes_of_one, from_bytes, read_array};
+use tessera_layout::{Bvh, FlatScene};
+
+/// How an array comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Part {
+    /// It is the last frame's.
+    Same,
+    /// So many elements follow.
+    New(u64),
+}
+
+/// What stands before the arrays of a frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct FrameHead {
+    /// In the order of `FlatScene`'s fields; the hierarchy's nodes and blocks come last.
+    parts: [Part; 12],
+    environment: Vec<u8>,
+    camera: Vec<u8>,
+    padding: f32,
+}
+
+/// Why no frame came.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ArraysError {
+    /// The pipe, or no memory here.
+    #[error("the pipe from the scene importer failed")]
+    Pipe(#[from] std::io::Error),
+    /// More than a scene may have.
+    #[error("its frame takes more than {0} bytes")]
+    TooLong(u64),
+    /// It refers to a frame that was never sent, or is no frame.
+    #[error("its frame is not whole")]
+    Broken,
+}
+
+fn part<T>(array: &Arc<Vec<T>>, last: Option<&Arc<Vec<T>>>) -> Part {
+    match last {
+        Some(last) if Arc::ptr_eq(last, array) => Part::Same,
+        _ => Part::New(array.len() as u64),
+    }
+}
+
+impl FrameHead {
+    /// The head of a frame, for somebody who has kept [`kept`] of the last one.
+    pub(super) fn of(scene: &FlatScene, last: Option<&FlatScene>) -> Self {
+        let same_bvh = last.is_some_and(|last| Arc::ptr_eq(&last.bvh, &scene.bvh));
+        let bvh = |count: usize| if same_bvh { Part::Same } else { Part::New(count as u64) };
+        let parts = [
+            part(&scene.triangles, last.map(|last| &last.triangles)),
+            part(&scene.triangle_vertices, last.map(|last| &last.triangle_vertices)),
+            part(&scene.vertices, last.map(|last| &last.vertices)),
+            part(&scene.materials, last.map(|last| &last.materials)),
+            part(&scene.textures, last.map(|last| &last.textures)),
+            part(&scene.texels, last.map(|last| &last.texels)),
+            part(&scene.lights, last.map(|last| &last.lights)),
+            part(&scene.light_alias, last.map(|last| &last.light_alias)),
+            part(&scene.environment_texels, last.map(|last| &last.environment_texels)),
+            part(&scene.environment_alias, last.map(|last| &last.environment_alias)),
+            bvh(scene.bvh.nodes.len()),
+            bvh(scene.bvh.blocks.len()),
+        ];
+        let (environment, camera) = (bytes_of_one(&scene.environment), bytes_of_one(&scene.camera));
+        Self { parts, environment, camera, padding: scene.bvh.padding }
+    }
+
+    /// Writes the arrays that are new.
+    pub(super) fn send(&self, scene: &FlatScene, to: &mut impl Write) -> std::io::Result<()> {
+        let arrays = [
+            bytes_of(&scene.triangles),
+            bytes_of(&scene.triangle_vertices),
+            bytes_of(&scene.vertices),
+            bytes_of(&scene.materials),
+            bytes_of(&scene.textures),
+            bytes_of(&scene.texels),
+            bytes_of(&scene.lights),
+            bytes_of(&scene.light_alias),
+            bytes_of(&scene.environment_texels),
+            bytes_of(&scene.environment_alias),
+            bytes_of(&scene.bvh.nodes),
+            bytes_of(&scene.bvh.blocks),
+        ];
+        for (part, bytes) in self.parts.iter().zip(arrays) {
+            if *part != Part::Same {
+                to.write_all(bytes)?;
+            }
+        }
+        to.flush()
+    }
+
+    /// Reads the arrays that are new, at most `bytes_max`; the others are the last frame's.
+    pub(super) fn receive(
+        &self,
+        last: Option<&FlatScene>,
+        bytes_max: u64,
+        from: &mut impl Read,
+    ) -> Result<FlatScene, ArraysError> {
+        let mut taking = Taking { from, bytes_max, bytes_left: bytes_max };
+        let p = &self.parts;
+        let triangles = taking.array(p[0], last.map(|last| &last.triangles))?;
+        let triangle_vertices = taking.array(p[1], last.map(|last| &last.triangle_vertices))?;
+        let vertices = taking.array(p[2], last.map(|last| &last.vertices))?;
+        let materials = taking.array(p[3], last.map(|last| &last.materials))?;
+        let textures = taking.array(p[4], last.map(|last| &last.textures))?;
+        let texels = taking.array(p[5], last.map(|last| &last.texels))?;
+        let lights = taking.array(p[6], last.map(|last| &last.lights))?;
+        let light_alias = taking.array(p[7], last.map(|last| &last.light_alias))?;
+        let environment_texels = taking.array(p[8], last.map(|last| &last.environment_texels))?;
+        let environment_alias = taking.array(p[9], last.map(|last| &last.environment_alias))?;
+        let bvh = match (p[10], p[11], last) {
+            (Part::Same, Part::Same, Some(last)) => Arc::clone(&last.bvh),
+            (Part::New(nodes), Part::New(blocks), _) => {
+                let (nodes, blocks) = (taking.new_array(nodes)?, taking.new_array(blocks)?);
+                Arc::new(Bvh { nodes, blocks, padding: self.padding })
+            }
+            _ => return Err(ArraysError::Broken),
+        };
+        Ok(FlatScene {
+            triangles,
+            triangle_vertices,
+            vertices,
+            materials,
+            textures,
+            texels,
+            lights,
+            light_alias,
+            environment: from_bytes(&self.environment).ok_or(ArraysError::Broken)?,
+            environment_texels,
+            environment_alias,
+            camera: from_bytes(&self.camera).ok_or(ArraysError::Broken)?,
+            bvh,
+        })
+    }
+}
+
+struct Taking<'a, R> {
+    from: &'a mut R,
+    bytes_max: u64,
+    bytes_left: u64,
+}
+
+impl<R: Read> Taking<'_, R> {
+    fn array<T: Plain>(
+        &mut self,
+        part: Part,
+        last: Option<&Arc<Vec<T>>>,
+    ) -> Result<Arc<Vec<T>>, ArraysError> {
+        match (part, last) {
+            (Part::New(count), _) => Ok(Arc::new(self.new_array(count)?)),
+            (Part::Same, Some(last)) => Ok(Arc::clone(last)),
+            (Part::Same, None) => Err(ArraysError::Broken),
+        }
+    }
+
+    fn new_array<T: Plain>(&mut self, count: u64) -> Result<Vec<T>, ArraysError> {
+        let bytes = count.checked_mul(size_of::<T>() as u64);
+        let left = bytes.and_then(|bytes| self.bytes_left.checked_sub(bytes));
+        self.bytes_left = left.ok_or(ArraysError::TooLong(self.bytes_max))?;
+        // What is bounded by memory is bounded by addresses.
+        Ok(read_array(count as usize, |piece| self.from.read_exact(piece))?)
+    }
+}
+
+/// What both sides keep of a frame for the next one: what changes with every frame of this scene would only take memory.
+pub(super) fn kept(scene: &FlatScene, geometry_moves: bool) -> FlatScene {
+    let mut kept = FlatScene { lights: Arc::default(), light_alias: Arc::default(), ..scene.clone() };
+    if geometry_moves {
+        (kept.triangles, kept.triangle_vertices) = (Arc::default(), Arc::default());
+        (kept.vertices, kept.bvh) = (Arc::default(), Arc::default());
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_scene;
+
+    fn over_the_pipe(
+        scene: &FlatScene,
+        last: (Option<&FlatScene>, Option<&FlatScene>),
+    ) -> (FlatScene, usize) {
+        let head = FrameHead::of(scene, last.0);
+        let mut pipe = Vec::new();
+        head.send(scene, &mut pipe).unwrap();
+        (head.receive(last.1, 1 << 20, &mut pipe.as_slice()).unwrap(), pipe.len())
+    }
+
+    #[test]
+    fn a_scene_comes_out_as_it_went_in_and_its_parts_go_once() {
+        let frame = test_scene::frame();
+        let scene: &FlatScene = &frame.scene;
+        let (first, bytes) = over_the_pipe(scene, (None, None));
+        assert_eq!(first.triangles, scene.triangles);
+        assert_eq!(bytes_of(&first.bvh.blocks), bytes_of(&scene.bvh.blocks));
+        assert_eq!((first.camera, first.environment), (scene.camera, scene.environment));
+        assert_eq!(bytes as u64, scene.bytes());
+        let (ours, theirs) = (kept(scene, false), kept(&first, false));
+        let (second, bytes) = over_the_pipe(scene, (Some(&ours), Some(&theirs)));
+        assert!(Arc::ptr_eq(&second.triangles, &first.triangles) && Arc::ptr_eq(&second.bvh, &first.bvh));
+        assert_eq!((second.lights.len(), bytes), (1, 80 + 16));
+        let (ours, theirs) = (kept(scene, true), kept(&first, true));
+        let (third, _) = over_the_pipe(scene, (Some(&ours), Some(&theirs)));
+        assert!(Arc::ptr_eq(&third.materials, &first.materials));
+        assert_eq!(third.triangles, scene.triangles);
+    }
+
+    #[test]
+    fn a_false_head_is_refused_before_anything_is_allocated() {
+        let frame = test_scene::frame();
+        let good = FrameHead::of(&frame.scene, None);
+        let refusal = |change: fn(&mut FrameHead)| {
+            let mut head = good.clone();
+            change(&mut head);
+            head.receive(None, 1 << 20, &mut [0u8; 4096].as_slice()).map(drop).unwrap_err()
+        };
+        assert!(matches!(refusal(|head| head.parts[0] = Part::New(u64::MAX)), ArraysError::TooLong(_)));
+        assert!(matches!(refusal(|head| head.parts[5] = Part::New(2 << 20)), ArraysError::TooLong(_)));
+        assert!(matches!(refusal(|head| head.parts[0] = Part::Same), ArraysError::Broken));
+        assert!(matches!(refusal(|head| head.parts[11] = Part::Same), ArraysError::Broken));
+        assert!(matches!(refusal(|head| head.camera.truncate(3)), ArraysError::Broken));
+        assert!(matches!(refusal(|head| head.parts[5] = Part::New(5000)), ArraysError::Pipe(_)));
+    }
+}

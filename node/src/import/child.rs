@@ -1,0 +1,104 @@
+//! The importer's side: confines itself, loads one scene, flattens frames until the parent is gone. Starts nothing, writes no file.
+
+use super::arrays::{FrameHead, kept};
+use super::message::{Answer, Order};
+use crate::device::worker::frame::{FrameError, receive, send};
+use crate::device::worker::{die_with, sandbox, socket_of_stdin};
+use std::io::{BufWriter, Write};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use tessera_layout::FlatScene;
+use tessera_scenes::{FlattenOptions, LoadedScene, SceneError};
+
+/// The argument by which a program becomes an importer.
+pub const COMMAND: &str = "scene-importer";
+
+/// Memory that a thread takes beside the scene's, bytes: its stack.
+const THREAD_BYTES: u64 = 4 << 20;
+/// Bytes collected before they are written to the pipe.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// The whole life of an importer. Its standard input has to be the socket that its parent gave it.
+pub fn main() -> ExitCode {
+    let Some(socket) = socket_of_stdin() else {
+        // Standard error may be closed.
+        let _ = writeln!(std::io::stderr(), "{COMMAND} is started by other commands, not by people");
+        return ExitCode::from(2);
+    };
+    match run(socket) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{}", crate::scene::chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut orders: UnixStream) -> Result<(), FrameError> {
+    let mut to = BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
+    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads }, _)) = receive(&mut orders)?
+    else {
+        return Ok(());
+    };
+    die_with(parent);
+    // Stacks are none of the scene's memory.
+    let report = sandbox::enter_importer(
+        &readable,
+        confine,
+        memory_bytes.saturating_add(threads.saturating_mul(THREAD_BYTES)),
+    );
+    // Afterwards: what confines files holds for this thread and those that it starts. With fewer threads it is only slower.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
+    send(&mut to, &Answer::Ready(report), &[])?;
+    let Some((Order::Load { folder, main, options }, _)) = receive(&mut orders)? else { return Ok(()) };
+    let scene = match guarded(|| tessera_scenes::load(&folder, &main, &options)) {
+        Ok(scene) => scene,
+        Err(refused) => return send(&mut to, &refused, &[]),
+    };
+    send(&mut to, &Answer::Loaded { report: Box::new(scene.report().clone()) }, &[])?;
+    let mut last = None;
+    while let Some((Order::Flatten { options }, _)) = receive(&mut orders)? {
+        flatten(&scene, &options, &mut last, &mut to)?;
+    }
+    Ok(())
+}
+
+fn flatten(
+    scene: &LoadedScene,
+    options: &FlattenOptions,
+    last: &mut Option<FlatScene>,
+    to: &mut impl Write,
+) -> Result<(), FrameError> {
+    match guarded(|| scene.flatten(options)) {
+        Err(refused) => send(to, &refused, &[]),
+        Ok(flat) => {
+            let head = FrameHead::of(&flat, last.as_ref());
+            send(to, &Answer::Frame(Box::new(head.clone())), &[])?;
+            head.send(&flat, to).map_err(FrameError::Pipe)?;
+            *last = Some(kept(&flat, scene.report().geometry_animated));
+            Ok(())
+        }
+    }
+}
+
+/// Runs the importer; a panic in it is a refusal of the scene.
+fn guarded<T>(import: impl FnOnce() -> Result<T, SceneError>) -> Result<T, Answer> {
+    match catch_unwind(AssertUnwindSafe(import)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(Answer::Refused {
+            problem: super::error::cut(&crate::scene::chain(&error)),
+            absent: is_absent(&error),
+        }),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let problem = super::error::cut(&format!("the scene importer failed on it: {text}"));
+            Err(Answer::Refused { problem, absent: false })
+        }
+    }
+}
+
+fn is_absent(error: &SceneError) -> bool {
+    matches!(error, SceneError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}

@@ -1,0 +1,144 @@
+//! Importing scenes in a child process: whatever a scene's files do to an importer, they do it to a process that has limits, no
+//! network, no keys and no other files, and that nobody else needs. Owns the process and its limits, not what it reads.
+//!
+//! ```text
+//! Importer ─ load ─► child: sandbox, tessera_scenes::load ─ report ─► ImportedScene ─ flatten ─► child ─ arrays ─► FlatScene
+//! ```
+//!
+//! One child stands for one loaded scene and ends with it. What comes back is bounded by the limits, and checked by
+//! `CheckedScene` before a kernel sees it.
+
+mod arrays;
+mod child;
+mod error;
+mod message;
+mod process;
+
+pub use child::{COMMAND, main};
+pub use error::ImportError;
+
+use message::{Answer, Order};
+use process::{Answered, Ask};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, sync_channel};
+use std::time::Duration;
+use tessera_layout::FlatScene;
+use tessera_scenes::{EnvironmentSource, FlattenOptions, LoadOptions, SceneReport};
+
+/// `off` leaves importers unconfined, as it does device workers; memory and time stay limited.
+const SANDBOX: &str = "TESSERA_SANDBOX";
+/// Memory that an importer may take where the machine has little, bytes.
+const MEMORY_BYTES_LEAST: u64 = 4 << 30;
+/// How long loading a scene, or flattening one frame, may take.
+const TIME: Duration = Duration::from_secs(300);
+
+/// What an importer may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportLimits {
+    /// Bytes of memory for one scene's process.
+    pub memory_bytes: u64,
+    /// Time for loading a scene, and for flattening each of its frames.
+    pub time: Duration,
+}
+
+impl Default for ImportLimits {
+    /// A quarter of the machine's memory and at least 4 GiB; five minutes.
+    fn default() -> Self {
+        let quarter = crate::device::host_memory_bytes() / 4;
+        Self { memory_bytes: quarter.max(MEMORY_BYTES_LEAST), time: TIME }
+    }
+}
+
+/// Starts importers. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Importer {
+    /// Program whose `scene-importer` command imports: this one.
+    program: PathBuf,
+    limits: ImportLimits,
+    threads: usize,
+    confine: bool,
+}
+
+impl Importer {
+    /// An importer in a child that runs `program`. `threads` of None takes all that this process may use.
+    pub fn new(program: PathBuf, limits: ImportLimits, threads: Option<usize>) -> Self {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        let confine = std::env::var_os(SANDBOX).is_none_or(|value| value != "off");
+        Self { program, limits, threads: threads.unwrap_or_else(all), confine }
+    }
+
+    /// This program's own, with all threads.
+    pub fn of_this_program(limits: ImportLimits) -> Self {
+        // The file that runs, even where another one has taken its name since.
+        Self::new(PathBuf::from("/proc/self/exe"), limits, None)
+    }
+
+    /// Loads the scene `main` within `folder`. Blocks; call it where blocking is allowed.
+    ///
+    /// # Errors
+    /// What is wrong with the scene, or what it did to the importer.
+    pub fn load(
+        &self,
+        folder: &Path,
+        main: &str,
+        options: &LoadOptions,
+    ) -> Result<ImportedScene, ImportError> {
+        let mut options = options.clone();
+        options.limits.memory_bytes = options.limits.memory_bytes.min(self.limits.memory_bytes);
+        // The folder, and what a person may have named elsewhere: a link in the place of the main file, and a map.
+        let mut readable = vec![folder.to_owned()];
+        readable.extend(folder.join(main).canonicalize().ok());
+        if let EnvironmentSource::File { path } = &options.environment {
+            readable.push(path.clone());
+        }
+        let begin = Order::Begin {
+            parent: std::process::id(),
+            readable,
+            confine: self.confine,
+            memory_bytes: self.limits.memory_bytes,
+            threads: self.threads as u64,
+        };
+        let asks = process::start(self.program.clone(), begin, self.limits.clone())?;
+        let order = Order::Load { folder: folder.to_owned(), main: main.to_owned(), options };
+        let Answered { answer, resident_bytes, .. } = ask(&asks, order)?;
+        match answer {
+            Answer::Loaded { report } => Ok(ImportedScene { asks, report: *report, resident_bytes }),
+            _ => Err(ImportError::Nonsense("it answered what it was not asked".into())),
+        }
+    }
+}
+
+/// A scene that a child has loaded. Dropped, the child ends.
+#[derive(Debug)]
+pub struct ImportedScene {
+    asks: Sender<Ask>,
+    report: SceneReport,
+    resident_bytes: u64,
+}
+
+impl ImportedScene {
+    /// What is in the scene, what is ignored, and how much memory it needs.
+    pub fn report(&self) -> &SceneReport {
+        &self.report
+    }
+
+    /// Bytes that the child held once the scene was loaded; 0 where the system does not tell.
+    pub fn resident_bytes(&self) -> u64 {
+        self.resident_bytes
+    }
+
+    /// One frame's scene. Arrays that do not change from frame to frame are shared between them. Blocks.
+    ///
+    /// # Errors
+    /// What is wrong with the frame, or what it did to the importer: see [`ImportError::is_end`].
+    pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, ImportError> {
+        let answered = ask(&self.asks, Order::Flatten { options: options.clone() })?;
+        answered.scene.ok_or_else(|| ImportError::Nonsense("it answered without a scene".into()))
+    }
+}
+
+fn ask(asks: &Sender<Ask>, order: Order) -> Result<Answered, ImportError> {
+    let (reply, answer) = sync_channel(1);
+    asks.send(Ask { order, reply }).map_err(|_| ImportError::Gone)?;
+    answer.recv().map_err(|_| ImportError::Gone)?
+}

@@ -1,0 +1,255 @@
+//! One importer process as its parent holds it: started, asked, timed, ended. Knows nothing of scenes but their arrays.
+
+use super::arrays::{ArraysError, FrameHead, kept};
+use super::message::{Answer, Order};
+use super::{ImportError, ImportLimits};
+use crate::device::worker::frame::{FrameError, receive, send};
+use std::io::{ErrorKind, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tessera_layout::FlatScene;
+
+/// Time for a process to start and confine itself.
+const START_TIME: Duration = Duration::from_secs(30);
+/// Wait for a process that has closed its pipe to end, and for its last words.
+const END_WAIT: Duration = Duration::from_secs(2);
+/// Last words that are kept, bytes.
+const WORDS_BYTES_MAX: usize = 2048;
+/// What Rust's runtime says where an allocation fails, before it ends the process.
+const NO_MEMORY: &str = "memory allocation of";
+
+/// Something asked of the process.
+pub(super) struct Ask {
+    pub(super) order: Order,
+    pub(super) reply: SyncSender<Result<Answered, ImportError>>,
+}
+
+/// What it answered.
+pub(super) struct Answered {
+    pub(super) answer: Answer,
+    /// The frame, where a frame was asked for.
+    pub(super) scene: Option<FlatScene>,
+    /// Memory that the process holds, bytes; 0 where the system does not tell.
+    pub(super) resident_bytes: u64,
+}
+
+/// Starts a process. It ends when the sender is dropped, or when it has done something wrong.
+///
+/// # Errors
+/// [`ImportError::Start`] where the system has no thread for it; that it has no process is told with the first answer.
+pub(super) fn start(
+    program: PathBuf,
+    begin: Order,
+    limits: ImportLimits,
+) -> Result<Sender<Ask>, ImportError> {
+    let (asks, asked) = channel();
+    // The kernel ends the process with the thread that started it, so this one lives as long.
+    let thread = std::thread::Builder::new().name("scene importer".into());
+    thread.spawn(move || serve(&program, &begin, &limits, &asked)).map_err(ImportError::Start)?;
+    Ok(asks)
+}
+
+fn serve(program: &PathBuf, begin: &Order, limits: &ImportLimits, asked: &Receiver<Ask>) {
+    let mut importer = Process::begin(program, begin, limits);
+    while let Ok(Ask { order, reply }) = asked.recv() {
+        let answered = match &mut importer {
+            Ok(importer) => importer.ask(&order),
+            Err(_) => match std::mem::replace(&mut importer, Err(ImportError::Gone)) {
+                Err(error) => Err(error),
+                Ok(_) => Err(ImportError::Gone),
+            },
+        };
+        let ends = answered.as_ref().is_err_and(ImportError::is_end);
+        // Whoever asked may have gone.
+        let _ = reply.send(answered);
+        if ends {
+            return;
+        }
+    }
+}
+
+struct Process {
+    child: Child,
+    socket: UnixStream,
+    words: Arc<Mutex<Vec<u8>>>,
+    limits: ImportLimits,
+    last: Option<FlatScene>,
+    geometry_moves: bool,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already; then there is nothing to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Process {
+    fn begin(program: &PathBuf, begin: &Order, limits: &ImportLimits) -> Result<Self, ImportError> {
+        let (socket, theirs) = UnixStream::pair().map_err(ImportError::Start)?;
+        // Nothing of this process's environment: what the allocator reserves is bounded, and a panic reads no files.
+        let mut command = Command::new(program);
+        command.arg(super::COMMAND).env_clear().env("MALLOC_ARENA_MAX", "4").process_group(0);
+        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(ImportError::Start)?;
+        let words = Arc::default();
+        let errors = child.stderr.take();
+        let mut this =
+            Self { child, socket, words, limits: limits.clone(), last: None, geometry_moves: false };
+        if let Some(errors) = errors {
+            let words = Arc::clone(&this.words);
+            let listening = std::thread::Builder::new().name("importer errors".into());
+            listening.spawn(move || listen(errors, &words)).map_err(ImportError::Start)?;
+        }
+        this.socket.set_write_timeout(Some(limits.time)).map_err(ImportError::Start)?;
+        match this.say(begin).and_then(|()| this.hear("starting", Instant::now() + START_TIME))? {
+            Answer::Ready(report) if report.holds() || !report.wanted => Ok(this),
+            Answer::Ready(report) => {
+                tracing::warn!(%report, "scene importer not confined");
+                Ok(this)
+            }
+            _ => Err(ImportError::Nonsense("it did not say that it is ready".into())),
+        }
+    }
+
+    fn ask(&mut self, order: &Order) -> Result<Answered, ImportError> {
+        let what = if matches!(order, Order::Load { .. }) { "loading" } else { "flattening a frame" };
+        let until = Instant::now() + self.limits.time;
+        self.say(order)?;
+        let answer = self.hear(what, until)?;
+        let mut scene = None;
+        match &answer {
+            Answer::Loaded { report } => self.geometry_moves = report.geometry_animated,
+            Answer::Frame(head) => scene = Some(self.frame(head, what, until)?),
+            Answer::Refused { problem, absent } => {
+                return Err(ImportError::Scene { problem: problem.clone(), absent: *absent });
+            }
+            Answer::Ready(_) => return Err(ImportError::Nonsense("it said twice that it is ready".into())),
+        }
+        Ok(Answered { answer, scene, resident_bytes: resident_bytes(self.child.id()) })
+    }
+
+    fn say(&mut self, order: &Order) -> Result<(), ImportError> {
+        match send(&mut self.socket, order, &[]) {
+            Ok(()) => Ok(()),
+            // It has ended: how is told by the process itself.
+            Err(FrameError::Pipe(_)) => Err(self.end()),
+            Err(error) => Err(ImportError::Nonsense(crate::scene::chain(&error))),
+        }
+    }
+
+    fn hear(&mut self, what: &'static str, until: Instant) -> Result<Answer, ImportError> {
+        match receive(&mut Timed { socket: &self.socket, until }) {
+            Ok(Some((answer, _))) => Ok(answer),
+            Ok(None) => Err(self.end()),
+            Err(FrameError::Pipe(error)) => Err(self.failed(&error, what)),
+            Err(error) => Err(ImportError::Nonsense(crate::scene::chain(&error))),
+        }
+    }
+
+    fn frame(
+        &mut self,
+        head: &FrameHead,
+        what: &'static str,
+        until: Instant,
+    ) -> Result<FlatScene, ImportError> {
+        let mut from = Timed { socket: &self.socket, until };
+        match head.receive(self.last.as_ref(), self.limits.memory_bytes, &mut from) {
+            Ok(scene) => {
+                self.last = Some(kept(&scene, self.geometry_moves));
+                Ok(scene)
+            }
+            Err(ArraysError::Pipe(error)) => Err(self.failed(&error, what)),
+            Err(error) => Err(ImportError::Nonsense(error.to_string())),
+        }
+    }
+
+    fn failed(&mut self, error: &std::io::Error, what: &'static str) -> ImportError {
+        match error.kind() {
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+                ImportError::Time { what, limit: self.limits.time }
+            }
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => self.end(),
+            // Room for the frame's arrays is missing in this process.
+            ErrorKind::OutOfMemory => ImportError::Memory { limit_bytes: self.limits.memory_bytes },
+            _ => ImportError::Nonsense(error.to_string()),
+        }
+    }
+
+    /// Why a process that has closed its pipe did so.
+    fn end(&mut self) -> ImportError {
+        let until = Instant::now() + END_WAIT;
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                _ => break None,
+            }
+        };
+        // Whoever listens holds the other handle until standard error is closed, which it is by now or never.
+        while Arc::strong_count(&self.words) > 1 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = String::from_utf8_lossy(&words);
+        if words.contains(NO_MEMORY) {
+            return ImportError::Memory { limit_bytes: self.limits.memory_bytes };
+        }
+        match status {
+            Some(status) if status.signal() == Some(libc::SIGKILL) => ImportError::Killed,
+            Some(status) => ImportError::Crashed { how: how(&status.to_string(), &words) },
+            None => ImportError::Crashed { how: how("it does not end", &words) },
+        }
+    }
+}
+
+fn how(status: &str, words: &str) -> String {
+    match words.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => super::error::cut(&format!("{status}: {}", line.trim())),
+        None => status.to_owned(),
+    }
+}
+
+/// The process's pipe until a moment.
+struct Timed<'a> {
+    socket: &'a UnixStream,
+    until: Instant,
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        let mut socket = self.socket;
+        socket.read(buffer)
+    }
+}
+
+/// Keeps the end of what the process writes to standard error.
+fn listen(mut errors: ChildStderr, words: &Mutex<Vec<u8>>) {
+    let mut buffer = [0u8; 1024];
+    while let Ok(length @ 1..) = errors.read(&mut buffer) {
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend_from_slice(&buffer[..length]);
+        let excess = words.len().saturating_sub(WORDS_BYTES_MAX);
+        words.drain(..excess);
+    }
+}
+
+fn resident_bytes(process: u32) -> u64 {
+    // SAFETY: sysconf takes any name and touches no memory of ours.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
+    pages.saturating_mul(page)
+}
