@@ -7,6 +7,7 @@
 //! ```
 
 use crate::error::{CliError, Status};
+use crate::small_file;
 use clap::Command;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -76,12 +77,13 @@ fn read(path: &Path) -> Result<Option<String>, CliError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
-        Ok(found) if found.len() > FILE_BYTES_MAX => {
-            return Err(failed(std::io::Error::other("is larger than 1 MiB")));
+        // It may have come with somebody's scene; a pipe would never be opened.
+        Ok(found) if !found.is_file() => {
+            return Err(failed(std::io::Error::other("it is not a regular file")));
         }
         Ok(_) => {}
     }
-    std::fs::read_to_string(path).map(Some).map_err(failed)
+    small_file::read(path, FILE_BYTES_MAX).map(Some).map_err(failed)
 }
 
 fn with_file(command: Command, text: &str, chosen: Option<&str>) -> Result<Command, String> {

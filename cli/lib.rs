@@ -22,6 +22,7 @@ mod progress;
 mod rusage;
 mod service;
 mod signals;
+mod small_file;
 mod spec;
 mod srgb;
 mod standard;

@@ -4,9 +4,9 @@ use super::node::with_devices;
 use crate::args::local::BenchArgs;
 use crate::bench::{Bench, Measured, VERSION, measure};
 use crate::error::{CliError, Status};
-use crate::json;
 use crate::standard::{Frame, Look};
 use crate::table::{count, table};
+use crate::{json, small_file};
 use std::path::Path;
 use tessera_node::Config;
 
@@ -68,12 +68,8 @@ fn work(args: &BenchArgs) -> Result<Bench, CliError> {
 }
 
 fn read(file: &Path) -> Result<Bench, CliError> {
-    let length = std::fs::metadata(file).map_err(|error| about(file, error))?.len();
-    if length > BASELINE_BYTES_MAX {
-        return Err(about(file, std::io::Error::other("it is too long for a baseline")));
-    }
-    let text = std::fs::read(file).map_err(|error| about(file, error))?;
-    let bench: Bench = serde_json::from_slice(&text).map_err(|error| about(file, error.into()))?;
+    let text = small_file::read(file, BASELINE_BYTES_MAX).map_err(|error| about(file, error))?;
+    let bench: Bench = serde_json::from_str(&text).map_err(|error| about(file, error.into()))?;
     if bench.version != VERSION {
         let found = bench.version;
         return Err(about(

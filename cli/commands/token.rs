@@ -4,8 +4,8 @@ use crate::args::farm::{EnrolArgs, TokenCommand, TokenCreateArgs};
 use crate::args::users::ListArgs;
 use crate::client::{Farm, first_address, identity_folder, unexpected};
 use crate::error::{CliError, Status};
-use crate::json;
 use crate::table::{printable, span, table};
+use crate::{json, small_file};
 use serde_json::json;
 use std::path::Path;
 use tessera_protocol::Hello;
@@ -109,11 +109,7 @@ pub(crate) async fn enrol(args: EnrolArgs) -> Result<Status, CliError> {
 pub(crate) fn read_token(path: &Path) -> Result<String, CliError> {
     let about =
         |error: std::io::Error| CliError::from(error).context(format!("token file `{}`", path.display()));
-    let length = std::fs::metadata(path).map_err(about)?.len();
-    if length > TOKEN_FILE_BYTES_MAX {
-        return Err(about(std::io::Error::other("it is too long for a token")));
-    }
-    Ok(std::fs::read_to_string(path).map_err(about)?.trim().to_owned())
+    Ok(small_file::read(path, TOKEN_FILE_BYTES_MAX).map_err(about)?.trim().to_owned())
 }
 
 fn login_name() -> Option<String> {

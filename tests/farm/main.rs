@@ -6,8 +6,13 @@ mod disk;
 mod filter;
 mod harness;
 mod hostile;
+#[path = "../hostile/scenes.rs"]
+mod hostile_scenes;
+mod importer;
 mod kills;
 mod leaving;
 mod scenes;
 mod service;
 mod sync_order;
+#[path = "../hostile/traps.rs"]
+mod traps;

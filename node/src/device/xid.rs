@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The table that every build carries.
@@ -74,11 +75,14 @@ impl XidTable {
         let mut table = Self::parse(BUILT_IN)?;
         if let Some(path) = path {
             let read = |source| XidTableError::Read { path: path.to_owned(), source };
-            let length = std::fs::metadata(path).map_err(read)?.len();
-            if length > TABLE_BYTES_MAX {
-                return Err(XidTableError::Malformed(format!("{length} bytes are too many for it")));
+            let mut text = String::new();
+            // One more than there may be: whether there is more is not known otherwise.
+            let file = std::fs::File::open(path).map_err(read)?;
+            file.take(TABLE_BYTES_MAX + 1).read_to_string(&mut text).map_err(read)?;
+            if text.len() as u64 > TABLE_BYTES_MAX {
+                return Err(XidTableError::Malformed(format!("it is longer than {TABLE_BYTES_MAX} bytes")));
             }
-            table.rows.extend(Self::parse(&std::fs::read_to_string(path).map_err(read)?)?.rows);
+            table.rows.extend(Self::parse(&text)?.rows);
         }
         Ok(table)
     }

@@ -1,0 +1,200 @@
+//! Decoders of what peers send and of what lies on disk: messages, specs, films, records. What is read must survive being written.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::error::Error;
+use std::fmt::Debug;
+use tessera_coordinator::spool::{EntryHeader, HEADER_BYTES};
+use tessera_coordinator::store::snapshot as snapshots_on_disk;
+use tessera_core::{Record, SnapshotPart};
+use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Response};
+use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
+use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
+use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
+use tessera_protocol::{
+    BlobHash, Epoch, Fingerprint, Hello, RawJobSpec, TileSums, UnitIndex, decode, encode,
+};
+use tessera_transport::Authority;
+use tessera_transport::peer::PeerIdentity;
+
+/// The pinned bytes of every message: `NAME HEX` a line.
+const GOLDEN: &str = include_str!("../../protocol/tests/wire/golden.txt");
+
+fn told(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn from_hex(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> =
+        hex.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+/// Pinned messages whose names begin so.
+pub(crate) fn messages(begin: &str) -> Vec<Vec<u8>> {
+    let lines = GOLDEN.lines().filter(|line| line.starts_with(begin));
+    let found: Vec<Vec<u8>> =
+        lines.filter_map(|line| line.split_once(' ')).map(|(_, hex)| from_hex(hex)).collect();
+    assert!(!found.is_empty(), "no pinned message begins with {begin}");
+    found
+}
+
+/// Reads a message; what is read is written and read again.
+fn message<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Result<(), String> {
+    let value: T = decode(bytes).map_err(|error| told(&error))?;
+    let written = encode(&value).expect("what was read can be written");
+    let again: T = decode(&written).expect("what was written can be read");
+    // Numbers that are none are not equal to themselves.
+    assert!(again == value || format!("{value:?}").contains("NaN"), "{value:?} became {again:?}");
+    Ok(())
+}
+
+pub(crate) fn hello(bytes: &[u8]) -> Result<(), String> {
+    let hello = Hello::from_bytes(bytes).map_err(|error| told(&error))?;
+    assert_eq!(Hello::from_bytes(&hello.to_bytes()).ok(), Some(hello.clone()));
+    hello.agree().map(drop).map_err(|error| told(&error))
+}
+
+pub(crate) fn hellos() -> Vec<Vec<u8>> {
+    vec![Hello::ours(Fingerprint([7; 32])).to_bytes()]
+}
+
+pub(crate) fn request(bytes: &[u8]) -> Result<(), String> {
+    message::<Request>(bytes)
+}
+
+pub(crate) fn response(bytes: &[u8]) -> Result<(), String> {
+    message::<Response>(bytes)
+}
+
+pub(crate) fn from_node(bytes: &[u8]) -> Result<(), String> {
+    message::<NodeToCoordinator>(bytes).or_else(|_| message::<Heartbeat>(bytes))
+}
+
+pub(crate) fn to_node(bytes: &[u8]) -> Result<(), String> {
+    message::<CoordinatorToNode>(bytes)
+}
+
+pub(crate) fn blobs(bytes: &[u8]) -> Result<(), String> {
+    message::<BlobRequest>(bytes)
+        .or_else(|_| message::<BlobOffer>(bytes))
+        .or_else(|_| message::<BlobReply>(bytes))
+        .or_else(|_| message::<BlobReceipt>(bytes))
+}
+
+pub(crate) fn enrolment(bytes: &[u8]) -> Result<(), String> {
+    message::<EnrolRequest>(bytes).or_else(|_| message::<EnrolReply>(bytes))
+}
+
+pub(crate) fn result_header(bytes: &[u8]) -> Result<(), String> {
+    message::<ResultHeader>(bytes)
+}
+
+/// A spec that passes its check can be cut into units and asked for its sizes.
+pub(crate) fn job_spec(bytes: &[u8]) -> Result<(), String> {
+    let raw: RawJobSpec = decode(bytes).map_err(|error| told(&error))?;
+    let spec = raw.check().map_err(|error| format!("{}: {}", error.field, error.problem))?;
+    assert!(!spec.kind.frames().is_empty());
+    std::hint::black_box((spec.kind.files(), spec.kind.extensions(), spec.kind.data_hash()));
+    Ok(())
+}
+
+/// Submissions without what stands before the spec.
+pub(crate) fn specs() -> Vec<Vec<u8>> {
+    let requests = messages("request").into_iter().filter_map(|bytes| decode::<Request>(&bytes).ok());
+    let specs = requests.filter_map(|request| match request {
+        Request::Submit { spec, .. } => encode(&*spec).ok(),
+        _ => None,
+    });
+    specs.collect()
+}
+
+pub(crate) fn film(bytes: &[u8]) -> Result<(), String> {
+    let film = TileSums::from_bytes(bytes).map_err(|error| told(&error))?;
+    assert_eq!(TileSums::from_bytes(&film.to_bytes()).ok(), Some(film));
+    Ok(())
+}
+
+pub(crate) fn films() -> Vec<Vec<u8>> {
+    [(1, 1, 3), (8, 4, 3), (16, 16, 13)]
+        .map(|(width, height, channels)| TileSums::empty(width, height, channels).to_bytes())
+        .into()
+}
+
+pub(crate) fn chunk(bytes: &[u8]) -> Result<(), String> {
+    let values = ChunkValues::from_bytes(bytes).map_err(|error| told(&error))?;
+    assert_eq!(ChunkValues::from_bytes(&values.to_bytes()).ok(), Some(values));
+    Ok(())
+}
+
+pub(crate) fn chunks() -> Vec<Vec<u8>> {
+    vec![from_hex("00000000"), vec![0; 64]]
+}
+
+pub(crate) fn record(bytes: &[u8]) -> Result<(), String> {
+    let record = Record::from_bytes(bytes).map_err(|error| told(&error))?;
+    let written = record.to_bytes().expect("what was read can be written");
+    Record::from_bytes(&written).expect("what was written can be read");
+    Ok(())
+}
+
+/// Records of the present version, with whatever messages carry behind it.
+pub(crate) fn records() -> Vec<Vec<u8>> {
+    let mut records: Vec<Vec<u8>> =
+        vec![Record::EpochsReserved { up_to: Epoch(70_000) }.to_bytes().expect("a record")];
+    let head: Vec<u8> = records[0][..2].to_vec();
+    records.extend(messages("request").into_iter().map(|bytes| [&head[..], &bytes].concat()));
+    records
+}
+
+pub(crate) fn snapshot(bytes: &[u8]) -> Result<(), String> {
+    SnapshotPart::from_bytes(bytes).map(drop).map_err(|error| told(&error))?;
+    snapshots_on_disk::decode(bytes).map(drop)
+}
+
+pub(crate) fn snapshots() -> Vec<Vec<u8>> {
+    let mut parts: Vec<Vec<u8>> = messages("response");
+    parts.extend((0..=4u8).map(|kind| vec![kind, 0, 0, 0, 1, 0, 0, 0]));
+    parts
+}
+
+pub(crate) fn spool_entry(bytes: &[u8]) -> Result<(), String> {
+    let header = bytes.first_chunk::<HEADER_BYTES>().ok_or("short")?;
+    let entry = EntryHeader::from_bytes(header).ok_or("foreign")?;
+    assert_eq!(EntryHeader::from_bytes(&entry.to_bytes()), Some(entry));
+    Ok(())
+}
+
+pub(crate) fn spool_entries() -> Vec<Vec<u8>> {
+    let hash = BlobHash([9; 32]);
+    let header = EntryHeader { unit: UnitIndex(3), epoch: Epoch(70_000), samples: 64, length: 1000, hash };
+    vec![header.to_bytes().to_vec()]
+}
+
+pub(crate) fn npy(bytes: &[u8]) -> Result<(), String> {
+    let header = arrays_on_disk::Header::read(bytes, bytes.len() as u64).map_err(|error| told(&error))?;
+    let values = header.values().expect("what was read can be counted");
+    assert_eq!(header.data_offset as u64 + values * header.element.bytes() as u64, bytes.len() as u64);
+    Ok(())
+}
+
+pub(crate) fn arrays() -> Vec<Vec<u8>> {
+    let head = |shape: &[u64]| arrays_on_disk::header_bytes(tessera_protocol::compute::Element::F32, shape);
+    vec![[head(&[3]), vec![0; 12]].concat(), [head(&[2, 2]), vec![0; 16]].concat(), head(&[0])]
+}
+
+pub(crate) fn certificate(bytes: &[u8]) -> Result<(), String> {
+    PeerIdentity::of_certificate(&bytes.to_vec().into()).map(drop).map_err(|error| told(&error))
+}
+
+pub(crate) fn certificates() -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let authority = Authority::open_or_create(folder.path()).expect("an authority");
+    vec![authority.certificate().to_vec()]
+}

@@ -1,0 +1,61 @@
+//! Files made to do harm, through the real binary: every one is a clear error or a scene, nothing crashes, memory stays below its
+//! limit, and nothing outside of the scene's folder is opened. What a farm does with them is in `tests/farm`.
+
+mod arrays;
+mod dice;
+mod families;
+mod glb;
+mod images;
+mod lab;
+mod scenes;
+mod traps;
+mod words;
+
+use lab::{Lab, Verdict};
+use traps::Trap;
+
+/// Files that this test makes and shows to `inspect`, at least.
+const SCENES_LEAST: usize = 300;
+
+/// Each trap alone in a folder, beside a canary outside of it.
+fn all_end_well(lab: &Lab, traps: &[Trap]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for trap in traps {
+        if let Verdict::Wrong(finding) = lab.inspect(trap) {
+            findings.push(format!("{}: {finding}", trap.name));
+        }
+    }
+    findings
+}
+
+#[test]
+fn hostile_scenes_are_an_error_or_a_scene() {
+    let mut traps = scenes::all();
+    traps.extend(families::all());
+    traps.extend(glb::all());
+    traps.extend(images::all());
+    traps.extend(images::maps());
+    assert!(traps.len() >= SCENES_LEAST, "only {} files", traps.len());
+    let halves: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let (first, second) = traps.split_at(traps.len() / 2);
+        let halves = [first, second].map(|half| scope.spawn(|| all_end_well(&Lab::new(), half)));
+        halves.into_iter().map(|half| half.join().expect("a half ends")).collect()
+    });
+    let findings = halves.concat();
+    let peak = lab::peak_bytes_of_children();
+    eprintln!("{} hostile files, {} findings, {} MiB at most", traps.len(), findings.len(), peak >> 20);
+    assert!(findings.is_empty(), "{} of {}:\n{}", findings.len(), traps.len(), findings.join("\n"));
+    assert!(peak < lab::MEMORY_BYTES + lab::MEMORY_BYTES / 4, "{} MiB of memory", peak >> 20);
+}
+
+#[test]
+fn hostile_pictures_are_an_error_to_diff() {
+    let (lab, good) = (Lab::new(), images::good_exr());
+    let mut findings = Vec::new();
+    for (name, bytes) in images::pictures() {
+        if let Verdict::Wrong(finding) = lab.diff(&bytes, &good) {
+            findings.push(format!("{name}: {finding}"));
+        }
+    }
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
