@@ -1,5 +1,6 @@
 //! Errors as a user meets them: the status to leave with, what was wrong with its causes, and a hint.
 
+use crate::table::is_control;
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
@@ -125,6 +126,9 @@ impl CliError {
             cause = error.source();
         }
         text.push('\n');
+        // Names of files and what is in them may stand in it.
+        text =
+            text.chars().map(|c| if is_control(c) && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect();
         if let Some(hint) = &self.hint {
             text += &format!("hint: {hint}\n");
         }
@@ -293,6 +297,12 @@ mod tests {
         let error =
             CliError::from(std::io::Error::other("disk on fire")).context("frame 3").hint("put it out");
         assert_eq!(error.for_people(), "error: frame 3: disk on fire\nhint: put it out\n");
+    }
+
+    #[test]
+    fn what_a_file_says_does_not_reach_the_terminal_as_it_is() {
+        let error = CliError::new(Status::Failure, "a\u{1b}[2J\u{202e}b\r\n\tc");
+        assert_eq!(error.for_people(), "error: a [2J b \n\tc\n");
     }
 
     #[test]

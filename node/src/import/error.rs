@@ -71,11 +71,12 @@ impl ImportError {
 /// Longest text of a failure, bytes: names and numbers of a file can be as long as it.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// As much of a text as a message should carry.
+/// As much of a text as a message should carry, on one line: control characters of a file are nothing for a terminal.
 pub(crate) fn cut(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.char_indices().find(|(at, _)| *at >= TEXT_BYTES_MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn texts_are_cut_between_characters() {
-        assert_eq!(cut("short"), "short");
+        assert_eq!(cut("a\u{1b}[31mshort\none"), "a [31mshort one");
         let long = cut(&"é".repeat(9000));
         assert!(long.len() <= TEXT_BYTES_MAX + 4 && long.ends_with('…'), "{}", long.len());
     }

@@ -65,7 +65,13 @@ fn serve(program: &PathBuf, begin: &Order, limits: &ImportLimits, asked: &Receiv
                 Ok(_) => Err(ImportError::Gone),
             },
         };
-        let ends = answered.as_ref().is_err_and(ImportError::is_end);
+        // What could not be loaded cannot be flattened either.
+        let is_load = matches!(order, Order::Load { .. });
+        let ends = answered.as_ref().is_err_and(|error| is_load || error.is_end());
+        if ends {
+            // Before the answer: what the process took is given back, and counted, by the time that anybody hears of it.
+            importer = Err(ImportError::Gone);
+        }
         // Whoever asked may have gone.
         let _ = reply.send(answered);
         if ends {
