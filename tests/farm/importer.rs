@@ -194,6 +194,7 @@ fn importers(node: u32) -> Vec<u32> {
 #[test]
 fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
     let farm = farm("4096", "300");
+    is_well(&farm);
     let node = node_process(&farm);
     let ended = std::thread::scope(|scope| {
         let sending = scope.spawn(|| send_all(&farm, &[slow()]));
@@ -202,7 +203,15 @@ fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
         });
         let importer = importers(node)[0];
         let limits = std::fs::read_to_string(format!("/proc/{importer}/limits")).expect("its limits");
-        for (name, limit) in [("Max file size", 0), ("Max core file size", 0), ("Max open files", 64)] {
+        // Memory as asked for, and a thread's stack.
+        let memory: u64 = (4096 << 20) + (4 << 20);
+        let wanted = [
+            ("Max file size", 0),
+            ("Max core file size", 0),
+            ("Max open files", 64),
+            ("Max data size", memory),
+        ];
+        for (name, limit) in wanted {
             let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
             assert_eq!(line.split_whitespace().next(), Some(limit.to_string().as_str()), "{name}: {limits}");
         }

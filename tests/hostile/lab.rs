@@ -225,6 +225,17 @@ fn ended(child: libc::pid_t) -> Option<(ExitStatus, u64)> {
     (found == child).then(|| (ExitStatus::from_raw(status), usage.ru_maxrss.unsigned_abs() << 10))
 }
 
+/// The most memory that this process has had.
+pub(crate) fn own_peak_bytes() -> u64 {
+    // SAFETY: the structure is plain numbers, and the call fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &mut usage), 0);
+        usage
+    };
+    usage.ru_maxrss.unsigned_abs() << 10
+}
+
 fn shown(words: &str) -> String {
     words.chars().take(400).collect()
 }

