@@ -85,6 +85,12 @@ pub enum Command {
     /// Let a node or a person in again
     #[command(display_order = 44)]
     Allow(identity::AllowArgs),
+    /// Show the audit log, who did what, and check its chain
+    #[command(display_order = 45)]
+    Audit(identity::AuditArgs),
+    /// Show or rotate the farm's authority
+    #[command(display_order = 46, subcommand)]
+    Authority(identity::AuthorityCommand),
     /// Say what is in a scene, what will be ignored, and how much memory it needs
     #[command(display_order = 50)]
     Inspect(local::InspectArgs),

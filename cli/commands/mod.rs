@@ -1,5 +1,6 @@
 //! The commands, a file each or a few that belong together.
 
+mod authority;
 mod bench;
 mod compute;
 mod coordinator;
@@ -42,6 +43,8 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Undrain(args) => nodes::drain(args, false).await,
         Command::Deny(args) => deny::deny(args).await,
         Command::Allow(args) => deny::allow(args).await,
+        Command::Audit(args) => authority::audit(args).await,
+        Command::Authority(command) => authority::run(command).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Doctor(args) => doctor::run(args).await,

@@ -1,6 +1,6 @@
 //! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks. Several may run side by side.
 
-use crate::access::{Access, Denied, DeniedError, Kept, KeptError, keep};
+use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
 use crate::audit;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
@@ -73,6 +73,15 @@ pub enum CoordinatorError {
     /// An identity cannot be kept.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The audit log cannot be read or written.
+    #[error("the audit log in `{path}` cannot be used")]
+    AuditLog {
+        /// Its folder.
+        path: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// The deny-list cannot be read.
     #[error(transparent)]
     Denied(#[from] DeniedError),
@@ -141,6 +150,11 @@ fn replay(
     Ok((core, (newest, snapshot_at)))
 }
 
+fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {
+    let path = folder.audit_log();
+    Log::open(&path).map_err(|source| CoordinatorError::AuditLog { path, source })
+}
+
 /// Starts coordinators.
 #[derive(Debug)]
 pub struct Coordinator;
@@ -162,7 +176,8 @@ impl Coordinator {
         };
         let admin = kept.refresh(&opened.authority)?;
         let denied = Denied::open(&opened.folder.denied())?;
-        let access = Arc::new(Access::new(opened.authority, denied));
+        let log = open_log(&opened.folder)?;
+        let access = Arc::new(Access::new((opened.authority, opened.folder.authority()), denied, log));
 
         let limits = WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
         let spools = opened.folder.spool();
@@ -182,6 +197,7 @@ impl Coordinator {
         };
         let kib = (config.result_memory_bytes >> 10).clamp(32 << 10, Semaphore::MAX_PERMITS as u64 >> 1);
         let shared = Arc::new(Shared {
+            server: server.clone(),
             hello: Hello::ours(config.fingerprint),
             access: access.clone(),
             ledger: Ledger::new(opened.tokens, writer.queue()),

@@ -140,6 +140,11 @@ impl DataFolder {
         self.root.join("admin")
     }
 
+    /// The audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        self.root.join("audit")
+    }
+
     /// Who may not be here.
     pub fn denied(&self) -> PathBuf {
         self.root.join("access/denied.json")

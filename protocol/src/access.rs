@@ -42,6 +42,59 @@ pub struct TokenSummary {
     pub made_by: String,
 }
 
+/// One entry of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// Its number, from 1 on, without a gap.
+    pub n: u64,
+    /// Seconds since the Unix epoch.
+    pub at: u64,
+    /// Who did it: role and name.
+    pub who: String,
+    /// What was done.
+    pub what: String,
+    /// To what or whom, and how.
+    pub about: String,
+    /// Hexadecimal BLAKE3 over the hash of the entry before and everything above.
+    pub hash: String,
+}
+
+impl LogEntry {
+    /// The hash that this entry must have after the one with that hash.
+    pub fn chained_to(&self, before: &str) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("tessera 2026 audit log entry");
+        for part in [before, &self.who, &self.what, &self.about] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        hasher.update(&self.n.to_le_bytes()).update(&self.at.to_le_bytes());
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// What a reading of the audit log found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogReport {
+    /// Number of the oldest entry that is kept; 0 where there is none.
+    pub first: u64,
+    /// Entries kept.
+    pub entries: u64,
+    /// Hexadecimal hash of the newest entry: whoever notes it elsewhere can tell later that the log still goes on from it.
+    pub head: String,
+    /// Everything that is wrong with the chain, a line each; empty is good.
+    pub problems: Vec<String>,
+    /// The newest entries, oldest first.
+    pub newest: Vec<LogEntry>,
+}
+
+/// The farm's authority.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthorityStatus {
+    /// Hexadecimal BLAKE3 of its public key, which join tokens name.
+    pub pin: String,
+    /// Seconds since the Unix epoch until which the former one is trusted beside it; None where there is none.
+    pub former_until: Option<u64>,
+}
+
 /// An identity that may not be here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeniedIdentity {

@@ -1,6 +1,6 @@
 //! Requests of clients, their answers, and enrolment.
 
-use crate::access::{DeniedIdentity, TokenScope, TokenSummary};
+use crate::access::{AuthorityStatus, DeniedIdentity, LogReport, TokenScope, TokenSummary};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
@@ -75,6 +75,18 @@ pub enum Request {
     },
     /// All identities that are shut out. Answered by [`Response::Denied`].
     Denied,
+    /// The audit log: its chain is checked, and its newest entries given. Answered by [`Response::Log`].
+    Log {
+        /// How many entries, at most [`crate::access::LOG_PAGE_MAX`].
+        last: u32,
+    },
+    /// The farm's authority. Answered by [`Response::Authority`].
+    Authority,
+    /// A new authority, the old one trusted beside it for a time. Answered by [`Response::Authority`].
+    RotateAuthority {
+        /// For so many seconds, at most 62 days; None: until every certificate that the old one has signed is over or renewed.
+        overlap_secs: Option<u64>,
+    },
 }
 
 /// What the coordinator answers.
@@ -106,6 +118,10 @@ pub enum Response {
     Tokens(Vec<TokenSummary>),
     /// Identities that are shut out.
     Denied(Vec<DeniedIdentity>),
+    /// The audit log.
+    Log(LogReport),
+    /// The farm's authority.
+    Authority(AuthorityStatus),
 }
 
 /// A job's state for a watcher.

@@ -4,6 +4,7 @@
 use crate::files::{self, Access};
 use crate::identity::Identity;
 use crate::peer::{PeerError, PeerIdentity};
+use crate::rotation::Former;
 use crate::token::AuthorityPin;
 use crate::validity::{CLOCK_SKEW, Lifetimes};
 use rcgen::{
@@ -17,21 +18,25 @@ use std::time::{Duration, SystemTime};
 
 /// The name in every coordinator's certificate, so that a coordinator may be dialled at any address.
 pub const SERVER_NAME: &str = "tessera-coordinator";
-const KEY_FILE: &str = "authority.key";
-const CERTIFICATE_FILE: &str = "authority.pem";
+pub(crate) const KEY_FILE: &str = "authority.key";
+pub(crate) const CERTIFICATE_FILE: &str = "authority.pem";
 /// A key and a certificate of P-256 are below 2 KiB each.
-const FILE_BYTES_MAX: u64 = 64 << 10;
+pub(crate) const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Longest certificate request taken, bytes; one of P-256 with a name is below 1 KiB.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 /// A coordinator's own certificate holds for a year, and is made anew at each start and every day: peers' clocks may be ahead.
 const SERVER_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
-const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
+/// The name in every authority's certificate.
+pub(crate) const AUTHORITY_NAME: &str = "Tessera farm authority";
+pub(crate) const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
 
 /// A certificate authority.
 pub struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
-    lifetimes: Lifetimes,
+    pub(crate) issuer: Issuer<'static, KeyPair>,
+    pub(crate) certificate: CertificateDer<'static>,
+    pub(crate) lifetimes: Lifetimes,
+    /// The one before, while it is trusted too.
+    pub(crate) former: Option<Former>,
 }
 
 /// Why there is no authority, or why it does not sign.
@@ -54,6 +59,11 @@ pub enum AuthorityError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// The former rotation is not over.
+    #[error(
+        "the authority was rotated already, and the one before is trusted for {0} s more; rotate again after that"
+    )]
+    Rotating(u64),
     /// The request is none.
     #[error("the certificate request is malformed: {0}")]
     Request(&'static str),
@@ -78,6 +88,7 @@ impl Authority {
             let path = path.to_owned();
             move |source| AuthorityError::File { path, source }
         };
+        crate::rotation::complete(folder)?;
         let key_there = key_path.try_exists().map_err(failed(&key_path))?;
         let certificate_there = certificate_path.try_exists().map_err(failed(&certificate_path))?;
         if key_there && certificate_there {
@@ -104,6 +115,7 @@ impl Authority {
 
     /// The authority kept in a folder.
     pub fn open(folder: &Path) -> Result<Self, AuthorityError> {
+        crate::rotation::complete(folder)?;
         let key = read_key(&folder.join(KEY_FILE))?;
         let path = folder.join(CERTIFICATE_FILE);
         let broken = |problem| AuthorityError::Broken { path: path.clone(), problem };
@@ -117,15 +129,14 @@ impl Authority {
         }
         let issuer = Issuer::from_ca_cert_der(&certificate, key)
             .map_err(|_| broken("its certificate is not an authority's"))?;
-        Ok(Self { issuer, certificate, lifetimes: Lifetimes::default() })
+        Ok(Self { issuer, certificate, lifetimes: Lifetimes::default(), former: Former::open(folder)? })
     }
 
     fn from_key(key: KeyPair) -> Result<Self, AuthorityError> {
-        let mut params = parameters("Tessera farm authority", AUTHORITY_VALIDITY)?;
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let params = as_authority(parameters(AUTHORITY_NAME, AUTHORITY_VALIDITY)?);
         let certificate = params.self_signed(&key).map_err(AuthorityError::Crypto)?.der().clone();
-        Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes: Lifetimes::default() })
+        let lifetimes = Lifetimes::default();
+        Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes, former: None })
     }
 
     /// The same, with other lives of what it signs from now on.
@@ -137,6 +148,12 @@ impl Authority {
     /// How long what it signs holds.
     pub fn lifetimes(&self) -> &Lifetimes {
         &self.lifetimes
+    }
+
+    /// Certificates of what is trusted: its own, and the former one's.
+    pub(crate) fn roots(&self) -> Vec<CertificateDer<'static>> {
+        let former = self.former.iter().map(|former| former.certificate.clone());
+        std::iter::once(self.certificate.clone()).chain(former).collect()
     }
 
     /// The authority's own certificate.
@@ -199,7 +216,11 @@ impl Authority {
         let name = SERVER_NAME.try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::DnsName(name)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let chain = vec![self.finish(params, &key)?, self.certificate.clone()];
+        let mut chain = vec![self.finish(params, &key)?, self.certificate.clone()];
+        if let Some(former) = &self.former {
+            // Who trusts the former one finds the way by the second, and a token that names it finds it in the third.
+            chain.extend([former.cross.clone(), former.certificate.clone()]);
+        }
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
     }
 
@@ -214,7 +235,14 @@ impl Authority {
     }
 }
 
-fn parameters(common_name: &str, validity: Duration) -> Result<CertificateParams, AuthorityError> {
+/// Of an authority.
+pub(crate) fn as_authority(mut params: CertificateParams) -> CertificateParams {
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+pub(crate) fn parameters(common_name: &str, validity: Duration) -> Result<CertificateParams, AuthorityError> {
     let mut params = CertificateParams::new(Vec::new()).map_err(AuthorityError::Crypto)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, common_name);

@@ -8,6 +8,7 @@ use crate::error::ConnectError;
 use crate::frame::{FrameError, open_both};
 use crate::identity::Identity;
 use crate::peer::{PeerError, PeerIdentity, is_name};
+use crate::renew::shown;
 use crate::timing::Timing;
 use crate::token::{AuthorityPin, Grant, JoinToken};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData};
@@ -78,11 +79,12 @@ pub async fn enrol(
         receiver.expect(timing.answer).await
     };
     let reply = exchange.await;
+    let shown = shown(&link.connection);
     link.close(CloseCode::Done, "enrolled").await;
     match reply? {
         EnrolReply::Refused(reason) => Err(EnrolError::Refused(reason)),
         EnrolReply::Certificate(chain) => {
-            let mut identity = accept(chain, &key, applicant)?;
+            let mut identity = accept(chain, &key, applicant, &shown)?;
             identity.coordinator = Some(address.clone());
             Ok(identity)
         }
@@ -90,14 +92,20 @@ pub async fn enrol(
 }
 
 /// Checks that what came is for this key and this farm before it is trusted.
-fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, applicant: Applicant<'_>) -> Result<Identity, EnrolError> {
+fn accept(
+    chain: Vec<Vec<u8>>,
+    key: &KeyPair,
+    applicant: Applicant<'_>,
+    shown: &[CertificateDer<'static>],
+) -> Result<Identity, EnrolError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
     let [own, authority] = chain.as_slice() else { return Err(EnrolError::Wrong("its chain is not of two")) };
     if public_key_info(own).as_deref() != Some(&key.subject_public_key_info()) {
         return Err(EnrolError::Wrong("it is of another key"));
     }
     let pin = public_key_info(authority).map(|info| AuthorityPin::of_public_key(&info));
-    if pin != Some(applicant.token.authority) {
+    // After a rotation the token names the former authority, by which the server has shown the new one in its handshake.
+    if pin != Some(applicant.token.authority) && !shown.iter().skip(1).any(|one| one == authority) {
         return Err(EnrolError::Wrong("it is of another authority"));
     }
     let identity = Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)

@@ -19,6 +19,7 @@ pub mod identity;
 pub mod link;
 pub mod peer;
 pub mod renew;
+pub mod rotation;
 pub mod server;
 pub mod timing;
 pub mod token;

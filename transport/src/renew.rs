@@ -68,24 +68,19 @@ pub async fn ask(
         RenewReply::NotYet { ask_again_secs } => {
             Ok(Renewal::NotYet(Duration::from_secs(ask_again_secs.into()).clamp(ASK_PAUSE, ASK_WITHIN)))
         }
-        RenewReply::Certificate(chain) => accept(chain, &key, identity, connection).map(Renewal::Renewed),
+        RenewReply::Certificate(chain) => accept(chain, &key, identity).map(Renewal::Renewed),
     }
 }
 
-/// Checks that what came is for this key, this identity and this farm.
-fn accept(
-    chain: Vec<Vec<u8>>,
-    key: &KeyPair,
-    former: &Identity,
-    connection: &Connection,
-) -> Result<Identity, RenewError> {
+/// Checks that what came is for this key and this identity. The authority may be a new one: the connection is the coordinator's, by the word
+/// of the authority that this side trusts, and says who signs from now on.
+fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, former: &Identity) -> Result<Identity, RenewError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
-    let [own, authority] = chain.as_slice() else { return Err(RenewError::Wrong("its chain is not of two")) };
+    let [own, _authority] = chain.as_slice() else {
+        return Err(RenewError::Wrong("its chain is not of two"));
+    };
     if public_key_info(own).as_deref() != Some(&key.subject_public_key_info()) {
         return Err(RenewError::Wrong("it is of another key"));
-    }
-    if authority != former.authority() && !shown_by_server(connection, authority) {
-        return Err(RenewError::Wrong("it is of another authority"));
     }
     let mut identity = Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)
         .map_err(|_| RenewError::Wrong("it names nobody"))?;
@@ -96,18 +91,17 @@ fn accept(
     Ok(identity)
 }
 
-/// Was this certificate in the chain by which the server made itself known on this connection, and so signed or vouched for by the
-/// authority that this side trusts?
-pub(crate) fn shown_by_server(connection: &Connection, authority: &CertificateDer<'_>) -> bool {
+/// The chain by which the other end made itself known: its own certificate, and then its authority's newest.
+pub(crate) fn shown(connection: &Connection) -> Vec<CertificateDer<'static>> {
     let shown =
         connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
-    shown.is_some_and(|chain| chain.iter().skip(1).any(|certificate| certificate == authority))
+    shown.map_or_else(Vec::new, |chain| *chain)
 }
 
 /// Is it time to ask before anything else: by this machine's clock, or because the server has another authority now?
 pub fn is_due(connection: &Connection, identity: &Identity) -> bool {
     let due = identity.validity().is_none_or(|validity| validity.is_due(now_secs()));
-    due || !shown_by_server(connection, identity.authority())
+    due || shown(connection).get(1) != Some(identity.authority())
 }
 
 /// Renews an identity that is kept in a folder, if it is time: it is replaced there as a whole.

@@ -21,15 +21,21 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Error> {
+    roots_of([authority.clone().into_owned()])
+}
+
+fn roots_of(
+    authorities: impl IntoIterator<Item = CertificateDer<'static>>,
+) -> Result<Arc<RootCertStore>, Error> {
     let mut store = RootCertStore::empty();
-    store.add(authority.clone().into_owned())?;
+    authorities.into_iter().try_for_each(|authority| store.add(authority))?;
     Ok(Arc::new(store))
 }
 
 /// The coordinator's side. A client's certificate is verified where it shows one; who shows none may only enrol.
 pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
     let general = |error: &dyn std::fmt::Display| Error::General(error.to_string());
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots(authority.certificate())?, provider())
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots_of(authority.roots())?, provider())
         .allow_unauthenticated()
         .build()
         .map_err(|error| general(&error))?;
@@ -97,7 +103,7 @@ impl ServerCertVerifier for PinnedAuthority {
         let verifier = WebPkiServerVerifier::builder_with_provider(roots(authority)?, self.provider.clone())
             .build()
             .map_err(|_| unknown())?;
-        verifier.verify_server_cert(end_entity, &[], server_name, ocsp_response, now)
+        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(

@@ -89,6 +89,32 @@ fn is_due(identity: &Identity, authority: &Authority) -> bool {
         || identity.validity().is_none_or(|validity| validity.is_due(now_secs()))
 }
 
+/// Where the time of a former authority is over, it is trusted no more.
+async fn end_overlap(access: &Arc<Access>, server: &Server) {
+    if access.authority().former_until().is_none_or(|until| until > now_secs()) {
+        return;
+    }
+    let ending = access.clone();
+    let ended = tokio::task::spawn_blocking(move || ending.end_overlap()).await;
+    let reason = match ended {
+        Ok(Ok(Some(authority))) => match server.set_authority(&authority) {
+            Ok(()) => {
+                tracing::info!("the former authority has ended");
+                let about = String::new();
+                match access.tell("the coordinator".into(), "former authority ended", about).await {
+                    Ok(()) => return,
+                    Err(error) => error.to_string(),
+                }
+            }
+            Err(error) => error.to_string(),
+        },
+        Ok(Ok(None)) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    tracing::error!(reason, "the end of the former authority is not complete");
+}
+
 /// Runs for as long as the coordinator does.
 pub(crate) async fn keep(access: Arc<Access>, server: Arc<Server>, kept: Kept) {
     let mut server_made = Instant::now();
@@ -96,6 +122,7 @@ pub(crate) async fn keep(access: Arc<Access>, server: Arc<Server>, kept: Kept) {
     loop {
         tokio::time::sleep(PERIOD).await;
         access.sweep(now_secs());
+        end_overlap(&access, &server).await;
         let authority = access.authority();
         let (kept, renewing) = (kept.clone(), authority.clone());
         let refreshed = tokio::task::spawn_blocking(move || kept.refresh(&renewing).map(drop)).await;

@@ -3,28 +3,36 @@
 
 mod denied;
 mod keeper;
+mod log;
 pub(crate) mod rules;
 mod standing;
+pub(crate) mod told;
 
 pub use denied::DeniedError;
 pub(crate) use denied::{Denied, Subject};
 pub(crate) use keeper::{ADMIN_NAME, Kept, KeptError, keep};
+pub(crate) use log::Log;
 pub(crate) use standing::{Admitted, Refusal, Standing};
 
 use crate::server::lock;
 use quinn::Connection;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 use tessera_protocol::access::DeniedIdentity;
 use tessera_protocol::renewal::{RenewReply, RenewRequest};
 use tessera_transport::validity::now_secs;
-use tessera_transport::{Authority, Credential, PeerIdentity};
+use tessera_transport::{Authority, AuthorityError, Credential, PeerIdentity};
 
 /// Who may be here.
 pub(crate) struct Access {
     authority: RwLock<Arc<Authority>>,
     denied: Arc<Denied>,
     live: Arc<Live>,
+    /// The authority's folder.
+    folder: PathBuf,
+    pub(crate) log: Arc<Log>,
 }
 
 /// Every live connection that has a certificate, by a number of its own.
@@ -35,8 +43,14 @@ struct Live {
 
 impl Access {
     /// Under this authority, without those who are denied.
-    pub(crate) fn new(authority: Authority, denied: Denied) -> Self {
-        Self { authority: RwLock::new(Arc::new(authority)), denied: Arc::new(denied), live: Arc::default() }
+    pub(crate) fn new((authority, folder): (Authority, PathBuf), denied: Denied, log: Log) -> Self {
+        Self {
+            authority: RwLock::new(Arc::new(authority)),
+            denied: Arc::new(denied),
+            live: Arc::default(),
+            folder,
+            log: Arc::new(log),
+        }
     }
 
     /// Everybody who is denied.
@@ -65,6 +79,29 @@ impl Access {
     /// The authority that signs now.
     pub(crate) fn authority(&self) -> Arc<Authority> {
         self.authority.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A new authority in the place of this one, trusted beside it for so long; whoever listens must hear of it. Blocks.
+    pub(crate) fn rotate(&self, overlap: Option<Duration>) -> Result<Arc<Authority>, AuthorityError> {
+        let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
+        let overlap = overlap.unwrap_or_else(|| authority.lifetimes().longest());
+        *authority = Arc::new(authority.rotate(&self.folder, now_secs(), overlap)?);
+        Ok(authority.clone())
+    }
+
+    /// Ends the former authority, where its time is over; None where it is not. Blocks.
+    fn end_overlap(&self) -> Result<Option<Arc<Authority>>, AuthorityError> {
+        let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(alone) = authority.past_overlap(&self.folder, now_secs())? else { return Ok(None) };
+        *authority = Arc::new(alone);
+        Ok(Some(authority.clone()))
+    }
+
+    /// Tells the audit log something, synced on return.
+    pub(crate) async fn tell(&self, who: String, what: &'static str, about: String) -> std::io::Result<()> {
+        let log = self.log.clone();
+        let told = tokio::task::spawn_blocking(move || log.append((now_secs(), &who), what, &about)).await;
+        told.map_err(std::io::Error::other)?
     }
 
     /// Lets a connection in, until what comes back is dropped. One whose certificate has expired is let in too: it may renew it.

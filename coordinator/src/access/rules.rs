@@ -20,6 +20,9 @@ pub(crate) fn needed(request: &Request) -> Role {
         | Request::Deny { .. }
         | Request::Allow { .. }
         | Request::Denied
+        | Request::Log { .. }
+        | Request::Authority
+        | Request::RotateAuthority { .. }
         | Request::Audit => Role::Admin,
     }
 }

@@ -1,7 +1,7 @@
 //! A user's or an admin's connection: requests and their answers, watching, blobs both ways.
 
 use super::{Closing, Shared, Trouble, identity, renew, serve_streams, watch, wrong_kind};
-use crate::access::{Standing, rules};
+use crate::access::{Standing, rules, told};
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
 use tessera_core::Caller;
@@ -49,7 +49,7 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standin
                         (Ok(()), Request::Watch(job)) => {
                             return watch::serve(&shared, job, &mut sender).await;
                         }
-                        (Ok(()), request) => answer(&shared, standing.peer(), request).await,
+                        (Ok(()), request) => told(&shared, standing.peer(), request).await,
                     };
                     sender.send(&response).await?;
                     sender.finish();
@@ -60,6 +60,23 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standin
         }
     })
     .await;
+}
+
+/// Answers what changes something after the audit log has told of it: there is no act without its entry.
+async fn told(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> Response {
+    let Some((what, about)) = told::told(&request) else { return answer(shared, peer, request).await };
+    if let Err(error) = shared.access.tell(peer.to_string(), what, about.clone()).await {
+        let text = format!("the audit log cannot be written: {error}");
+        return Response::Error(bounded(RequestError::Unavailable(text)));
+    }
+    let response = answer(shared, peer, request).await;
+    if let Response::Error(error) = &response
+        && let Err(error) =
+            shared.access.tell(peer.to_string(), "not done", format!("{what}, {about}: {error}")).await
+    {
+        tracing::error!(%error, "the audit log cannot be written");
+    }
+    response
 }
 
 async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> Response {
@@ -85,6 +102,9 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
         Request::RevokeToken { id } => identity::revoke_token(shared, peer, &id).await,
         Request::Deny { identity, reason } => identity::deny(shared, peer, &identity, Some(reason)).await,
         Request::Allow { identity } => identity::deny(shared, peer, &identity, None).await,
+        Request::Log { last } => identity::log(shared, last).await,
+        Request::Authority => Ok(identity::authority(&shared.access.authority())),
+        Request::RotateAuthority { overlap_secs } => identity::rotate(shared, peer, overlap_secs).await,
         Request::Denied => Ok(Response::Denied(shared.access.denied())),
         Request::Audit => crate::audit::running(shared).await.map(Response::Audit),
         // Served as a sequence, before this.

@@ -31,6 +31,12 @@ async fn exchange(link: &Link, shared: &Shared) -> Result<(), Trouble> {
     let admits = |peer: &PeerIdentity| shared.access.admits(peer);
     let reply = match shared.ledger.enrol(&authority, &request, now, admits).await {
         Ok((peer, reply)) => {
+            let about = format!("{peer}, from {}", link.connection.remote_address());
+            shared
+                .access
+                .tell(peer.to_string(), "enrolled by a token", about)
+                .await
+                .map_err(|_| Trouble::Stopping)?;
             tracing::info!(from = %link.connection.remote_address(), %peer, "enrolled");
             reply
         }

@@ -5,13 +5,14 @@ use super::client::{blocking, question, room};
 use crate::access::{ADMIN_NAME, Subject};
 use crate::driver::Question;
 use std::sync::Arc;
+use std::time::Duration;
 use tessera_protocol::NodeId;
-use tessera_protocol::access::{DeniedIdentity, TokenScope};
+use tessera_protocol::access::{AuthorityStatus, DeniedIdentity, LOG_PAGE_MAX, TokenScope};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::limits::REASON_MAX;
-use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
-use tessera_transport::validity::now_secs;
+use tessera_transport::validity::{GRACE_MAX, LIFE_MAX, now_secs};
+use tessera_transport::{Authority, PeerIdentity};
 
 pub(super) async fn create_token(
     shared: &Shared,
@@ -72,6 +73,40 @@ pub(super) async fn deny(
     }
     tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %peer, "deny-list changed");
     Ok(Response::Denied(vec![entry]))
+}
+
+/// The audit log's chain, checked, and its newest entries.
+pub(super) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestError> {
+    let (log, last) = (shared.access.log.clone(), (last as usize).min(LOG_PAGE_MAX));
+    let report = blocking(move || log.report(last)).await?;
+    let unreadable = |error| RequestError::Unavailable(format!("the audit log cannot be read: {error}"));
+    report.map(Response::Log).map_err(unreadable)
+}
+
+/// The authority as its admins see it.
+pub(super) fn authority(authority: &Authority) -> Response {
+    let pin = authority.pin().0.iter().map(|byte| format!("{byte:02x}")).collect();
+    Response::Authority(AuthorityStatus { pin, former_until: authority.former_until() })
+}
+
+/// Puts a new authority in the place of this one.
+pub(super) async fn rotate(
+    shared: &Shared,
+    peer: &PeerIdentity,
+    overlap_secs: Option<u64>,
+) -> Result<Response, RequestError> {
+    room(shared)?;
+    let longest = (LIFE_MAX + GRACE_MAX).as_secs();
+    if overlap_secs.is_some_and(|secs| secs > longest) {
+        return Err(RequestError::Invalid(format!("an overlap of more than {longest} s serves nobody")));
+    }
+    let access = shared.access.clone();
+    let rotated = blocking(move || access.rotate(overlap_secs.map(Duration::from_secs))).await?;
+    let new = rotated.map_err(|error| RequestError::Unavailable(error.to_string()))?;
+    let serving = shared.server.set_authority(&new);
+    serving.map_err(|error| RequestError::Unavailable(format!("{error}; start the coordinator anew")))?;
+    tracing::warn!(by = %peer, until = new.former_until(), "authority rotated");
+    Ok(authority(&new))
 }
 
 /// Whom a text means, and a node's name.

@@ -34,6 +34,8 @@ const STREAMS_SERVED_MAX: usize = 256;
 pub(crate) struct Shared {
     pub(crate) hello: Hello,
     pub(crate) access: Arc<Access>,
+    /// For a new authority.
+    pub(crate) server: Arc<Server>,
     pub(crate) ledger: Ledger,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) clock: Clock,

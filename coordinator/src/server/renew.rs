@@ -33,7 +33,12 @@ pub(super) async fn before_all(shared: &Shared, standing: &Standing, link: &Link
         return Err(Trouble::Expired);
     }
     serve(shared, standing, sender, receiver, link.timing).await?;
-    if standing.is_expired() { Err(Trouble::Expired) } else { Ok(()) }
+    if standing.is_expired() {
+        return Err(Trouble::Expired);
+    }
+    let (who, from) = (standing.peer().to_string(), link.connection.remote_address());
+    let told = shared.access.tell(who, "renewed in its grace", format!("from {from}")).await;
+    told.map_err(|_| Trouble::Stopping)
 }
 
 /// The first stream of a node that asks for none of this, those that do being served.

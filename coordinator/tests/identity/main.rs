@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 
+mod blobs;
 mod certificates;
 mod farm;
 mod roles;
+mod rotation;

@@ -46,6 +46,9 @@ fn table() -> Vec<(Request, Role)> {
         (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin),
         (Request::Allow { identity: "nobody".into() }, Role::Admin),
         (Request::Denied, Role::Admin),
+        (Request::Log { last: 1 }, Role::Admin),
+        (Request::Authority, Role::Admin),
+        (Request::RotateAuthority { overlap_secs: Some(1 << 40) }, Role::Admin),
         (Request::Audit, Role::Admin),
     ]
 }

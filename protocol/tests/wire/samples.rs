@@ -276,6 +276,10 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Deny { identity: "node:n1".into(), reason: "lies".into() },
         Allow { identity: "user:ada".into() },
         Denied,
+        Log { last: 100 },
+        Authority,
+        RotateAuthority { overlap_secs: Some(86_400) },
+        RotateAuthority { overlap_secs: None },
     ];
     let others = compute_others()
         .into_iter()
@@ -298,6 +302,9 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Deny { .. } => "request.deny",
         Allow { .. } => "request.allow",
         Denied => "request.denied",
+        Log { .. } => "request.log",
+        Authority => "request.authority",
+        RotateAuthority { .. } => "request.rotate_authority",
     })
 }
 
@@ -358,6 +365,22 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
             at: 99,
             reason: "left".into(),
         }]),
+        Log(LogReport {
+            first: 1,
+            entries: 2,
+            head: "ab".into(),
+            problems: vec!["p".into()],
+            newest: vec![LogEntry {
+                n: 2,
+                at: 99,
+                who: "admin ada".into(),
+                what: "denied".into(),
+                about: "user:eve".into(),
+                hash: "ab".into(),
+            }],
+        }),
+        Authority(AuthorityStatus { pin: "ab".into(), former_until: Some(99) }),
+        Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
     ];
     named(all, |response| match response {
         Blobs(_) => "response.blobs",
@@ -373,6 +396,8 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Error(_) => "response.error",
         Tokens(_) => "response.tokens",
         Denied(_) => "response.denied",
+        Log(_) => "response.log",
+        Authority(_) => "response.authority",
     })
 }
 

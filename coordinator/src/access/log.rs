@@ -1,0 +1,280 @@
+//! The audit log: who did what, when, to whom. Files of lines of JSON, each chained to the one before by its hash, appended and synced before the
+//! act that they tell of. Decides neither what is told nor by whom; see [`super::told`].
+//!
+//! Beside the files stands the head: number and hash of the newest entry, replaced after each. A file that ends before its head was cut.
+
+use crate::server::lock;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use tessera_protocol::access::{LogEntry, LogReport};
+use tessera_transport::files::{self, Access};
+
+/// A file that has reached this many bytes is followed by another.
+const FILE_BYTES: u64 = 4 << 20;
+/// Files kept; with the longest ones that is 256 MiB, about a million entries.
+const FILES_MAX: usize = 64;
+/// Longest line taken: its texts are cut to far less.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+const HEAD_FILE: &str = "head";
+/// Problems told at most.
+const PROBLEMS_MAX: usize = 20;
+
+/// Number and hash of an entry; what the next one is chained to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    after: u64,
+    hash: String,
+}
+
+impl Head {
+    fn origin() -> Self {
+        Self { after: 0, hash: "0".repeat(64) }
+    }
+}
+
+/// The log, open for appending.
+#[derive(Debug)]
+pub(crate) struct Log {
+    folder: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    head: Head,
+    /// None where the next entry begins a file.
+    file: Option<File>,
+    bytes: u64,
+    /// A write has failed: what is in the file is not known, so the next entry begins another.
+    sound: bool,
+}
+
+impl Log {
+    /// The log in this folder, made where there is none. Damage is told of by an entry and by every later reading, and stops nothing.
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        files::create_private_folder(folder)?;
+        let (report, end) = read(folder, 0)?;
+        let log = Self {
+            folder: folder.to_owned(),
+            state: Mutex::new(State { head: end, file: None, bytes: 0, sound: true }),
+        };
+        if !report.problems.is_empty() {
+            let text = report.problems.join("; ");
+            tracing::error!(problems = text, "the audit log is damaged; see `tessera audit`");
+            log.append((0, "the coordinator"), "audit log found damaged", &text)?;
+        }
+        Ok(log)
+    }
+
+    /// Adds an entry, synced on return. Blocks.
+    pub(crate) fn append(&self, (at, who): (u64, &str), what: &str, about: &str) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        let cut = |text: &str| tessera_transport::close::cut(text, 1024).to_owned();
+        let (who, what, about) = (cut(who), cut(what), cut(about));
+        let mut entry = LogEntry { n: state.head.after + 1, at, who, what, about, hash: String::new() };
+        entry.hash = entry.chained_to(&state.head.hash);
+        let mut line = serde_json::to_string(&entry)?;
+        line.push('\n');
+        if state.file.is_none() || state.bytes >= FILE_BYTES || !state.sound {
+            self.begin_file(&mut state)?;
+        }
+        state.sound = false;
+        if let Some(file) = &mut state.file {
+            file.write_all(line.as_bytes())?;
+            file.sync_data()?;
+        }
+        state.bytes += line.len() as u64;
+        state.head = Head { after: entry.n, hash: entry.hash };
+        let head = serde_json::to_vec(&state.head)?;
+        files::write_atomically(&self.folder.join(HEAD_FILE), &head, Access::Secret)?;
+        state.sound = true;
+        Ok(())
+    }
+
+    /// The next file, whose first line says what it goes on from. The oldest ones go.
+    fn begin_file(&self, state: &mut State) -> io::Result<()> {
+        let names = names(&self.folder)?;
+        let number = names.last().map_or(1, |(number, _)| number + 1);
+        let path = self.folder.join(format!("{number:08}.log"));
+        let mut line = serde_json::to_string(&state.head)?;
+        line.push('\n');
+        files::write_atomically(&path, line.as_bytes(), Access::Secret)?;
+        state.file = Some(OpenOptions::new().append(true).open(&path)?);
+        (state.bytes, state.sound) = (line.len() as u64, true);
+        for (_, old) in names.iter().take((names.len() + 1).saturating_sub(FILES_MAX)) {
+            std::fs::remove_file(old)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the whole log, checks its chain, and gives its newest entries, at most so many. Blocks.
+    pub(crate) fn report(&self, last: usize) -> io::Result<LogReport> {
+        // Nothing is appended meanwhile, so that the head and the files agree.
+        let _state = lock(&self.state);
+        Ok(read(&self.folder, last)?.0)
+    }
+}
+
+/// Files of a folder by their number.
+fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let number =
+            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".log"));
+        if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
+            names.push((number, path));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What a reading has found so far.
+struct Reading {
+    report: LogReport,
+    at: Option<Head>,
+    /// The hash of the entry that the head names, if it was seen.
+    named: Option<String>,
+    keep: usize,
+    newest: VecDeque<LogEntry>,
+    /// A last line without an end, and what that would be called.
+    torn: Option<String>,
+}
+
+/// Reads a log that nobody appends to: the report, and where the chain ends.
+fn read(folder: &Path, keep: usize) -> io::Result<(LogReport, Head)> {
+    let head = match files::read_bounded(&folder.join(HEAD_FILE), LINE_BYTES_MAX) {
+        Ok(bytes) => serde_json::from_slice::<Head>(&bytes).ok(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Head::origin()),
+        Err(error) => return Err(error),
+    };
+    let mut reading = Reading {
+        report: LogReport::default(),
+        at: None,
+        named: None,
+        keep,
+        newest: VecDeque::new(),
+        torn: None,
+    };
+    for (_, path) in names(folder)? {
+        reading.file(&path, head.as_ref())?;
+    }
+    Ok(reading.conclude(head))
+}
+
+impl Reading {
+    fn problem(&mut self, text: String) {
+        if self.report.problems.len() < PROBLEMS_MAX {
+            self.report.problems.push(text);
+        }
+    }
+
+    fn file(&mut self, path: &Path, head: Option<&Head>) -> io::Result<()> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut reader = BufReader::new(File::open(path)?);
+        let mut line = Vec::new();
+        let mut first = true;
+        loop {
+            line.clear();
+            if io::Read::take(&mut reader, LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            if line.last() != Some(&b'\n') {
+                // A crash tears the entry that nobody was told of: then the next file, or the head, goes on from the one before.
+                self.torn = Some(format!("{name}: a line is cut"));
+                return Ok(());
+            }
+            match std::mem::take(&mut first) {
+                true => self.header(&name, &line),
+                false => self.entry(&name, &line, head),
+            }
+        }
+    }
+
+    fn header(&mut self, name: &str, line: &[u8]) {
+        // What was torn away is missing by number, if it was ever written whole.
+        self.torn = None;
+        match (serde_json::from_slice::<Head>(line), &self.at) {
+            (Err(error), _) => self.problem(format!("{name}: its beginning cannot be read: {error}")),
+            (Ok(header), None) => {
+                self.report.first = header.after + 1;
+                self.at = Some(header);
+            }
+            (Ok(header), Some(at)) => {
+                if header != *at {
+                    let text = format!(
+                        "{name}: goes on from entry {}, and the file before ends with entry {}: entries are gone or changed",
+                        header.after, at.after
+                    );
+                    self.problem(text);
+                }
+                self.at = Some(header);
+            }
+        }
+    }
+
+    fn entry(&mut self, name: &str, line: &[u8], head: Option<&Head>) {
+        let entry: LogEntry = match serde_json::from_slice(line) {
+            Ok(entry) => entry,
+            Err(error) => return self.problem(format!("{name}: a line cannot be read: {error}")),
+        };
+        let at = self.at.clone().unwrap_or_else(Head::origin);
+        if entry.n != at.after + 1 {
+            self.problem(format!("{name}: entry {} follows entry {}", entry.n, at.after));
+        } else if entry.hash != entry.chained_to(&at.hash) {
+            self.problem(format!("{name}: entry {} was changed, or one before it", entry.n));
+        }
+        if head.is_some_and(|head| head.after == entry.n) {
+            self.named = Some(entry.hash.clone());
+        }
+        self.at = Some(Head { after: entry.n, hash: entry.hash.clone() });
+        self.report.entries += 1;
+        if self.keep > 0 {
+            if self.newest.len() >= self.keep {
+                self.newest.pop_front();
+            }
+            self.newest.push_back(entry);
+        }
+    }
+
+    fn conclude(mut self, head: Option<Head>) -> (LogReport, Head) {
+        let end = self.at.take().unwrap_or_else(Head::origin);
+        let end = match head {
+            None => {
+                self.problem("the head cannot be read".into());
+                end
+            }
+            Some(head) if head.after > end.after => {
+                self.problem(format!(
+                    "cut: it ends with entry {}, and entry {} was written",
+                    end.after, head.after
+                ));
+                head
+            }
+            Some(head) => {
+                if let Some(torn) = self.torn.take().filter(|_| head.after < end.after) {
+                    self.problem(torn);
+                }
+                if head.after > 0
+                    && self.named.as_ref() != Some(&head.hash)
+                    && head.after >= self.report.first
+                {
+                    self.problem(format!("entry {} is not the one that was written", head.after));
+                }
+                end
+            }
+        };
+        self.report.head = end.hash.clone();
+        self.report.newest = self.newest.into();
+        (self.report, end)
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

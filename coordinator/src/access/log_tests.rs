@@ -1,0 +1,80 @@
+//! The chain: whole, torn by a crash, cut, and tampered with.
+
+use super::*;
+
+fn filled(entries: u64) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Log::open(folder.path()).unwrap();
+    (1..=entries).for_each(|n| log.append((n, "admin ada"), "job cancelled", &format!("job {n}")).unwrap());
+    let file = folder.path().join("00000001.log");
+    (folder, file)
+}
+
+fn problems(folder: &tempfile::TempDir) -> Vec<String> {
+    read(folder.path(), 0).unwrap().0.problems
+}
+
+#[test]
+fn a_log_goes_on_over_starts_and_its_chain_is_whole() {
+    let (folder, _) = filled(5);
+    let log = Log::open(folder.path()).unwrap();
+    log.append((9, "admin ada"), "denied", "user:eve").unwrap();
+    let report = log.report(2).unwrap();
+    assert_eq!((report.first, report.entries, report.problems.len()), (1, 6, 0));
+    let told: Vec<_> = report.newest.iter().map(|entry| (entry.n, entry.what.as_str())).collect();
+    assert_eq!(told, [(5, "job cancelled"), (6, "denied")]);
+    assert_eq!(report.head, report.newest[1].hash);
+}
+
+#[test]
+fn every_changed_byte_and_every_cut_line_is_seen() {
+    let (folder, file) = filled(4);
+    let whole = std::fs::read(&file).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        std::fs::write(&file, &changed).unwrap();
+        assert!(!problems(&folder).is_empty(), "byte {at}");
+    }
+    for length in 0..whole.len() {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        assert!(!problems(&folder).is_empty(), "{length} bytes");
+    }
+    // An entry taken out, and the rest left as it was.
+    let mut lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.remove(2);
+    std::fs::write(&file, lines.concat()).unwrap();
+    assert!(problems(&folder)[0].contains("entry 3 follows entry 1"));
+    std::fs::remove_file(&file).unwrap();
+    assert!(problems(&folder)[0].contains("cut"));
+}
+
+#[test]
+fn an_entry_that_a_crash_tore_is_no_damage_and_damage_is_told_from_then_on() {
+    let (folder, file) = filled(3);
+    let mut torn = OpenOptions::new().append(true).open(&file).unwrap();
+    torn.write_all(b"{\"n\":4,\"at\"").unwrap();
+    assert_eq!(problems(&folder), [""; 0]);
+    Log::open(folder.path()).unwrap().append((5, "admin ada"), "denied", "user:eve").unwrap();
+    assert_eq!(problems(&folder), [""; 0]);
+
+    let text = std::fs::read_to_string(&file).unwrap().replace("job 2", "job 7");
+    std::fs::write(&file, text).unwrap();
+    let log = Log::open(folder.path()).unwrap();
+    let report = log.report(1).unwrap();
+    assert!(report.newest[0].about.contains("entry 2 was changed"), "{report:?}");
+    assert!(!report.problems.is_empty());
+}
+
+#[test]
+fn files_are_followed_by_others_and_the_oldest_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Log::open(folder.path()).unwrap();
+    for n in 1..=(FILES_MAX as u64 + 3) {
+        lock(&log.state).bytes = FILE_BYTES;
+        log.append((n, "admin ada"), "denied", "user:eve").unwrap();
+    }
+    assert_eq!(names(folder.path()).unwrap().len(), FILES_MAX);
+    let report = log.report(0).unwrap();
+    assert_eq!((report.first, report.entries, report.problems.len()), (4, FILES_MAX as u64, 0));
+}

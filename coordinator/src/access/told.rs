@@ -1,0 +1,36 @@
+//! What the audit log tells of each request: the one table. Keeps nothing; see [`super::log`].
+
+use tessera_protocol::client::Request;
+
+/// The act and whom or what it is about; None for a request that changes nothing. A new request has no place until it is given one here.
+pub(crate) fn told(request: &Request) -> Option<(&'static str, String)> {
+    match request {
+        Request::Jobs
+        | Request::Job(_)
+        | Request::Frames { .. }
+        | Request::Watch(_)
+        | Request::Nodes
+        | Request::MissingBlobs(_)
+        | Request::Tokens { .. }
+        | Request::Denied
+        | Request::Log { .. }
+        | Request::Authority
+        | Request::Audit => None,
+        Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
+        Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
+        Request::Drain { node, drain: true } => Some(("node drained", node.clone())),
+        Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),
+        Request::CreateToken(scope) => {
+            let pool = scope.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
+            let text = format!("role {}{pool}, {} uses, {} s", scope.role, scope.uses, scope.ttl_secs);
+            Some(("token created", text))
+        }
+        Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),
+        Request::Deny { identity, reason } => Some(("denied", format!("{identity} ({reason})"))),
+        Request::Allow { identity } => Some(("allowed", identity.clone())),
+        Request::RotateAuthority { overlap_secs } => {
+            let overlap = overlap_secs.map(|secs| format!("overlap {secs} s"));
+            Some(("authority rotated", overlap.unwrap_or_default()))
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A node reads the blobs of its leases, and no others: neither another job's scene nor any frame.
+
+use crate::farm::{Farm, PATIENCE, lives};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tessera_protocol::client::{Request, Response, Role};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_protocol::film::TileSums;
+use tessera_protocol::job::{
+    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
+};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader};
+use tessera_protocol::status::FrameState;
+use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{BlobHash, JobId, Lease, ProcessEpoch};
+use tessera_transport::frame::{open_both, open_one_way};
+use tessera_transport::{BlobError, FarmClient, FrameReceiver, FrameSender, Identity, Link, Timing, blob};
+
+const EDGE: u32 = 16;
+
+/// A job of one unit.
+fn spec(scene: BlobHash, length: u64) -> JobSpec {
+    let render = RenderSpec {
+        scene: "a.gltf".into(),
+        files: vec![AssetFile { path: "a.gltf".into(), hash: scene, length }],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: EDGE,
+        height: EDGE,
+        frames: "0".parse().unwrap(),
+        fps: 24.0,
+        spp: 1,
+        depth: 1,
+        seed: 0,
+        filter: FilterSpec::Box,
+        tile: EDGE,
+        unit_samples: 0,
+        aovs: Vec::new(),
+        formats: vec![FormatSpec::Exr],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    };
+    JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 }
+}
+
+struct FakeNode {
+    link: Link,
+    control: FrameSender,
+    incoming: FrameReceiver,
+}
+
+impl FakeNode {
+    async fn join(farm: &Farm, identity: &Identity, running: Vec<Lease>) -> Self {
+        let link = farm.dial(identity).await.unwrap();
+        let (mut control, incoming) = open_both(&link.connection, StreamKind::NodeControl).await.unwrap();
+        let device = DeviceInfo {
+            slot: "cpu".into(),
+            kind: DeviceKind::Cpu,
+            name: "CPU".into(),
+            parallelism: 1,
+            memory_bytes: 1 << 33,
+            cuda: None,
+            state: DeviceState::Ready,
+        };
+        let join = Join {
+            node: identity.peer.node.unwrap(),
+            name: identity.peer.name.clone(),
+            process: ProcessEpoch(7),
+            devices: vec![device],
+            capacity: 1,
+            running,
+            finished: Vec::new(),
+            scenes: Vec::new(),
+            nvrtc: None,
+        };
+        control.send(&NodeToCoordinator::Join(join)).await.unwrap();
+        Self { link, control, incoming }
+    }
+
+    /// The next unit that it is given.
+    async fn work(&mut self) -> Assignment {
+        let read = async {
+            loop {
+                if let CoordinatorToNode::Work(work) = self.incoming.receive().await.unwrap().unwrap() {
+                    return work[0];
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, read).await.expect("work in time")
+    }
+
+    /// Delivers a black tile.
+    async fn deliver(&self, lease: Lease) {
+        let mut film = TileSums::empty(EDGE as u16, EDGE as u16, 3);
+        film.samples = 1;
+        let bytes = film.to_bytes();
+        let header = ResultHeader {
+            lease,
+            hash: BlobHash::of(&bytes),
+            length: bytes.len() as u32,
+            device: 0,
+            device_micros: 1,
+            device_bytes: 1,
+            rays: 1,
+        };
+        let mut sender = open_one_way(&self.link.connection, StreamKind::Result).await.unwrap();
+        sender.send(&header).await.unwrap();
+        sender.send_raw(&bytes).await.unwrap();
+        sender.finish();
+    }
+
+    async fn may_read(&self, hash: BlobHash, folder: &Path) -> bool {
+        let target = folder.join("fetched");
+        let fetched =
+            blob::get(&self.link.connection, hash, 1 << 20, &target, &Timing::default(), &mut |_, _| {})
+                .await;
+        match fetched {
+            Ok(_) => true,
+            Err(BlobError::Absent(_)) => false,
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn submit(client: &FarmClient, folder: &Path, scene: &[u8]) -> (JobId, BlobHash) {
+    let (job, hash, file) = (JobId(uuid::Uuid::now_v7()), BlobHash::of(scene), folder.join("scene"));
+    std::fs::write(&file, scene).unwrap();
+    client.put_blob((hash, scene.len() as u64), &file, &mut |_, _| {}).await.unwrap();
+    let spec = Box::new(spec(hash, scene.len() as u64).into());
+    assert_eq!(client.request(&Request::Submit { job, spec }).await.unwrap(), Response::Accepted(job));
+    (job, hash)
+}
+
+async fn frame_file(client: &FarmClient, job: JobId) -> BlobHash {
+    let begun = Instant::now();
+    loop {
+        assert!(begun.elapsed() < PATIENCE, "the frame is not finished in time");
+        let Response::Frames(frames) = client.request(&Request::Frames { job, from: 0 }).await.unwrap()
+        else {
+            panic!("no frames")
+        };
+        if let FrameState::Done(files) = &frames[0].state {
+            return files[0].hash;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
+    let farm = Farm::start(lives(60, 60)).await;
+    let folder = farm.folder.path();
+    let client = FarmClient::new(farm.dial(&farm.person(Role::Artist, "ada")).await.unwrap());
+    let mut scenes =
+        vec![submit(&client, folder, b"scene one").await, submit(&client, folder, b"scene two").await];
+    let identity = farm.node("n1");
+    let mut node = FakeNode::join(&farm, &identity, Vec::new()).await;
+    let unit = node.work().await;
+    if scenes[0].0 != unit.job {
+        scenes.reverse();
+    }
+    let [(job, own), (_, other)] = [scenes[0], scenes[1]];
+    assert!(node.may_read(own, folder).await);
+    assert!(!node.may_read(other, folder).await, "another job's scene was given");
+
+    // The same process in another session goes on with what it holds: it is not told of the job again, and reads it all the same.
+    drop(node);
+    let mut node = FakeNode::join(&farm, &identity, vec![unit.lease()]).await;
+    let begun = Instant::now();
+    while !node.may_read(own, folder).await {
+        assert!(begun.elapsed() < PATIENCE, "its own scene is not given after a reconnect");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(!node.may_read(other, folder).await);
+
+    node.deliver(unit.lease()).await;
+    let frame = frame_file(&client, job).await;
+    client.get_blob(frame, 1 << 20, &folder.join("frame"), &mut |_, _| {}).await.unwrap();
+    assert!(!node.may_read(frame, folder).await, "a frame was given");
+    // Its next unit is of the other job, and the first has ended.
+    assert_ne!(node.work().await.job, job);
+    assert!(node.may_read(other, folder).await);
+    assert!(!node.may_read(own, folder).await, "the scene of a job that has ended was given");
+    node.control.finish();
+    farm.coordinator.shutdown().await.unwrap();
+}
