@@ -1,5 +1,5 @@
-// Every function of the kernels by itself: words in, words out, for proofs that a device computes what the host does. Not
-// part of the product and not in the fingerprint. entry_unit_tests.cu and entry_test.cpp make both sides of the list below.
+// Every function of the kernels by itself: words in, words out, for proofs that a device computes what the host does; a whole
+// path is a kernel of the product, and has pictures. Not part of the product and not in the fingerprint. entry_unit_tests.cu and entry_test.cpp make both sides of the list below.
 #pragma once
 
 #include "compressed.h"
@@ -41,7 +41,7 @@
     X(offset_origin, "rrrrrr", 3)                                                                                      \
     X(prepare_ray, "rrrrrr", 15)                                                                                       \
     X(box, "rrrrrrrrrrrr", 2)                                                                                          \
-    X(node, "rrrrrrb", 10)                                                                                             \
+    X(node, "rrrrrrbb", 10)                                                                                            \
     X(leaf, "rrruub", 5)                                                                                               \
     X(camera_ray, "rruu", 7)                                                                                           \
     X(camera_any, "rruurrrrb", 8)                                                                                      \
@@ -56,12 +56,13 @@
     X(emission, "buur", 4)                                                                                             \
     X(alpha, "bbuu", 2)                                                                                                \
     X(surface, "buurrr", 14)                                                                                           \
+    X(triangle_test, "rrrrrrrrrrrr", 4)                                                                                \
+    X(own_box, "rrrrrrrrrrrru", 2)                                                                                     \
     X(closest, "rrrrrrb", 4)                                                                                           \
-    X(any, "rrrrrrb", 1)                                                                                               \
+    X(any, "rrruubb", 1)                                                                                               \
     X(generate, "bbbbb", 12)                                                                                           \
     X(miss, "rrrsss", 3)                                                                                               \
-    X(shade, "buurrrbbbsss", 40)                                                                                       \
-    X(path, "bbb", 15)
+    X(shade, "buurrrbbbsss", 40)
 
 // What a unit function gets and gives.
 struct Words {
@@ -324,7 +325,16 @@ TESSERA_FN void unit_node(const SceneView& scene, const Words& w) {
     if (scene.bvh_node_count == 0) return give_none(w, 0, 10);
     const CompressedNode node = w.hierarchy->nodes[w.in[6] % scene.bvh_node_count];
     const TraversalRay ray = prepare_ray(ray_from(w));
-    w.out[0] = compressed_children(ray, node, FAR_LIMIT);
+    // Half of the rays end exactly where they enter one of the boxes, or one float before.
+    const u32 slot_of_end = w.in[7] & 7u;
+    float entry = 0.0f;
+    for (u32 axis = 0; axis < 3; ++axis) {
+        const float plane = grid_plane(node, ray.near_side[axis], axis, slot_of_end);
+        entry = greater_(entry, (plane - ray.origin[axis]) * ray.reciprocal[axis]);
+    }
+    const bool ends = (w.in[7] & 8u) != 0 && entry > 0.0f;
+    const float end = ends ? float_from_bits(bits_from_float(entry) - (w.in[7] >> 4 & 1u)) : FAR_LIMIT;
+    w.out[0] = compressed_children(ray, node, end);
     w.out[1] = permuted(w.out[0], w.in[6] & 7u);
     for (u32 slot = 0; slot < 8; ++slot) give(w, 2 + slot, grid_plane(node, slot & 1u, slot % 3u, slot));
 }
@@ -486,6 +496,30 @@ TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
     give2(w, 12, vec2(point.metallic, point.roughness));
 }
 
+// One triangle: what the decisions are made of. Words: direction of the ray from the origin, corners (a padding).
+
+TESSERA_FN TraversalRay ray_towards(const Words& w) {
+    Ray ray;
+    ray.origin = splat(0.25f);
+    ray.direction = unit3(w, 0);
+    ray.t_max = FAR_LIMIT;
+    return prepare_ray(ray);
+}
+
+TESSERA_FN void unit_triangle_test(const SceneView&, const Words& w) {
+    const TraversalRay ray = ray_towards(w);
+    const float corners[9] = {real(w, 3), real(w, 4), real(w, 5), real(w, 6), real(w, 7), real(w, 8), real(w, 9), real(w, 10), real(w, 11)};
+    const TriangleTest test =
+        test_triangle(shear_of(ray), leaf_corner(ray, corners), leaf_corner(ray, corners + 3), leaf_corner(ray, corners + 6));
+    give3(w, 0, vec3(test.w0, test.w1, test.w2));
+    give(w, 3, test.distance);
+}
+
+TESSERA_FN void unit_own_box(const SceneView&, const Words& w) {
+    const BoxInterval own = own_box_interval(ray_towards(w), real3(w, 3), real3(w, 6), real3(w, 9), real(w, 12) * 1e-3f);
+    give2(w, 0, vec2(own.entry, own.exit));
+}
+
 // Whole queries and stages.
 
 TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
@@ -495,8 +529,15 @@ TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
     w.out[3] = found ? hit.triangle : NONE;
 }
 
+// A ray that ends where it meets a triangle, so that rounding decides whether it does.
 TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
-    w.out[0] = intersect_any(scene, *w.hierarchy, ray_from(w), w.in[6]);
+    if (scene.triangle_count == 0) return give_none(w, 0, 1);
+    const Vec2 at = sample_triangle(real2(w, 3));
+    Ray ray;
+    ray.origin = real3(w, 0);
+    ray.direction = triangle_point(scene.triangles[w.in[5] % scene.triangle_count], at.x, at.y) - ray.origin;
+    ray.t_max = 1.0f;
+    w.out[0] = intersect_any(scene, *w.hierarchy, ray, w.in[6]);
 }
 
 // A unit of 64 x 64 pixels with every AOV.
@@ -569,17 +610,4 @@ TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
     give3(w, 31, state.throughput);
     give2(w, 34, vec2(state.density, state.cosine));
     w.out[36] = state.depth;
-}
-
-TESSERA_FN void unit_path(const SceneView& scene, const Words& w) {
-    FilmSample sample;
-    RayCounts counts = {};
-    const u32 x = w.in[0] & 63u;
-    const u32 y = w.in[1] & 63u;
-    const UnitParams unit = unit_of_tests(0);
-    const u32 key = pixel_key(x, y, 1u, 2u);
-    const u32 channels = trace_path(scene, *w.hierarchy, unit, x, y, key, w.in[2] & 1023u, sample, counts);
-    for (u32 channel = 0; channel < channels; ++channel) give(w, channel, sample.values[channel]);
-    w.out[13] = (u32)counts.closest;
-    w.out[14] = (u32)counts.any;
 }

@@ -2,7 +2,7 @@
 //! workspace in a form that does not depend on the order of the queues. Not an interface; it changes with the kernels.
 
 use crate::CheckedScene;
-use crate::cuda::{BatchParams, Kernel, Plan, SceneImage, Shape, Step};
+use crate::cuda::{BatchParams, DeviceScene, Kernel, Plan, SceneImage, Shape, Step};
 use crate::float_mode::FloatMode;
 use crate::host::RayCounts;
 
@@ -38,36 +38,123 @@ impl Memory {
     }
 }
 
+/// A plan in the staged shape under way on the host: a scene and a workspace in the host's memory.
+pub struct HostStages {
+    plan: Plan,
+    view: DeviceScene,
+    /// Keeps the scene's arrays, to which `view` points.
+    _arrays: Memory,
+    workspace: Memory,
+}
+
+impl HostStages {
+    /// Nothing has run yet; the workspace holds what new memory holds.
+    ///
+    /// # Panics
+    /// If the plan is in the compact shape.
+    pub fn new(scene: &CheckedScene, plan: &Plan) -> Self {
+        assert_eq!(plan.shape(), Shape::Staged, "only stages leave something between launches");
+        let image = SceneImage::of(scene);
+        let mut arrays = Memory::new(image.bytes());
+        for part in image.parts() {
+            arrays.bytes()[part.offset as usize..][..part.bytes.len()].copy_from_slice(part.bytes);
+        }
+        let view = image.scene().at(arrays.address());
+        let workspace = Memory::new(plan.workspace_bytes());
+        Self { plan: plan.clone(), view, _arrays: arrays, workspace }
+    }
+
+    /// The plan's steps over this memory, in the order in which a device takes them.
+    pub fn steps(&mut self) -> Vec<Step> {
+        self.plan.steps(&self.view, self.workspace.address()).collect()
+    }
+
+    /// The workspace.
+    pub fn workspace(&mut self) -> &mut [u8] {
+        self.workspace.bytes()
+    }
+
+    /// Takes one of [`HostStages::steps`]; what a launch leaves.
+    pub fn take(&mut self, step: &Step) -> Option<Vec<u32>> {
+        let start = self.workspace.address();
+        match step {
+            Step::Zero { address, bytes } => {
+                self.workspace.bytes()[(address - start) as usize..][..*bytes as usize].fill(0);
+                None
+            }
+            Step::Launch { kernel, params, .. } => {
+                let batch = batch_of(params);
+                let _mode = FloatMode::strict();
+                // SAFETY: the plan's parameters point into the two memories of `self`, which hold a checked scene and a
+                // workspace of the plan's size; stages write inside of it.
+                unsafe { tessera_test_stage(number(*kernel), &batch) };
+                Some(left_by(*kernel, params, self.workspace.bytes()))
+            }
+        }
+    }
+}
+
 /// What every launch of a plan in the staged shape leaves on the host, in order.
 ///
 /// # Panics
 /// If the plan is in the compact shape.
 pub fn on_host(scene: &CheckedScene, plan: &Plan) -> Vec<Vec<u32>> {
-    assert_eq!(plan.shape(), Shape::Staged, "only stages leave something between launches");
-    let image = SceneImage::of(scene);
-    let mut arrays = Memory::new(image.bytes());
-    for part in image.parts() {
-        arrays.bytes()[part.offset as usize..][..part.bytes.len()].copy_from_slice(part.bytes);
+    let mut host = HostStages::new(scene, plan);
+    let steps = host.steps();
+    steps.iter().filter_map(|step| host.take(step)).collect()
+}
+
+/// Where a launch finds its paths: bytes from the workspace's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Offsets {
+    /// Scatterings of the launch's paths so far.
+    pub depth: u32,
+    /// Paths that the arrays hold.
+    pub capacity: u32,
+    /// Two words: paths alive, shadow rays.
+    pub lengths: usize,
+    /// Four floats a path: the ray's origin, the ray's end.
+    pub origin: usize,
+    /// The ray's direction, the density of its choice.
+    pub direction: usize,
+    /// Throughput, cosine of the last scattering.
+    pub throughput: usize,
+    /// Radiance.
+    pub radiance: usize,
+    /// Distance, triangle, u, v.
+    pub hit: usize,
+    /// In the order of the shadow queue: direction, end.
+    pub shadow_direction: usize,
+    /// As well: radiance, the path's slot.
+    pub shadow_radiance: usize,
+    /// A word a path alive: its slot. Not read at depth 0.
+    pub queue: usize,
+    /// Three times four floats a path, one array after another: albedo and depth, normal, position. 0 without AOVs.
+    pub first: usize,
+}
+
+/// Those of a launch with some parameters.
+///
+/// # Panics
+/// If the parameters are not those of a plan in the staged shape.
+pub fn offsets(params: &[u8]) -> Offsets {
+    let batch = batch_of(params);
+    let at = |address: u64| (address - batch.film) as usize;
+    let paths = &batch.paths;
+    Offsets {
+        depth: batch.depth,
+        capacity: batch.capacity,
+        lengths: at(batch.stages + u64::from(batch.depth) * QUAD),
+        origin: at(paths.origin),
+        direction: at(paths.direction),
+        throughput: at(paths.throughput),
+        radiance: at(paths.radiance),
+        hit: at(paths.hit),
+        shadow_direction: at(paths.shadow_direction),
+        shadow_radiance: at(paths.shadow_radiance),
+        queue: at(paths.queue[(batch.depth & 1) as usize]),
+        first: paths.first.saturating_sub(batch.film) as usize,
     }
-    let mut workspace = Memory::new(plan.workspace_bytes());
-    let (view, start) = (image.scene().at(arrays.address()), workspace.address());
-    let _mode = FloatMode::strict();
-    let mut left = Vec::new();
-    for step in plan.steps(&view, start) {
-        match step {
-            Step::Zero { address, bytes } => {
-                workspace.bytes()[(address - start) as usize..][..bytes as usize].fill(0);
-            }
-            Step::Launch { kernel, params, .. } => {
-                let batch = batch_of(&params);
-                // SAFETY: the plan's parameters point into the two memories above, which hold a checked scene and a
-                // workspace of the plan's size; stages write inside of it.
-                unsafe { tessera_test_stage(number(kernel), &batch) };
-                left.push(left_by(kernel, &params, workspace.bytes()));
-            }
-        }
-    }
-    left
 }
 
 /// The number of `entry_stages.cpp`.

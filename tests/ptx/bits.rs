@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::device::{Device, SHAPE, shipped};
-use crate::features;
+use crate::device::{Device, DeviceError, SHAPE, shipped};
 use crate::scenes::{self, Case};
-use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, Shape};
+use crate::{edges, features, made};
+use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, SceneImage, Shape};
 use tessera_kernels::host::{RayCounts, available_isas, best_isa, render_unit};
 use tessera_kernels::stages;
 use tessera_ptx::Module;
@@ -29,7 +29,8 @@ pub(crate) fn plans(case: &Case) -> Vec<Plan> {
     shapes.into_iter().flat_map(|shape| paths.map(|paths| plan(shape, paths))).collect()
 }
 
-/// Runs every plan of every case on a module, and compares with the host's best build. Says what it did.
+/// Runs every plan of every case on a module, and compares with the host's best build: film and counts, and in the staged
+/// shape what every launch leaves in the workspace. Says what it did.
 pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
     let mut launched = BTreeSet::new();
     for case in cases {
@@ -39,8 +40,11 @@ pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
         let start = std::time::Instant::now();
         for plan in plans(case) {
             let before = device.machine.free_bytes();
-            let got =
-                device.render(&case.scene, &plan).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            let got = match plan.shape() {
+                Shape::Compact => device.render(&case.scene, &plan),
+                Shape::Staged => by_stages(&mut device, case, &plan),
+            };
+            let got = got.unwrap_or_else(|error| panic!("{}: {error}", case.name));
             let how =
                 format!("{}: {:?}, {} paths in flight", case.name, plan.shape(), plan.paths_in_flight());
             assert_eq!(got.1, want.1, "{how}: counts");
@@ -63,28 +67,26 @@ pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
     assert_eq!(launched.into_iter().collect::<Vec<_>>(), Kernel::ALL, "every kernel takes part");
 }
 
-/// Compares what every launch of the staged shape leaves in the workspace with what the host's stages leave there.
-pub(crate) fn compare_stages(module: &Arc<Module>, cases: &[Case]) {
-    for case in cases {
-        for plan in plans(case).into_iter().filter(|plan| plan.shape() == Shape::Staged) {
-            let want = stages::on_host(&case.scene, &plan);
-            let mut device = Device::new(module);
-            let mut at = 0;
-            let same = device.render_watched(&case.scene, &plan, |kernel, got| {
-                let different = differing(&got, &want[at]);
-                assert!(
-                    got.len() == want[at].len() && different == 0,
-                    "{}: launch {at}, {kernel:?}: {different} of {} words differ",
-                    case.name,
-                    got.len()
-                );
-                at += 1;
-                true
-            });
-            assert!(same.unwrap_or_else(|error| panic!("{}: {error}", case.name)));
-            assert_eq!(at, want.len(), "{}: every launch is compared", case.name);
-        }
-    }
+/// Renders stage by stage, and compares what every launch leaves with what the host's stages leave.
+fn by_stages(device: &mut Device, case: &Case, plan: &Plan) -> Result<(Vec<i64>, RayCounts), DeviceError> {
+    let want = stages::on_host(&case.scene, plan);
+    let mut at = 0;
+    let workspace = device.render_watched(&case.scene, plan, |kernel, got| {
+        let different = differing(&got, &want[at]);
+        assert!(
+            got.len() == want[at].len() && different == 0,
+            "{}: launch {at}, {kernel:?}: {different} of {} words differ",
+            case.name,
+            got.len()
+        );
+        at += 1;
+    })?;
+    assert_eq!(at, want.len(), "{}: every launch is compared", case.name);
+    let film = workspace[..plan.film_bytes() as usize].chunks_exact(8);
+    let film = film.map(|sum| sum.iter().rev().fold(0, |word, byte| word << 8 | i64::from(*byte)));
+    let mut counts = [0; size_of::<RayCounts>()];
+    counts.copy_from_slice(&workspace[plan.counts_offset() as usize..][..size_of::<RayCounts>()]);
+    Ok((film.collect(), RayCounts::from_bytes(&counts)))
 }
 
 fn differing<T: PartialEq>(got: &[T], want: &[T]) -> usize {
@@ -92,13 +94,34 @@ fn differing<T: PartialEq>(got: &[T], want: &[T]) -> usize {
 }
 
 #[test]
-fn ptx_gives_the_bits_of_the_host() {
+fn every_launch_and_every_film_has_the_bits_of_the_host() {
     compare(shipped(), &scenes::all());
 }
 
 #[test]
-fn every_launch_leaves_what_the_host_leaves() {
-    compare_stages(shipped(), &scenes::all());
+fn pictures_in_which_the_last_place_decides_have_the_bits_of_the_host() {
+    compare(shipped(), &edges::all());
+}
+
+#[test]
+fn made_up_paths_have_the_bits_of_the_host() {
+    let plan = made::plan(1);
+    for case in scenes::all().into_iter().chain(edges::all()) {
+        let image = SceneImage::of(&case.scene);
+        let mut device = Device::new(shipped());
+        for launch in made::launches(&case, &plan, 1) {
+            let got = device
+                .take(&image, &plan, launch.step, &launch.before)
+                .unwrap_or_else(|error| panic!("{}: {:?}: {error}", case.name, launch.kernel));
+            let different = differing(&got, &launch.left);
+            assert!(
+                got.len() == launch.left.len() && different == 0,
+                "{}: {:?}: {different} words differ",
+                case.name,
+                launch.kernel
+            );
+        }
+    }
 }
 
 #[test]

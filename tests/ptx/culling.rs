@@ -3,9 +3,9 @@
 //! The rule by which mutants are left out of the count: in a kernel that uses the values of its box test in comparisons alone, a
 //! change in the last bit of such a value is no fault. Hits are canonical: they are computed from triangles alone, and a box
 //! can only hide one. Boxes are wider than what they hold by `bvh_padding` and by the rounding of their compression, which is
-//! many last places, so that one place hides nothing.
+//! many last places, so that one place hides nothing. A box that is kept without need costs time and changes nothing either.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// `0x47000000`: with a byte of a compressed box in its middle it is a float, 32768 + that byte. Nothing else uses it.
 const BOX_BYTE: &str = "1191182336";
@@ -41,6 +41,61 @@ pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
         }
     }
     found
+}
+
+/// Lines, from 1, whose minimum may be a maximum, or the other way round, and the box test only keeps more: of those in
+/// [`lines`] a maximum that is nothing but the smaller side of `setp.le`, or a minimum that is nothing but its larger side,
+/// be it by way of other extremes, where the predicate's truth sets a bit of what is kept.
+pub(crate) fn widening(source: &str) -> BTreeSet<u32> {
+    let of_boxes = lines(source);
+    let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
+    let mut found = BTreeSet::new();
+    for kernel in numbered.split(|(_, line)| line.contains(".entry ")) {
+        let uses = uses(kernel);
+        for (opcode, side) in [("max.f32", 1), ("min.f32", 2)] {
+            let extremes = kernel.iter().filter(|(number, line)| {
+                of_boxes.contains(number)
+                    && line.starts_with(opcode)
+                    && names(line).first().is_some_and(|name| only_on_side(&uses, opcode, side, name))
+            });
+            found.extend(extremes.map(|(number, _)| *number));
+        }
+    }
+    found
+}
+
+/// The lines that read each register.
+type Uses<'a> = BTreeMap<&'a str, Vec<&'a str>>;
+
+fn uses<'a>(kernel: &[(u32, &'a str)]) -> Uses<'a> {
+    let mut uses = Uses::new();
+    for (_, line) in kernel {
+        // What stands first is written, but for a guard.
+        let written = usize::from(!line.starts_with('@'));
+        for name in names(line).into_iter().skip(written) {
+            uses.entry(name).or_default().push(line);
+        }
+    }
+    uses
+}
+
+/// Whether every use of a register is one side (1: smaller, 2: larger) of a comparison that keeps a box, or an extreme of the
+/// same kind of which that is true.
+fn only_on_side(uses: &Uses<'_>, opcode: &str, side: usize, name: &str) -> bool {
+    uses.get(name).into_iter().flatten().all(|line| {
+        let operands = names(line);
+        if line.starts_with("setp.le.f32") {
+            return operands.len() == 3 && operands[3 - side] != name && sets_a_bit(uses, operands[0]);
+        }
+        line.starts_with(opcode) && operands[0] != name && only_on_side(uses, opcode, side, operands[0])
+    })
+}
+
+/// Whether a predicate does nothing but choose between a number and 0.
+fn sets_a_bit(uses: &Uses<'_>, predicate: &str) -> bool {
+    uses.get(predicate).into_iter().flatten().all(|line| {
+        line.starts_with("selp.") && line.split(',').nth(2).is_some_and(|otherwise| otherwise.trim() == "0")
+    })
 }
 
 /// Registers that hold a value of the box test, found by passing from line to line until nothing is added.

@@ -61,34 +61,53 @@ impl Device {
         Device { machine, module, steps: 0, steps_max: u64::MAX, launched: BTreeSet::new() }
     }
 
-    /// A unit in the staged shape; `look` is given what each launch leaves, and says whether to go on. Whether it always did.
+    /// A unit in the staged shape; `look` is given what each launch leaves. The workspace at the end.
     pub(crate) fn render_watched(
         &mut self,
         scene: &CheckedScene,
         plan: &Plan,
-        mut look: impl FnMut(Kernel, Vec<u32>) -> bool,
-    ) -> Result<bool, DeviceError> {
+        mut look: impl FnMut(Kernel, Vec<u32>),
+    ) -> Result<Vec<u8>, DeviceError> {
         let image = SceneImage::of(scene);
         let (address, view) = cuda::upload(self, &image)?;
         let workspace = self.allocate(plan.workspace_bytes())?;
         let mut bytes = vec![0; plan.workspace_bytes() as usize];
-        let mut goes_on = true;
         for step in plan.steps(&view, workspace) {
             match step {
                 Step::Zero { address, bytes } => self.zero(address, bytes)?,
                 Step::Launch { kernel, grid, block, params } => {
                     self.launch(kernel, grid, block, &params)?;
                     self.download(workspace, &mut bytes)?;
-                    goes_on = look(kernel, stages::left_by(kernel, &params, &bytes));
+                    look(kernel, stages::left_by(kernel, &params, &bytes));
                 }
-            }
-            if !goes_on {
-                break;
             }
         }
         self.release(workspace);
         self.release(address);
-        Ok(goes_on)
+        Ok(bytes)
+    }
+
+    /// One step of a plan over a workspace that is given; what it leaves.
+    pub(crate) fn take(
+        &mut self,
+        image: &SceneImage,
+        plan: &Plan,
+        step: usize,
+        before: &[u8],
+    ) -> Result<Vec<u32>, DeviceError> {
+        let (address, view) = cuda::upload(self, image)?;
+        let workspace = self.allocate(plan.workspace_bytes())?;
+        self.upload(workspace, before)?;
+        let Some(Step::Launch { kernel, grid, block, params }) = plan.steps(&view, workspace).nth(step)
+        else {
+            return Ok(Vec::new());
+        };
+        self.launch(kernel, grid, block, &params)?;
+        let mut bytes = vec![0; before.len()];
+        self.download(workspace, &mut bytes)?;
+        self.release(workspace);
+        self.release(address);
+        Ok(stages::left_by(kernel, &params, &bytes))
     }
 
     /// A unit from start to end: film sums and counts.
@@ -97,8 +116,16 @@ impl Device {
         scene: &CheckedScene,
         plan: &Plan,
     ) -> Result<(Vec<i64>, RayCounts), DeviceError> {
-        let image = SceneImage::of(scene);
-        let (address, view) = cuda::upload(self, &image)?;
+        self.render_image(&SceneImage::of(scene), plan)
+    }
+
+    /// The same of a scene that is laid out.
+    pub(crate) fn render_image(
+        &mut self,
+        image: &SceneImage,
+        plan: &Plan,
+    ) -> Result<(Vec<i64>, RayCounts), DeviceError> {
+        let (address, view) = cuda::upload(self, image)?;
         let result = cuda::render_unit(self, &view, plan);
         self.release(address);
         result

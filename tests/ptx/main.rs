@@ -4,14 +4,17 @@ mod bits;
 mod clang;
 mod culling;
 mod device;
+mod edges;
 mod features;
 mod gauze;
 mod library;
+mod made;
 mod mutants;
 mod mutations;
 #[path = "../render/picture.rs"]
 #[expect(dead_code, reason = "shared with the tests of pictures, which use all of it")]
 mod picture;
+mod probes;
 mod scenes;
 #[path = "../../kernels/tests/kernels/support.rs"]
 #[expect(dead_code, reason = "shared with the kernels' own tests, which use all of it")]

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+/// The kinds that [`watched`] knows.
+const ROUNDED: &str = "rounded towards zero";
+const LAST_BIT: &str = "last bit";
+
 /// One changed line.
 #[derive(Clone, Debug)]
 pub(crate) struct Mutation {
@@ -16,7 +20,7 @@ pub(crate) struct Mutation {
 impl Mutation {
     /// The result differs in its last place, or not at all.
     pub(crate) fn is_one_place(&self) -> bool {
-        matches!(self.kind, "last bit" | "rounded towards zero")
+        matches!(self.kind, LAST_BIT | ROUNDED)
     }
 }
 
@@ -42,11 +46,79 @@ pub(crate) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
     found
 }
 
-/// The text with one mutation in it.
+/// The text with one mutation in it, and without the kernels in which it is not. Lines keep their numbers.
 pub(crate) fn planted(source: &str, mutation: &Mutation) -> String {
-    let mut lines: Vec<&str> = source.lines().collect();
-    lines[mutation.line as usize - 1] = &mutation.text;
-    lines.join("\n")
+    with_line(source, mutation.line, &mutation.text)
+}
+
+/// A text in which a fault does not happen but is watched for.
+pub(crate) struct Watched {
+    /// It traps where the fault would have changed anything.
+    pub(crate) text: String,
+    /// Instructions that it has more, each time.
+    pub(crate) steps: u64,
+}
+
+/// For a fault of rounding the instruction computes both results and traps where they differ; for the last bit of a number
+/// that is nothing but floored it floors both numbers. None for other faults.
+pub(crate) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
+    let line = source.lines().nth(mutation.line as usize - 1)?.trim();
+    let target = *parse(line)?.operands.first()?;
+    let registers = ".reg .f32 %otherwise; .reg .b32 %one, %two; .reg .pred %differ;";
+    let trap = "setp.ne.s32 %differ, %one, %two; @%differ trap;";
+    let (text, steps) = if mutation.kind == ROUNDED {
+        let other = mutation.text.trim().replacen(target, "%otherwise", 1);
+        (format!("{other} {line} mov.b32 %one, {target}; mov.b32 %two, %otherwise;"), 5)
+    } else if mutation.kind == LAST_BIT && is_floored(source, mutation.line) {
+        let flip = format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
+        let floors = format!("cvt.rmi.s32.f32 %one, {target}; cvt.rmi.s32.f32 %two, %otherwise;");
+        (format!("{line} {flip} {floors}"), 7)
+    } else {
+        return None;
+    };
+    let text = with_line(source, mutation.line, &format!("{{ {registers} {text} {trap} }}"));
+    Some(Watched { text, steps })
+}
+
+/// The bounds to which a number is clamped before it is floored (`floor_to_int` in `arithmetic.h`). Nothing else has them.
+const FLOOR_BOUNDS: [&str; 2] = ["0fCE800000", "0f4E800000"];
+
+/// Whether an instruction is a floor's clamp, and its result goes nowhere but into the floor.
+fn is_floored(source: &str, line: u32) -> bool {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let at = line as usize - 1;
+    let Some(clamp) = parse(lines[at]) else { return false };
+    let (target, last) = (clamp.operands[0], clamp.operands.last().copied().unwrap_or_default());
+    let start = lines[..at].iter().rposition(|line| line.contains(".entry ")).unwrap_or(0);
+    let end =
+        lines[at..].iter().position(|line| line.contains(".entry ")).map_or(lines.len(), |more| at + more);
+    let reads = |line: &&&str| parse(line).is_some_and(|read| read.operands[1..].contains(&target));
+    let mut uses = lines[start..end].iter().filter(reads);
+    match clamp.opcode {
+        "max.f32" if last == FLOOR_BOUNDS[0] => {
+            uses.all(|line| line.starts_with("min.f32") && line.contains(FLOOR_BOUNDS[1]))
+        }
+        "min.f32" if last == FLOOR_BOUNDS[1] => {
+            uses.all(|line| line.starts_with("cvt.rzi.s32.f32") || line.starts_with("setp.lt.f32"))
+        }
+        _ => false,
+    }
+}
+
+/// One line changed, and kernels that do not hold it left out.
+fn with_line(source: &str, line: u32, text: &str) -> String {
+    let lines: Vec<&str> = source.lines().collect();
+    let changed = line as usize - 1;
+    let entries: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains(".entry ")).collect();
+    let kernel = entries.iter().rposition(|at| *at <= changed);
+    let kept = kernel.map_or(0..lines.len(), |at| entries[at]..*entries.get(at + 1).unwrap_or(&lines.len()));
+    let header = 0..entries.first().map_or(0, |at| *at);
+    let shown = lines.iter().enumerate().map(|(at, line)| match at {
+        at if at == changed => text,
+        at if kept.contains(&at) || header.contains(&at) => line,
+        _ => "",
+    });
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 fn parse(line: &str) -> Option<Instruction<'_>> {
@@ -69,10 +141,10 @@ fn of_instruction(i: &Instruction<'_>, text: &str, mut add: impl FnMut(&'static 
     {
         let flip =
             format!("mov.b32 %mutant, {target}; xor.b32 %mutant, %mutant, 1; mov.b32 {target}, %mutant;");
-        add("last bit", format!("{{ .reg .b32 %mutant; {} {flip} }}", text.trim()));
+        add(LAST_BIT, format!("{{ .reg .b32 %mutant; {} {flip} }}", text.trim()));
     }
     if is("add.rn.f32") || is("mul.rn.f32") || is("fma.rn.f32") || is("sub.rn.f32") {
-        add("rounded towards zero", text.replace(".rn.", ".rz."));
+        add(ROUNDED, text.replace(".rn.", ".rz."));
     }
     if rounded
         || is("add.s")
