@@ -4,6 +4,7 @@ use crate::table::is_control;
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
+use tessera_coordinator::backup::{ArchiveError, BackupError, RestoreError};
 use tessera_coordinator::{AuditError, CoordinatorError, ExportError};
 use tessera_node::NodeError;
 use tessera_node::import::ImportError;
@@ -268,6 +269,31 @@ impl From<AuditError> for CliError {
 impl From<ExportError> for CliError {
     fn from(error: ExportError) -> Self {
         Self::new(Status::Failure, error)
+    }
+}
+
+impl From<BackupError> for CliError {
+    fn from(error: BackupError) -> Self {
+        Self::new(Status::Failure, error)
+    }
+}
+
+impl From<ArchiveError> for CliError {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Read(source) => Self::of_file(source).context("the backup"),
+            error => Self::new(Status::Failure, error)
+                .hint("nothing was changed; use another backup: what is damaged is not restored in part"),
+        }
+    }
+}
+
+impl From<RestoreError> for CliError {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Archive(error) => error.into(),
+            error => Self::new(Status::Failure, error),
+        }
     }
 }
 

@@ -24,6 +24,12 @@ pub struct CoordinatorArgs {
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,
+    /// How long files stay that no job names, after they were last written or asked for: 30m, 24h, 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
+    pub blob_grace: u64,
+    /// How long jobs are known, with their frames, after their end: 24h, 30d [default: until `tessera forget JOB`]
+    #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
+    pub keep_jobs: Option<u64>,
     /// Do not run: check a data folder against its own records, and say what is wrong
     #[arg(long)]
     pub audit: bool,

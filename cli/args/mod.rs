@@ -5,6 +5,7 @@ pub mod farm;
 pub mod identity;
 pub mod local;
 pub mod picture;
+pub mod store;
 pub mod users;
 
 use clap::{Parser, Subcommand};
@@ -70,6 +71,9 @@ pub enum Command {
     /// End jobs; frames that are done stay
     #[command(display_order = 36)]
     Cancel(users::CancelArgs),
+    /// Forget jobs that have ended, with their frames
+    #[command(display_order = 37)]
+    Forget(store::ForgetArgs),
     /// List nodes, or show one with its devices
     #[command(display_order = 40)]
     Nodes(users::NodesArgs),
@@ -103,6 +107,15 @@ pub enum Command {
     /// Measure the devices of this machine on standard scenes
     #[command(display_order = 53)]
     Bench(local::BenchArgs),
+    /// Check the data folder of a stopped coordinator: every promise against what is on the disk
+    #[command(display_order = 24)]
+    Fsck(store::FsckArgs),
+    /// Write everything that a coordinator keeps to one file, while it runs
+    #[command(display_order = 25)]
+    Backup(store::BackupArgs),
+    /// Make a data folder of a backup
+    #[command(display_order = 26)]
+    Restore(store::RestoreArgs),
     /// Print a script that completes commands in a shell
     #[command(display_order = 60)]
     Completions(local::CompletionsArgs),

@@ -15,6 +15,7 @@ mod node;
 mod node_detail;
 mod nodes;
 mod render;
+mod store;
 mod submit;
 mod token;
 
@@ -38,6 +39,10 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Wait(args) => follow::wait(args).await,
         Command::Fetch(args) => fetch::run(args).await,
         Command::Cancel(args) => jobs::cancel(args).await,
+        Command::Forget(args) => store::forget(args).await,
+        Command::Fsck(args) => store::fsck(args),
+        Command::Backup(args) => store::backup(args).await,
+        Command::Restore(args) => store::restore(args),
         Command::Nodes(args) => nodes::list(args).await,
         Command::Drain(args) => nodes::drain(args, true).await,
         Command::Undrain(args) => nodes::drain(args, false).await,

@@ -3,9 +3,13 @@
 
 use crate::durable;
 use crate::folder::DataFolder;
+use crate::sweep::Marks;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use tessera_protocol::BlobHash;
 use tessera_transport::BlobStore;
 
@@ -30,13 +34,84 @@ pub struct Blobs {
     partial: PathBuf,
     temporary: PathBuf,
     reserve_bytes: u64,
+    shared: Arc<Shared>,
+}
+
+/// What clones have in common.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Blobs that no job named when the sweeper looked. Claims and sweeps happen under it, one at a time.
+    marks: Mutex<Marks>,
+    holds: AtomicUsize,
+}
+
+/// Nothing is swept while it lives.
+#[derive(Debug)]
+pub struct Hold(Arc<Shared>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.holds.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Blobs {
     /// The blobs of this folder. An upload is refused where it would leave fewer than `reserve_bytes` on the disk.
     pub fn open(folder: &DataFolder, reserve_bytes: u64) -> Self {
         let (whole, partial, temporary) = (folder.blobs(), folder.partial(), folder.temporary());
-        Self { whole, partial, temporary, reserve_bytes }
+        Self { whole, partial, temporary, reserve_bytes, shared: Arc::default() }
+    }
+
+    /// Keeps every blob until the guard is dropped, named or not.
+    pub fn hold(&self) -> Hold {
+        self.shared.holds.fetch_add(1, Ordering::SeqCst);
+        // A sweep that is under way has seen it, or is over, once the lock has been had.
+        self.with_marks(|_| ());
+        Hold(self.shared.clone())
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.shared.holds.load(Ordering::SeqCst) > 0
+    }
+
+    /// Does something that no claim and no sweep happens beside.
+    pub(crate) fn with_marks<T>(&self, work: impl FnOnce(&mut Marks) -> T) -> T {
+        work(&mut self.shared.marks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Length in bytes of a blob that is here whole, and will be for the sweeper's grace from now on: whoever is told so may name it in a job.
+    pub fn claim(&self, hash: BlobHash) -> Option<u64> {
+        self.with_marks(|marks| {
+            let length = self.length(hash)?;
+            marks.remove(hash);
+            if let Err(error) = touch(&self.path(hash)) {
+                tracing::warn!(%hash, %error, "a blob's time cannot be set; its grace goes by the last one");
+            }
+            Some(length)
+        })
+    }
+
+    /// Every file among the blobs, with the hash that is its name, if it is one, and its length.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&Path, Option<BlobHash>, u64)) {
+        let folders = std::fs::read_dir(&self.whole).into_iter().flatten().flatten();
+        for folder in folders {
+            for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let name = file.file_name();
+                let hash = name.to_str().and_then(hash_named);
+                let hash = hash.filter(|hash| self.path(*hash) == file.path());
+                visit(&file.path(), hash, file.metadata().map_or(0, |metadata| metadata.len()));
+            }
+        }
+    }
+
+    /// A blob's file, to be read.
+    pub(crate) fn open_file(&self, hash: BlobHash) -> io::Result<File> {
+        File::open(self.path(hash))
+    }
+
+    /// Where uploads that are not whole stand.
+    pub(crate) fn uploads(&self) -> &Path {
+        &self.partial
     }
 
     fn path(&self, hash: BlobHash) -> PathBuf {
@@ -80,6 +155,8 @@ impl Blobs {
             std::fs::create_dir_all(folder)?;
             durable::sync_folder(&self.whole)?;
         }
+        self.with_marks(|marks| marks.remove(hash));
+        touch(from)?;
         durable::rename_synced(from, &path)
     }
 
@@ -99,6 +176,8 @@ impl Blobs {
 impl BlobStore for Blobs {
     fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>> {
         let path = self.path(hash);
+        // Where a client is told that it need not send the file, the file has to stay for the job that follows.
+        self.claim(hash);
         match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(path)),
             Ok(_) => Err(io::Error::other(format!("`{}` is no file", path.display()))),
@@ -109,7 +188,9 @@ impl BlobStore for Blobs {
 
     fn begin(&self, hash: BlobHash, length: u64) -> Result<PathBuf, String> {
         let path = self.partial.join(hash.to_string());
-        let held = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        // An upload that goes on is not an old one.
+        let held = self.with_marks(|_| touch(&path).and_then(|()| std::fs::metadata(&path)));
+        let held = held.map_or(0, |metadata| metadata.len());
         let needed = length.saturating_sub(held).saturating_add(self.reserve_bytes);
         match durable::free_bytes(&self.partial) {
             Ok(free) if free >= needed => Ok(path),
@@ -121,6 +202,26 @@ impl BlobStore for Blobs {
     fn keep(&self, hash: BlobHash, file: &Path) -> io::Result<()> {
         self.install(file, hash)
     }
+}
+
+/// The hash that a file is named by.
+pub(crate) fn hash_named(name: &str) -> Option<BlobHash> {
+    let mut hash = [0; 32];
+    let digits = name.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    // Lower-case digits alone: one blob has one name.
+    let hash = BlobHash(hash);
+    (hash.to_string() == name).then_some(hash)
+}
+
+/// Sets the time of the last write to now.
+fn touch(path: &Path) -> io::Result<()> {
+    File::options().append(true).open(path)?.set_modified(SystemTime::now())
 }
 
 fn hash_file(path: &Path) -> io::Result<(BlobHash, u64)> {

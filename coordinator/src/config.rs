@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
 use tessera_transport::{Lifetimes, Timing};
@@ -29,10 +30,15 @@ pub struct Config {
     pub result_memory_bytes: u64,
     /// Records after which a snapshot takes their place.
     pub snapshot_records: u64,
+    /// How long a blob stays that no job names, after it was last written or asked for. At least a minute.
+    pub blob_grace: Duration,
+    /// How long jobs are known, with their frames, after their end; None: until somebody forgets them.
+    pub keep_jobs: Option<Duration>,
 }
 
 impl Config {
-    /// The defaults: 64 MiB of disk in reserve, 256 MiB of results, a snapshot every 20,000 records.
+    /// The defaults: 64 MiB of disk in reserve, 256 MiB of results, a snapshot every 20,000 records, a day of
+    /// grace for blobs, and jobs known for ever.
     pub fn new(data: impl Into<PathBuf>, listen: SocketAddr, fingerprint: Fingerprint) -> Self {
         Self {
             data: data.into(),
@@ -45,6 +51,8 @@ impl Config {
             disk_reserve_bytes: 64 << 20,
             result_memory_bytes: 256 << 20,
             snapshot_records: 20_000,
+            blob_grace: Duration::from_secs(86_400),
+            keep_jobs: None,
         }
     }
 }

@@ -7,6 +7,8 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver::{Driver, Event, Surroundings};
 use crate::folder::{DataFolder, FolderError};
+use crate::fsck;
+use crate::housekeeping::{self, Keeping};
 use crate::resolver;
 use crate::server::{self, Shared};
 use crate::spool::{SpoolError, SpoolFiles};
@@ -142,7 +144,7 @@ fn replay(
 ) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
     let path = || config.data.clone();
     let (parts, records) =
-        audit::decode(loaded).map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
+        fsck::decode(loaded).map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
     let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
     let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
     let core = Core::replay(config.settings.clone(), parts, records, clock.now())
@@ -211,6 +213,8 @@ impl Coordinator {
             next_session: AtomicU64::new(0),
             spools: spools.clone(),
         });
+        let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
+        let housekeeping = tokio::spawn(housekeeping::run(keeping, (*blobs).clone(), clock, events.clone()));
         let resolver = tokio::spawn(resolver::run(orders_receiver, ((*blobs).clone(), spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
@@ -224,6 +228,7 @@ impl Coordinator {
             server,
             driver: Some(driver),
             resolver,
+            housekeeping,
             serving,
             keeping,
             _folder: opened.folder,
@@ -252,6 +257,7 @@ pub struct RunningCoordinator {
     server: Arc<Server>,
     driver: Option<JoinHandle<Result<(), StoreError>>>,
     resolver: JoinHandle<()>,
+    housekeeping: JoinHandle<()>,
     serving: JoinHandle<()>,
     keeping: JoinHandle<()>,
     _folder: DataFolder,
@@ -318,6 +324,7 @@ impl RunningCoordinator {
                 Err(error) => Err(CoordinatorError::Task(error.to_string())),
             };
         }
+        self.housekeeping.abort();
         let writer = self.shared.writer.clone();
         let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
         for task in [&mut self.serving, &mut self.resolver] {
@@ -343,6 +350,7 @@ impl Drop for RunningCoordinator {
         self.serving.abort();
         self.keeping.abort();
         self.resolver.abort();
+        self.housekeeping.abort();
         // Joins the store's thread, so that the folder's lock, which goes next, guards a folder that nobody writes.
         self.shared.writer.stop();
     }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub const FORMAT_VERSION: u32 = 1;
 const FORMAT_FILE: &str = "format";
 const LOCK_FILE: &str = "lock";
+/// The format file's text while a backup is being restored.
+const UNFINISHED: &str = "being restored\n";
 
 /// Why a folder is no data folder, or not ours to use.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,18 @@ pub enum FolderError {
     /// Not a data folder at all.
     #[error("`{path}` is not empty and not a data folder of a coordinator; give an empty or a new folder")]
     Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A backup goes into an empty folder alone.
+    #[error("`{path}` is not empty; a backup is restored into an empty or a new folder")]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A restore was interrupted.
+    #[error("a backup was not restored to its end in `{path}`; empty the folder, and restore it again")]
+    Unfinished {
         /// The folder.
         path: PathBuf,
     },
@@ -80,13 +94,49 @@ impl DataFolder {
         }
         let folder = Self { root: root.to_path_buf(), _lock: lock };
         folder.check_format()?;
-        for part in ["blobs", "partial", "spool", "records", "tmp"] {
-            let path = root.join(part);
-            std::fs::create_dir_all(&path).map_err(failed(&path))?;
-        }
+        folder.make_parts()?;
         folder.clear_temporary().map_err(failed(&root.join("tmp")))?;
-        durable::sync_folder(root).map_err(failed(root))?;
         Ok(folder)
+    }
+
+    fn make_parts(&self) -> Result<(), FolderError> {
+        for part in ["blobs", "partial", "spool", "records", "tmp"] {
+            let path = self.root.join(part);
+            std::fs::create_dir_all(&path).map_err(|source| FolderError::Io { path, source })?;
+        }
+        let synced = durable::sync_folder(&self.root);
+        synced.map_err(|source| FolderError::Io { path: self.root.clone(), source })
+    }
+
+    /// Locks a folder that must be there already, for a look: nothing in it is made or cleared.
+    pub fn inspect(root: &Path) -> Result<Self, FolderError> {
+        if !root.join(FORMAT_FILE).is_file() {
+            return Err(FolderError::Absent { path: root.to_path_buf() });
+        }
+        let folder = Self { root: root.to_path_buf(), _lock: lock(root)? };
+        folder.check_format()?;
+        Ok(folder)
+    }
+
+    /// Makes a data folder for a restore: it is refused by everybody until [`Self::finish_restore`] has been called.
+    pub fn begin_restore(root: &Path) -> Result<Self, FolderError> {
+        let failed = |source| FolderError::Io { path: root.to_path_buf(), source };
+        std::fs::create_dir_all(root).map_err(failed)?;
+        if !is_fresh(root).map_err(failed)? {
+            return Err(FolderError::NotEmpty { path: root.to_path_buf() });
+        }
+        let folder = Self { root: root.to_path_buf(), _lock: lock(root)? };
+        let marker = root.join(FORMAT_FILE);
+        durable::write_file(&marker, UNFINISHED.as_bytes()).map_err(failed)?;
+        folder.make_parts()?;
+        Ok(folder)
+    }
+
+    /// The restored folder is whole: from now on it is a data folder like any other.
+    pub fn finish_restore(self) -> Result<(), FolderError> {
+        let path = self.root.join(FORMAT_FILE);
+        let written = durable::write_file(&path, format!("{FORMAT_VERSION}\n").as_bytes());
+        written.map_err(|source| FolderError::Io { path, source })
     }
 
     /// Opens and locks a folder that must be there already.
@@ -102,6 +152,9 @@ impl DataFolder {
         let text = std::fs::read_to_string(&path).map_err(|source| FolderError::Io { path, source })?;
         if text.trim() == FORMAT_VERSION.to_string() {
             return Ok(());
+        }
+        if text == UNFINISHED {
+            return Err(FolderError::Unfinished { path: self.root.clone() });
         }
         let found: String = text.trim().chars().take(32).collect();
         Err(FolderError::Format { path: self.root.clone(), found })
@@ -153,6 +206,11 @@ impl DataFolder {
     /// The journal.
     pub fn sled(&self) -> PathBuf {
         self.root.join("sled")
+    }
+
+    /// What was made durable in the journal, by count.
+    pub fn witness(&self) -> PathBuf {
+        self.root.join("witness")
     }
 
     /// Records and snapshots too large for the journal itself.

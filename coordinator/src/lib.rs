@@ -5,6 +5,7 @@
 
 mod access;
 pub mod audit;
+pub mod backup;
 pub mod blobs;
 mod clock;
 pub mod config;
@@ -12,16 +13,20 @@ pub mod coordinator;
 mod driver;
 mod durable;
 pub mod folder;
+pub mod fsck;
+mod housekeeping;
 pub mod resolve;
 mod resolver;
 mod server;
 pub mod spool;
 pub mod store;
+pub mod sweep;
 pub mod tokens;
 
 pub use access::DeniedError;
 pub use audit::{AuditError, audit};
 pub use config::Config;
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
+pub use fsck::{Depth, Finding, FsckReport, Severity, fsck};
 pub use store::{ExportError, ExportSummary, export};
 pub use tessera_core::Census;

@@ -87,6 +87,10 @@ pub enum Request {
         /// For so many seconds, at most 62 days; None: until every certificate that the old one has signed is over or renewed.
         overlap_secs: Option<u64>,
     },
+    /// Forget a job that has ended, with its frames. Answered by [`Response::Done`].
+    Forget(JobId),
+    /// The farm as it is now, whole but for its keys. A sequence of [`Response::Backup`], then the stream's end.
+    Backup,
 }
 
 /// What the coordinator answers.
@@ -122,6 +126,8 @@ pub enum Response {
     Log(LogReport),
     /// The farm's authority.
     Authority(AuthorityStatus),
+    /// The next bytes of a backup, at most a quarter of a megabyte.
+    Backup(Vec<u8>),
 }
 
 /// A job's state for a watcher.

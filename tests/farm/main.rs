@@ -13,6 +13,7 @@ mod kills;
 mod leaving;
 mod scenes;
 mod service;
+mod store;
 mod sync_order;
 #[path = "../hostile/traps.rs"]
 mod traps;

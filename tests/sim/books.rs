@@ -185,6 +185,7 @@ impl Books {
             Record::FrameFinished { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Done),
             Record::FrameFailed { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Failed),
             Record::JobEnded { job, state, .. } => self.end(*job, *state),
+            Record::JobForgotten { .. } => Ok(()),
             Record::NodeDrained { node, drained } => {
                 let changed = if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
                 if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }

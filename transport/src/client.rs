@@ -5,7 +5,7 @@ use crate::blob::{self, BlobError};
 use crate::close::CloseCode;
 use crate::dial::connect;
 use crate::error::ConnectError;
-use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both};
+use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both, within};
 use crate::identity::Identity;
 use crate::link::Link;
 use crate::timing::Timing;
@@ -76,6 +76,13 @@ impl FarmClient {
         Ok(Watch { receiver })
     }
 
+    /// The farm as it is now, in pieces, in the order in which they belong into a file.
+    pub async fn backup(&self) -> Result<Backup, ClientError> {
+        let (mut sender, receiver) = self.ask(&Request::Backup).await?;
+        sender.finish();
+        Ok(Backup { receiver })
+    }
+
     async fn ask(&self, request: &Request) -> Result<(FrameSender, FrameReceiver), ClientError> {
         let (mut sender, receiver) = open_both(&self.link.connection, StreamKind::Request).await?;
         sender.send(request).await?;
@@ -121,6 +128,24 @@ impl Watch {
         match self.receiver.receive().await? {
             None => Ok(None),
             Some(Response::Progress(progress)) => Ok(Some(*progress)),
+            Some(Response::Error(error)) => Err(error.into()),
+            Some(_) => Err(ClientError::Unexpected),
+        }
+    }
+}
+
+/// A backup on its way.
+#[derive(Debug)]
+pub struct Backup {
+    receiver: FrameReceiver,
+}
+
+impl Backup {
+    /// The next piece; None behind the last one.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+        match within(RESPONSE_WITHIN, self.receiver.receive()).await? {
+            None => Ok(None),
+            Some(Response::Backup(bytes)) => Ok(Some(bytes)),
             Some(Response::Error(error)) => Err(error.into()),
             Some(_) => Err(ClientError::Unexpected),
         }

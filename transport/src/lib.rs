@@ -33,7 +33,7 @@ mod tls;
 pub use address::{Address, AddressError};
 pub use authority::{Authority, AuthorityError};
 pub use blob::{BlobError, BlobStore};
-pub use client::{ClientError, FarmClient, Watch};
+pub use client::{Backup, ClientError, FarmClient, Watch};
 pub use close::CloseCode;
 pub use dial::connect;
 pub use enrol::EnrolError;

@@ -52,6 +52,8 @@ struct Entry {
     failed: BTreeSet<FrameNumber>,
     fingerprint: Option<Fingerprint>,
     ended: bool,
+    /// Units committed of frames that had failed when the snapshot was made.
+    units_of_failed: u64,
 }
 
 impl Ledger {
@@ -70,6 +72,7 @@ impl Ledger {
             failed: BTreeSet::new(),
             fingerprint: None,
             ended: false,
+            units_of_failed: 0,
         };
         self.report.jobs += 1;
         if self.jobs.insert(id, entry).is_some() {
@@ -108,6 +111,24 @@ impl Ledger {
             Record::FrameFailed { job, frame, .. } => self.fail(job, frame),
             Record::JobEnded { job, state, .. } => self.end(job, state),
             Record::NodeDrained { .. } => {}
+            Record::JobForgotten { job } => self.forget(job),
+        }
+    }
+
+    fn forget(&mut self, id: JobId) {
+        match self.jobs.remove(&id) {
+            None => self.problem(format!("job {id} is forgotten, and was never accepted")),
+            Some(entry) => {
+                let units: u64 = entry.committed.values().map(|units| u64::from(units.ones())).sum();
+                // What a snapshot told of frames that failed before it is a number alone.
+                self.report.units_committed -=
+                    (units + entry.units_of_failed).min(self.report.units_committed);
+                self.report.frames -= entry.done.len() as u64;
+                self.report.jobs -= 1;
+                if !entry.ended {
+                    self.problem(format!("job {id} is forgotten before its end"));
+                }
+            }
         }
     }
 
@@ -221,6 +242,7 @@ impl Ledger {
             }
             Frame::Failed(failed) => {
                 self.report.units_committed += u64::from(failed.units_committed);
+                entry.units_of_failed += u64::from(failed.units_committed);
                 entry.failed.insert(number);
             }
         }

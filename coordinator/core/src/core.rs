@@ -150,6 +150,8 @@ impl Core {
         match input {
             Input::Submit { request, job, spec, caller } => self.on_submit(request, job, spec, caller),
             Input::Cancel { request, job, caller } => self.on_cancel(request, job, &caller),
+            Input::Forget { request, job, caller } => self.on_forget(request, job, &caller),
+            Input::ForgetEnded { before } => self.on_forget_ended(before),
             Input::Drain { request, node, drain } => self.on_drain(request, &node, drain),
             Input::NodeJoined { session, join, fingerprint, build } => {
                 self.on_joined(session, &join, fingerprint, &build)

@@ -29,7 +29,7 @@ impl Farm {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, at } => {
-                let order = self.order.len() as u64;
+                let order = self.next_order();
                 self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at))
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
@@ -48,6 +48,7 @@ impl Farm {
                 };
                 Ok(())
             }
+            Record::JobForgotten { job } => self.forget(*job),
         }
     }
 

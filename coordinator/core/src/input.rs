@@ -1,5 +1,6 @@
 //! What reaches the core. The shell has authenticated the peer and bounded every length; everything else is checked here.
 
+use crate::moment::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};
@@ -46,6 +47,20 @@ pub enum Input {
         job: JobId,
         /// Who asks.
         caller: Caller,
+    },
+    /// A client wants a job forgotten that has ended, with its frames. Replied: `Done`, or an error.
+    Forget {
+        /// To reply to.
+        request: RequestId,
+        /// Which job.
+        job: JobId,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// Jobs that ended before this moment are to be forgotten.
+    ForgetEnded {
+        /// The moment.
+        before: Moment,
     },
     /// An operator drains a node or ends that. Replied: `Done`, or an error. The shell has checked the role.
     Drain {

@@ -49,7 +49,7 @@ pub(crate) struct Job {
     /// Hash of its scene (or program and inputs), by which nodes say what they hold.
     pub(crate) scene: BlobHash,
     pub(crate) owner: String,
-    /// Position among all jobs ever accepted.
+    /// Grows from job to job, by their acceptance.
     pub(crate) order: u64,
     pub(crate) submitted_at: Moment,
     pub(crate) fingerprint: Option<Fingerprint>,

@@ -92,6 +92,11 @@ pub enum Record {
         /// Out, or back.
         drained: bool,
     },
+    /// A job that had ended is known no more.
+    JobForgotten {
+        /// The job.
+        job: JobId,
+    },
 }
 
 /// One accepted result.
@@ -135,10 +140,12 @@ pub enum RecordVersion {
     V1 = 1,
     /// A job's spec predicts its device bytes.
     V2 = 2,
+    /// Jobs that have ended can be forgotten.
+    V3 = 3,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V2 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V3 as u8;
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +173,8 @@ pub(crate) fn from_versioned<T: DeserializeOwned + FromV1>(bytes: &[u8]) -> Resu
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
     let value = match *version {
         v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
+        // What version 3 added, version 2 does not hold; the rest is the same.
+        v if v == RecordVersion::V2 as u8 => decode(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

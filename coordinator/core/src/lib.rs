@@ -25,6 +25,7 @@ mod devices;
 mod fair;
 mod farm;
 mod finish;
+mod forget;
 mod frame;
 mod job;
 mod jobs;

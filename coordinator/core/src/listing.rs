@@ -2,11 +2,12 @@
 
 use crate::core::Core;
 use crate::devices::none_usable;
+use crate::frame::Frame;
 use crate::job::Job;
 use crate::moment::Moment;
 use crate::roster::{Node, Presence};
 use tessera_protocol::compute::Program;
-use tessera_protocol::ids::{JobId, NodeId};
+use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
 use tessera_protocol::status::{FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary};
 
@@ -46,6 +47,50 @@ impl Core {
     pub fn jobs(&self) -> Vec<JobSummary> {
         let newest = self.farm.order.iter().skip(self.farm.order.len().saturating_sub(ROWS_MAX));
         newest.filter_map(|id| self.job_summary(*id)).collect()
+    }
+
+    /// First epoch that no lease has had, and none may have before more are reserved.
+    pub fn epochs_reserved(&self) -> Epoch {
+        self.farm.epochs_reserved
+    }
+
+    /// Every job, in the order of acceptance.
+    pub fn job_ids(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.farm.order.iter().copied()
+    }
+
+    /// Units of a frame that are committed and wait for its files to be made; None for no such frame, and for one that has ended.
+    pub fn committed_units(&self, id: JobId, frame: FrameNumber) -> Option<Vec<UnitIndex>> {
+        let job = self.farm.jobs.get(&id)?;
+        let units = 0..job.grid.units();
+        let committed: Vec<UnitIndex> = match job.frame(frame)? {
+            Frame::Untouched => Vec::new(),
+            Frame::Open(open) => units.filter(|unit| open.committed.get(*unit)).map(UnitIndex).collect(),
+            Frame::Complete => units.map(UnitIndex).collect(),
+            Frame::Done(_) | Frame::Failed(_) => return None,
+        };
+        Some(committed)
+    }
+
+    /// Units of a job that wait for a result.
+    pub fn units_open(&self, id: JobId) -> u64 {
+        self.farm.jobs.get(&id).map_or(0, |job| job.counts().units_open)
+    }
+
+    /// Blobs that jobs name: the files of jobs that have not ended, and every finished frame. May name one several times.
+    pub fn named_blobs(&self) -> Vec<BlobHash> {
+        let mut named = Vec::new();
+        for job in self.farm.jobs.values() {
+            if !job.is_final() {
+                named.extend(job.kind().files().iter().map(|(_, hash, _)| *hash));
+            }
+            let done = job.frames().iter().filter_map(|frame| match frame {
+                Frame::Done(files) => Some(files),
+                _ => None,
+            });
+            named.extend(done.flatten().map(|file| file.hash));
+        }
+        named
     }
 
     /// The line of one job.

@@ -110,7 +110,7 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             Ok(())
         }
         Part::Job(part) => {
-            let order = farm.order.len() as u64;
+            let order = farm.next_order();
             let mut job = Job::new(part.id, part.spec, part.owner, order, part.submitted_at);
             job.fingerprint = part.fingerprint;
             job.end = part.end;

@@ -10,7 +10,9 @@ pub(crate) fn needed(request: &Request) -> Role {
             Role::Viewer
         }
         // An artist's own jobs; the core knows whose they are.
-        Request::MissingBlobs(_) | Request::Submit { .. } | Request::Cancel(_) => Role::Artist,
+        Request::MissingBlobs(_) | Request::Submit { .. } | Request::Cancel(_) | Request::Forget(_) => {
+            Role::Artist
+        },
         Request::Drain { .. } => Role::Operator,
         // Whoever adds machines need not be able to add people.
         Request::CreateToken(scope) if scope.role == Role::Node => Role::Operator,
@@ -23,7 +25,8 @@ pub(crate) fn needed(request: &Request) -> Role {
         | Request::Log { .. }
         | Request::Authority
         | Request::RotateAuthority { .. }
-        | Request::Audit => Role::Admin,
+        | Request::Audit
+        | Request::Backup => Role::Admin,
     }
 }
 

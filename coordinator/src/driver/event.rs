@@ -6,7 +6,7 @@ use tessera_core::{Arrived, Caller, Census, Input, RequestId, SessionId};
 use tessera_protocol::client::Response;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobSummary;
-use tessera_protocol::{FrameNumber, JobId};
+use tessera_protocol::{BlobHash, FrameNumber, JobId};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// One event.
@@ -27,6 +27,10 @@ pub(crate) enum Event {
     Summary { job: JobId, reply: oneshot::Sender<Option<JobSummary>> },
     /// Whoever watches over the coordinator wants to see that the loop turns: answered at once, durable or not.
     Census(oneshot::Sender<Census>),
+    /// Whoever audits wants the core's invariants checked: leases are running units, counters are what they count.
+    Verify(oneshot::Sender<Result<(), String>>),
+    /// Whoever sweeps wants to know which blobs jobs name.
+    NamedBlobs(oneshot::Sender<Vec<BlobHash>>),
     /// The end.
     Stop,
 }
@@ -37,6 +41,8 @@ pub(crate) enum Ask {
     Submit { job: JobId, spec: Box<JobSpec>, caller: Caller },
     /// End a job.
     Cancel { job: JobId, caller: Caller },
+    /// Forget a job that has ended.
+    Forget { job: JobId, caller: Caller },
     /// Take a node out of work, or put it back.
     Drain { node: String, drain: bool },
 }
@@ -46,6 +52,7 @@ impl Ask {
         match self {
             Self::Submit { job, spec, caller } => Input::Submit { request, job, spec, caller },
             Self::Cancel { job, caller } => Input::Cancel { request, job, caller },
+            Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain } => Input::Drain { request, node, drain },
         }
     }

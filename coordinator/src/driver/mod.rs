@@ -171,6 +171,8 @@ impl Driver {
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(answer)))));
             }
             Event::Census(reply) => drop(reply.send(self.core.census())),
+            Event::Verify(reply) => drop(reply.send(self.core.verify())),
+            Event::NamedBlobs(reply) => drop(reply.send(self.core.named_blobs())),
             Event::Stop => {}
         }
     }

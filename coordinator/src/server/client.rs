@@ -49,6 +49,9 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standin
                         (Ok(()), Request::Watch(job)) => {
                             return watch::serve(&shared, job, &mut sender).await;
                         }
+                        (Ok(()), Request::Backup) => {
+                            return send_backup(&shared, standing.peer(), &mut sender).await;
+                        }
                         (Ok(()), request) => told(&shared, standing.peer(), request).await,
                     };
                     sender.send(&response).await?;
@@ -91,6 +94,10 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
             Ok(()) => ask(shared, Ask::Cancel { job, caller: caller(peer) }).await,
             Err(error) => Err(error),
         },
+        Request::Forget(job) => match room(shared) {
+            Ok(()) => ask(shared, Ask::Forget { job, caller: caller(peer) }).await,
+            Err(error) => Err(error),
+        },
         Request::Drain { node, drain } => match room(shared) {
             Ok(()) => ask(shared, Ask::Drain { node, drain }).await,
             Err(error) => Err(error),
@@ -107,10 +114,45 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
         Request::RotateAuthority { overlap_secs } => identity::rotate(shared, peer, overlap_secs).await,
         Request::Denied => Ok(Response::Denied(shared.access.denied())),
         Request::Audit => crate::audit::running(shared).await.map(Response::Audit),
-        // Served as a sequence, before this.
-        Request::Watch(_) => Err(RequestError::Invalid("watching is a stream of its own".into())),
+        // Served as sequences, before this.
+        Request::Watch(_) | Request::Backup => {
+            Err(RequestError::Invalid("watching and backups are streams of their own".into()))
+        }
     };
     answered.unwrap_or_else(|error| Response::Error(bounded(error)))
+}
+
+/// Sends a backup, piece by piece; an error ends it.
+async fn send_backup(
+    shared: &Arc<Shared>,
+    peer: &PeerIdentity,
+    sender: &mut FrameSender,
+) -> Result<(), Trouble> {
+    let begun = async {
+        if let Some((what, about)) = told::told(&Request::Backup) {
+            let told = shared.access.tell(peer.to_string(), what, about).await;
+            told.map_err(|error| {
+                RequestError::Unavailable(format!("the audit log cannot be written: {error}"))
+            })?;
+        }
+        crate::backup::running(shared, peer).await
+    };
+    let mut pieces = match begun.await {
+        Ok(pieces) => pieces,
+        Err(error) => {
+            sender.send(&Response::Error(bounded(error))).await?;
+            sender.finish();
+            return Ok(());
+        }
+    };
+    while let Some(piece) = pieces.recv().await {
+        match piece {
+            Ok(bytes) => sender.send(&Response::Backup(bytes)).await?,
+            Err(error) => sender.send(&Response::Error(bounded(error))).await?,
+        }
+    }
+    sender.finish();
+    Ok(())
 }
 
 fn bounded(error: RequestError) -> RequestError {
@@ -166,7 +208,7 @@ async fn missing_blobs(shared: &Shared, asked: Vec<BlobHash>) -> Result<Response
         )));
     }
     let blobs = shared.blobs.clone();
-    let missing = move || asked.into_iter().filter(|hash| blobs.length(*hash).is_none()).collect();
+    let missing = move || asked.into_iter().filter(|hash| blobs.claim(*hash).is_none()).collect();
     Ok(Response::Blobs(blocking(missing).await?))
 }
 
@@ -189,7 +231,7 @@ fn check_files(blobs: &crate::blobs::Blobs, spec: JobSpec) -> Result<JobSpec, Re
         let problem = match blobs.find(hash) {
             Err(error) => return Err(RequestError::Unavailable(error.to_string())),
             Ok(None) => "has not been uploaded".to_owned(),
-            Ok(Some(_)) => match blobs.length(hash) {
+            Ok(Some(_)) => match blobs.claim(hash) {
                 Some(length) if length == expected => continue,
                 length => format!("has {} bytes, not {expected}", length.unwrap_or(0)),
             },

@@ -87,11 +87,17 @@ impl SpoolFiles {
         }
     }
 
-    /// Deletes spools that the journal does not know any more.
-    pub fn remove(&mut self, keys: &[SpoolKey]) {
+    /// The journal does not know these spools any more.
+    pub fn forget(&mut self, keys: &[SpoolKey]) {
         for key in keys {
             self.open.remove(key);
             self.lengths.remove(key);
+        }
+    }
+
+    /// Deletes the files of spools that were forgotten.
+    pub fn remove(&mut self, keys: &[SpoolKey]) {
+        for key in keys {
             let path = key.path(&self.root);
             if let Err(error) = std::fs::remove_file(&path)
                 && error.kind() != io::ErrorKind::NotFound

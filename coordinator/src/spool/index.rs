@@ -205,6 +205,7 @@ mod tests {
         drop(files);
         let (mut files, _) = SpoolFiles::open(root.path(), lengths, true).unwrap();
         assert!(kept.path(root.path()).exists() && !left.path(root.path()).exists());
+        files.forget(&[kept]);
         files.remove(&[kept]);
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
     }

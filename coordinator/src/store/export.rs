@@ -71,7 +71,7 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
                 "length": u64::from_le_bytes(length),
             })
         }
-        Some(Key::Token(_)) => return Ok(None),
+        Some(Key::Token(_) | Key::Count) => return Ok(None),
         Some(Key::Snapshot) => snapshot_line(&value)?,
         None => return Err("no such kind of key".into()),
     }))

@@ -1,10 +1,12 @@
 //! The store in sled: one tree, one batch a group, then `flush`, then `fdatasync` of sled's file.
 //!
-//! Keys: `r` + sequence (big endian) is a record, `s` + job + frame a spool's length, `t` + hash a token, `m` the snapshot. sled's own `flush`
-//! ends in `sync_file_range`, which survives a killed process but not a power cut; hence the `fdatasync`.
+//! Keys: `r` + sequence (big endian) is a record, `s` + job + frame a spool's length, `t` + hash a token, `m` the snapshot, `c` the number of
+//! commits, by which a lost end is seen (see `witness.rs`). sled's own `flush` ends in `sync_file_range`, which survives a killed process but
+//! not a power cut; hence the `fdatasync`.
 
 use super::envelope::{self, Payload};
 use super::large::LargeValues;
+use super::witness::Witness;
 use super::{Changes, Loaded, Sequence, Store, StoreError};
 use crate::durable;
 use crate::folder::DataFolder;
@@ -24,6 +26,7 @@ const REMOVE_BATCH: usize = 256;
 /// How long sled may take to let go of a store that this process has closed.
 const LOCK_WITHIN: Duration = Duration::from_secs(10);
 const SNAPSHOT_KEY: &[u8] = b"m";
+const COUNT_KEY: &[u8] = b"c";
 
 /// A key, and its value or what is wrong with it.
 pub(super) type Entry = (Vec<u8>, Result<Vec<u8>, String>);
@@ -37,6 +40,11 @@ pub struct Journal {
     file: File,
     large: LargeValues,
     sync: bool,
+    /// Commits so far, of this store's whole life.
+    commits: u64,
+    witness: Witness,
+    /// Commits that the witness had seen when the store was opened.
+    witnessed: u64,
 }
 
 impl Journal {
@@ -49,7 +57,34 @@ impl Journal {
         let io = |source| StoreError::Io { path: file_path.clone(), source };
         let file = File::options().write(true).open(&file_path).map_err(io)?;
         durable::sync_folder(&path).map_err(io)?;
-        Ok(Self { path, db, file, large: LargeValues::new(folder.records()), sync })
+        let witness_path = folder.witness();
+        let (witness, witnessed) =
+            Witness::open(&witness_path).map_err(|source| StoreError::Io { path: witness_path, source })?;
+        let large = LargeValues::new(folder.records());
+        let mut journal = Self { path, db, file, large, sync, commits: 0, witness, witnessed };
+        // Damage to the count is told by `load`, with everything else.
+        journal.commits = journal.count().unwrap_or(0);
+        Ok(journal)
+    }
+
+    /// The number of commits as the journal has it; 0 where it was written before they were counted.
+    fn count(&self) -> Result<u64, StoreError> {
+        let Some(sealed) = self.db.get(COUNT_KEY).map_err(self.sled_failed())? else { return Ok(0) };
+        let bytes = envelope::open(COUNT_KEY, &sealed)
+            .and_then(|payload| self.large.read(payload))
+            .map_err(|problem| self.damaged(COUNT_KEY, problem))?;
+        let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| self.damaged(COUNT_KEY, "it has eight bytes"))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// What is wrong where the journal ends before what was made durable.
+    pub(super) fn lost_end(&self) -> Option<String> {
+        (self.commits < self.witnessed).then(|| {
+            format!(
+                "its end is lost: it tells of {} commits, and {} were made durable",
+                self.commits, self.witnessed
+            )
+        })
     }
 
     fn sled_failed(&self) -> impl Fn(sled::Error) -> StoreError {
@@ -68,6 +103,36 @@ impl Journal {
             let value = envelope::open(&key, &sealed).and_then(|payload| self.large.read(payload));
             Ok((key.to_vec(), value))
         })
+    }
+
+    /// Puts values in as a backup has them, durably, as one commit.
+    pub fn put(&mut self, values: &[(Vec<u8>, Vec<u8>)]) -> Result<(), StoreError> {
+        let mut batch = sled::Batch::default();
+        for (key, value) in values {
+            if parse_key(key).is_none() || key == COUNT_KEY {
+                return Err(self.damaged(key, "no such kind of key"));
+            }
+            self.insert(&mut batch, key, value)?;
+        }
+        self.finish(batch)
+    }
+
+    /// Makes a batch durable, with its number.
+    fn finish(&mut self, mut batch: sled::Batch) -> Result<(), StoreError> {
+        let count = self.commits + 1;
+        self.insert(&mut batch, COUNT_KEY, &count.to_le_bytes())?;
+        self.apply(batch)?;
+        self.commits = count;
+        if let Err(error) = self.witness.tell(count) {
+            // It has seen less than there is, which it may.
+            tracing::warn!(%error, "the journal's witness cannot be told");
+        }
+        Ok(())
+    }
+
+    /// Files of large values that no value names; 0 where that cannot be told, because a value is damaged.
+    pub(super) fn unnamed(&self) -> Result<u64, StoreError> {
+        self.named().map_or(Ok(0), |named| self.large.count_beside(&named))
     }
 
     fn snapshot(&self) -> Result<Option<(Sequence, Vec<u8>)>, StoreError> {
@@ -112,45 +177,41 @@ impl Journal {
     }
 
     fn forget_unnamed(&self) -> Result<(), StoreError> {
-        let mut known = BTreeSet::new();
+        self.large.retain(&self.named()?)
+    }
+
+    /// Large values that the journal names. What a damaged value names is unknown, so that there is no answer then.
+    fn named(&self) -> Result<BTreeSet<[u8; 32]>, StoreError> {
+        let mut named = BTreeSet::new();
         for entry in self.db.iter() {
             let (key, sealed) = entry.map_err(self.sled_failed())?;
             match envelope::open(&key, &sealed) {
-                Ok(Payload::Large(hash)) => drop(known.insert(hash)),
+                Ok(Payload::Large(hash)) => drop(named.insert(hash)),
                 Ok(Payload::Inline(_)) => {}
-                // What a damaged value names is unknown, so nothing is deleted.
                 Err(problem) => return Err(self.damaged(&key, problem)),
             }
         }
-        self.large.retain(&known)
+        Ok(named)
     }
 }
 
 impl Store for Journal {
     fn load(&self) -> Result<Loaded, StoreError> {
+        self.count()?;
+        if let Some(problem) = self.lost_end() {
+            let what = "the journal".into();
+            return Err(StoreError::Damaged { path: self.path.clone(), what, problem });
+        }
         let mut loaded = Loaded { snapshot: self.snapshot()?, ..Loaded::default() };
         let after = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
         for entry in self.entries() {
             let (key, value) = entry?;
-            let value = value.map_err(|problem| self.damaged(&key, problem))?;
-            match parse_key(&key) {
-                // The snapshot stands for it; `tidy` removes it.
-                Some(Key::Record(sequence)) if sequence <= after => {}
-                Some(Key::Record(sequence)) => loaded.records.push((sequence, value)),
-                Some(Key::Spool(spool)) => {
-                    let length = <[u8; 8]>::try_from(value)
-                        .map_err(|_| self.damaged(&key, "a length has eight bytes"))?;
-                    loaded.spools.insert(spool, u64::from_le_bytes(length));
-                }
-                Some(Key::Token(hash)) => {
-                    let state = TokenRecord::from_bytes(&value)
-                        .map_err(|error| self.damaged(&key, error.to_string()))?;
-                    loaded.tokens.insert(hash, state);
-                }
-                Some(Key::Snapshot) => {}
-                None => return Err(self.damaged(&key, "no such kind of key")),
-            }
+            value
+                .and_then(|value| loaded.take(&key, value))
+                .map_err(|problem| self.damaged(&key, problem))?;
         }
+        // The snapshot stands for them; `tidy` removes them.
+        loaded.records.retain(|(sequence, _)| *sequence > after);
         for (index, (sequence, _)) in loaded.records.iter().enumerate() {
             let expected = after + 1 + index as u64;
             if *sequence != expected {
@@ -188,7 +249,7 @@ impl Store for Journal {
             value.extend_from_slice(bytes);
             self.insert(&mut batch, SNAPSHOT_KEY, &value)?;
         }
-        self.apply(batch)?;
+        self.finish(batch)?;
         match &changes.snapshot {
             Some((sequence, _)) => self.compact(*sequence),
             None => Ok(()),
@@ -235,6 +296,8 @@ pub(super) enum Key {
     Token(TokenHash),
     /// The snapshot.
     Snapshot,
+    /// The number of commits.
+    Count,
 }
 
 pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
@@ -248,11 +311,12 @@ pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
         }
         b't' => Some(Key::Token(rest.try_into().ok()?)),
         b'm' if rest.is_empty() => Some(Key::Snapshot),
+        b'c' if rest.is_empty() => Some(Key::Count),
         _ => None,
     }
 }
 
-fn record_key(sequence: Sequence) -> [u8; 9] {
+pub(super) fn record_key(sequence: Sequence) -> [u8; 9] {
     let mut key = [b'r'; 9];
     key[1..].copy_from_slice(&sequence.to_be_bytes());
     key
@@ -275,13 +339,28 @@ fn encode_token(state: &TokenRecord) -> Vec<u8> {
     tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
 }
 
+/// Keys and values of what a store holds, for [`Journal::put`].
+pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
+    let snapshot = loaded
+        .snapshot
+        .iter()
+        .map(|(sequence, bytes)| (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat()));
+    let records =
+        loaded.records.iter().map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
+    let spools =
+        loaded.spools.iter().map(|(key, length)| (spool_key(*key).to_vec(), length.to_le_bytes().to_vec()));
+    let tokens = loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
+    snapshot.chain(records).chain(spools).chain(tokens)
+}
+
 /// A key as people read it.
-fn name_of(key: &[u8]) -> String {
+pub(super) fn name_of(key: &[u8]) -> String {
     match parse_key(key) {
         Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
         Some(Key::Spool(spool)) => format!("the length of spool {spool}"),
         Some(Key::Token(_)) => "a token".into(),
         Some(Key::Snapshot) => "the snapshot".into(),
+        Some(Key::Count) => "the number of commits".into(),
         None => format!("key {key:02x?}"),
     }
 }

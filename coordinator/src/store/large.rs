@@ -8,7 +8,7 @@ use super::envelope::Payload;
 use crate::durable;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tessera_protocol::BlobHash;
 
 /// Largest value in the journal itself, bytes: 17 × 4 KiB is 68 KiB a leaf.
@@ -56,17 +56,32 @@ impl LargeValues {
 
     /// Deletes all but these.
     pub(super) fn retain(&self, known: &BTreeSet<[u8; 32]>) -> Result<(), StoreError> {
-        let failed = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source: io::Error| StoreError::Io { path, source }
-        };
-        let names: BTreeSet<String> = known.iter().map(|hash| BlobHash(*hash).to_string()).collect();
-        for entry in std::fs::read_dir(&self.root).map_err(failed(&self.root))? {
-            let entry = entry.map_err(failed(&self.root))?;
-            if !names.contains(&*entry.file_name().to_string_lossy()) {
-                std::fs::remove_file(entry.path()).map_err(failed(&entry.path()))?;
-            }
+        for path in self.beside(known)? {
+            std::fs::remove_file(&path).map_err(|source| StoreError::Io { path, source })?;
         }
         Ok(())
+    }
+
+    /// How many files stand beside these.
+    pub(super) fn count_beside(&self, known: &BTreeSet<[u8; 32]>) -> Result<u64, StoreError> {
+        Ok(self.beside(known)?.len() as u64)
+    }
+
+    fn beside(&self, known: &BTreeSet<[u8; 32]>) -> Result<Vec<PathBuf>, StoreError> {
+        let failed = |source: io::Error| StoreError::Io { path: self.root.clone(), source };
+        let names: BTreeSet<String> = known.iter().map(|hash| BlobHash(*hash).to_string()).collect();
+        let mut beside = Vec::new();
+        let entries = match std::fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(beside),
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            if !names.contains(&*entry.file_name().to_string_lossy()) {
+                beside.push(entry.path());
+            }
+        }
+        Ok(beside)
     }
 }

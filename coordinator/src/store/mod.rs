@@ -7,10 +7,13 @@ mod export;
 mod journal;
 mod large;
 pub mod snapshot;
+mod survey;
+mod witness;
 mod writer;
 
 pub use export::{ExportError, ExportSummary, export};
-pub use journal::Journal;
+pub use journal::{Journal, values_of};
+pub use survey::Survey;
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolKey};

@@ -6,7 +6,7 @@ use crate::spool::{SpoolEntry, SpoolFiles, SpoolKey};
 use crate::tokens::TokenHash;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -99,10 +99,28 @@ struct Shared {
     full: AtomicBool,
     stop: AtomicBool,
     lengths: Mutex<BTreeMap<SpoolKey, u64>>,
+    /// Readers of spools that are done with.
+    holds: AtomicUsize,
     failure: Mutex<Option<StoreError>>,
 }
 
+/// No file of a spool is deleted while it lives.
+#[derive(Debug)]
+pub struct SpoolHold(Arc<Shared>);
+
+impl Drop for SpoolHold {
+    fn drop(&mut self) {
+        self.0.holds.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl StoreWriter {
+    /// Keeps the files of spools until the guard is dropped, also of those that the journal forgets meanwhile.
+    pub fn hold_spools(&self) -> SpoolHold {
+        self.shared.holds.fetch_add(1, Ordering::SeqCst);
+        SpoolHold(self.shared.clone())
+    }
+
     /// Starts the thread.
     pub fn start(store: impl Store, spools: SpoolFiles, limits: WriterLimits) -> Result<Self, StoreError> {
         let (queue, receiver) = mpsc::unbounded_channel();
@@ -110,7 +128,16 @@ impl StoreWriter {
         *lock(&shared.lengths) = spools.lengths().clone();
         let path = limits.root.clone();
         let watched = limits.clone();
-        let mut writer = Writer { store, spools, limits, shared: shared.clone(), receiver, stopping: false };
+        let shared_with = shared.clone();
+        let mut writer = Writer {
+            store,
+            spools,
+            limits,
+            shared: shared_with,
+            receiver,
+            later: Vec::new(),
+            stopping: false,
+        };
         let thread = std::thread::Builder::new()
             .name("tessera-store".into())
             .spawn(move || writer.run())
@@ -175,6 +202,8 @@ struct Writer<S> {
     limits: WriterLimits,
     shared: Arc<Shared>,
     receiver: mpsc::UnboundedReceiver<Message>,
+    /// Spools to be deleted once nobody holds them; what is still here at the end goes at the next start.
+    later: Vec<SpoolKey>,
     stopping: bool,
 }
 
@@ -268,7 +297,11 @@ impl<S: Store> Writer<S> {
         changes.spools.extend(finished.iter().map(|key| (*key, None)));
         self.store.commit(&changes)?;
         self.spools.accept(lengths);
-        self.spools.remove(&finished);
+        self.spools.forget(&finished);
+        self.later.extend(finished);
+        if self.shared.holds.load(Ordering::SeqCst) == 0 {
+            self.spools.remove(&std::mem::take(&mut self.later));
+        }
         lock(&self.shared.lengths).clone_from(self.spools.lengths());
         Ok(())
     }

@@ -280,6 +280,8 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Authority,
         RotateAuthority { overlap_secs: Some(86_400) },
         RotateAuthority { overlap_secs: None },
+        Forget(JobId(uuid(1))),
+        Backup,
     ];
     let others = compute_others()
         .into_iter()
@@ -305,6 +307,8 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Log { .. } => "request.log",
         Authority => "request.authority",
         RotateAuthority { .. } => "request.rotate_authority",
+        Forget(_) => "request.forget",
+        Backup => "request.backup",
     })
 }
 
@@ -381,6 +385,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         }),
         Authority(AuthorityStatus { pin: "ab".into(), former_until: Some(99) }),
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
+        Backup(vec![7, 8, 9]),
     ];
     named(all, |response| match response {
         Blobs(_) => "response.blobs",
@@ -398,6 +403,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Denied(_) => "response.denied",
         Log(_) => "response.log",
         Authority(_) => "response.authority",
+        Backup(_) => "response.backup",
     })
 }
 

@@ -1,0 +1,215 @@
+//! Backups: one file that holds a farm as it was at one moment, and the way back from it. Owns what goes in; its form is `archive`'s.
+//!
+//! In it: the journal, the spools of frames that are not finished, the files of open jobs and every finished frame, each with its checksum;
+//! and, where the backup was made with the data folder at hand, the farm's keys and who is denied. Not in it: what no job names, and interrupted uploads.
+
+mod archive;
+mod restore;
+
+pub use archive::{ArchiveError, BackupSummary, verify};
+pub use restore::{RestoreError, restore};
+
+use crate::audit::AuditError;
+use crate::blobs::Blobs;
+use crate::folder::DataFolder;
+use crate::fsck::{Places, decode};
+use crate::server::Shared;
+use crate::spool::SpoolKey;
+use crate::store::{Journal, Loaded, Store, StoreError, values_of};
+use archive::{ArchiveWriter, Kind};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use tessera_core::{Core, Moment, Settings};
+use tessera_protocol::BlobHash;
+use tessera_protocol::client::RequestError;
+use tessera_transport::PeerIdentity;
+use tokio::sync::mpsc;
+
+/// Bytes that are sent at once.
+pub const PIECE_BYTES: usize = 256 << 10;
+/// Pieces that wait for the network at most.
+const PIECES_WAITING_MAX: usize = 4;
+/// Largest file of keys: a certificate chain has a few KiB.
+const KEY_BYTES_MAX: u64 = 1 << 20;
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The folder or its journal cannot be read.
+    #[error(transparent)]
+    Source(#[from] AuditError),
+    /// The journal makes no sense.
+    #[error("the farm cannot be read: {0}; `tessera fsck` says more")]
+    Farm(String),
+    /// A file of the farm cannot be read, or is not what its name says.
+    #[error("{what} cannot be backed up: {problem}; `tessera fsck` says more")]
+    Part {
+        /// Which part.
+        what: String,
+        /// Why.
+        problem: String,
+    },
+    /// The backup cannot be written.
+    #[error("backup cannot be written")]
+    Write(#[source] io::Error),
+}
+
+impl From<crate::folder::FolderError> for BackupError {
+    fn from(error: crate::folder::FolderError) -> Self {
+        Self::Source(error.into())
+    }
+}
+
+impl From<StoreError> for BackupError {
+    fn from(error: StoreError) -> Self {
+        Self::Source(error.into())
+    }
+}
+
+/// Writes the first part of a backup: what says that it is one, and keys and denials of this data folder, if one is given. What a coordinator
+/// sends, or [`backup_stopped`] writes, comes behind it.
+pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupError> {
+    let mut archive = ArchiveWriter::begin(out).map_err(BackupError::Write)?;
+    for folder in data.iter().flat_map(|data| ["authority", "admin", "access"].map(|name| (name, data.join(name)))) {
+        let (name, path) = folder;
+        let part = |error: io::Error| BackupError::Part { what: name.into(), problem: error.to_string() };
+        let mut files: Vec<_> = match std::fs::read_dir(&path) {
+            Ok(files) => files.collect::<Result<_, _>>().map_err(part)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(part(error)),
+        };
+        files.sort_by_key(std::fs::DirEntry::file_name);
+        for file in files.into_iter().filter(|file| file.path().is_file()) {
+            let mut bytes = Vec::new();
+            let opened = File::open(file.path()).map_err(part)?;
+            opened.take(KEY_BYTES_MAX).read_to_end(&mut bytes).map_err(part)?;
+            let name = format!("{name}/{}", file.file_name().to_string_lossy());
+            archive.bytes(Kind::Key, &name, &bytes).map_err(BackupError::Write)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rest of a backup of a data folder whose coordinator is not running.
+pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupError> {
+    let folder = DataFolder::inspect(data)?;
+    let loaded = Journal::open(&folder, true)?.load()?;
+    write(&loaded, &Places { blobs: Blobs::open(&folder, 0), spools: folder.spool() }, out)
+}
+
+/// Writes all but the keys.
+fn write(loaded: &Loaded, places: &Places, out: &mut impl Write) -> Result<(), BackupError> {
+    let (parts, records) = decode(loaded).map_err(BackupError::Farm)?;
+    let core = Core::replay(Settings::default(), parts, records, Moment(0))
+        .map_err(|error| BackupError::Farm(error.to_string()))?;
+    let mut archive = ArchiveWriter::go_on(out);
+    for (key, value) in values_of(loaded) {
+        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        archive.bytes(Kind::Value, &name, &value).map_err(BackupError::Write)?;
+    }
+    for (key, length) in loaded.spools.iter().filter(|(key, _)| is_needed(&core, **key)) {
+        let what = format!("spool {key}");
+        let opened = File::open(key.path(&places.spools));
+        let mut file = opened.map_err(|error| part(&what, &error))?.take(*length);
+        let name = format!("{}/{}", key.job, key.frame.0);
+        archive.file(Kind::Spool, &name, *length, &mut file).map_err(|error| broken(&what, error))?;
+    }
+    let named: BTreeSet<BlobHash> = core.named_blobs().into_iter().collect();
+    for hash in named {
+        write_blob(&mut archive, &places.blobs, hash)?;
+    }
+    archive.end().map_err(BackupError::Write)
+}
+
+/// A frame that is finished needs no spool, though a crash may have left it one.
+fn is_needed(core: &Core, key: SpoolKey) -> bool {
+    let open = core.job_summary(key.job).is_some_and(|summary| !summary.state.is_final());
+    open && core.committed_units(key.job, key.frame).is_some()
+}
+
+fn write_blob<W: Write>(
+    archive: &mut ArchiveWriter<W>,
+    blobs: &Blobs,
+    hash: BlobHash,
+) -> Result<(), BackupError> {
+    let what = format!("blob {hash}");
+    let length = blobs.length(hash).ok_or_else(|| part(&what, &"it is not there"))?;
+    let mut file = blobs.open_file(hash).map_err(|error| part(&what, &error))?.take(length);
+    let found = archive.file(Kind::Blob, &hash.to_string(), length, &mut file);
+    let found = found.map_err(|error| broken(&what, error))?;
+    match found == hash {
+        true => Ok(()),
+        false => Err(part(&what, &format!("its bytes have the hash {found}"))),
+    }
+}
+
+fn part(what: &str, problem: &dyn std::fmt::Display) -> BackupError {
+    BackupError::Part { what: what.to_owned(), problem: problem.to_string() }
+}
+
+/// A file that ended early is the farm's fault, everything else the backup's.
+fn broken(what: &str, error: io::Error) -> BackupError {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => part(what, &"it is cut short"),
+        _ => BackupError::Write(error),
+    }
+}
+
+/// Bytes of a backup on their way to a client; the end, or why there is none.
+pub(crate) type Pieces = mpsc::Receiver<Result<Vec<u8>, RequestError>>;
+
+/// Begins a backup of a running coordinator: as it is now, while it goes on. Spools and blobs that are done with stay until it has ended.
+pub(crate) async fn running(shared: &Arc<Shared>, peer: &PeerIdentity) -> Result<Pieces, RequestError> {
+    let held = (shared.blobs.hold(), shared.writer.hold_spools());
+    let loaded = crate::audit::inspect(shared).await?;
+    tracing::info!(by = %peer, records = loaded.records.len(), "backup begins");
+    let places = Places { blobs: (*shared.blobs).clone(), spools: shared.spools.clone() };
+    let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
+    tokio::task::spawn_blocking(move || {
+        let _held = held;
+        let mut out = Sending { piece: Vec::new(), sender };
+        let written = write(&loaded, &places, &mut out);
+        match written.and_then(|()| out.flush().map_err(BackupError::Write)) {
+            Ok(()) => tracing::info!("backup is sent"),
+            Err(error) => {
+                let mut text = error.to_string();
+                if let Some(cause) = std::error::Error::source(&error) {
+                    text = format!("{text}: {cause}");
+                }
+                tracing::warn!(error = text, "backup has failed");
+                // Whoever asked may be gone, which may be the reason.
+                drop(out.sender.blocking_send(Err(RequestError::Unavailable(text))));
+            }
+        }
+    });
+    Ok(pieces)
+}
+
+/// A writer whose bytes go to a client, in pieces.
+struct Sending {
+    piece: Vec<u8>,
+    sender: mpsc::Sender<Result<Vec<u8>, RequestError>>,
+}
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let piece = std::mem::take(&mut self.piece);
+        let sent = self.sender.blocking_send(Ok(piece));
+        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "whoever asked for it is gone"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

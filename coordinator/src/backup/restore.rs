@@ -1,0 +1,178 @@
+//! Restoring a backup into an empty folder. The folder is refused by everybody until all of it is there.
+
+use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
+use crate::blobs::{BlobError, Blobs};
+use crate::durable;
+use crate::folder::{DataFolder, FolderError};
+use crate::fsck::decode;
+use crate::spool::SpoolKey;
+use crate::store::{Changes, Journal, Store, StoreError};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use tessera_core::{Core, Moment, Record, Settings};
+use tessera_protocol::{Epoch, FrameNumber};
+
+/// Largest value of the journal that is taken from a backup: a snapshot of a thousand million units is 128 MiB.
+const VALUE_BYTES_MAX: u64 = 1 << 30;
+/// Largest file of keys.
+const KEY_BYTES_MAX: u64 = 1 << 20;
+/// Values put into the journal at once.
+const VALUES_AT_ONCE: usize = 256;
+/// Epochs that are passed over. The farm may have gone on after the backup: what its nodes still hold from then must not be taken for the answer
+/// to a lease of the restored farm. A farm that leases a million units a second uses as many in twelve days.
+const EPOCHS_PASSED_OVER: u64 = 1 << 40;
+
+/// Why a backup was not restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The backup is none, or not whole. The folder has not been touched, unless the file changed meanwhile.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// An entry has a name that no backup has.
+    #[error("entry `{0}` of the backup has no place in a data folder")]
+    Name(String),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The journal cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A blob cannot be written.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// A file cannot be written.
+    #[error("the data folder cannot be written")]
+    Write(#[source] io::Error),
+    /// The journal in it makes no sense.
+    #[error("the journal in the backup contradicts itself: {0}")]
+    Journal(String),
+}
+
+/// Restores a backup into `data`, which must be empty or absent, durably.
+pub fn restore(backup: &Path, data: &Path) -> Result<BackupSummary, RestoreError> {
+    verify(backup)?;
+    let folder = DataFolder::begin_restore(data)?;
+    let file = File::open(backup).map_err(ArchiveError::Read)?;
+    let mut reader = ArchiveReader::begin(BufReader::new(file))?;
+    let mut target = Target {
+        journal: Journal::open(&folder, true)?,
+        blobs: Blobs::open(&folder, 0),
+        values: Vec::new(),
+        folder,
+    };
+    while let Some(entry) = reader.next()? {
+        target.take(&mut reader, entry)?;
+    }
+    target.finish()?;
+    Ok(reader.summary())
+}
+
+struct Target {
+    folder: DataFolder,
+    journal: Journal,
+    blobs: Blobs,
+    /// Values of the journal that are not written yet.
+    values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Target {
+    fn take(
+        &mut self,
+        reader: &mut ArchiveReader<BufReader<File>>,
+        entry: EntryHead,
+    ) -> Result<(), RestoreError> {
+        let wrong = || RestoreError::Name(entry.name.clone());
+        match entry.kind {
+            Kind::Key => {
+                let (folder, name) =
+                    key_name(&entry.name).filter(|_| entry.length <= KEY_BYTES_MAX).ok_or_else(wrong)?;
+                let path = self.folder.root().join(folder);
+                let mut bytes = Vec::new();
+                reader.read(entry, &mut bytes)?;
+                write_key(&path, &name, &bytes).map_err(RestoreError::Write)?;
+            }
+            Kind::Value => {
+                let key = unhex(&entry.name).filter(|_| entry.length <= VALUE_BYTES_MAX).ok_or_else(wrong)?;
+                let mut value = Vec::new();
+                reader.read(entry, &mut value)?;
+                self.values.push((key, value));
+                if self.values.len() >= VALUES_AT_ONCE {
+                    self.journal.put(&std::mem::take(&mut self.values))?;
+                }
+            }
+            Kind::Spool => {
+                let key = spool_key(&entry.name).ok_or_else(wrong)?;
+                let path = key.path(&self.folder.spool());
+                let folder = path.parent().ok_or_else(wrong)?.to_path_buf();
+                std::fs::create_dir_all(&folder).map_err(RestoreError::Write)?;
+                let mut file = File::create(&path).map_err(RestoreError::Write)?;
+                reader.read(entry, &mut file)?;
+                file.sync_all().map_err(RestoreError::Write)?;
+                durable::sync_folder(&folder).map_err(RestoreError::Write)?;
+            }
+            Kind::Blob => {
+                let hash = crate::blobs::hash_named(&entry.name).ok_or_else(wrong)?;
+                let mut file = self.blobs.temporary()?;
+                reader.read(entry, &mut file)?;
+                let (found, _) = self.blobs.adopt(file)?;
+                if found != hash {
+                    return Err(RestoreError::Journal(format!("blob {hash} has the hash {found}")));
+                }
+            }
+            Kind::End => {}
+        }
+        Ok(())
+    }
+
+    /// The last values, the epochs, and the word that the folder is whole.
+    fn finish(mut self) -> Result<(), RestoreError> {
+        self.journal.put(&std::mem::take(&mut self.values))?;
+        let loaded = self.journal.load()?;
+        let (parts, records) = decode(&loaded).map_err(RestoreError::Journal)?;
+        let newest = loaded.records.last().map(|(sequence, _)| *sequence);
+        let newest = newest.or(loaded.snapshot.as_ref().map(|(sequence, _)| *sequence)).unwrap_or(0);
+        let core = Core::replay(Settings::default(), parts, records, Moment(0))
+            .map_err(|error| RestoreError::Journal(error.to_string()))?;
+        let up_to = Epoch(core.epochs_reserved().0.saturating_add(EPOCHS_PASSED_OVER));
+        let record = Record::EpochsReserved { up_to };
+        let bytes = record.to_bytes().map_err(|error| RestoreError::Journal(error.to_string()))?;
+        self.journal.commit(&Changes { records: vec![(newest + 1, bytes)], ..Changes::default() })?;
+        durable::sync_folder(&self.folder.spool()).map_err(RestoreError::Write)?;
+        drop(self.journal);
+        Ok(self.folder.finish_restore()?)
+    }
+}
+
+/// Files of keys stand in two folders, under names that lead nowhere else.
+fn key_name(name: &str) -> Option<(&str, String)> {
+    let (folder, file) = name.split_once('/')?;
+    let plain = file.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+    let good =
+        ["authority", "admin", "access"].contains(&folder) && plain && !file.is_empty() && !file.starts_with('.');
+    good.then(|| (folder, file.to_owned()))
+}
+
+/// Readable by its owner alone, whatever it was before.
+fn write_key(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    std::fs::create_dir_all(folder)?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    let mut file =
+        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(folder.join(name))?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    durable::sync_folder(folder)
+}
+
+fn spool_key(name: &str) -> Option<SpoolKey> {
+    let (job, frame) = name.split_once('/')?;
+    Some(SpoolKey { job: job.parse().ok()?, frame: FrameNumber(frame.parse().ok()?) })
+}
+
+fn unhex(name: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+    let pairs = name.as_bytes().chunks(2);
+    pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
+}

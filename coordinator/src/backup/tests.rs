@@ -1,0 +1,130 @@
+//! Tests of backups: what a killed farm of version 2 held comes back whole, and what is not whole is refused before anything is written.
+
+use super::*;
+use crate::fsck::{Depth, fsck};
+use std::path::PathBuf;
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/farm/golden/v2");
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.as_ref().unwrap().file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(std::fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
+/// A farm and its backup.
+fn backed_up() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let (data, file) = (root.path().join("farm"), root.path().join("backup"));
+    copy(Path::new(GOLDEN), &data);
+    for (name, text) in [("authority", "authority.key"), ("admin", "identity.pem")] {
+        std::fs::create_dir(data.join(name)).unwrap();
+        std::fs::write(data.join(name).join(text), text).unwrap();
+    }
+    let mut out = File::create(&file).unwrap();
+    begin(Some(&data), &mut out).unwrap();
+    backup_stopped(&data, &mut out).unwrap();
+    (root, data, file)
+}
+
+#[test]
+fn what_is_restored_is_the_farm_and_its_keys_are_readable_by_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (root, data, file) = backed_up();
+    let summary = verify(&file).unwrap();
+    assert_eq!((summary.keys, summary.spools, summary.blobs), (2, 1, 3));
+    let back = root.path().join("back");
+    assert_eq!(restore(&file, &back).unwrap(), summary);
+    let (before, after) = (fsck(&data, Depth::Whole).unwrap(), fsck(&back, Depth::Whole).unwrap());
+    assert!(after.is_clean(), "{after:?}");
+    assert_eq!(
+        (after.jobs, after.units_committed, after.frames),
+        (before.jobs, before.units_committed, before.frames)
+    );
+    assert_eq!(
+        (after.results, after.tokens, after.blob_bytes),
+        (before.results, before.tokens, before.blob_bytes)
+    );
+    // One more record: epochs that the farm may have used after its backup are passed over.
+    assert_eq!(after.records, before.records + 1);
+    let key = back.join("authority/authority.key");
+    assert_eq!(std::fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_backup_that_is_cut_or_changed_is_refused_and_nothing_is_written() {
+    let (root, _, file) = backed_up();
+    let whole = std::fs::read(&file).unwrap();
+    let back = root.path().join("back");
+    for length in [0, 7, 9, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        assert!(restore(&file, &back).is_err(), "{length} bytes");
+    }
+    for at in (0..whole.len()).step_by(whole.len() / 60) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x10;
+        std::fs::write(&file, &changed).unwrap();
+        assert!(restore(&file, &back).is_err(), "byte {at}");
+    }
+    assert!(!back.exists());
+    // Whole entries that are missing are counted.
+    let mut short = Vec::new();
+    begin(None, &mut short).unwrap();
+    let mut archive = ArchiveWriter::go_on(&mut short);
+    archive.bytes(Kind::Value, "63", &[0; 8]).unwrap();
+    drop(archive);
+    ArchiveWriter::go_on(&mut short).end().unwrap();
+    std::fs::write(&file, &short).unwrap();
+    assert!(matches!(verify(&file), Err(ArchiveError::Count { found: 1, expected: 0 })));
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused_and_the_folder_stays_unfinished() {
+    let (root, ..) = backed_up();
+    let names = [
+        (Kind::Key, "authority/../../etc"),
+        (Kind::Key, "authority/.hidden"),
+        (Kind::Key, "spool/x"),
+        (Kind::Key, "authority"),
+        (Kind::Spool, "../1"),
+        (Kind::Blob, "../../x"),
+        (Kind::Value, "zz"),
+    ];
+    for (position, (kind, name)) in names.into_iter().enumerate() {
+        let (file, back) = (root.path().join("evil"), root.path().join(format!("back-{position}")));
+        let mut bytes = Vec::new();
+        begin(None, &mut bytes).unwrap();
+        let mut archive = ArchiveWriter::go_on(&mut bytes);
+        archive.bytes(kind, name, b"x").unwrap();
+        match kind {
+            Kind::Key => ArchiveWriter::go_on(&mut bytes).end().unwrap(),
+            _ => archive.end().unwrap(),
+        }
+        std::fs::write(&file, &bytes).unwrap();
+        let error = restore(&file, &back).unwrap_err();
+        assert!(matches!(error, RestoreError::Name(_)), "{name}: {error}");
+        let refused = DataFolder::open(&back).unwrap_err().to_string();
+        assert!(refused.contains("not restored to its end"), "{refused}");
+    }
+}
+
+#[test]
+fn a_backup_goes_into_an_empty_folder_alone() {
+    let (_root, data, file) = backed_up();
+    let error = restore(&file, &data).unwrap_err().to_string();
+    assert!(error.contains("not empty"), "{error}");
+}
+
+#[test]
+fn a_farm_that_lost_a_blob_has_no_backup_in_silence() {
+    let (_root, data, _) = backed_up();
+    let folder = std::fs::read_dir(data.join("blobs")).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_dir_all(folder).unwrap();
+    let error = backup_stopped(&data, &mut io::sink()).unwrap_err().to_string();
+    assert!(error.contains("it is not there") && error.contains("fsck"), "{error}");
+}

@@ -1,0 +1,110 @@
+//! Blobs against their names, and against what jobs need of them.
+
+use super::{Depth, FindingKind, FsckReport};
+use crate::blobs::Blobs;
+use crate::folder::DataFolder;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tessera_core::Core;
+use tessera_protocol::BlobHash;
+use tessera_protocol::status::FrameState;
+
+/// Files needed, with their lengths and who needs them.
+type Needed = BTreeMap<BlobHash, (u64, String)>;
+
+/// Checks every blob, needed or not.
+pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &Blobs, depth: Depth) {
+    let needed = needed(core);
+    check_wanted(report, &needed, blobs, depth);
+    let (mut unnamed, mut unnamed_bytes) = (0u64, 0u64);
+    blobs.visit(&mut |path, hash, length| {
+        report.blobs += 1;
+        report.blob_bytes += length;
+        let Some(hash) = hash else {
+            return report.find(FindingKind::ForeignFile, shown(path), "no blob has such a name");
+        };
+        if needed.contains_key(&hash) {
+            return;
+        }
+        unnamed += 1;
+        unnamed_bytes += length;
+        if depth == Depth::Whole
+            && let Some(problem) = blobs.verify(hash, length)
+        {
+            report.find(FindingKind::DamagedBlob, shown(path), problem);
+        }
+    });
+    if unnamed > 0 {
+        let problem = format!("{unnamed} files of {unnamed_bytes} bytes are named by no job");
+        report.find(FindingKind::UnnamedBlobs, "blobs", problem);
+    }
+}
+
+/// Checks the blobs that jobs need.
+pub(super) fn check_needed(report: &mut FsckReport, core: &Core, blobs: &Blobs, depth: Depth) {
+    check_wanted(report, &needed(core), blobs, depth);
+}
+
+fn check_wanted(report: &mut FsckReport, needed: &Needed, blobs: &Blobs, depth: Depth) {
+    for (hash, (length, whose)) in needed {
+        let place = format!("blob {hash}");
+        match (blobs.length(*hash), depth) {
+            (None, _) => {
+                report.find(FindingKind::LostBlob, place, format!("it is not there; {whose} needs it"))
+            }
+            (Some(found), _) if found != *length => {
+                let problem = format!("it has {found} bytes where {length} were recorded; {whose} needs it");
+                report.find(FindingKind::DamagedBlob, place, problem);
+            }
+            (Some(_), Depth::Quick) => {}
+            (Some(_), Depth::Whole) => {
+                if let Some(problem) = blobs.verify(*hash, *length) {
+                    let problem = problem.trim_start_matches(&format!("{place}: ")).to_owned();
+                    let problem = format!("{problem}; {whose} needs it");
+                    report.find(FindingKind::DamagedBlob, place, problem);
+                }
+            }
+        }
+    }
+}
+
+/// The files of open jobs, and the frames that are finished.
+fn needed(core: &Core) -> Needed {
+    let mut needed = Needed::new();
+    for job in core.job_ids() {
+        let Some(detail) = core.job(job) else { continue };
+        if !detail.summary.state.is_final() {
+            for (name, hash, length) in detail.spec.kind.files() {
+                needed.entry(hash).or_insert_with(|| (length, format!("job {job} (file {name:?})")));
+            }
+        }
+        let mut from = 0;
+        while let Some(page) = core.frames(job, from).filter(|page| !page.is_empty()) {
+            from += page.len() as u32;
+            for status in page {
+                let FrameState::Done(files) = status.state else { continue };
+                for file in files {
+                    let whose = || (file.length, format!("{job}/{}", status.frame));
+                    needed.entry(file.hash).or_insert_with(whose);
+                }
+            }
+        }
+    }
+    needed
+}
+
+/// Uploads that are not whole, and files in the making.
+pub(super) fn check_uploads(report: &mut FsckReport, folder: &DataFolder) {
+    for (kind, path) in
+        [(FindingKind::Uploads, folder.partial()), (FindingKind::Leftovers, folder.temporary())]
+    {
+        let count = std::fs::read_dir(&path).into_iter().flatten().flatten().count();
+        if count > 0 {
+            report.find(kind, shown(&path), format!("{count} files"));
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

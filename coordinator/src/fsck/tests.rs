@@ -1,0 +1,190 @@
+//! Tests of `fsck` on a farm as version 2 left it when it was killed: clean as it is, and each kind of damage found by name.
+
+use super::*;
+use std::fs;
+use tessera_protocol::{FrameNumber, JobId};
+
+/// A coordinator of version 2, killed: one job done, one cancelled, one with 7 of 16 units of its first frame committed.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/farm/golden/v2");
+const OPEN_JOB: &str = "01a1ff9f-3683-70f7-afd8-0d4164da3c23";
+
+struct Farm(tempfile::TempDir);
+
+impl Farm {
+    fn golden() -> Self {
+        let farm = Self(tempfile::tempdir().unwrap());
+        copy(Path::new(GOLDEN), farm.path());
+        fs::create_dir(farm.path().join("authority")).unwrap();
+        fs::write(farm.path().join("authority/authority.key"), "x").unwrap();
+        farm
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn spool(&self) -> PathBuf {
+        let job: JobId = OPEN_JOB.parse().unwrap();
+        SpoolKey { job, frame: FrameNumber(1) }.path(&self.path().join("spool"))
+    }
+
+    /// The largest blob: the finished frame's EXR.
+    fn largest_blob(&self) -> PathBuf {
+        let folders = fs::read_dir(self.path().join("blobs")).unwrap();
+        let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
+        let files = files.map(|file| file.unwrap().path());
+        files.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap()
+    }
+
+    fn check(&self) -> FsckReport {
+        fsck(self.path(), Depth::Whole).unwrap()
+    }
+
+    fn kinds(&self) -> Vec<FindingKind> {
+        self.check().findings.iter().map(|finding| finding.kind).collect()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.as_ref().unwrap().file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_farm_of_version_2_is_clean_and_counted() {
+    let report = Farm::golden().check();
+    assert_eq!(report.findings, []);
+    assert!(report.is_clean());
+    assert_eq!((report.jobs, report.jobs_open, report.frames), (3, 1, 1));
+    assert_eq!((report.units_committed, report.units_committed_twice), (11, 0));
+    assert_eq!((report.units_open, report.spools, report.results), (25, 1, 7));
+    assert_eq!((report.tokens, report.blobs), (2, 3));
+}
+
+#[test]
+fn lost_and_damaged_blobs_are_told_with_who_needs_them() {
+    let farm = Farm::golden();
+    flip(&farm.largest_blob(), 100);
+    let report = farm.check();
+    assert_eq!(report.findings[0].kind, FindingKind::DamagedBlob);
+    assert!(report.findings[0].problem.contains("/f0000 needs it"), "{report:?}");
+    assert!(!report.is_clean());
+    // A quick look sees names and lengths alone.
+    assert!(fsck(farm.path(), Depth::Quick).unwrap().is_clean());
+    fs::remove_file(farm.largest_blob()).unwrap();
+    assert_eq!(farm.kinds(), [FindingKind::LostBlob]);
+}
+
+#[test]
+fn files_that_nobody_needs_are_noted_and_checked() {
+    let farm = Farm::golden();
+    let hash = tessera_protocol::BlobHash::of(b"unnamed").to_string();
+    let folder = farm.path().join("blobs").join(&hash[..2]);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(&hash), "unnamed").unwrap();
+    fs::write(folder.join("thesis.tex"), "x").unwrap();
+    let report = farm.check();
+    assert!(report.is_clean());
+    let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [FindingKind::ForeignFile, FindingKind::UnnamedBlobs]);
+    flip(&folder.join(&hash), 0);
+    assert!(!farm.check().is_clean());
+}
+
+#[test]
+fn a_spool_is_compared_with_the_journal_unit_by_unit() {
+    let farm = Farm::golden();
+    let whole = fs::read(farm.spool()).unwrap();
+    // A result's bytes.
+    flip(&farm.spool(), whole.len() - 1);
+    assert_eq!(farm.kinds(), [FindingKind::DamagedSpool]);
+    // A header's unit: 0 becomes 16, which the frame does not have.
+    fs::write(farm.spool(), &whole).unwrap();
+    flip(&farm.spool(), 4);
+    assert!(farm.kinds().iter().all(|kind| *kind == FindingKind::SpoolDiffers), "{:?}", farm.check());
+    assert!(!farm.check().is_clean());
+    // A header's epoch.
+    fs::write(farm.spool(), &whole).unwrap();
+    flip(&farm.spool(), 8);
+    assert_eq!(farm.kinds(), [FindingKind::SpoolDiffers]);
+    fs::write(farm.spool(), &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(farm.kinds(), [FindingKind::LostSpool]);
+    fs::remove_file(farm.spool()).unwrap();
+    assert_eq!(farm.kinds(), [FindingKind::LostSpool]);
+}
+
+#[test]
+fn a_journal_that_lost_its_end_is_refused_by_name() {
+    let farm = Farm::golden();
+    // A start of this version counts a commit, and the witness sees it.
+    let commit = |farm: &Farm| {
+        let folder = DataFolder::open(farm.path()).unwrap();
+        let mut journal = Journal::open(&folder, true).unwrap();
+        crate::store::Store::commit(&mut journal, &crate::store::Changes::default()).unwrap();
+    };
+    commit(&farm);
+    let before = Farm(tempfile::tempdir().unwrap());
+    copy(farm.path(), before.path());
+    commit(&farm);
+    assert!(farm.check().is_clean());
+    // The journal is put back as it was, as sled does behind a damaged message.
+    fs::remove_dir_all(farm.path().join("sled")).unwrap();
+    copy(&before.path().join("sled"), &farm.path().join("sled"));
+    let report = farm.check();
+    assert_eq!(report.findings.len(), 1, "{report:?}");
+    assert_eq!(report.findings[0].kind, FindingKind::LostEnd);
+    assert!(report.findings[0].problem.contains("tells of 1 commits, and 2 were made durable"), "{report:?}");
+    let folder = DataFolder::open(farm.path()).unwrap();
+    let refused = crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap_err().to_string();
+    assert!(refused.contains("--export"), "{refused}");
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_the_journal_loses_nothing_in_silence() {
+    let farm = Farm::golden();
+    drop(DataFolder::open(farm.path()).unwrap());
+    // As every start does: the commits are counted from now on.
+    let folder = DataFolder::open(farm.path()).unwrap();
+    let mut journal = Journal::open(&folder, true).unwrap();
+    crate::store::Store::commit(&mut journal, &crate::store::Changes::default()).unwrap();
+    drop((journal, folder));
+    let before = farm.check();
+    let length = fs::read(Path::new(GOLDEN).join("sled/db")).unwrap().len();
+    for at in (3..length).step_by(length / 12) {
+        let damaged = Farm(tempfile::tempdir().unwrap());
+        copy(farm.path(), damaged.path());
+        flip(&damaged.path().join("sled/db"), at);
+        match fsck(damaged.path(), Depth::Quick) {
+            Err(_) => {}
+            Ok(report) if !report.is_clean() => {}
+            Ok(report) => assert_eq!(report.records, before.records, "byte {at}: records are gone"),
+        }
+    }
+}
+
+#[test]
+fn a_missing_authority_is_told() {
+    let farm = Farm::golden();
+    fs::remove_dir_all(farm.path().join("authority")).unwrap();
+    assert_eq!(farm.kinds(), [FindingKind::NoAuthority]);
+}
+
+#[test]
+fn a_folder_in_use_is_not_looked_at() {
+    let farm = Farm::golden();
+    let _folder = DataFolder::open(farm.path()).unwrap();
+    let error = fsck(farm.path(), Depth::Whole).unwrap_err().to_string();
+    assert!(error.contains("in use"), "{error}");
+}

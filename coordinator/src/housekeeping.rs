@@ -1,0 +1,58 @@
+//! Housekeeping: has old jobs forgotten, and blobs swept that no job names. Decides when; what is old is the core's and the sweeper's to say.
+
+use crate::blobs::Blobs;
+use crate::clock::Clock;
+use crate::driver::Event;
+use crate::sweep::{self, Now, PAUSE, Swept};
+use std::time::Duration;
+use tessera_core::{Input, Moment};
+use tokio::sync::{mpsc, oneshot};
+
+/// Shortest grace: a client names its uploads in a job within seconds, over any network.
+const GRACE_MIN: Duration = Duration::from_secs(60);
+
+/// How long things are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeping {
+    /// Blobs that no job names.
+    pub(crate) grace: Duration,
+    /// Jobs that have ended; None: for ever.
+    pub(crate) jobs: Option<Duration>,
+}
+
+/// Keeps house until the coordinator ends.
+pub(crate) async fn run(keeping: Keeping, blobs: Blobs, clock: Clock, events: mpsc::Sender<Event>) {
+    let grace = keeping.grace.max(GRACE_MIN);
+    let pause = PAUSE.min(grace);
+    // A little longer than the pause, so that what one round marks is due in the next.
+    let mut rounds = tokio::time::interval(pause + Duration::from_secs(1));
+    loop {
+        rounds.tick().await;
+        if let Some(kept) = keeping.jobs {
+            let before = Moment(clock.now().0.saturating_sub(kept.as_millis() as u64));
+            let forget = Event::Input(Box::new(Input::ForgetEnded { before }));
+            if events.send(forget).await.is_err() {
+                return;
+            }
+        }
+        match round(&blobs, (grace, pause), &events).await {
+            None => return,
+            Some(swept) if swept.blobs + swept.uploads > 0 => {
+                tracing::info!(blobs = swept.blobs, bytes = swept.bytes, uploads = swept.uploads, "swept");
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// None where the coordinator ends.
+async fn round(blobs: &Blobs, times: (Duration, Duration), events: &mpsc::Sender<Event>) -> Option<Swept> {
+    let (reply, named) = oneshot::channel();
+    events.send(Event::NamedBlobs(reply)).await.ok()?;
+    let named = named.await.ok()?;
+    let blobs = blobs.clone();
+    let swept = tokio::task::spawn_blocking(move || {
+        sweep::round(&blobs, &named.into_iter().collect(), times, Now::read())
+    });
+    swept.await.ok()
+}

@@ -1,0 +1,116 @@
+//! Tests of the sweeper: what is named, young, claimed, held or not marked before stays.
+
+use super::*;
+use crate::folder::DataFolder;
+use std::io::Write;
+use tessera_transport::BlobStore;
+
+const GRACE: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_secs(86_401);
+
+struct Bench {
+    _root: tempfile::TempDir,
+    _folder: DataFolder,
+    blobs: Blobs,
+    now: Now,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(root.path()).unwrap();
+        Self { blobs: Blobs::open(&folder, 0), _folder: folder, _root: root, now: Now::read() }
+    }
+
+    fn put(&self, text: &str) -> BlobHash {
+        let mut file = self.blobs.temporary().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        self.blobs.adopt(file).unwrap().0
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now = Now { wall: self.now.wall + time, steady: self.now.steady + time };
+    }
+
+    fn round(&self, named: &[BlobHash]) -> Swept {
+        round(&self.blobs, &named.iter().copied().collect(), (GRACE, PAUSE), self.now)
+    }
+
+    fn has(&self, hash: BlobHash) -> bool {
+        self.blobs.length(hash).is_some()
+    }
+}
+
+#[test]
+fn a_blob_goes_when_it_is_unnamed_old_and_marked() {
+    let mut bench = Bench::new();
+    let (live, dead) = (bench.put("live"), bench.put("dead"));
+    assert_eq!(bench.round(&[live]), Swept { marked: 1, ..Swept::default() });
+    bench.pass(PAUSE);
+    assert_eq!(bench.round(&[live]).blobs, 0, "it is young");
+    bench.pass(DAY);
+    assert_eq!(bench.round(&[live]), Swept { blobs: 1, bytes: 4, ..Swept::default() });
+    assert!(bench.has(live) && !bench.has(dead));
+}
+
+#[test]
+fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
+    let mut bench = Bench::new();
+    let uploaded = bench.put("scene");
+    bench.now.wall += DAY;
+    assert_eq!(bench.round(&[]).blobs, 0, "a clock that jumped makes it old, and no round had marked it");
+    // The next process: the marks are gone with the last one.
+    let again = Blobs::open(&bench._folder, 0);
+    bench.pass(PAUSE);
+    assert_eq!(round(&again, &BTreeSet::new(), (GRACE, PAUSE), bench.now).blobs, 0);
+    assert!(bench.has(uploaded));
+    // The first one's marks are old enough by now.
+    assert_eq!(bench.round(&[]).blobs, 1);
+}
+
+#[test]
+fn a_blob_that_is_claimed_begins_its_grace_anew() {
+    let mut bench = Bench::new();
+    let asked = bench.put("asked for");
+    bench.pass(DAY);
+    bench.round(&[]);
+    bench.pass(PAUSE);
+    assert_eq!(
+        bench.blobs.claim(asked),
+        Some(9),
+        "a client asks whether it is here, and relies on the answer"
+    );
+    assert_eq!(bench.round(&[]).blobs, 0);
+    // Named for a while, it is marked anew when its job has ended.
+    bench.round(&[asked]);
+    bench.pass(PAUSE);
+    assert_eq!(bench.round(&[]).blobs, 0);
+    bench.pass(PAUSE);
+    assert_eq!(bench.round(&[]).blobs, 1);
+    assert_eq!(bench.blobs.claim(asked), None);
+}
+
+#[test]
+fn a_backup_holds_everything_while_it_reads() {
+    let mut bench = Bench::new();
+    let dead = bench.put("dead");
+    bench.pass(DAY);
+    bench.round(&[]);
+    bench.pass(PAUSE);
+    let hold = bench.blobs.hold();
+    assert_eq!(bench.round(&[]).blobs, 0);
+    assert!(bench.has(dead));
+    drop(hold);
+    assert_eq!(bench.round(&[]).blobs, 1);
+}
+
+#[test]
+fn interrupted_uploads_go_after_the_grace() {
+    let mut bench = Bench::new();
+    let part = bench.blobs.begin(BlobHash::of(b"never whole"), 11).unwrap();
+    std::fs::write(&part, b"never").unwrap();
+    assert_eq!(bench.round(&[]).uploads, 0);
+    bench.pass(DAY);
+    assert_eq!(bench.round(&[]).uploads, 1);
+    assert!(!part.exists());
+}

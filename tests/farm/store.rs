@@ -1,0 +1,172 @@
+//! What a farm keeps, with real processes: checked, backed up while it renders, restored and rendered on, taken over from an older version.
+
+use crate::harness::{Farm, library};
+use std::path::{Path, PathBuf};
+
+/// A job of a second or two on one thread, in 48 units.
+const OPTIONS: [&str; 8] = ["--size", "256x192", "--spp", "256", "--tile", "32", "--format", "exr"];
+const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "4"];
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().expect("a UTF-8 path")
+}
+
+/// What `fsck` says of the farm's data folder.
+pub(crate) fn fsck(farm: &Farm) -> serde_json::Value {
+    let output = farm.run(&["fsck", "--json", "--data", utf8(&farm.data())]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let report: serde_json::Value = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(report["clean"] == true, output.status.success(), "{report}");
+    report
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy")),
+        }
+    }
+}
+
+#[test]
+fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
+    let mut farm = Farm::start(1, 1);
+    let scene = library("cornell-box.gltf");
+    let finished = farm.submit(&scene, &SMALL);
+    let small = farm.hashes(&finished);
+    let want = {
+        let undisturbed = farm.submit(&scene, &OPTIONS);
+        farm.hashes(&undisturbed)
+    };
+    let open = farm.submit(&scene, &OPTIONS);
+    let committed = |farm: &Farm| -> u64 {
+        let job: serde_json::Value =
+            serde_json::from_str(&farm.text(&["job", &open, "--json"])).expect("a job as JSON");
+        job["summary"]["units_committed"].as_u64().expect("a count")
+    };
+    farm.wait_for("some commits", |farm| committed(farm) >= 5);
+    let file = farm.folder().join("farm.backup");
+    let busy = farm.run(&["fsck", "--data", utf8(&farm.data())]);
+    let said = String::from_utf8_lossy(&busy.stderr).into_owned();
+    assert!(!busy.status.success() && said.contains("in use") && said.contains("--audit"), "{said}");
+    farm.text(&["backup", "-o", utf8(&file), "--data", utf8(&farm.data())]);
+    let taken = committed(&farm);
+
+    // The machine is gone; the node lives on, and may hold what the restored farm knows nothing of.
+    farm.kill_coordinator();
+    std::fs::remove_dir_all(farm.data()).expect("the folder goes");
+    farm.text(&["restore", utf8(&file), "--data", utf8(&farm.data())]);
+    let report = fsck(&farm);
+    assert_eq!(report["clean"], true, "{report}");
+    let restored = report["results"].as_u64().expect("a count");
+    assert!((5..=taken).contains(&restored), "{restored} results of {taken} or fewer\n{report}");
+    farm.start_coordinator();
+    assert_eq!(farm.hashes(&open), want, "{}", farm.logs());
+    assert_eq!(farm.hashes(&finished), small);
+
+    // A user may not make one, and an admin gets one from afar, without keys.
+    let token = farm.folder().join("user.token");
+    std::fs::write(&token, farm.text(&["token", "create", "--role", "user"])).expect("a token file");
+    let ada = farm.folder().join("ada").display().to_string();
+    farm.text(&["enrol", "--token-file", utf8(&token), "--name", "ada", "--identity", &ada]);
+    let other = farm.folder().join("other.backup");
+    let refused = farm.run(&["backup", "-o", utf8(&other), "--identity", &ada]);
+    assert_eq!(refused.status.code(), Some(5), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(!other.exists());
+    let summary: serde_json::Value =
+        serde_json::from_str(&farm.text(&["backup", "-o", utf8(&other), "--json"])).expect("JSON");
+    assert_eq!(summary["keys"], 0, "{summary}");
+}
+
+#[test]
+fn a_farm_of_version_2_goes_on() {
+    let mut farm = Farm::prepare();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/farm/golden/v2"), &farm.data());
+    farm.start_with(1, 1);
+    let jobs: serde_json::Value = serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
+    let seen = |name: &str| {
+        let found = jobs.as_array().and_then(|jobs| jobs.iter().find(|job| job["name"] == name));
+        let job = found.unwrap_or_else(|| panic!("no job {name}: {jobs}"));
+        (job["state"].as_str().unwrap_or_default().to_owned(), job["units_committed"].as_u64())
+    };
+    assert_eq!(seen("finished"), ("done".into(), Some(4)));
+    assert_eq!(seen("cancelled").0, "cancelled");
+    // Its results are of the fingerprint that it is pinned to: with other kernels it waits, with the same it may have gone on.
+    let (state, committed) = seen("open");
+    assert!(["running", "done"].contains(&state.as_str()) && committed >= Some(7), "{jobs}");
+    let finished = jobs[0]["job"].as_str().expect("an id").to_owned();
+    assert_eq!(farm.hashes(&finished).len(), 1, "its frame is still there");
+    let new = farm.submit(&library("cornell-box.gltf"), &SMALL);
+    assert_eq!(farm.hashes(&new).len(), 1);
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    assert_eq!(fsck(&farm)["clean"], true);
+}
+
+#[test]
+fn a_damaged_folder_is_refused_and_the_finding_says_what_to_do() {
+    let mut farm = Farm::start(1, 1);
+    let job = farm.submit(&library("cornell-box.gltf"), &SMALL);
+    farm.hashes(&job);
+    farm.kill_coordinator();
+    assert_eq!(fsck(&farm)["clean"], true);
+    // The newest part of the journal is lost, as behind a flipped bit.
+    let journal = farm.data().join("sled/db");
+    let bytes = std::fs::read(&journal).expect("the journal");
+    let end = bytes.iter().rposition(|byte| *byte != 0).expect("a journal that is not empty");
+    let mut damaged = bytes.clone();
+    damaged[end / 2] ^= 0x10;
+    std::fs::write(&journal, damaged).expect("the journal");
+    let mut command = farm.coordinator_command();
+    let refused = command.output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "a coordinator starts on a journal that has lost its end");
+    assert!(said.contains("--export") || said.contains("cannot be used"), "{said}");
+    let output = farm.run(&["fsck", "--data", utf8(&farm.data())]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_forgotten_job_is_gone_after_a_restart_too() {
+    let mut farm = Farm::start(1, 1);
+    let scene = library("cornell-box.gltf");
+    let (gone, kept) = (farm.submit(&scene, &SMALL), farm.submit(&scene, &["--size", "32x32", "--spp", "8"]));
+    let open = farm.submit(&scene, &["--size", "1024x1024", "--spp", "65536"]);
+    let hashes = farm.hashes(&kept);
+    farm.hashes(&gone);
+    let refused = farm.run(&["forget", &open]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("has not ended"), "{refused:?}");
+    farm.text(&["forget", &gone]);
+    farm.text(&["cancel", &open]);
+    farm.kill_coordinator();
+    assert_eq!(fsck(&farm)["clean"], true);
+    farm.start_coordinator();
+    let listed = farm.text(&["jobs", "--json"]);
+    assert!(!listed.contains(&gone) && listed.contains(&kept), "{listed}");
+    assert_eq!(farm.run(&["job", &gone]).status.code(), Some(4));
+    assert_eq!(farm.hashes(&kept), hashes);
+}
+
+#[test]
+fn an_upload_that_no_job_names_goes_and_the_rest_stays() {
+    let mut farm = Farm::start(1, 1);
+    let scene = library("cornell-box.gltf");
+    let job = farm.submit(&scene, &SMALL);
+    let hashes = farm.hashes(&job);
+    farm.kill_coordinator();
+    // Left by a client that never submitted, two days ago.
+    let hash = blake3::hash(b"unnamed").to_hex().to_string();
+    let folder = farm.data().join("blobs").join(&hash[..2]);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let unnamed: PathBuf = folder.join(&hash);
+    std::fs::write(&unnamed, "unnamed").expect("a blob");
+    let report = fsck(&farm);
+    assert_eq!((&report["clean"], &report["findings"][0]["kind"]), (&true.into(), &"unnamed_blobs".into()));
+    farm.start_coordinator();
+    // It is marked by now or soon, and stays for its grace.
+    assert_eq!(farm.hashes(&job), hashes);
+    assert!(unnamed.exists());
+}
