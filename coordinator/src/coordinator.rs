@@ -180,6 +180,7 @@ impl Coordinator {
         let denied = Denied::open(&opened.folder.denied())?;
         let log = open_log(&opened.folder)?;
         let access = Arc::new(Access::new((opened.authority, opened.folder.authority()), denied, log));
+        opened.folder.sync()?;
 
         let limits = WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
         let spools = opened.folder.spool();

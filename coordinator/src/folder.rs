@@ -104,8 +104,7 @@ impl DataFolder {
             let path = self.root.join(part);
             std::fs::create_dir_all(&path).map_err(|source| FolderError::Io { path, source })?;
         }
-        let synced = durable::sync_folder(&self.root);
-        synced.map_err(|source| FolderError::Io { path: self.root.clone(), source })
+        self.sync()
     }
 
     /// Locks a folder that must be there already, for a look: nothing in it is made or cleared.
@@ -176,6 +175,12 @@ impl DataFolder {
             }
         }
         Ok(())
+    }
+
+    /// Makes the names of its parts durable.
+    pub fn sync(&self) -> Result<(), FolderError> {
+        let synced = durable::sync_folder(&self.root);
+        synced.map_err(|source| FolderError::Io { path: self.root.clone(), source })
     }
 
     /// The folder itself.

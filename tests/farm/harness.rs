@@ -188,6 +188,16 @@ impl Farm {
         });
     }
 
+    /// A signal to the coordinator, by its name.
+    pub(crate) fn signal_coordinator(&self, name: &str) {
+        self.coordinator.as_ref().expect("a coordinator that runs").signal(name);
+    }
+
+    /// A signal to a node, by its name.
+    pub(crate) fn signal_node(&self, index: usize, name: &str) {
+        self.nodes[index].process.as_ref().expect("a node that runs").signal(name);
+    }
+
     /// SIGKILL to the coordinator.
     pub(crate) fn kill_coordinator(&mut self) {
         self.coordinator = None;

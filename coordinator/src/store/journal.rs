@@ -56,7 +56,11 @@ impl Journal {
         let file_path = path.join("db");
         let io = |source| StoreError::Io { path: file_path.clone(), source };
         let file = File::options().write(true).open(&file_path).map_err(io)?;
+        // sled makes files and folders, and syncs none of them: a store that is new must last as what is put into it does.
+        File::open(path.join("conf")).and_then(|conf| conf.sync_all()).map_err(io)?;
+        file.sync_all().map_err(io)?;
         durable::sync_folder(&path).map_err(io)?;
+        durable::sync_folder(folder.root()).map_err(io)?;
         let witness_path = folder.witness();
         let (witness, witnessed) =
             Witness::open(&witness_path).map_err(|source| StoreError::Io { path: witness_path, source })?;
