@@ -89,7 +89,9 @@ pub(crate) async fn backup(args: BackupArgs) -> Result<Status, CliError> {
     file.persist_noclobber(&args.output).map_err(|error| about(error.error))?;
     tell(&summary, "backed up", args.json)?;
     if summary.keys == 0 {
-        eprintln!("the farm's keys and denials are not in it: `--data DIR` on the coordinator's machine puts them in");
+        eprintln!(
+            "the farm's keys and denials are not in it: `--data DIR` on the coordinator's machine puts them in"
+        );
     }
     Ok(Status::Done)
 }

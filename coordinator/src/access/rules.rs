@@ -12,7 +12,7 @@ pub(crate) fn needed(request: &Request) -> Role {
         // An artist's own jobs; the core knows whose they are.
         Request::MissingBlobs(_) | Request::Submit { .. } | Request::Cancel(_) | Request::Forget(_) => {
             Role::Artist
-        },
+        }
         Request::Drain { .. } => Role::Operator,
         // Whoever adds machines need not be able to add people.
         Request::CreateToken(scope) if scope.role == Role::Node => Role::Operator,

@@ -73,7 +73,9 @@ impl From<StoreError> for BackupError {
 /// sends, or [`backup_stopped`] writes, comes behind it.
 pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupError> {
     let mut archive = ArchiveWriter::begin(out).map_err(BackupError::Write)?;
-    for folder in data.iter().flat_map(|data| ["authority", "admin", "access"].map(|name| (name, data.join(name)))) {
+    for folder in
+        data.iter().flat_map(|data| ["authority", "admin", "access"].map(|name| (name, data.join(name))))
+    {
         let (name, path) = folder;
         let part = |error: io::Error| BackupError::Part { what: name.into(), problem: error.to_string() };
         let mut files: Vec<_> = match std::fs::read_dir(&path) {

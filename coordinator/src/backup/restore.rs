@@ -149,8 +149,10 @@ impl Target {
 fn key_name(name: &str) -> Option<(&str, String)> {
     let (folder, file) = name.split_once('/')?;
     let plain = file.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
-    let good =
-        ["authority", "admin", "access"].contains(&folder) && plain && !file.is_empty() && !file.starts_with('.');
+    let good = ["authority", "admin", "access"].contains(&folder)
+        && plain
+        && !file.is_empty()
+        && !file.starts_with('.');
     good.then(|| (folder, file.to_owned()))
 }
 
