@@ -110,7 +110,7 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
     // A result's bytes.
     flip(&farm.spool(), whole.len() - 1);
     assert_eq!(farm.kinds(), [FindingKind::DamagedSpool]);
-    // A header's unit: 0 becomes 16, which the frame does not have.
+    // A header's unit: another one has its result twice, or the frame does not know it; this one has none.
     fs::write(farm.spool(), &whole).unwrap();
     flip(&farm.spool(), 4);
     assert!(farm.kinds().iter().all(|kind| *kind == FindingKind::SpoolDiffers), "{:?}", farm.check());
