@@ -152,6 +152,11 @@ fn replay(
     Ok((core, (newest, snapshot_at)))
 }
 
+/// Memory for results in KiB, within what there can be permits of.
+fn result_kib(config: &Config) -> usize {
+    (config.result_memory_bytes >> 10).clamp(32 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
+}
+
 fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {
     let path = folder.audit_log();
     Log::open(&path).map_err(|source| CoordinatorError::AuditLog { path, source })
@@ -198,7 +203,6 @@ impl Coordinator {
             finished: finished.clone(),
             snapshot_records: config.snapshot_records.max(1),
         };
-        let kib = (config.result_memory_bytes >> 10).clamp(32 << 10, Semaphore::MAX_PERMITS as u64 >> 1);
         let shared = Arc::new(Shared {
             server: server.clone(),
             hello: Hello::ours(config.fingerprint),
@@ -210,7 +214,7 @@ impl Coordinator {
             writer,
             revision: revision_receiver,
             finished,
-            result_memory: Arc::new(Semaphore::new(kib as usize)),
+            result_memory: Arc::new(Semaphore::new(result_kib(&config))),
             next_session: AtomicU64::new(0),
             spools: spools.clone(),
         });
