@@ -206,7 +206,7 @@ fn crates(padding: f32, scale: f32) -> CheckedScene {
                     let mut corner = [0.0; 3];
                     (corner[a], corner[b]) = (across, up);
                     // Some a little off their plane, by less than anybody can see.
-                    corner[axis] = if noise.bits() % 4 == 0 { side.next_up() } else { side };
+                    corner[axis] = if noise.bits().is_multiple_of(4) { side.next_up() } else { side };
                     corner
                 });
                 let id = builder.quad(corners, looks[noise.bits() as usize % looks.len()]);

@@ -114,13 +114,13 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         if at.depth > 0 {
             put_word(bytes, at.queue, slot, slot as u32);
         }
-        let triangle = if noise.bits() % 16 == 0 { NONE } else { noise.bits() % triangles };
+        let triangle = if noise.bits().is_multiple_of(16) { NONE } else { noise.bits() % triangles };
         let [_, u, v] = place(noise);
         put(bytes, at.hit, slot, [noise.between(0.01, 5.0), f32::from_bits(triangle), u, v]);
         let [x, y, z] = noise.point(2.0);
         put(bytes, at.origin, slot, [x, y, z, FAR]);
         let [x, y, z] = direction(noise);
-        let density = if noise.bits() % 8 == 0 { 0.0 } else { noise.between(0.0, 5.0) };
+        let density = if noise.bits().is_multiple_of(8) { 0.0 } else { noise.between(0.0, 5.0) };
         put(bytes, at.direction, slot, [x, y, z, density]);
         let scale = [1.0, 1.0, 1.0, 1.5, 1e-3, 1e-12, 0.2, 0.0][noise.bits() as usize % 8];
         let [r, g, b] = [noise.unit(), noise.unit(), noise.unit()].map(|share| share * scale);
@@ -199,10 +199,10 @@ impl Maker<'_> {
     /// From one surface, or from anywhere, to another; some along an axis or within a plane of two.
     fn ray(&mut self) -> Ray {
         let target = self.point();
-        let from = if self.noise.bits() % 2 == 0 { self.point() } else { self.noise.point(4.0) };
+        let from = if self.noise.bits().is_multiple_of(2) { self.point() } else { self.noise.point(4.0) };
         let mut origin = from;
         let along = self.noise.bits() as usize % 3;
-        let zero = if self.noise.bits() % 2 == 0 { 0.0 } else { -0.0f32 };
+        let zero = if self.noise.bits().is_multiple_of(2) { 0.0 } else { -0.0f32 };
         let mut towards: [f32; 3] = std::array::from_fn(|axis| target[axis] - origin[axis]);
         match self.noise.bits() % 8 {
             0 => (towards[along], origin[along]) = (zero, target[along]),
