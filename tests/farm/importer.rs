@@ -196,12 +196,16 @@ fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
     let farm = farm("4096", "300");
     is_well(&farm);
     let node = node_process(&farm);
+    // The one that holds the scene of the job before.
+    let before = importers(node);
+    let confined = || {
+        let of_this_job = importers(node).into_iter().filter(|process| !before.contains(process));
+        of_this_job.into_iter().find(|process| status_of(*process, "Seccomp").as_deref() == Some("2"))
+    };
     let ended = std::thread::scope(|scope| {
         let sending = scope.spawn(|| send_all(&farm, &[slow()]));
-        farm.wait_for("the importer to be confined", |_| {
-            importers(node).iter().any(|process| status_of(*process, "Seccomp").as_deref() == Some("2"))
-        });
-        let importer = importers(node)[0];
+        farm.wait_for("the importer to be confined", |_| confined().is_some());
+        let importer = confined().expect("the importer of a scene that takes long");
         let limits = std::fs::read_to_string(format!("/proc/{importer}/limits")).expect("its limits");
         // Memory as asked for, and a thread's stack.
         let memory: u64 = (4096 << 20) + (4 << 20);
