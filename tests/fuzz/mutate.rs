@@ -58,7 +58,9 @@ impl Mutator {
         match self.below(9) {
             0 if at < out.len() => out[at] ^= 1 << self.below(8),
             1 if at < out.len() => out[at] = self.next() as u8,
-            2 if at < out.len() => out[at] = out[at].wrapping_add(1).wrapping_sub(2 * u8::from(at % 2 == 0)),
+            2 if at < out.len() => {
+                out[at] = out[at].wrapping_add(1).wrapping_sub(2 * u8::from(at.is_multiple_of(2)))
+            }
             3 => out.truncate(at),
             4 => {
                 let end = (at + self.below(32)).min(out.len());
