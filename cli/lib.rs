@@ -16,6 +16,7 @@ mod frame_files;
 mod job_id;
 mod json;
 mod log;
+mod notices;
 pub mod pattern;
 pub mod picture;
 mod progress;

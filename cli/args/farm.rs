@@ -30,6 +30,9 @@ pub struct CoordinatorArgs {
     /// How long jobs are known, with their frames, after their end: 24h, 30d [default: until `tessera forget JOB`]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub keep_jobs: Option<u64>,
+    /// What peers may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Do not run: check a data folder against its own records, and say what is wrong
     #[arg(long)]
     pub audit: bool,
@@ -56,6 +59,26 @@ pub struct LifeArgs {
     /// The same for people's certificates
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_grace, help_heading = "Identity")]
     pub user_grace: u64,
+}
+
+/// What peers may take of the coordinator.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// Connections in all
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    pub connections: u32,
+    /// Connections of one user or administrator; a node has four
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    pub connections_per_identity: u32,
+    /// Connections at a time whose peer is not known yet; from a quarter of them on, addresses must be shown
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(4..), help_heading = "Limits")]
+    pub handshakes: u32,
+    /// Messages and streams that one identity may send; beyond, it is read more slowly
+    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(10..), help_heading = "Limits")]
+    pub messages_per_second: u32,
+    /// MiB that one identity may send; beyond, it is read more slowly
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    pub mib_per_second: u32,
 }
 
 /// Options of `node`.
@@ -91,6 +114,9 @@ pub struct NodeArgs {
     /// Leave, with success, when no work has come for so long: 90s, 30m, 24h
     #[arg(long, value_name = "TIME", value_parser = parse_ttl, help_heading = "Batch")]
     pub max_idle: Option<u64>,
+    /// Whose notices that this machine is taken back are waited for: auto, off, aws, gcp or azure; then the node drains within 25 s
+    #[arg(long, value_name = "CLOUD", env = "TESSERA_SPOT", default_value_t = tessera_node::spot::Spot::Auto)]
+    pub spot: tessera_node::spot::Spot,
 }
 
 /// What to do with tokens.

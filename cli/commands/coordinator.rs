@@ -1,6 +1,6 @@
 //! `coordinator`: runs one, or looks at the folder of one that does not run.
 
-use crate::args::farm::{CoordinatorArgs, LifeArgs};
+use crate::args::farm::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
@@ -11,10 +11,10 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 use tessera_coordinator::folder::FolderError;
-use tessera_coordinator::{AuditError, Census, Config, Coordinator, Probe};
+use tessera_coordinator::{AuditError, Census, Config, Coordinator, Limits, Probe};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
-use tessera_transport::{Identity, Lifetimes};
+use tessera_transport::{Identity, Lifetimes, Rates};
 
 /// `tessera coordinator`.
 pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
@@ -33,6 +33,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     config.lifetimes = lifetimes(args.lives)?;
     config.blob_grace = Duration::from_secs(args.blob_grace);
     config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
+    config.limits = limits(&args.limits);
     let mut coordinator = Coordinator::start(config).await?;
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
@@ -67,6 +68,15 @@ fn lifetimes(args: LifeArgs) -> Result<Lifetimes, CliError> {
     }
     let [node, user, node_grace, user_grace] = all.map(|(_, secs, _)| Duration::from_secs(secs));
     Ok(Lifetimes { node, user, node_grace, user_grace })
+}
+
+fn limits(args: &LimitArgs) -> Limits {
+    Limits {
+        connections: args.connections as usize,
+        connections_per_identity: args.connections_per_identity as usize,
+        handshakes: args.handshakes as usize,
+        rates: Rates { messages: args.messages_per_second, bytes: u64::from(args.mib_per_second) << 20 },
+    }
 }
 
 /// Tells the service manager how the coordinator is, and that its loop turns, for as long as it does.

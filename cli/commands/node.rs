@@ -5,6 +5,7 @@ use crate::args::farm::NodeArgs;
 use crate::args::local::DeviceArgs;
 use crate::config;
 use crate::error::{CliError, Status};
+use crate::notices::{Heard, Notices};
 use crate::service::{Manager, counted, is_alive};
 use crate::signals::Stops;
 use crate::stay::{Reason, Stay};
@@ -35,6 +36,7 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
         seen: NodeStatus::default(),
     };
     let mut leaves = Leaves::No;
+    let mut notices = Notices::of(args.spot);
     loop {
         tokio::select! {
             ended = keeper.node.join() => return conclude(ended?, leaves),
@@ -48,6 +50,17 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
                     Leaves::Asked => keeper.node.stop_now(),
                 }
             }
+            heard = notices.next() => match heard {
+                Heard::Notice(notice) => {
+                    tracing::warn!(notice = notice.what, "draining: this machine is to go");
+                    keeper.leave("draining: this machine is to go");
+                    leaves = Leaves::Asked;
+                }
+                Heard::Over => {
+                    tracing::warn!("what is not finished is handed back: this machine goes within seconds");
+                    keeper.node.stop_now();
+                }
+            },
             _ = looks.tick() => {
                 if let (Some(reason), Leaves::No) = (keeper.look(Instant::now()), leaves) {
                     tracing::info!(?reason, "leaving: no work");

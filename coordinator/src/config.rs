@@ -5,7 +5,34 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
-use tessera_transport::{Lifetimes, Timing};
+use tessera_transport::{Lifetimes, Rates, Timing};
+
+/// What peers may take of a coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections of one user or administrator; nodes have fewer.
+    pub connections_per_identity: usize,
+    /// Connections at a time whose peer is not known: in their handshake, or enrolling. From a quarter of them on, addresses must be shown
+    /// (QUIC's Retry), and one address has no more than a quarter.
+    pub handshakes: usize,
+    /// What one identity may send, over all its connections.
+    pub rates: Rates,
+}
+
+impl Default for Limits {
+    /// 4,096 connections, 64 of one identity, 256 handshakes, 4,000 messages and 512 MiB a second: several times what a node of eight
+    /// GPUs, or a link of 2.5 Gbit/s, sends.
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            connections_per_identity: 64,
+            handshakes: 256,
+            rates: Rates { messages: 4000, bytes: 512 << 20 },
+        }
+    }
+}
 
 /// Settings of one coordinator.
 #[derive(Clone, Debug)]
@@ -24,6 +51,8 @@ pub struct Config {
     pub timing: Timing,
     /// How long certificates hold.
     pub lifetimes: Lifetimes,
+    /// What peers may take.
+    pub limits: Limits,
     /// Bytes of the disk that stay free. Below them nothing is accepted, and results wait.
     pub disk_reserve_bytes: u64,
     /// Bytes of results in memory at most, from their arrival until they are durable. At least one largest result (28 MiB).
@@ -48,6 +77,7 @@ impl Config {
             settings: Settings::default(),
             timing: Timing::default(),
             lifetimes: Lifetimes::default(),
+            limits: Limits::default(),
             disk_reserve_bytes: 64 << 20,
             result_memory_bytes: 256 << 20,
             snapshot_records: 20_000,

@@ -162,6 +162,12 @@ fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {
     Log::open(&path).map_err(|source| CoordinatorError::AuditLog { path, source })
 }
 
+/// Opens off the runtime's own threads: a large journal takes seconds.
+async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
+    let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
+    opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
+}
+
 /// Starts coordinators.
 #[derive(Debug)]
 pub struct Coordinator;
@@ -171,9 +177,7 @@ impl Coordinator {
     /// runtime.
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
-        let opening = config.clone();
-        let opened = tokio::task::spawn_blocking(move || open(&opening, clock)).await;
-        let opened = opened.map_err(|error| CoordinatorError::Task(error.to_string()))??;
+        let opened = open_aside(config.clone(), clock).await?;
         let server = Arc::new(Server::bind(config.listen, &opened.authority, config.timing)?);
         let address = server.local_address().map_err(CoordinatorError::Socket)?;
         let kept = Kept {
@@ -216,6 +220,7 @@ impl Coordinator {
             finished,
             result_memory: Arc::new(Semaphore::new(result_kib(&config))),
             next_session: AtomicU64::new(0),
+            gate: server::limits::Gate::new(config.limits),
             spools: spools.clone(),
         });
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };

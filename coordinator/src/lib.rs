@@ -25,7 +25,7 @@ pub mod tokens;
 
 pub use access::DeniedError;
 pub use audit::{AuditError, audit};
-pub use config::Config;
+pub use config::{Config, Limits};
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
 pub use fsck::{Depth, Finding, FsckReport, Severity, fsck};
 pub use store::{ExportError, ExportSummary, export};

@@ -20,6 +20,7 @@ mod node;
 mod outbox;
 mod scene;
 mod shell;
+pub mod spot;
 #[cfg(test)]
 mod test_scene;
 

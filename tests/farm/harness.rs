@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -85,7 +85,7 @@ impl Drop for Process {
 /// A coordinator's folder and port, and the nodes that have joined it.
 pub(crate) struct Farm {
     folder: tempfile::TempDir,
-    port: u16,
+    address: SocketAddr,
     coordinator: Option<Process>,
     nodes: Vec<Node>,
 }
@@ -109,10 +109,15 @@ impl Farm {
 
     /// A folder and a port; nothing runs yet.
     pub(crate) fn prepare() -> Farm {
+        Farm::prepare_at(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// The same, at another address of this machine.
+    pub(crate) fn prepare_at(ip: IpAddr) -> Farm {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-        let port = socket.local_addr().expect("a bound socket has an address").port();
-        Farm { folder, port, coordinator: None, nodes: Vec::new() }
+        let socket = UdpSocket::bind((ip, 0)).expect("a free port");
+        let address = socket.local_addr().expect("a bound socket has an address");
+        Farm { folder, address, coordinator: None, nodes: Vec::new() }
     }
 
     /// Starts what [`Self::prepare`] has not.
@@ -135,7 +140,7 @@ impl Farm {
 
     /// Where the coordinator listens.
     pub(crate) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        self.address.to_string()
     }
 
     /// `tessera` with this farm's environment and nobody else's.

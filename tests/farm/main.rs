@@ -3,19 +3,23 @@
 
 mod bits;
 mod disk;
+mod fault_proxy;
 mod filter;
 mod harness;
 mod hostile;
-#[path = "../hostile/scenes.rs"]
 mod hostile_scenes;
 mod importer;
 mod kills;
 mod leaving;
+mod limits;
+mod network;
 mod power;
 mod scenes;
 mod seen;
 mod service;
+mod spot;
 mod store;
 mod sync_order;
-#[path = "../hostile/traps.rs"]
 mod traps;
+#[path = "../hostile/scenes.rs"]
+#[path = "../hostile/traps.rs"]

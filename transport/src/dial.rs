@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use tessera_protocol::Hello;
 
-/// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn, each for `timing.idle`.
+/// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn, each for `timing.dial`.
 pub async fn connect(
     address: &Address,
     identity: &Identity,
@@ -46,13 +46,14 @@ async fn dial(
     let crypto =
         QuicClientConfig::try_from(tls).map_err(|error| ConnectError::Identity(error.to_string()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-    config.transport_config(socket::transport(&timing));
+    // An answer may be late; once there is a connection, the coordinator's idle time counts.
+    config.transport_config(Arc::new(socket::transport(&timing, timing.dial.max(timing.idle))));
     let dialling = Dialling { address, config, hello, timing };
     let mut candidates = address.resolve().await?.into_iter();
     loop {
         // `resolve` gives at least one; a later one is tried only while the former cannot be reached.
         let Some(candidate) = candidates.next() else {
-            return Err(ConnectError::Unreachable { address: address.clone(), within: timing.idle });
+            return Err(ConnectError::Unreachable { address: address.clone(), within: timing.dial });
         };
         match dialling.attempt(candidate).await {
             Err(
@@ -78,7 +79,7 @@ impl Dialling<'_> {
         let connecting = endpoint
             .connect_with(self.config.clone(), candidate, tls::server_name())
             .map_err(|error| ConnectError::Identity(error.to_string()))?;
-        let limit = self.timing.idle;
+        let limit = self.timing.dial;
         let connection = tokio::select! {
             // Both may be ready on a busy machine; an answer is worth more than what the probe heard.
             biased;
@@ -124,7 +125,7 @@ impl Dialling<'_> {
             // The server verifies our certificate after we have verified its own: its verdict comes as the connection's end.
             HelloFailure::Frame(FrameError::Ended(ended)) => match connection.close_reason() {
                 Some(error) if error != quinn::ConnectionError::LocallyClosed => {
-                    ConnectError::from_connection(self.address, error, self.timing.idle)
+                    ConnectError::from_connection(self.address, error, self.timing.dial)
                 }
                 _ => ConnectError::Ended { address, source: ended },
             },
@@ -133,7 +134,7 @@ impl Dialling<'_> {
     }
 
     fn unreachable(&self) -> ConnectError {
-        ConnectError::Unreachable { address: self.address.clone(), within: self.timing.idle }
+        ConnectError::Unreachable { address: self.address.clone(), within: self.timing.dial }
     }
 
     fn bounced(&self, source: std::io::Error) -> ConnectError {

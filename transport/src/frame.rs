@@ -2,10 +2,12 @@
 
 use crate::close::CloseCode;
 use crate::error::Ended;
+use crate::meter::Meter;
 use quinn::{Connection, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::limits::MESSAGE_BYTES_MAX;
 use tessera_protocol::stream::StreamKind;
@@ -149,12 +151,25 @@ impl FrameSender {
 
     /// Sends one message. Not to be dropped half done: half a message would be on the stream.
     pub async fn send<T: Serialize>(&mut self, message: &T) -> Result<(), FrameError> {
-        let body = encode(message)?;
-        let mut bytes = Vec::with_capacity(LENGTH_BYTES + body.len());
-        // The codec keeps its limit, which is far below u32::MAX.
-        bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&body);
-        self.stream.write_chunk(bytes.into()).await?;
+        self.send_all([message]).await
+    }
+
+    /// Sends several messages at once: they share packets. Not to be dropped half done.
+    pub async fn send_all<'a, T: Serialize + 'a>(
+        &mut self,
+        messages: impl IntoIterator<Item = &'a T>,
+    ) -> Result<(), FrameError> {
+        let mut bytes = Vec::new();
+        for message in messages {
+            let body = encode(message)?;
+            bytes.reserve(LENGTH_BYTES + body.len());
+            // The codec keeps its limit, which is far below u32::MAX.
+            bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&body);
+        }
+        if !bytes.is_empty() {
+            self.stream.write_chunk(bytes.into()).await?;
+        }
         Ok(())
     }
 
@@ -195,6 +210,7 @@ impl FrameSender {
 #[derive(Debug)]
 pub struct FrameReceiver {
     stream: RecvStream,
+    meter: Option<Arc<Meter>>,
     // The message that is arriving: its length's word and its bytes so far, never a byte beyond it.
     buffer: Vec<u8>,
 }
@@ -202,7 +218,26 @@ pub struct FrameReceiver {
 impl FrameReceiver {
     /// Of the receiving half of a stream whose kind has been read, or is known.
     pub fn new(stream: RecvStream) -> Self {
-        Self { stream, buffer: Vec::new() }
+        Self { stream, meter: None, buffer: Vec::new() }
+    }
+
+    /// From now on, what comes is counted for its sender, who waits where it sends too much.
+    pub fn metered(mut self, meter: Arc<Meter>) -> Self {
+        meter.count_message();
+        self.meter = Some(meter);
+        self
+    }
+
+    async fn may_come(&self) {
+        if let Some(meter) = &self.meter {
+            meter.wait().await;
+        }
+    }
+
+    fn came(&self, bytes: usize) {
+        if let Some(meter) = &self.meter {
+            meter.count_bytes(bytes);
+        }
     }
 
     /// The next message; None where the stream has ended between two. May be dropped and called again: nothing is lost.
@@ -212,10 +247,17 @@ impl FrameReceiver {
             if wanted == 0 {
                 let message = decode(&self.buffer[LENGTH_BYTES..])?;
                 self.buffer = Vec::new();
+                if let Some(meter) = &self.meter {
+                    meter.count_message();
+                }
                 return Ok(Some(message));
             }
+            self.may_come().await;
             match self.stream.read_chunk(wanted.min(STEP_BYTES), true).await? {
-                Some(chunk) => self.buffer.extend_from_slice(&chunk.bytes),
+                Some(chunk) => {
+                    self.came(chunk.bytes.len());
+                    self.buffer.extend_from_slice(&chunk.bytes);
+                }
                 None if self.buffer.is_empty() => return Ok(None),
                 None => return Err(FrameError::Cut),
             }
@@ -242,12 +284,17 @@ impl FrameReceiver {
     /// Raw bytes, where the kind of stream has them: at most `limit_bytes` of them; None at the end of the stream. Only
     /// between messages.
     pub async fn receive_raw(&mut self, limit_bytes: usize) -> Result<Option<bytes::Bytes>, FrameError> {
-        Ok(self.stream.read_chunk(limit_bytes, true).await?.map(|chunk| chunk.bytes))
+        self.may_come().await;
+        let chunk = self.stream.read_chunk(limit_bytes, true).await?;
+        Ok(chunk.map(|chunk| chunk.bytes).inspect(|bytes| self.came(bytes.len())))
     }
 
     /// Raw bytes into a buffer that has room, as many as have come: how many, at least one; None at the end of the stream.
     pub async fn receive_into(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, FrameError> {
-        Ok(self.stream.read(buffer).await?)
+        self.may_come().await;
+        let read = self.stream.read(buffer).await?;
+        self.came(read.unwrap_or(0));
+        Ok(read)
     }
 
     pub(crate) fn stream_mut(&mut self) -> &mut RecvStream {

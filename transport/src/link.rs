@@ -59,6 +59,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// The peer may use what members of the farm may: until then a few streams and little of this side's memory are its.
+    pub fn welcome(&self) {
+        crate::socket::prove(&self.connection);
+    }
+
     /// Closes the connection and, on the dialling side, waits (at most 2 s) until the peer can know.
     pub async fn close(&self, code: CloseCode, reason: &str) {
         close(&self.connection, code, reason);

@@ -18,6 +18,11 @@ pub use crate::hello::HelloFailure;
 /// How long closes may take to reach the peers when the server stops.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
+/// Connections that have sent a first datagram and wait to be taken up, at most.
+const INCOMING_MAX: usize = 1024;
+/// Bytes that each of them may send ahead: a hello of TLS with room to spare.
+const INCOMING_BYTES_MAX: u64 = 16 << 10;
+
 /// Why the coordinator cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -105,7 +110,11 @@ fn server_config(authority: &Authority, timing: &Timing) -> Result<quinn::Server
     let tls = tls::server(authority).map_err(|error| broken(&error))?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|error| broken(&error))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(socket::transport(timing));
+    config.transport_config(socket::unproven_transport(timing));
+    config
+        .max_incoming(INCOMING_MAX)
+        .incoming_buffer_size(INCOMING_BYTES_MAX)
+        .incoming_buffer_size_total(INCOMING_MAX as u64 * INCOMING_BYTES_MAX);
     Ok(config)
 }
 
@@ -125,6 +134,23 @@ impl Arriving {
     /// Turns it away: the peer sees a refused connection.
     pub fn refuse(self) {
         self.incoming.refuse();
+    }
+
+    /// Does not answer. A peer that is well asks again in a second.
+    pub fn ignore(self) {
+        self.incoming.ignore();
+    }
+
+    /// The peer has shown that it receives at its address. One that has not may have made the address up.
+    pub fn is_proven(&self) -> bool {
+        self.incoming.remote_address_validated()
+    }
+
+    /// Has the peer show it (QUIC's Retry): it costs this side one datagram and no memory. A peer that has shown it already is ignored.
+    pub fn prove(self) {
+        if let Err(shown) = self.incoming.retry() {
+            shown.into_incoming().ignore();
+        }
     }
 
     /// Does the handshake and exchanges hellos. Where this fails the connection is closed, with the reason, before it returns.

@@ -9,7 +9,9 @@ pub struct Settings {
     pub lease: Duration,
     /// A lease ends this long after it was granted, however often it is renewed: the node is stuck on it. Units are cut for seconds.
     pub lease_longest: Duration,
-    /// Leases of a node whose session is lost are kept this long.
+    /// Leases of a node whose session is lost are kept this long. With the transport's idle time (2.5 s) it makes the time from a node's last
+    /// sign of life to the next lease of its units, which is to be under 5 s. A node that dials again later goes on with those that nobody
+    /// has by then.
     pub grace: Duration,
     /// After a restart, nothing is leased for this long, so that nodes can come back and say what they work on.
     pub settle: Duration,
@@ -35,7 +37,7 @@ impl Default for Settings {
         Self {
             lease: Duration::from_secs(60),
             lease_longest: Duration::from_secs(3600),
-            grace: Duration::from_secs(20),
+            grace: Duration::from_millis(1500),
             settle: Duration::from_secs(2),
             attempts: 4,
             losses: 16,

@@ -13,17 +13,17 @@ use tessera_protocol::{BlobHash, JobId};
 use tessera_transport::blob::{serve_get, serve_put};
 use tessera_transport::close::cut;
 use tessera_transport::validity::now_secs;
-use tessera_transport::{BlobStore, FrameSender, Link, PeerIdentity};
+use tessera_transport::{BlobStore, FrameSender, Link, Meter, PeerIdentity};
 use tokio::sync::oneshot;
 
 /// Blobs in one question at most: a scene's files and room to spare.
 const BLOBS_ASKED_MAX: usize = 1 << 16;
 
 /// Serves a client until its connection ends.
-pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standing>) {
+pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (Arc<Standing>, Arc<Meter>)) {
     let _closing = Closing(&link);
     let timing = link.timing;
-    serve_streams(link.connection.clone(), timing, move |kind, sender, mut receiver| {
+    serve_streams(link.connection.clone(), timing, meter, move |kind, sender, mut receiver| {
         let (shared, standing) = (shared.clone(), standing.clone());
         async move {
             if kind == StreamKind::Renew {

@@ -3,6 +3,7 @@
 mod client;
 mod enrol;
 mod identity;
+pub(crate) mod limits;
 mod node;
 mod renew;
 mod results;
@@ -14,6 +15,7 @@ use crate::clock::Clock;
 use crate::driver::Event;
 use crate::store::StoreWriter;
 use crate::tokens::Ledger;
+use limits::{Gate, Guest, Verdict};
 use quinn::{Connection, SendStream};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,12 +23,10 @@ use tessera_protocol::client::Role;
 use tessera_protocol::{FrameNumber, Hello, JobId};
 use tessera_transport::close::close;
 use tessera_transport::frame::accept_kind;
-use tessera_transport::{Arriving, CloseCode, FrameError, Link, Server, Timing};
+use tessera_transport::{Arriving, CloseCode, FrameError, Link, Meter, Server, Timing};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch as watching};
 use tokio::task::JoinSet;
 
-/// Connections at the same time, at most: 32 MiB of windows each is what a peer can make this side hold.
-const CONNECTIONS_MAX: usize = 4096;
 /// Streams of one connection that are served at the same time, at most.
 const STREAMS_SERVED_MAX: usize = 256;
 
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     /// Memory for results, in KiB.
     pub(crate) result_memory: Arc<Semaphore>,
     pub(crate) next_session: AtomicU64,
+    pub(crate) gate: Arc<Gate>,
     /// The folder of the spools.
     pub(crate) spools: std::path::PathBuf,
 }
@@ -56,17 +57,19 @@ pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Some(arriving) = server.accept().await {
         while connections.try_join_next().is_some() {}
-        if connections.len() >= CONNECTIONS_MAX {
-            tracing::warn!(from = %arriving.remote_address(), "turned away: {CONNECTIONS_MAX} connections are open");
-            arriving.refuse();
-            continue;
+        match shared.gate.arrives(arriving.remote_address(), arriving.is_proven()) {
+            Verdict::Establish(guest) => drop(connections.spawn(connection(arriving, guest, shared.clone()))),
+            Verdict::Prove => arriving.prove(),
+            Verdict::Ignore => {
+                tracing::debug!(from = %arriving.remote_address(), "not answered: too many connections");
+                arriving.ignore();
+            }
         }
-        connections.spawn(connection(arriving, shared.clone()));
     }
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(arriving: Arriving, shared: Arc<Shared>) {
+async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     let from = arriving.remote_address();
     let link = match arriving.establish(&shared.hello).await {
         Ok(link) => link,
@@ -79,6 +82,14 @@ async fn connection(arriving: Arriving, shared: Arc<Shared>) {
         return enrol::serve(link, shared).await;
     };
     let peer = credential.peer.clone();
+    let meter = match guest.becomes(&peer) {
+        Ok(meter) => meter,
+        Err(reason) => {
+            tracing::warn!(%from, %peer, reason, "connection closed");
+            return close(&link.connection, CloseCode::Failed, &reason);
+        }
+    };
+    link.welcome();
     tracing::debug!(%from, %peer, build = link.hello.build, "connected");
     let admitted = shared.access.admit(&link.connection, credential);
     let standing = admitted.standing();
@@ -92,16 +103,16 @@ async fn connection(arriving: Arriving, shared: Arc<Shared>) {
         return settle(&link.connection, Err(trouble));
     }
     match peer.role {
-        Role::Node => node::serve(link, shared, standing).await,
+        Role::Node => node::serve(link, shared, (standing, meter)).await,
         Role::Viewer | Role::Artist | Role::Operator | Role::Admin => {
-            client::serve(link, shared, standing).await;
+            client::serve(link, shared, (standing, meter)).await;
         }
     }
     tracing::debug!(%from, %peer, "disconnected");
 }
 
 /// Serves every two-way stream of a connection in a task of its own, until the connection ends.
-async fn serve_streams<F, Fut>(connection: Connection, timing: Timing, serve: F)
+async fn serve_streams<F, Fut>(connection: Connection, timing: Timing, meter: Arc<Meter>, serve: F)
 where
     F: Fn(tessera_protocol::stream::StreamKind, SendStream, tessera_transport::FrameReceiver) -> Fut
         + Clone
@@ -113,10 +124,10 @@ where
     let mut tasks = JoinSet::new();
     while let Ok((sender, receiver)) = connection.accept_bi().await {
         make_room(&mut tasks).await;
-        let (connection, serve) = (connection.clone(), serve.clone());
+        let (connection, meter, serve) = (connection.clone(), meter.clone(), serve.clone());
         tasks.spawn(async move {
             let result = match accept_kind(receiver, timing.answer).await {
-                Ok((kind, receiver)) => serve(kind, sender, receiver).await,
+                Ok((kind, receiver)) => serve(kind, sender, receiver.metered(meter)).await,
                 Err(error) => Err(error.into()),
             };
             settle(&connection, result);

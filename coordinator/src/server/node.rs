@@ -11,22 +11,24 @@ use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::close::{CloseCode, close};
 use tessera_transport::frame::accept_kind;
-use tessera_transport::{FrameReceiver, FrameSender, Link, PeerIdentity};
+use tessera_transport::{FrameReceiver, FrameSender, Link, Meter, PeerIdentity};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Control messages that wait for a node at most.
 const OUTGOING_MAX: usize = 4096;
+/// Control messages that are written to a node at once, at most: a hundred acknowledgements share a few packets.
+const WRITTEN_AT_ONCE_MAX: usize = 64;
 /// Results that a node's outbox may hold over from before, at most.
 const FINISHED_MAX: usize = 1 << 16;
 /// Prepared scenes that a node may name, at most.
 const SCENES_MAX: usize = 4096;
 
 /// Serves a node until its connection ends.
-pub(super) async fn serve(link: Link, shared: Arc<Shared>, standing: Arc<Standing>) {
+pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (Arc<Standing>, Arc<Meter>)) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
-    let result = run(&link, &shared, session, standing).await;
+    let result = run(&link, &shared, session, (standing, meter)).await;
     settle(&link.connection, result);
     // A session that never joined is unknown to the core, which does not mind.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));
@@ -37,10 +39,11 @@ async fn run(
     link: &Link,
     shared: &Arc<Shared>,
     session: SessionId,
-    standing: Arc<Standing>,
+    (standing, meter): (Arc<Standing>, Arc<Meter>),
 ) -> Result<(), Trouble> {
     let limit = link.timing.answer;
-    let (sender, mut control) = renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
+    let (sender, control) = renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
+    let mut control = control.metered(meter.clone());
     let join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,
         _ => return Err(Trouble::Protocol("a node's session begins with its join".into())),
@@ -67,8 +70,13 @@ async fn run(
 
     let mut tasks = JoinSet::new();
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
-    tasks.spawn(serve_one_way(shared.clone(), session, link.connection.clone(), link.timing));
-    tasks.spawn(serve_blobs(shared.clone(), (readable, standing), link.connection.clone(), link.timing));
+    tasks.spawn(serve_one_way(
+        shared.clone(),
+        session,
+        (link.connection.clone(), link.timing),
+        meter.clone(),
+    ));
+    tasks.spawn(serve_blobs(shared.clone(), (readable, standing), (link.connection.clone(), link.timing), meter));
     // The tasks end with the connection, and are ended with this function.
     read_control(shared, session, &mut control).await
 }
@@ -118,18 +126,22 @@ async fn write_control(
     mut queue: mpsc::Receiver<Outgoing>,
     connection: quinn::Connection,
 ) {
-    while let Some(outgoing) = queue.recv().await {
-        match outgoing {
-            Outgoing::Message(message) => {
-                if sender.send(&*message).await.is_err() {
-                    return;
-                }
-            }
-            Outgoing::Close(reason) => {
-                let _ = sender.finish_and_deliver(std::time::Duration::from_secs(2)).await;
-                return close(&connection, CloseCode::Replaced, &reason);
-            }
+    let mut outgoing = Vec::new();
+    while queue.recv_many(&mut outgoing, WRITTEN_AT_ONCE_MAX).await > 0 {
+        // What is behind a close is for nobody.
+        let end = outgoing.iter().position(|one| matches!(one, Outgoing::Close(_)));
+        let messages = outgoing[..end.unwrap_or(outgoing.len())].iter().filter_map(|one| match one {
+            Outgoing::Message(message) => Some(&**message),
+            Outgoing::Close(_) => None,
+        });
+        if sender.send_all(messages).await.is_err() {
+            return;
         }
+        if let Some(Outgoing::Close(reason)) = end.and_then(|end| outgoing.get(end)) {
+            let _ = sender.finish_and_deliver(std::time::Duration::from_secs(2)).await;
+            return close(&connection, CloseCode::Replaced, reason);
+        }
+        outgoing.clear();
     }
 }
 
@@ -137,15 +149,16 @@ async fn write_control(
 async fn serve_one_way(
     shared: Arc<Shared>,
     session: SessionId,
-    connection: quinn::Connection,
-    timing: tessera_transport::Timing,
+    (connection, timing): (quinn::Connection, tessera_transport::Timing),
+    meter: Arc<Meter>,
 ) {
     let mut tasks = JoinSet::new();
     while let Ok(stream) = connection.accept_uni().await {
         make_room(&mut tasks).await;
-        let (shared, connection) = (shared.clone(), connection.clone());
+        let (shared, connection, meter) = (shared.clone(), connection.clone(), meter.clone());
         tasks.spawn(async move {
-            let result = match accept_kind(stream, timing.answer).await {
+            let accepted = accept_kind(stream, timing.answer).await;
+            let result = match accepted.map(|(kind, receiver)| (kind, receiver.metered(meter))) {
                 Ok((StreamKind::Result, receiver)) => results::take(&shared, session, receiver, timing).await,
                 Ok((StreamKind::Telemetry, receiver)) => telemetry(&shared, session, receiver).await,
                 Ok((kind, _)) => Err(wrong_kind(kind)),
@@ -174,10 +187,10 @@ async fn telemetry(shared: &Shared, session: SessionId, mut receiver: FrameRecei
 async fn serve_blobs(
     shared: Arc<Shared>,
     (readable, standing): (Readable, Arc<Standing>),
-    connection: quinn::Connection,
-    timing: tessera_transport::Timing,
+    (connection, timing): (quinn::Connection, tessera_transport::Timing),
+    meter: Arc<Meter>,
 ) {
-    super::serve_streams(connection, timing, move |kind, sender, mut receiver| {
+    super::serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store = Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, standing) = (shared.clone(), standing.clone());
         async move {

@@ -15,6 +15,9 @@ use tessera_transport::{FrameReceiver, Timing};
 /// Bytes taken from a stream at once.
 const STEP_BYTES: usize = 256 << 10;
 
+/// Results of at most so many bytes are checked where they arrive: that takes some microseconds, as handing them to another thread does.
+const CHECKED_HERE_MAX: usize = 4 << 10;
+
 /// KiB of the budget that a result of so many bytes takes.
 fn kib(length: u32) -> u32 {
     length.div_ceil(1 << 10).max(1)
@@ -37,8 +40,14 @@ pub(super) async fn take(
     let permit = shared.result_memory.clone().acquire_many_owned(kib(header.length)).await;
     let permit = permit.map_err(|_| Trouble::Stopping)?;
     let bytes = read(&mut receiver, header.length as usize, timing).await?;
-    let checked = tokio::task::spawn_blocking(move || check(&header, bytes)).await;
-    let event = match checked.map_err(|_| Trouble::Stopping)? {
+    let checked = match bytes.len() <= CHECKED_HERE_MAX {
+        true => check(&header, bytes),
+        false => {
+            let checked = tokio::task::spawn_blocking(move || check(&header, bytes)).await;
+            checked.map_err(|_| Trouble::Stopping)?
+        }
+    };
+    let event = match checked {
         Ok((shape, bytes)) => {
             let arrived = Arrived {
                 lease: header.lease,

@@ -15,7 +15,8 @@ async fn both_ends_know_each_other() {
     let (served, dialled) = farm.pair(&farm.identity("ada")).await;
     assert_eq!(served.peer, Some(user("ada")));
     assert_eq!(dialled.peer, None);
-    assert_eq!((served.version, dialled.version), (1, 1));
+    let newest = tessera_protocol::PROTOCOL_VERSION;
+    assert_eq!((served.version, dialled.version), (newest, newest));
     assert_eq!(dialled.hello, hello());
 
     let peer = node("n7.lan");
@@ -81,7 +82,7 @@ async fn a_port_where_nobody_listens_is_told_at_once() {
 async fn a_silent_port_is_given_up() {
     let silent = std::net::UdpSocket::bind(LOOPBACK).unwrap();
     let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
-    let timing = Timing { idle: Duration::from_millis(400), ..Timing::default() };
+    let timing = Timing { dial: Duration::from_millis(400), ..Timing::default() };
     let address = silent.local_addr().unwrap().into();
     let error = connect(&address, &identity, &hello(), timing).await.unwrap_err();
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");

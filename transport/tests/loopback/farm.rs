@@ -16,6 +16,7 @@ pub(crate) fn short() -> Timing {
     Timing {
         idle: Duration::from_secs(3),
         keep_alive: Duration::from_millis(500),
+        dial: Duration::from_secs(3),
         answer: Duration::from_millis(300),
     }
 }
@@ -65,6 +66,8 @@ impl Farm {
         let ours = hello();
         let (served, dialled) =
             tokio::join!(self.next_peer(&ours), connect(&self.address, identity, &ours, Timing::default()));
-        (served.unwrap(), dialled.unwrap())
+        let (served, dialled) = (served.unwrap(), dialled.unwrap());
+        served.welcome();
+        (served, dialled)
     }
 }
