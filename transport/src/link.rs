@@ -61,7 +61,8 @@ pub struct Link {
 impl Link {
     /// The peer may use what members of the farm may: until then a few streams and little of this side's memory are its.
     pub fn welcome(&self) {
-        crate::socket::prove(&self.connection);
+        let is_node = self.peer.as_ref().is_some_and(|peer| peer.node.is_some());
+        crate::socket::prove(&self.connection, is_node);
     }
 
     /// Closes the connection and, on the dialling side, waits (at most 2 s) until the peer can know.

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 /// Asked of the system for each direction; with it a full-speed loopback transfer loses no packet. The system may give less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
-/// Streams of each kind that a peer may have open: 64 leases' results and a few dozen blobs side by side.
+/// Streams of each kind that a peer may have open: a few dozen blobs side by side, and as many requests.
 const STREAMS_MAX: u32 = 256;
+/// The same of a node: results and blobs. QUIC keeps an entry for each stream that may be opened, so that few make an idle node cheap.
+const NODE_STREAMS_MAX: u32 = 64;
 /// Bytes of one stream on their way: 8 MiB is 80 ms at 100 MB/s.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
 /// Bytes of one connection on their way, and so the most that a peer can make this side hold: 16 MiB is 80 MB/s at 200 ms.
@@ -64,8 +66,9 @@ pub(crate) fn unproven_transport(timing: &Timing) -> Arc<TransportConfig> {
 }
 
 /// Gives a peer that is known what members of the farm have.
-pub(crate) fn prove(connection: &quinn::Connection) {
-    connection.set_max_concurrent_bi_streams(VarInt::from_u32(STREAMS_MAX));
-    connection.set_max_concurrent_uni_streams(VarInt::from_u32(STREAMS_MAX));
+pub(crate) fn prove(connection: &quinn::Connection, is_node: bool) {
+    let streams = VarInt::from_u32(if is_node { NODE_STREAMS_MAX } else { STREAMS_MAX });
+    connection.set_max_concurrent_bi_streams(streams);
+    connection.set_max_concurrent_uni_streams(streams);
     connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
 }

@@ -1,0 +1,204 @@
+//! What one coordinator carries: committed units a second, memory of an idle node and of a large job, and the time of a restart. Prints figures;
+//! fails on nothing but lost units.
+//!
+//!     cargo bench --bench scale [-- --nodes N --units U --capacity C --full]
+//!
+//! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are light (see `load`) and in this
+//! process, so that both share the machine. `--full` adds a job of 500,000 units and a restart after 1,000,000.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+#[path = "../../tests/farm/harness.rs"]
+#[expect(dead_code, reason = "the bench needs a part of the tests' harness")]
+mod harness;
+mod load;
+
+use harness::{Farm, Process};
+use load::Done;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
+use tessera_protocol::job::{JobKind, JobSpec, RawJobSpec};
+use tessera_protocol::{Fingerprint, FrameNumber, FrameSet, Hello, JobId};
+use tessera_transport::{Address, Authority, FarmClient, Identity};
+
+struct Options {
+    nodes: usize,
+    units: u32,
+    capacity: u32,
+    full: bool,
+}
+
+fn options() -> Options {
+    let mut options = Options { nodes: 1000, units: 100_000, capacity: 32, full: false };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
+        match argument.as_str() {
+            "--nodes" => options.nodes = number() as usize,
+            "--units" => options.units = number(),
+            "--capacity" => options.capacity = number(),
+            "--full" => options.full = true,
+            _ => {}
+        }
+    }
+    options
+}
+
+/// Memory and processor time of a process.
+#[derive(Clone, Copy)]
+struct Used {
+    resident_kib: u64,
+    cpu_secs: f64,
+}
+
+fn used(process: u32) -> Used {
+    let text = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
+    let status = text("status");
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let resident = resident.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    let stat = text("stat");
+    // Behind the name, which ends with a bracket: user and system time are the twelfth and thirteenth, in ticks of 10 ms.
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    let ticks: u64 =
+        behind.split_whitespace().skip(11).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
+    Used { resident_kib: resident.unwrap_or(0), cpu_secs: ticks as f64 / 100.0 }
+}
+
+/// A coordinator, and what is asked of it.
+struct Stand {
+    farm: Farm,
+    coordinator: Process,
+    client: FarmClient,
+}
+
+impl Stand {
+    fn used(&self) -> Used {
+        used(self.coordinator.id())
+    }
+
+    async fn submit(&self, units: u32) -> JobId {
+        let job = JobId::new();
+        let compute = ComputeSpec {
+            program: Program::Builtin("nothing".into()),
+            inputs: Vec::new(),
+            arguments: Vec::new(),
+            domain: Domain { width: units, height: 1, depth: 1 },
+            channels: 1,
+            element: Element::F32,
+            reduction: None,
+            formats: vec![ComputeFormat::Npy],
+            chunk: 1,
+            frames: FrameSet::one(FrameNumber(0)),
+            feed: None,
+            seed: 0,
+            time_limit_secs: 60,
+        };
+        let spec = JobSpec {
+            name: format!("{units}-units"),
+            priority: 50,
+            device_bytes: 0,
+            kind: JobKind::Compute(Box::new(compute)),
+        };
+        let spec = Box::new(RawJobSpec::from(spec));
+        let answer = self.client.request(&Request::Submit { job, spec }).await.expect("an answer");
+        assert!(matches!(answer, Response::Accepted(_)), "{answer:?}");
+        job
+    }
+
+    /// Submits a job and waits until all its units are acknowledged to the nodes; prints how fast that was.
+    async fn run(&self, units: u32, done: &Done) {
+        let (before, committed) = (self.used(), done.committed.load(Relaxed));
+        let ours = used(std::process::id());
+        let begun = Instant::now();
+        self.submit(units).await;
+        let mut largest = before.resident_kib;
+        while done.committed.load(Relaxed) - committed < u64::from(units) {
+            assert_eq!(done.lost.load(Relaxed), 0, "a node was lost\n{}", self.farm.logs());
+            largest = largest.max(self.used().resident_kib);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let secs = begun.elapsed().as_secs_f64();
+        let cpu = self.used().cpu_secs - before.cpu_secs;
+        let ours = used(std::process::id()).cpu_secs - ours.cpu_secs;
+        println!(
+            "{units} units: {secs:.2} s, {:.0} committed units/s; coordinator {cpu:.2} s of processor ({:.0} us a unit, {:.0} units/s of one core), \
+             nodes {ours:.2} s; memory grew by {:.1} MiB",
+            f64::from(units) / secs,
+            cpu * 1e6 / f64::from(units),
+            f64::from(units) / cpu,
+            (largest - before.resident_kib) as f64 / 1024.0
+        );
+    }
+}
+
+fn main() {
+    let options = options();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(measure(options));
+    runtime.shutdown_background();
+}
+
+async fn stand() -> Stand {
+    let farm = Farm::prepare();
+    let coordinator = start(&farm);
+    let client = client(&farm).await;
+    Stand { farm, coordinator, client }
+}
+
+/// A coordinator that answers. Its limits of connections are above the nodes that a bench may ask for; all others are the defaults.
+fn start(farm: &Farm) -> Process {
+    let mut command = farm.coordinator_command();
+    command.args(["--connections", "20000", "--handshakes", "4096"]);
+    let coordinator = farm.spawn(command, "coordinator");
+    farm.wait_for("the coordinator to answer", |farm| {
+        farm.command(&["jobs"]).output().is_ok_and(|output| output.status.success())
+    });
+    coordinator
+}
+
+async fn client(farm: &Farm) -> FarmClient {
+    let identity = Identity::load(&farm.data().join("admin")).expect("the admin's identity");
+    let address: Address = farm.address().parse().expect("an address");
+    let hello = Hello::ours(Fingerprint([0x5c; 32]));
+    FarmClient::connect(&address, &identity, &hello).await.expect("a connection")
+}
+
+async fn measure(options: Options) {
+    let mut stand = stand().await;
+    let authority = Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
+    let address: Address = stand.farm.address().parse().expect("an address");
+    let per = |from: Used, to: Used| {
+        to.resident_kib.saturating_sub(from.resident_kib) as f64 / options.nodes as f64
+    };
+    let empty = stand.used();
+    let links = load::dial(&address, &authority, options.nodes).await;
+    let connected = stand.used();
+    let done = Arc::new(Done::default());
+    load::work(links, options.capacity, &done);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let idle = stand.used();
+    println!(
+        "{} idle nodes: {:.1} KiB each on the coordinator, {:.1} of them for the QUIC connection alone",
+        options.nodes,
+        per(empty, idle),
+        per(empty, connected)
+    );
+    stand.run(options.units, &done).await;
+    stand.run(options.units, &done).await;
+    if options.full {
+        stand.run(500_000, &done).await;
+        let rest = 500_000u32.saturating_sub(2 * options.units).max(1);
+        stand.run(rest, &done).await;
+    }
+    done.stop.store(true, Relaxed);
+    let committed = done.committed.load(Relaxed);
+    assert!(stand.coordinator.terminate(), "the coordinator did not end by itself\n{}", stand.farm.logs());
+    let begun = Instant::now();
+    let _coordinator = start(&stand.farm);
+    println!(
+        "restart with {committed} committed units: {:.2} s until it answers",
+        begun.elapsed().as_secs_f64()
+    );
+}
