@@ -99,7 +99,7 @@ impl Stand {
             name: format!("{units}-units"),
             priority: 50,
             device_bytes: 0,
-            kind: JobKind::Compute(Box::new(compute)),
+            kind: JobKind::Compute(compute),
         };
         let spec = Box::new(RawJobSpec::from(spec));
         let answer = self.client.request(&Request::Submit { job, spec }).await.expect("an answer");

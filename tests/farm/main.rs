@@ -7,6 +7,7 @@ mod fault_proxy;
 mod filter;
 mod harness;
 mod hostile;
+#[path = "../hostile/scenes.rs"]
 mod hostile_scenes;
 mod importer;
 mod kills;
@@ -20,6 +21,5 @@ mod service;
 mod spot;
 mod store;
 mod sync_order;
-mod traps;
-#[path = "../hostile/scenes.rs"]
 #[path = "../hostile/traps.rs"]
+mod traps;

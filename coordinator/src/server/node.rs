@@ -76,7 +76,12 @@ async fn run(
         (link.connection.clone(), link.timing),
         meter.clone(),
     ));
-    tasks.spawn(serve_blobs(shared.clone(), (readable, standing), (link.connection.clone(), link.timing), meter));
+    tasks.spawn(serve_blobs(
+        shared.clone(),
+        (readable, standing),
+        (link.connection.clone(), link.timing),
+        meter,
+    ));
     // The tasks end with the connection, and are ended with this function.
     read_control(shared, session, &mut control).await
 }
