@@ -137,7 +137,11 @@ pub(crate) fn chunk(bytes: &[u8]) -> Result<(), String> {
 }
 
 pub(crate) fn chunks() -> Vec<Vec<u8>> {
-    vec![from_hex("00000000"), vec![0; 64]]
+    let chunk = |count: u32, width: u8| {
+        let bytes = (0..count * u32::from(width)).map(|byte| byte as u8).collect();
+        ChunkValues { count, width, bytes }.to_bytes()
+    };
+    vec![chunk(16, 4), chunk(3, 8), chunk(0, 1)]
 }
 
 pub(crate) fn record(bytes: &[u8]) -> Result<(), String> {
@@ -147,24 +151,37 @@ pub(crate) fn record(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Records of the present version, with whatever messages carry behind it.
+/// Variants of records and parts that there may be; those that there are not are refused.
+const VARIANTS: u8 = 24;
+
+/// A record that is whole, and of every kind what messages and specs carry.
 pub(crate) fn records() -> Vec<Vec<u8>> {
-    let mut records: Vec<Vec<u8>> =
-        vec![Record::EpochsReserved { up_to: Epoch(70_000) }.to_bytes().expect("a record")];
-    let head: Vec<u8> = records[0][..2].to_vec();
-    records.extend(messages("request").into_iter().map(|bytes| [&head[..], &bytes].concat()));
-    records
+    let whole = Record::EpochsReserved { up_to: Epoch(70_000) }.to_bytes().expect("a record");
+    let version = whole[0];
+    let bodies: Vec<Vec<u8>> =
+        messages("request").into_iter().chain(messages("response")).chain(specs()).collect();
+    let kinds = (0..VARIANTS).zip(bodies.iter().cycle());
+    kinds.map(|(kind, body)| [&[version, kind][..], body].concat()).chain([whole.clone()]).collect()
 }
 
+/// A snapshot, or a part of one.
 pub(crate) fn snapshot(bytes: &[u8]) -> Result<(), String> {
-    SnapshotPart::from_bytes(bytes).map(drop).map_err(|error| told(&error))?;
-    snapshots_on_disk::decode(bytes).map(drop)
+    let part = || SnapshotPart::from_bytes(bytes).map_err(|error| told(&error));
+    let parts = match snapshots_on_disk::decode(bytes) {
+        Ok(parts) => parts,
+        Err(_) => vec![part()?],
+    };
+    let written = snapshots_on_disk::encode(&parts).expect("what was read can be written");
+    assert_eq!(snapshots_on_disk::decode(&written).map(|again| again.len()), Ok(parts.len()));
+    Ok(())
 }
 
 pub(crate) fn snapshots() -> Vec<Vec<u8>> {
-    let mut parts: Vec<Vec<u8>> = messages("response");
-    parts.extend((0..=4u8).map(|kind| vec![kind, 0, 0, 0, 1, 0, 0, 0]));
-    parts
+    let parts = records();
+    // A farm without anything in it: no epoch, nobody drained, nothing recent.
+    let farm = [parts[0][0], 0, 0, 0, 0];
+    let framed = [&(farm.len() as u32).to_le_bytes()[..], &farm].concat();
+    parts.into_iter().chain([farm.to_vec(), framed.clone(), framed.repeat(3)]).collect()
 }
 
 pub(crate) fn spool_entry(bytes: &[u8]) -> Result<(), String> {
