@@ -155,14 +155,14 @@ async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
     let folder = farm.folder.path();
     let client = FarmClient::new(farm.dial(&farm.person(Role::Artist, "ada")).await.unwrap());
     let mut scenes =
-        vec![submit(&client, folder, b"scene one").await, submit(&client, folder, b"scene two").await];
+        [submit(&client, folder, b"scene one").await, submit(&client, folder, b"scene two").await];
     let identity = farm.node("n1");
     let mut node = FakeNode::join(&farm, &identity, Vec::new()).await;
     let unit = node.work().await;
     if scenes[0].0 != unit.job {
         scenes.reverse();
     }
-    let [(job, own), (_, other)] = [scenes[0], scenes[1]];
+    let [(job, own), (_, other)] = scenes;
     assert!(node.may_read(own, folder).await);
     assert!(!node.may_read(other, folder).await, "another job's scene was given");
 
