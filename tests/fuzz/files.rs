@@ -12,7 +12,8 @@ const TRIANGLE: &str = r#"{"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],"n
 "textures":[{"source":0}],"images":[{"uri":"image.png"}],
 "accessors":[{"bufferView":0,"componentType":5126,"count":3,"type":"VEC3"},
 {"bufferView":0,"componentType":5126,"count":3,"type":"VEC2"},{"componentType":5125,"count":3,"type":"SCALAR","sparse":
-{"count":2,"indices":{"bufferView":1,"componentType":5121},"values":{"bufferView":1,"byteOffset":4}}}],
+{"count":2,"indices":{"bufferView":1,"componentType":5121},"values":{"bufferView":1,"byteOffset":4}}},
+{"componentType":5126,"count":3,"type":"SCALAR"}],
 "animations":[{"channels":[{"sampler":0,"target":{"node":0,"path":"translation"}}],"samplers":[{"input":3,"output":0}]}],
 "bufferViews":[{"buffer":0,"byteLength":36},{"buffer":0,"byteOffset":36,"byteLength":12}],
 "buffers":[{"byteLength":48,"uri":"data:;base64,AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAAAQIAAAEAAAACAAAA"}]}"#;
