@@ -129,8 +129,8 @@ impl Disk {
             pending.iter().take(kept).for_each(|naming| apply(&mut names, naming));
         }
         let reachable = |path: &Path| {
-            let above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.root));
-            above.into_iter().all(|above| names.get(above) == Some(&Node::Folder))
+            let mut above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.root));
+            above.all(|above| names.get(above) == Some(&Node::Folder))
         };
         for (path, node) in names.iter().filter(|(path, _)| reachable(path)) {
             let place = target.join(path.strip_prefix(&self.root).expect("a path below the root"));
