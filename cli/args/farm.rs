@@ -33,6 +33,12 @@ pub struct CoordinatorArgs {
     /// What peers may take.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Results of well-known nodes that another node renders again and compares, percent (0 to 100; a new node's first are all checked)
+    #[arg(long, value_name = "PERCENT", env = "TESSERA_CHECK", default_value_t = 1.0, value_parser = percent)]
+    pub check: f64,
+    /// Checks that a node must pass before fewer than all of its results are checked; 0 with --check 0: nothing is ever checked
+    #[arg(long, value_name = "N", env = "TESSERA_CHECK_FIRST", default_value_t = 200)]
+    pub check_first: u32,
     /// Do not run: check a data folder against its own records, and say what is wrong
     #[arg(long)]
     pub audit: bool,
@@ -221,4 +227,10 @@ mod tests {
             assert!(parse_ttl(text).is_err(), "{text}");
         }
     }
+}
+
+/// A percentage, 0 to 100.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| format!("`{text}` is not a number from 0 to 100"))
 }

@@ -34,6 +34,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     config.blob_grace = Duration::from_secs(args.blob_grace);
     config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
     config.limits = limits(&args.limits);
+    config.settings.check_share = (args.check * 10.24).round() as u16;
+    config.settings.check_first = args.check_first;
     let mut coordinator = Coordinator::start(config).await?;
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {

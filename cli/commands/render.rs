@@ -133,6 +133,8 @@ impl LocalFarm {
         let mut config = Config::new(folder.join("coordinator"), listen, tessera_node::fingerprint());
         // No node of an earlier run can come back, and the folder goes away anyway.
         config.settings.settle = Duration::ZERO;
+        // All its nodes are this process.
+        config.settings = config.settings.without_checks();
         config.disk_reserve_bytes = 0;
         config.lifetimes = Lifetimes::LONGEST;
         let coordinator = Coordinator::start(config).await?;

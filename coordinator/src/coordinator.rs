@@ -10,6 +10,7 @@ use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
 use crate::resolver;
+use crate::secret;
 use crate::server::{self, Shared};
 use crate::spool::{SpoolError, SpoolFiles};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
@@ -17,7 +18,7 @@ use crate::tokens::Ledger;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tessera_core::{Census, Core, ReplayError};
+use tessera_core::{Census, Core, ReplayError, Secret, Settings};
 use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
@@ -127,7 +128,8 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let authority = Authority::open_or_create(&folder.authority())?.with_lifetimes(config.lifetimes);
     let mut journal = Journal::open(&folder, true)?;
     let loaded = journal.load()?;
-    let (core, sequences) = replay(config, &loaded, clock)?;
+    let secret = secret::open_or_create(&folder)?;
+    let (core, sequences) = replay(config, secret, &loaded, clock)?;
     journal.tidy()?;
     let (spools, problems) = SpoolFiles::open(&folder.spool(), loaded.spools, true)?;
     for problem in problems {
@@ -139,6 +141,7 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
 
 fn replay(
     config: &Config,
+    secret: Secret,
     loaded: &Loaded,
     clock: Clock,
 ) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
@@ -147,7 +150,8 @@ fn replay(
         fsck::decode(loaded).map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
     let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
     let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
-    let core = Core::replay(config.settings.clone(), parts, records, clock.now())
+    let settings = Settings { secret, ..config.settings.clone() };
+    let core = Core::replay(settings, parts, records, clock.now())
         .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
     Ok((core, (newest, snapshot_at)))
 }

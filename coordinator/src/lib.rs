@@ -17,6 +17,7 @@ pub mod fsck;
 mod housekeeping;
 pub mod resolve;
 mod resolver;
+mod secret;
 mod server;
 pub mod spool;
 pub mod store;

@@ -2,7 +2,7 @@
 
 use crate::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_core::journal::{Commit, EndedAttempt, Ending};
+use tessera_core::journal::{Commit, EndedAttempt, Ending, Redone};
 use tessera_core::{Core, Record};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{
@@ -22,6 +22,10 @@ pub(crate) struct Books {
     pub(crate) reserved: u64,
     /// Epochs of commits: each belongs to one unit.
     commit_epochs: BTreeMap<u64, UnitKey>,
+    /// Nodes that gave a wrong result, or may have.
+    pub(crate) suspects: BTreeSet<NodeId>,
+    /// Leases whose results were committed and then taken back, or compared and not kept.
+    settled: BTreeSet<Lease>,
 }
 
 /// One job.
@@ -40,6 +44,10 @@ pub(crate) struct FrameBook {
     /// Units in all.
     pub(crate) units: u32,
     pub(crate) committed: BTreeMap<u32, (Epoch, NodeId)>,
+    /// Results of the units that are to be checked, the committed one first.
+    pub(crate) checks: BTreeMap<u32, Vec<(NodeId, BlobHash)>>,
+    /// Committed units that another node has rendered alike.
+    pub(crate) verified: BTreeSet<u32>,
     /// The newest attempt of a unit that ended, whose it was, and whether it failed.
     pub(crate) attempts: BTreeMap<u32, (Epoch, NodeId, bool)>,
     pub(crate) end: FrameEnd,
@@ -155,8 +163,24 @@ impl Books {
         frame.is_some_and(|frame| frame.end == FrameEnd::Open)
     }
 
-    /// The unit was committed with this lease.
+    /// The unit is committed, and its frame waits for its check.
+    pub(crate) fn is_to_be_checked(&self, unit: UnitKey) -> bool {
+        let going = self.jobs.get(&unit.job).is_some_and(|job| job.ended.is_none());
+        let waits =
+            |frame: &FrameBook| frame.end == FrameEnd::Open && frame.checks.contains_key(&unit.unit.0);
+        going && self.frame(unit).is_some_and(waits)
+    }
+
+    /// A result of the unit is wanted: it is open, or to be checked.
+    pub(crate) fn is_wanted(&self, unit: UnitKey) -> bool {
+        self.is_open(unit) || self.is_to_be_checked(unit)
+    }
+
+    /// The result of this lease was committed, or compared with one that was.
     pub(crate) fn has_commit(&self, lease: Lease) -> bool {
+        if self.settled.contains(&lease) {
+            return true;
+        }
         let committed = self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));
         committed.is_some_and(|(epoch, _)| *epoch == lease.epoch)
     }
@@ -190,7 +214,67 @@ impl Books {
                 let changed = if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
                 if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
             }
+            Record::UnitChecked { job, frame, redone } => self.compare_results(*job, *frame, redone),
+            Record::CheckWaived { job, frame, unit } => {
+                match self.open_frame(*job, *frame)?.checks.remove(&unit.0) {
+                    Some(results) if results.len() == 1 => Ok(()),
+                    other => violated(format!("the check of {job}/{frame}/{unit:?} is waived: {other:?}")),
+                }
+            }
+            Record::UnitsTakenBack { job, frame, units, below } => {
+                units.iter().try_for_each(|unit| self.take_back(*job, *frame, *unit, *below))
+            }
+            Record::NodeSuspected { node, .. } => {
+                self.suspects.insert(*node);
+                let frames = self.jobs.values_mut().flat_map(|job| job.frames.values_mut());
+                for results in frames.flat_map(|frame| frame.checks.values_mut()) {
+                    let committed = results[0];
+                    results.retain(|(other, _)| other != node);
+                    if committed.0 == *node {
+                        results.insert(0, committed);
+                    }
+                }
+                Ok(())
+            }
+            Record::NodeReleased { node } => match self.suspects.remove(node) {
+                true => Ok(()),
+                false => violated(format!("{node} is released, and was not suspected")),
+            },
         }
+    }
+
+    /// A check is over where a second node says what is committed, and no more than that are against it.
+    fn compare_results(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) -> Checked {
+        let unit = UnitKey { job, frame, unit: redone.unit };
+        if redone.epoch.0 >= self.reserved || self.commit_epochs.insert(redone.epoch.0, unit).is_some() {
+            return violated(format!("{unit} is checked with {}, which is not its own", redone.epoch));
+        }
+        self.settled.insert(Lease { unit, epoch: redone.epoch });
+        let book = self.open_frame(job, frame)?;
+        let Some(results) = book.checks.get_mut(&redone.unit.0) else {
+            return violated(format!("{unit} is checked, and was not to be"));
+        };
+        results.push((redone.node, redone.hash));
+        if stands(results) {
+            book.checks.remove(&redone.unit.0);
+            book.verified.insert(redone.unit.0);
+        }
+        Ok(())
+    }
+
+    fn take_back(&mut self, job: JobId, frame: FrameNumber, unit: UnitIndex, below: Epoch) -> Checked {
+        let key = UnitKey { job, frame, unit };
+        let book = self.open_frame(job, frame)?;
+        let Some((epoch, node)) = book.committed.remove(&unit.0) else {
+            return violated(format!("{key} is taken back, and was not committed"));
+        };
+        if book.verified.contains(&unit.0) {
+            return violated(format!("{key} is taken back, and another node has rendered it alike"));
+        }
+        book.checks.remove(&unit.0);
+        book.attempts.insert(unit.0, (below, node, true));
+        self.settled.insert(Lease { unit: key, epoch });
+        Ok(())
     }
 
     fn accept(&mut self, job: JobId, spec: &JobSpec, owner: &str) -> Checked {
@@ -198,6 +282,8 @@ impl Books {
         let frame = || FrameBook {
             units,
             committed: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            verified: BTreeSet::new(),
             attempts: BTreeMap::new(),
             end: FrameEnd::Open,
         };
@@ -247,6 +333,9 @@ impl Books {
         if book.committed.insert(commit.unit.0, (commit.epoch, commit.node)).is_some() {
             return violated(format!("{unit} is committed twice"));
         }
+        if commit.check {
+            book.checks.insert(commit.unit.0, vec![(commit.node, commit.hash)]);
+        }
         Ok(())
     }
 
@@ -269,6 +358,9 @@ impl Books {
         let committed = book.committed.len();
         if end == FrameEnd::Done && committed != book.units as usize {
             return violated(format!("{job}/{frame} is finished with {committed} of {} units", book.units));
+        }
+        if end == FrameEnd::Done && !book.checks.is_empty() {
+            return violated(format!("{job}/{frame} is finished, and {:?} are to be checked", book.checks));
         }
         book.end = end;
         Ok(())
@@ -312,6 +404,24 @@ impl Books {
     }
 }
 
+/// What is committed stands: of the nodes that always say the same, more say this than anything else, and two at least, or all that are left
+/// where some contradict themselves.
+fn stands(results: &[(NodeId, BlobHash)]) -> bool {
+    let steady = |node: NodeId| {
+        results.iter().all(|(other, hash)| {
+            let first = results.iter().find(|(of, _)| *of == node).map(|(_, hash)| *hash);
+            *other != node || Some(*hash) == first
+        })
+    };
+    let nodes: BTreeSet<NodeId> = results.iter().map(|(node, _)| *node).collect();
+    let steadies: BTreeMap<NodeId, BlobHash> =
+        results.iter().filter(|(node, _)| steady(*node)).copied().collect();
+    let votes = |hash: BlobHash| steadies.values().filter(|said| **said == hash).count();
+    let (for_it, truth) = (votes(results[0].1), results[0].1);
+    let beaten = steadies.values().any(|hash| *hash != truth && votes(*hash) >= for_it);
+    !beaten && (for_it >= 2 || for_it == 1 && steadies.len() == 1 && nodes.len() > 1)
+}
+
 fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
     let rows = core.frames(job, 0).unwrap_or_default();
     if rows.len() != book.frames.len() {
@@ -319,11 +429,12 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
     }
     for (row, (number, frame)) in rows.iter().zip(&book.frames) {
         let committed = frame.committed.len() as u32;
+        let lacks = committed < frame.units || !frame.checks.is_empty();
         let same = match (&row.state, frame.end) {
             (FrameState::Open { committed: said, units }, FrameEnd::Open) => {
-                *said == committed && *units == frame.units && committed < frame.units
+                *said == committed && *units == frame.units && lacks
             }
-            (FrameState::Resolving, FrameEnd::Open) => committed == frame.units,
+            (FrameState::Resolving, FrameEnd::Open) => !lacks,
             (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => true,
             _ => false,
         };

@@ -91,6 +91,12 @@ faults! {
     FalseReturn 100 "lie: another node's lease is given back",
     FalseDamage 80 "lie: a damaged result of another node's lease",
     FalseJoin 300 "lie: a join that names leases of others",
+    WrongSums 90 "lie: a result with a flipped bit",
+    // Verification.
+    UnitChecked 0 "a committed unit is rendered again by another node",
+    CheckWaived 0 "a check is given up, for want of another node",
+    UnitTakenBack 0 "units are taken back, because their node lied",
+    ForgerFound 0 "a node that gives wrong results is found",
     // The coordinator.
     CrashIdle 0 "the coordinator ends with nothing to write",
     CrashUnsynced 0 "the coordinator ends before a step is synced",

@@ -39,7 +39,8 @@ impl World {
         }
         let other = self.leases_of_others(node, 1).first().copied();
         if self.chance(Fault::UnissuedEpoch) {
-            let ahead = self.random.between(1, 2_000);
+            // The next marks, or the next leases.
+            let ahead = self.random.between(1, 2_000) << [0, 24][self.random.index(2)];
             self.claim(node, other, |lease| Lease { epoch: Epoch(lease.epoch.0 + ahead), ..lease });
         }
         if self.chance(Fault::ForeignLease) {

@@ -15,6 +15,7 @@ mod crash;
 mod disk;
 mod faults;
 mod film;
+mod forger;
 mod ledger;
 mod liar;
 mod markers;

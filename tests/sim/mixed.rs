@@ -19,7 +19,7 @@ const SEEDS: u64 = 5;
 /// Camera samples per second of a slow node: a CPU of today with many threads.
 const SLOW: f64 = 1.5e6;
 
-fn render(width: u32, height: u32, spp: u32, frames: u32) -> RenderSpec {
+pub(crate) fn render(width: u32, height: u32, spp: u32, frames: u32) -> RenderSpec {
     RenderSpec {
         scene: "a.gltf".to_owned(),
         files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],

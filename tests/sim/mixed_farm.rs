@@ -115,7 +115,7 @@ impl Farm {
             Working { running, capacity: 2 * machine.devices as u32, ..Working::default() }
         });
         let mut farm = Self {
-            core: Core::new(Settings::default(), Moment(START)),
+            core: Core::new(Settings::default().without_checks(), Moment(START)),
             nodes: nodes.collect(),
             machines: machines.to_vec(),
             grid,

@@ -255,7 +255,10 @@ impl World {
         // One that was taken away meanwhile is not wanted.
         let Some(unit) = process.units.remove(&lease) else { return };
         let Some(kind) = process.jobs.get(&lease.unit.job) else { return };
-        let Some(film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else { return };
+        let Some(mut film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else { return };
+        if self.nodes[node].plan.forger && self.chance(Fault::WrongSums) {
+            film.sum ^= 1 << self.random.between(0, 63);
+        }
         self.nodes[node].outbox.insert(lease, film);
         self.offer(node, lease);
         self.leave_if_done(node);

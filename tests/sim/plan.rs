@@ -3,7 +3,7 @@
 use crate::faults::Fault;
 use crate::random::Random;
 use std::time::Duration;
-use tessera_core::Settings;
+use tessera_core::{Secret, Settings};
 use tessera_protocol::compute::{
     ComputeFormat, ComputeSpec, Domain, Element, InputArray, Program, Reduction,
 };
@@ -62,6 +62,8 @@ pub(crate) struct NodePlan {
     pub(crate) beat: u64,
     pub(crate) liar: bool,
     pub(crate) bad: bool,
+    /// Some of its results are wrong.
+    pub(crate) forger: bool,
     pub(crate) starts_at: u64,
 }
 
@@ -79,7 +81,8 @@ pub(crate) struct JobPlan {
 impl Plan {
     pub(crate) fn of(random: &mut Random) -> Self {
         let heal_at = random.between(12_000, 45_000);
-        let settings = settings(random);
+        let forged = random.permille(400);
+        let settings = settings(random, forged);
         let herd = Herd {
             mixed: random.permille(300),
             liars: if random.permille(600) { 60 } else { 0 },
@@ -87,7 +90,12 @@ impl Plan {
             beat: random.between(1_500, settings.lease.as_millis() as u64 / 4),
         };
         let count = NODES + if random.permille(100) { random.index(200) } else { 0 };
-        let nodes = (0..count).map(|index| node(random, index, &herd)).collect();
+        let mut nodes: Vec<NodePlan> = (0..count).map(|index| node(random, index, &herd)).collect();
+        // One at most: two could agree with nobody else, and be all that there is.
+        if forged {
+            let forger = random.index(count);
+            nodes[forger].forger = true;
+        }
         // Some farms have far more work than room.
         let large = random.permille(250);
         let jobs = (0..random.between(4, 14)).map(|number| job(random, number, heal_at, large)).collect();
@@ -118,7 +126,7 @@ fn rates(random: &mut Random) -> Vec<u32> {
     Fault::ALL.iter().map(rate).collect()
 }
 
-fn settings(random: &mut Random) -> Settings {
+fn settings(random: &mut Random, forged: bool) -> Settings {
     let millis = Duration::from_millis;
     let lease = random.between(6_000, 25_000);
     Settings {
@@ -133,6 +141,10 @@ fn settings(random: &mut Random) -> Settings {
         patience: millis(random.between(0, 5_000)),
         unfit: millis(random.between(2_000, 20_000)),
         epoch_block: [1, 4, 32, 256][random.index(4)],
+        check_share: if forged { 1024 } else { [0, 10, 100, 1024][random.index(4)] },
+        check_first: [0, 5, 200][random.index(3)],
+        check_wait: millis(random.between(1_000, 10_000)),
+        secret: Secret([7; 32]),
     }
 }
 
@@ -163,6 +175,7 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
         beat: herd.beat,
         liar: random.permille(herd.liars),
         bad: !anchored && random.permille(herd.bad),
+        forger: false,
         starts_at: random.between(0, 5_000),
     }
 }

@@ -52,6 +52,10 @@ impl World {
                 }
             }
             Record::FrameFailed { .. } => self.tally.count(Fault::FrameFailed),
+            Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
+            Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
+            Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
+            Record::NodeSuspected { guilty: true, .. } => self.tally.count(Fault::ForgerFound),
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
             }

@@ -5,7 +5,6 @@ use crate::client::Ask;
 use crate::faults::Fault;
 use crate::film::Film;
 use crate::markers::sometimes;
-use crate::plan::index_of;
 use crate::questions::Answers;
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
@@ -265,17 +264,19 @@ impl World {
         }
     }
 
-    /// What is committed was leased to its node, once, by this process or another; a liar may have found an epoch of a former one.
+    /// What is committed was leased to its node, once, by this process or another; and nobody is found guilty who did not lie.
     fn check_origins(&self, step: &Step) -> Checked {
-        let Some(process) = &self.shell.process else { return Ok(()) };
         for record in &step.records {
+            if let Record::NodeSuspected { node, reason, guilty: true, .. } = record
+                && !self.ledger.forgers.contains(node)
+            {
+                return violated(format!("{node} is found guilty, and never lied: {reason}"));
+            }
             let Record::UnitsCommitted { job, frame, commits } = record else { continue };
             for commit in commits {
                 let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
                 let lease = Lease { unit, epoch: commit.epoch };
-                let lied =
-                    self.nodes[index_of(commit.node)].plan.liar && process.watch.is_former(lease.epoch);
-                if !lied && !self.ledger.was_issued(lease, commit.node) {
+                if !self.ledger.was_issued(lease, commit.node) {
                     return violated(format!("{lease} is committed for {}, which never had it", commit.node));
                 }
             }

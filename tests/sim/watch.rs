@@ -19,6 +19,8 @@ pub(crate) struct Seen {
     named: BTreeSet<(NodeId, Lease)>,
     joined: BTreeSet<NodeId>,
     returned: BTreeSet<Lease>,
+    /// Leases that are said to have failed, or whose results arrived damaged.
+    failed: BTreeSet<Lease>,
 }
 
 impl Seen {
@@ -67,6 +69,8 @@ pub(crate) struct Watch {
     nodes: BTreeMap<SessionId, NodeId>,
     held: BTreeMap<UnitKey, Held>,
     by_node: BTreeMap<NodeId, BTreeSet<Lease>>,
+    /// Leases of checks, and when each is due if nothing is heard of it: their end is no attempt, so that no record tells of it.
+    checks: BTreeMap<UnitKey, u64>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
     /// Nodes that were out of work for their failures when an attempt failed there last.
@@ -98,6 +102,7 @@ impl Watch {
             nodes: BTreeMap::new(),
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
+            checks: BTreeMap::new(),
             given: BTreeMap::new(),
             out: BTreeSet::new(),
             taken_back: 0,
@@ -134,6 +139,10 @@ impl Watch {
                 if let Some(known) = self.of_session(*session) {
                     known.away_since = Some(since);
                 }
+                let node = self.nodes.get(session).copied();
+                let held = &self.held;
+                let of_node = |unit: &UnitKey| held.get(unit).map(|held| held.node) == node;
+                self.checks.iter_mut().filter(|(unit, _)| of_node(unit)).for_each(|(_, due)| *due = 0);
             }
             Input::Capacity { session, units } => {
                 if let Some(known) = self.of_session(*session) {
@@ -153,6 +162,13 @@ impl Watch {
             // That the device is too small is nobody's fault, and no attempt.
             Input::UnitFailed { lease, failure: Failure::OutOfMemory(_), .. } => {
                 seen.returned.insert(*lease);
+            }
+            Input::UnitFailed { lease, .. } | Input::ResultDamaged { lease, .. } => {
+                seen.failed.insert(*lease);
+            }
+            // It may have the wrong shape.
+            Input::ResultArrived { result, .. } => {
+                seen.failed.insert(result.lease);
             }
             Input::DevicesChanged { session, devices } => {
                 if let Some(known) = self.of_session(*session) {
@@ -237,6 +253,14 @@ impl Watch {
             Record::AttemptsEnded { attempts, .. } => {
                 changes.ended.extend(attempts.iter().map(|attempt| attempt.lease));
             }
+            Record::UnitChecked { job, frame, redone } => {
+                let lease = Lease {
+                    unit: UnitKey { job: *job, frame: *frame, unit: redone.unit },
+                    epoch: redone.epoch,
+                };
+                self.check_fence_of_check(lease, redone.node, seen)?;
+                changes.ended.insert(lease);
+            }
             Record::JobPinned { job, .. } => {
                 changes.pinned.insert(*job);
             }
@@ -275,6 +299,19 @@ impl Watch {
                 "{lease} of {node} is committed against the fence: held {held:?}, last attempt {attempt:?}, given {:?}",
                 self.given.get(&lease.unit)
             )),
+        }
+    }
+
+    /// A result is compared for the lease that its node holds, or of one that a restart forgot.
+    fn check_fence_of_check(&self, lease: Lease, node: NodeId, seen: &Seen) -> Checked {
+        let held = self.held.get(&lease.unit);
+        let allowed = match held {
+            Some(held) => held.epoch == lease.epoch && held.node == node,
+            None => self.is_former(lease.epoch),
+        };
+        match allowed || seen.inputs > 1 {
+            true => Ok(()),
+            false => violated(format!("{lease} of {node} is compared against the fence: held {held:?}")),
         }
     }
 
@@ -362,12 +399,12 @@ impl Watch {
 
     /// Takes over what became of every lease that the step or its inputs may have changed.
     fn follow(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
-        for unit in self.touched(seen, changes) {
+        for unit in self.touched(seen, changes, books) {
             let new = core.lease_of(unit);
             if let Some(old) = self.held.get(&unit) {
                 let lease = Lease { unit, epoch: old.epoch };
                 let gone = new.is_none_or(|(new, _)| new.epoch != old.epoch);
-                if gone && !self.may_end(lease, old.node, seen, changes, books) {
+                if gone && !self.may_end(lease, old, seen, changes, books) {
                     return violated(format!("{lease} of {} has gone for no reason", old.node));
                 }
             }
@@ -379,17 +416,24 @@ impl Watch {
             if !self.held.contains_key(&unit) && held.as_ref().is_some_and(taken_back) {
                 self.taken_back += 1;
             }
+            self.checks.remove(&unit);
+            if let Some(held) = held.as_ref().filter(|_| books.is_to_be_checked(unit)) {
+                let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
+                self.checks.insert(unit, if away { 0 } else { self.due(held) });
+            }
             self.put(unit, held);
         }
         Ok(())
     }
 
     /// Units whose leases may be others now.
-    fn touched(&self, seen: &Seen, changes: &Changes) -> BTreeSet<UnitKey> {
+    fn touched(&self, seen: &Seen, changes: &Changes, books: &Books) -> BTreeSet<UnitKey> {
         let named = seen.named.iter().chain(&changes.given).map(|(_, lease)| lease);
-        let ended = changes.ended.iter().chain(&seen.returned);
-        let joined = seen.joined.iter().filter_map(|node| self.by_node.get(node)).flatten();
+        let ended = changes.ended.iter().chain(&seen.returned).chain(&seen.failed);
+        let joined =
+            seen.joined.iter().chain(&books.suspects).filter_map(|node| self.by_node.get(node)).flatten();
         let mut units: BTreeSet<UnitKey> = named.chain(ended).chain(joined).map(|lease| lease.unit).collect();
+        units.extend(self.checks.iter().filter(|(_, due)| **due <= self.now).map(|(unit, _)| *unit));
         for job in changes.pinned.iter().chain(&changes.shut) {
             let first = UnitKey { job: *job, frame: FrameNumber(0), unit: UnitIndex(0) };
             let last = UnitKey { job: *job, frame: FrameNumber(u32::MAX), unit: UnitIndex(u32::MAX) };
@@ -423,8 +467,8 @@ impl Watch {
             let Some(held) = self.held.get(&lease.unit).filter(same) else {
                 return violated(format!("{lease} is held by {node}, and no step says why"));
             };
-            if !books.is_open(lease.unit) {
-                return violated(format!("{lease} is held, and its unit is not open"));
+            if !books.is_wanted(lease.unit) {
+                return violated(format!("{lease} is held, and its unit is neither open nor to be checked"));
             }
             if fed {
                 self.check_due(lease, held)?;
@@ -451,8 +495,8 @@ impl Watch {
         books: &Books,
     ) -> Result<Held, crate::trouble::Violation> {
         let fresh = Held { epoch: lease.epoch, node, granted: self.now, renewed: self.now };
-        if !books.is_open(lease.unit) {
-            return violated(format!("{lease} is held, and its unit is not open"));
+        if !books.is_wanted(lease.unit) {
+            return violated(format!("{lease} is held, and its unit is neither open nor to be checked"));
         }
         let named = seen.named.contains(&(node, lease));
         let before = self.held.get(&lease.unit).filter(|held| held.epoch == lease.epoch && held.node == node);
@@ -483,13 +527,9 @@ impl Watch {
         let Some(known) = self.known.get(&held.node) else {
             return violated(format!("{lease} is held by {}, which never joined", held.node));
         };
-        let millis = |duration: std::time::Duration| duration.as_millis() as u64;
         let until = match known.away_since {
-            Some(since) => since + millis(self.settings.grace),
-            None => {
-                let longest = held.granted + millis(self.settings.lease_longest);
-                longest.min(held.renewed + millis(self.settings.lease))
-            }
+            Some(since) => since + self.settings.grace.as_millis() as u64,
+            None => self.due(held),
         };
         match until <= self.now {
             true => violated(format!(
@@ -500,9 +540,22 @@ impl Watch {
         }
     }
 
-    fn may_end(&self, lease: Lease, node: NodeId, seen: &Seen, changes: &Changes, books: &Books) -> bool {
+    /// When a lease ends of a node that is here, if nothing more is heard of it.
+    fn due(&self, held: &Held) -> u64 {
+        let millis = |duration: std::time::Duration| duration.as_millis() as u64;
+        let longest = held.granted + millis(self.settings.lease_longest);
+        longest.min(held.renewed + millis(self.settings.lease))
+    }
+
+    fn may_end(&self, lease: Lease, held: &Held, seen: &Seen, changes: &Changes, books: &Books) -> bool {
+        let node = held.node;
+        // The end of a check is no attempt of its unit, so that no record tells of it.
+        let check_ended =
+            seen.inputs > 1 || seen.failed.contains(&lease) || self.check_due(lease, held).is_err();
         changes.ended.contains(&lease)
-            || !books.is_open(lease.unit)
+            || (books.is_to_be_checked(lease.unit) && check_ended)
+            || books.suspects.contains(&node)
+            || !books.is_wanted(lease.unit)
             || seen.joined.contains(&node)
             || seen.returned.contains(&lease)
             || changes.pinned.contains(&lease.unit.job)

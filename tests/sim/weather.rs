@@ -229,6 +229,10 @@ impl World {
         for node in drained {
             self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
         }
+        let suspects: Vec<_> = self.ledger.believed.suspects.iter().copied().collect();
+        for node in suspects {
+            self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
+        }
         let Some(process) = &self.shell.process else { return Some("the coordinator is away".to_owned()) };
         let waits = |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
         if let Some(job) = self.clients.jobs.iter().find(waits) {

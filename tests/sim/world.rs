@@ -67,6 +67,7 @@ impl World {
         let plan = Plan::of(&mut random);
         let nodes = plan.nodes.iter().map(|plan| SimNode::new(plan.clone())).collect();
         let clients = Clients::new(&plan);
+        let forgers = plan.nodes.iter().filter(|node| node.forger).map(|node| node.id).collect();
         Self {
             now: 0,
             random,
@@ -84,7 +85,7 @@ impl World {
             disk: Disk::default(),
             blobs: Blobs::default(),
             clients,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(forgers),
             planted,
             shortages: BTreeSet::new(),
             steps: 0,

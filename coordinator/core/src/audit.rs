@@ -3,12 +3,13 @@
 use crate::bitmap::Bitmap;
 use crate::core::Core;
 use crate::frame::Frame;
-use crate::journal::{Commit, Record};
+use crate::journal::{Commit, Record, Redone};
+use crate::opinions::{Check, Opinion};
 use crate::snapshot::{Part, SnapshotPart};
 use crate::splitter::Split;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::AuditReport;
-use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId};
+use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
@@ -16,7 +17,7 @@ use tessera_protocol::status::JobState;
 const PROBLEMS_MAX: usize = 100;
 
 impl Core {
-    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once and under a reserved epoch used for no
+    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once (and again only where it was taken back) and under a reserved epoch used for no
     /// other unit, every finished frame with all its units, every job that is done with all its frames.
     pub fn audit(
         snapshot: impl IntoIterator<Item = SnapshotPart>,
@@ -48,6 +49,8 @@ struct Entry {
     grid: Split,
     numbers: Vec<FrameNumber>,
     committed: BTreeMap<FrameNumber, Bitmap>,
+    /// Units that are to be checked.
+    unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
     done: BTreeSet<FrameNumber>,
     failed: BTreeSet<FrameNumber>,
     fingerprint: Option<Fingerprint>,
@@ -68,6 +71,7 @@ impl Ledger {
             grid: Split::of(&spec.kind),
             numbers: spec.kind.frames().iter().collect(),
             committed: BTreeMap::new(),
+            unchecked: BTreeMap::new(),
             done: BTreeSet::new(),
             failed: BTreeSet::new(),
             fingerprint: None,
@@ -110,7 +114,13 @@ impl Ledger {
             Record::FrameFinished { job, frame, .. } => self.finish(job, frame),
             Record::FrameFailed { job, frame, .. } => self.fail(job, frame),
             Record::JobEnded { job, state, .. } => self.end(job, state),
-            Record::NodeDrained { .. } => {}
+            Record::UnitChecked { job, frame, redone } => self.check(job, frame, &redone),
+            Record::CheckWaived { job, frame, unit } => self.end_check(job, frame, unit),
+            Record::UnitsTakenBack { job, frame, units, .. } => {
+                units.iter().for_each(|unit| self.take_back(job, frame, *unit));
+            }
+            Record::NodeSuspected { node, .. } => self.suspect(node),
+            Record::NodeDrained { .. } | Record::NodeReleased { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
         }
     }
@@ -161,18 +171,67 @@ impl Ledger {
             self.report.units_committed_twice += 1;
             self.problem(format!("{id}/{frame}/u{unit:05} is committed twice"));
         }
+        if let (true, Some(entry)) = (commit.check, self.jobs.get_mut(&id)) {
+            let committed = Opinion { node: commit.node, epoch: commit.epoch, hash: commit.hash };
+            entry.unchecked.insert((frame, commit.unit), Check::new(committed));
+        }
         if closed {
             self.problem(format!("{id}/{frame}/u{unit:05} is committed after the frame's end"));
         }
+    }
+
+    fn check(&mut self, id: JobId, frame: FrameNumber, redone: &Redone) {
+        let (unit, epoch) = (redone.unit, redone.epoch);
+        if epoch >= self.reserved || !self.epochs.insert(epoch) {
+            self.problem(format!("{id}/{frame}: a check has {epoch}, which is not its own"));
+        }
+        let Some(entry) = self.open(id, "a check") else { return };
+        let Some(opinions) = entry.unchecked.get_mut(&(frame, unit)) else {
+            return self.problem(format!("{id}/{frame}/u{:05} is checked, and was not to be", unit.0));
+        };
+        let opinion = Opinion { node: redone.node, epoch, hash: redone.hash };
+        let stands =
+            opinions.verdict(&opinion).is_some_and(|verdict| verdict.truth == opinions.committed.hash);
+        opinions.others.push(opinion);
+        if stands {
+            entry.unchecked.remove(&(frame, unit));
+        }
+    }
+
+    fn end_check(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
+        let Some(entry) = self.open(id, "a check") else { return };
+        if entry.unchecked.remove(&(frame, unit)).is_none() {
+            self.problem(format!("{id}/{frame}/u{:05} is waived, and was not to be checked", unit.0));
+        }
+    }
+
+    fn take_back(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
+        let Some(entry) = self.open(id, "a unit") else { return };
+        entry.unchecked.remove(&(frame, unit));
+        let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);
+        let committed = entry.committed.get_mut(&frame).is_some_and(|units| units.clear(unit.0));
+        match committed && !ended {
+            true => self.report.units_committed -= 1,
+            false => self.problem(format!("{id}/{frame}/u{:05} is taken back, and was not there", unit.0)),
+        }
+    }
+
+    fn suspect(&mut self, node: NodeId) {
+        let checks = self.jobs.values_mut().flat_map(|entry| entry.unchecked.values_mut());
+        checks.for_each(|check| check.others.retain(|other| other.node != node));
     }
 
     fn finish(&mut self, id: JobId, frame: FrameNumber) {
         let Some(entry) = self.open(id, "a frame") else { return };
         let units = entry.grid.units();
         let committed = entry.committed.get(&frame).map_or(0, Bitmap::ones);
+        let unchecked = entry.unchecked.keys().filter(|(of, _)| *of == frame).count();
         let twice = !entry.done.insert(frame) || entry.failed.contains(&frame);
         if committed != units {
             self.problem(format!("{id}/{frame} is finished with {committed} of {units} units"));
+        }
+        if unchecked > 0 {
+            self.problem(format!("{id}/{frame} is finished, and {unchecked} of its units are to be checked"));
         }
         match twice {
             true => self.problem(format!("{id}/{frame} ends twice")),
@@ -206,6 +265,7 @@ impl Ledger {
                     entry.ended = job.end.is_some();
                 }
             }
+            Part::Makers { .. } | Part::Trust { .. } => {}
             Part::Frames { job, from, frames } => {
                 for (position, frame) in (from as usize..).zip(frames) {
                     self.take_frame(job, position, frame);
@@ -228,8 +288,9 @@ impl Ledger {
             Frame::Open(open) => {
                 self.report.units_committed += u64::from(open.committed.ones());
                 entry.committed.insert(number, open.committed);
+                entry.unchecked.extend(open.checks.into_iter().map(|(unit, check)| ((number, unit), check)));
             }
-            Frame::Complete | Frame::Done(_) => {
+            Frame::Complete(_) | Frame::Done(_) => {
                 (0..units).for_each(|unit| {
                     all.set(unit);
                 });

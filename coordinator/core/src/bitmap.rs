@@ -30,6 +30,18 @@ impl Bitmap {
         }
     }
 
+    /// Clears a bit; false if it was not set.
+    pub(crate) fn clear(&mut self, bit: u32) -> bool {
+        match self.words.get_mut(bit as usize / 64) {
+            Some(word) if *word >> (bit % 64) & 1 == 1 => {
+                *word &= !(1 << (bit % 64));
+                self.ones -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn ones(&self) -> u32 {
         self.ones
     }
@@ -68,6 +80,9 @@ mod tests {
         assert!(bitmap.set(69) && !bitmap.set(69) && !bitmap.set(128));
         assert!(bitmap.get(69) && !bitmap.get(68) && !bitmap.get(1000));
         assert_eq!(bitmap.ones(), 1);
+        assert!(!bitmap.clear(68) && !bitmap.clear(128) && bitmap.clear(69) && !bitmap.clear(69));
+        assert_eq!((bitmap.ones(), bitmap.get(69)), (0, false));
+        assert!(bitmap.set(69));
         assert!(bitmap.is_sound(70) && !bitmap.is_sound(69) && !bitmap.is_sound(200));
     }
 

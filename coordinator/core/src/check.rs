@@ -33,8 +33,8 @@ impl Core {
         for (lease, held) in self.leases.iter() {
             let job = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final());
             let frame = job.and_then(|job| job.frame(lease.unit.frame));
-            if !frame.is_some_and(|frame| frame.unit_is_open(lease.unit.unit)) {
-                return Err(format!("{lease} is held, and its unit is not open"));
+            if !frame.is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit)) {
+                return Err(format!("{lease} is held, and its unit is neither open nor to be checked"));
             }
             if self.roster.get(held.node).is_none_or(|node| node.presence == Presence::Lost) {
                 return Err(format!("{lease} is held by a node that is lost"));
@@ -46,9 +46,40 @@ impl Core {
         Ok(())
     }
 
+    /// Units that are to be checked are known as such, and are leased or to be leased: exactly one of them.
+    fn check_checks(&self, job: &Job, work: &Work) -> Result<(), String> {
+        let mut count = 0;
+        for (position, frame) in (0..).zip(job.frames()) {
+            for unit in frame.unfinished().into_iter().flat_map(|open| open.checks.keys()) {
+                count += 1;
+                let place = Place { position, unit: *unit };
+                let key = job.key(place).ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
+                let leased = self.leases.of_unit(key).is_some();
+                if work.redo(place).is_none() || leased == work.to_check.contains(&place) {
+                    return Err(format!("{key} is to be checked; leased: {leased}, {:?}", work.redo(place)));
+                }
+                if !self.looks.contains(&(key.job, key.frame)) {
+                    return Err(format!("{key} is to be checked, and nobody looks whether it is"));
+                }
+            }
+        }
+        let redos = work.redos().count();
+        let mut makers: Vec<_> = work.redos().map(|(_, redo)| redo.maker).collect();
+        makers.sort_unstable();
+        makers.dedup();
+        let unchecked: u32 = makers.iter().map(|node| work.unchecked_of(*node)).sum();
+        match redos == count && unchecked as usize == count && work.to_check.len() <= count {
+            true => Ok(()),
+            false => {
+                Err(format!("{count} units are to be checked, {redos} are known, {unchecked} have makers"))
+            }
+        }
+    }
+
     /// Every open unit is leased, ready, waiting, or ahead of the cursor: exactly one of them.
     fn check_units(&self, job: &Job, work: &Work) -> Result<(), String> {
-        let mut leasable = !work.ready.is_empty();
+        self.check_checks(job, work)?;
+        let mut leasable = !work.ready.is_empty() || !work.to_check.is_empty();
         for (position, frame) in (0..).zip(job.frames()) {
             for unit in 0..job.grid.units() {
                 let place = Place { position, unit: UnitIndex(unit) };
@@ -56,7 +87,7 @@ impl Core {
                 let leased = self.leases.of_unit(key).is_some();
                 let (ready, waiting) = (work.ready.contains_key(&place), work.waiting.get(&place));
                 let exceptions = u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
-                if exceptions > u32::from(frame.unit_is_open(place.unit)) {
+                if exceptions > u32::from(frame.unit_is_wanted(place.unit)) {
                     return Err(format!(
                         "{key} is {exceptions} times leased, ready or waiting, in {frame:?}"
                     ));

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::snapshot::{SnapshotPart, restore};
 use crate::timers::{Timer, Timers};
 use crate::work::Work;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
@@ -47,6 +47,10 @@ pub struct Core {
     pub(crate) timers: Timers,
     /// Resolves that failed so far, of frames that wait for their files.
     pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::resolve::Wait>,
+    /// Orders to resolve that are not answered yet, and whether units of the frame have been taken back since.
+    pub(crate) resolving: BTreeMap<(JobId, FrameNumber), bool>,
+    /// Frames whose checks are going to be looked at.
+    pub(crate) looks: BTreeSet<(JobId, FrameNumber)>,
     /// Nothing is leased before.
     pub(crate) settled_at: Moment,
     pub(crate) hungry: Hungry,
@@ -108,6 +112,8 @@ impl Core {
             shares: Shares::default(),
             timers: Timers::default(),
             resolves: BTreeMap::new(),
+            resolving: BTreeMap::new(),
+            looks: BTreeSet::new(),
             settled_at: now,
             hungry: Hungry::Nobody,
             look_at: None,
@@ -123,11 +129,12 @@ impl Core {
         for id in open {
             self.open_work(id);
             let Some(job) = self.farm.jobs.get(&id) else { continue };
-            let complete = job.frames().iter().enumerate().filter(|(_, frame)| **frame == Frame::Complete);
-            let numbers: Vec<_> = complete.filter_map(|(position, _)| job.number(position as u32)).collect();
+            let complete = (0..).zip(job.frames()).filter(|(_, frame)| matches!(frame, Frame::Complete(_)));
+            let numbers: Vec<_> = complete.filter_map(|(position, _)| job.number(position)).collect();
             for frame in numbers {
-                self.act(Action::ResolveFrame { job: id, frame });
+                self.resolve_if_complete(id, frame);
             }
+            self.take_up_checks(id);
             // The process may have ended between a job's last frame and its end.
             self.end_if_over(id);
         }

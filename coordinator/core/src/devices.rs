@@ -84,8 +84,8 @@ impl Core {
         }
     }
 
-    /// No device of a node will end what it has: others get it at once, and no attempt is counted.
-    fn take_away(&mut self, id: NodeId) {
+    /// A node will not end what it has, or is not to: others get it at once, and no attempt is counted.
+    pub(crate) fn take_away(&mut self, id: NodeId) {
         let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
         for Lease { unit, epoch } in leases {
             self.revoke(unit, epoch);

@@ -1,8 +1,9 @@
 //! All durable state: what the journal tells, and nothing else. Changed by records only, so that replay and life are one path.
 
 use crate::job::Job;
-use crate::journal::{Commit, EndedAttempt, Ending, Record};
+use crate::journal::{Commit, EndedAttempt, Ending, Record, Redone};
 use crate::moment::Moment;
+use crate::trust::{Suspect, Trust};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::status::FailureNote;
@@ -21,6 +22,7 @@ pub(crate) struct Farm {
     /// Nodes that an operator took out of work.
     pub(crate) drained: BTreeSet<NodeId>,
     pub(crate) recent: BTreeMap<Epoch, UnitKey>,
+    pub(crate) trust: Trust,
 }
 
 impl Farm {
@@ -49,6 +51,21 @@ impl Farm {
                 Ok(())
             }
             Record::JobForgotten { job } => self.forget(*job),
+            Record::UnitChecked { job, frame, redone } => self.compare(*job, *frame, redone),
+            Record::CheckWaived { job, frame, unit } => self.job_mut(*job)?.waive(*frame, *unit),
+            Record::UnitsTakenBack { job, frame, units, below } => {
+                self.job_mut(*job)?.take_back(*frame, units, *below)
+            }
+            Record::NodeSuspected { node, name, at, reason, guilty } => {
+                let (name, reason) = (name.clone(), reason.clone());
+                self.trust.suspect(*node, Suspect { name, at: *at, reason, guilty: *guilty });
+                self.jobs.values_mut().filter(|job| !job.is_final()).for_each(|job| job.unhear(*node));
+                Ok(())
+            }
+            Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
+                Some(_) => Ok(()),
+                None => Err(format!("node {node} is released, and was not suspected")),
+            },
         }
     }
 
@@ -84,6 +101,16 @@ impl Farm {
         }
         while self.recent.len() > RECENT_COMMITS_MAX {
             self.recent.pop_first();
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) -> Result<(), String> {
+        if let Some(check) = self.job_mut(job)?.compare(frame, redone)? {
+            let agreeing = check.others.iter().filter(|other| other.hash == check.committed.hash);
+            for opinion in agreeing.chain([&check.committed]) {
+                self.trust.note_passed(opinion.node);
+            }
         }
         Ok(())
     }

@@ -314,6 +314,9 @@ impl Core {
             if moves.unwrap_or(0) >= MOVES_MAX || wait >= MOVE_COSTS {
                 continue;
             }
+            if !self.may_take(id, unit) {
+                continue;
+            }
             let limit = (wait + alone) * GAIN + MOVE_COSTS;
             let remaining = expected.remaining();
             if remaining <= limit {

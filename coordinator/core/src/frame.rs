@@ -1,7 +1,9 @@
 //! One frame of a job: which units are committed, and the exceptions. Never a record per unit.
 
 use crate::bitmap::Bitmap;
-use crate::journal::Ending;
+use crate::journal::{Commit, Ending};
+use crate::makers::Makers;
+use crate::opinions::{Check, Opinion};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{Epoch, NodeId, UnitIndex};
@@ -12,22 +14,29 @@ use tessera_protocol::status::{FrameFile, FrameState};
 pub(crate) enum Frame {
     /// Nothing has happened to it.
     Untouched,
-    /// Some units are committed or troubled.
+    /// Some units are committed or troubled, or are to be checked.
     Open(Box<OpenFrame>),
-    /// All units are committed; its files are to be made.
-    Complete,
+    /// All units are committed, and none is to be checked any more; its files are to be made.
+    Complete(Box<OpenFrame>),
     /// Finished.
     Done(Vec<FrameFile>),
     /// It cannot finish.
     Failed(Box<FailedFrame>),
 }
 
-/// A frame with open units.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A frame that is not finished.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenFrame {
     pub(crate) committed: Bitmap,
     /// Open units with ended attempts.
     pub(crate) troubled: BTreeMap<UnitIndex, Trouble>,
+    /// Committed units that must be rendered again by another node before the frame is resolved.
+    pub(crate) checks: BTreeMap<UnitIndex, Check>,
+    /// Committed units that another node has rendered alike.
+    pub(crate) verified: Bitmap,
+    /// In parts of their own in a snapshot.
+    #[serde(skip)]
+    pub(crate) makers: Makers,
 }
 
 /// What became of a frame that failed.
@@ -68,6 +77,35 @@ impl Frame {
         }
     }
 
+    /// A result of the unit is wanted: to be committed, or to be compared with the one that is.
+    pub(crate) fn unit_is_wanted(&self, unit: UnitIndex) -> bool {
+        self.unit_is_open(unit) || self.check(unit).is_some()
+    }
+
+    /// The check that a committed unit waits for.
+    pub(crate) fn check(&self, unit: UnitIndex) -> Option<&Check> {
+        match self {
+            Self::Open(open) => open.checks.get(&unit),
+            _ => None,
+        }
+    }
+
+    /// What is known of a frame that is not finished, and has begun.
+    pub(crate) fn unfinished(&self) -> Option<&OpenFrame> {
+        match self {
+            Self::Open(open) | Self::Complete(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Complete or open again, as its units and checks have it.
+    pub(crate) fn settle(&mut self, units: u32) {
+        let (Self::Open(open) | Self::Complete(open)) = self else { return };
+        let complete = open.committed.ones() == units && open.checks.is_empty();
+        let open = std::mem::take(open);
+        *self = if complete { Self::Complete(open) } else { Self::Open(open) };
+    }
+
     pub(crate) fn trouble(&self, unit: UnitIndex) -> Option<&Trouble> {
         match self {
             Self::Open(open) => open.troubled.get(&unit),
@@ -87,8 +125,8 @@ impl Frame {
     /// The open form, made on first need. None where no unit may be committed any more.
     pub(crate) fn open_mut(&mut self, units: u32) -> Option<&mut OpenFrame> {
         if matches!(self, Self::Untouched) {
-            let open = OpenFrame { committed: Bitmap::new(units), troubled: BTreeMap::new() };
-            *self = Self::Open(Box::new(open));
+            let (committed, verified) = (Bitmap::new(units), Bitmap::new(units));
+            *self = Self::Open(Box::new(OpenFrame { committed, verified, ..OpenFrame::default() }));
         }
         match self {
             Self::Open(open) => Some(open),
@@ -100,7 +138,7 @@ impl Frame {
         match self {
             Self::Untouched => FrameState::Open { committed: 0, units },
             Self::Open(open) => FrameState::Open { committed: open.committed.ones(), units },
-            Self::Complete => FrameState::Resolving,
+            Self::Complete(_) => FrameState::Resolving,
             Self::Done(files) => FrameState::Done(files.clone()),
             Self::Failed(failed) => FrameState::Failed(failed.reason.clone()),
         }
@@ -108,6 +146,47 @@ impl Frame {
 }
 
 impl OpenFrame {
+    /// Takes a result in; false where the unit has one.
+    pub(crate) fn commit(&mut self, commit: &Commit) -> bool {
+        let Commit { unit, epoch, node, hash, check } = *commit;
+        if !self.committed.set(unit.0) {
+            return false;
+        }
+        self.troubled.remove(&unit);
+        self.makers.set(unit, node);
+        if check {
+            self.checks.insert(unit, Check::new(Opinion { node, epoch, hash }));
+        }
+        true
+    }
+
+    /// A unit's check ends without a verdict against it; it speaks for the unit where another node has rendered it alike.
+    pub(crate) fn end_check(&mut self, unit: UnitIndex, verified: bool) -> Option<Check> {
+        let check = self.checks.remove(&unit)?;
+        if verified {
+            self.verified.set(unit.0);
+        }
+        Some(check)
+    }
+
+    /// A committed unit is open again; false where it was not committed. No result of a lease below an epoch is wanted.
+    pub(crate) fn take_back(&mut self, unit: UnitIndex, below: Epoch) -> bool {
+        if !self.committed.clear(unit.0) {
+            return false;
+        }
+        self.checks.remove(&unit);
+        self.verified.clear(unit.0);
+        self.makers.clear(unit);
+        let node = NodeId(Default::default());
+        self.troubled.insert(unit, Trouble { failed: 0, lost: 0, epoch: below, node, disowned: true });
+        true
+    }
+
+    /// Committed units of a node that no other node has rendered alike.
+    pub(crate) fn unverified_of(&self, node: NodeId) -> Vec<UnitIndex> {
+        self.makers.units_of(node).filter(|unit| !self.verified.get(unit.0)).collect()
+    }
+
     /// Counts an ended attempt.
     pub(crate) fn note_ending(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId, ending: &Ending) {
         let none = Trouble { failed: 0, lost: 0, epoch: Epoch(0), node, disowned: false };

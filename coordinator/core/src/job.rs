@@ -1,13 +1,15 @@
 //! One job as the journal tells it. What is leased of it, and what may be, is not durable and stands elsewhere.
 
-use crate::frame::{FailedFrame, Frame};
-use crate::journal::{Commit, EndedAttempt};
+use crate::frame::{FailedFrame, Frame, OpenFrame};
+use crate::journal::{Commit, EndedAttempt, Redone};
+use crate::journal_v2::fill_former;
 use crate::moment::Moment;
+use crate::opinions::{Check, Opinion};
 use crate::splitter::Split;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, JobSpec};
 use tessera_protocol::status::{FailureNote, FrameFile, JobState};
 
@@ -190,15 +192,12 @@ impl Job {
             if commit.unit.0 >= units {
                 return Err(format!("{id}/{number} has no unit {}", commit.unit.0));
             }
-            if !open.committed.set(commit.unit.0) {
+            if !open.commit(commit) {
                 return Err(format!("unit {} of {id}/{number} is committed already", commit.unit.0));
             }
-            open.troubled.remove(&commit.unit);
             samples += grid.unit_camera_samples(commit.unit);
         }
-        if open.committed.ones() == units {
-            *frame = Frame::Complete;
-        }
+        frame.settle(units);
         self.counts.units_committed += commits.len() as u64;
         self.counts.units_open -= commits.len() as u64;
         self.counts.samples_committed += samples;
@@ -217,6 +216,72 @@ impl Job {
         Ok(())
     }
 
+    /// A frame with checks.
+    fn checked_mut(&mut self, number: FrameNumber) -> Result<&mut OpenFrame, String> {
+        match self.frame_mut(number)? {
+            Frame::Open(open) => Ok(open),
+            _ => Err(format!("frame {number} has no checks")),
+        }
+    }
+
+    /// Compares a result with the committed one. Gives the check, which is over, where they are the same.
+    pub(crate) fn compare(&mut self, number: FrameNumber, redone: &Redone) -> Result<Option<Check>, String> {
+        let Redone { unit, epoch, node, hash } = *redone;
+        let (units, open) = (self.grid.units(), self.checked_mut(number)?);
+        let check =
+            open.checks.get_mut(&unit).ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
+        let opinion = Opinion { node, epoch, hash };
+        let stands = check.verdict(&opinion).is_some_and(|verdict| verdict.truth == check.committed.hash);
+        check.others.push(opinion);
+        let over = if stands { open.end_check(unit, true) } else { None };
+        self.frame_mut(number)?.settle(units);
+        Ok(over)
+    }
+
+    /// A check ends without having been made.
+    pub(crate) fn waive(&mut self, number: FrameNumber, unit: UnitIndex) -> Result<(), String> {
+        let units = self.grid.units();
+        let ended = self.checked_mut(number)?.end_check(unit, false);
+        ended.ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
+        self.frame_mut(number)?.settle(units);
+        Ok(())
+    }
+
+    /// Committed units of an unfinished frame are open again.
+    pub(crate) fn take_back(
+        &mut self,
+        number: FrameNumber,
+        taken: &[UnitIndex],
+        below: Epoch,
+    ) -> Result<(), String> {
+        let (grid, units) = (self.grid, self.grid.units());
+        let frame = self.frame_mut(number)?;
+        let (Frame::Open(open) | Frame::Complete(open)) = frame else {
+            return Err(format!("units of {number} are taken back, which is not open"));
+        };
+        let mut samples = 0;
+        for unit in taken {
+            if !open.take_back(*unit, below) {
+                return Err(format!("unit {} of {number} is taken back, and was not committed", unit.0));
+            }
+            samples += grid.unit_camera_samples(*unit);
+        }
+        frame.settle(units);
+        self.counts.units_committed -= taken.len() as u64;
+        self.counts.units_open += taken.len() as u64;
+        self.counts.samples_committed -= samples;
+        Ok(())
+    }
+
+    /// A suspect's word about the units of others counts no more.
+    pub(crate) fn unhear(&mut self, node: NodeId) {
+        for frame in &mut self.frames {
+            if let Frame::Open(open) = frame {
+                open.checks.values_mut().for_each(|check| check.others.retain(|other| other.node != node));
+            }
+        }
+    }
+
     pub(crate) fn note_failure(&mut self, note: FailureNote) {
         if self.failures.len() == FAILURES_MAX {
             self.failures.pop_front();
@@ -227,7 +292,7 @@ impl Job {
     pub(crate) fn finish_frame(&mut self, number: FrameNumber, files: &[FrameFile]) -> Result<(), String> {
         let id = self.id;
         let frame = self.frame_mut(number)?;
-        if !matches!(frame, Frame::Complete) {
+        if !matches!(frame, Frame::Complete(_)) {
             return Err(format!("{id}/{number} is finished, but its units are not in"));
         }
         *frame = Frame::Done(files.to_vec());
@@ -275,16 +340,35 @@ impl Job {
         if frames.len() > targets.len() {
             return Err(format!("job {} has fewer frames than its snapshot", self.id));
         }
-        for (target, frame) in targets.iter_mut().zip(frames) {
-            if let Frame::Open(open) = &frame
-                && !open.committed.is_sound(self.grid.units())
-            {
+        for (target, mut frame) in targets.iter_mut().zip(frames) {
+            fill_former(&mut frame, &self.grid);
+            let units = self.grid.units();
+            let sound = |open: &OpenFrame| {
+                let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));
+                open.committed.is_sound(units) && open.verified.is_sound(units) && exist
+            };
+            if frame.unfinished().is_some_and(|open| !sound(open)) {
                 return Err(format!("a bitmap of job {} is damaged", self.id));
             }
             *target = frame;
         }
         self.counts = self.derived_counts();
         Ok(())
+    }
+
+    /// Puts makers of a frame's units in, as a part of a snapshot has them, behind those of the parts before.
+    pub(crate) fn restore_makers(
+        &mut self,
+        position: u32,
+        nodes: Vec<NodeId>,
+        of: Vec<u16>,
+    ) -> Result<(), String> {
+        let units = self.grid.units() as usize;
+        let sound = match self.frames.get_mut(position as usize) {
+            Some(Frame::Open(open) | Frame::Complete(open)) => open.makers.extend(nodes, of, units),
+            _ => false,
+        };
+        sound.then_some(()).ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
     }
 
     /// The counts as the frames have them.
@@ -316,7 +400,7 @@ fn units_open_of(frame: &Frame, grid: &Split) -> u32 {
     match frame {
         Frame::Untouched => grid.units(),
         Frame::Open(open) => grid.units() - open.committed.ones(),
-        Frame::Complete | Frame::Done(_) | Frame::Failed(_) => 0,
+        Frame::Complete(_) | Frame::Done(_) | Frame::Failed(_) => 0,
     }
 }
 
@@ -328,7 +412,7 @@ fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
             let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
             (open.committed.ones(), committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum())
         }
-        Frame::Complete | Frame::Done(_) => (grid.units(), grid.frame_camera_samples()),
+        Frame::Complete(_) | Frame::Done(_) => (grid.units(), grid.frame_camera_samples()),
         Frame::Failed(failed) => (failed.units_committed, failed.samples_committed),
     }
 }

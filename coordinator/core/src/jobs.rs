@@ -105,6 +105,7 @@ impl Core {
         self.record(Record::JobEnded { job: id, state, at: self.now, note: note.to_owned() });
         self.work.remove(&id);
         self.resolves.retain(|(job, _), _| *job != id);
+        self.resolving.retain(|(job, _), _| *job != id);
         if let Some(job) = self.farm.jobs.get(&id) {
             self.shares.remove(job.spec.priority, job.order);
         }

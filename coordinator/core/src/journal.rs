@@ -8,6 +8,7 @@ use tessera_protocol::status::{FrameFile, JobState};
 use tessera_protocol::{CodecError, decode, encode};
 
 use crate::journal_v1::FromV1;
+use crate::journal_v2::FromV2;
 use crate::moment::Moment;
 
 /// One durable fact.
@@ -97,6 +98,54 @@ pub enum Record {
         /// The job.
         job: JobId,
     },
+    /// A committed unit was rendered again. Where its node and this one say the same, or more nodes say so than say anything else, the
+    /// check is over; otherwise it goes on.
+    UnitChecked {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The result.
+        redone: Redone,
+    },
+    /// A check ends without having been made: no node could make it.
+    CheckWaived {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The unit.
+        unit: UnitIndex,
+    },
+    /// Committed units of an unfinished frame are open again: their node gave wrong results.
+    UnitsTakenBack {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The units.
+        units: Vec<UnitIndex>,
+        /// Results of leases below it are not wanted any more.
+        below: Epoch,
+    },
+    /// A node gave a wrong result, or may have.
+    NodeSuspected {
+        /// The node.
+        node: NodeId,
+        /// Its name.
+        name: String,
+        /// When.
+        at: Moment,
+        /// What it did.
+        reason: String,
+        /// It did: no work for it while another node lives. Otherwise nobody can tell which of several did.
+        guilty: bool,
+    },
+    /// An operator trusts a node again.
+    NodeReleased {
+        /// The node.
+        node: NodeId,
+    },
 }
 
 /// One accepted result.
@@ -109,6 +158,21 @@ pub struct Commit {
     /// Who made it.
     pub node: NodeId,
     /// Its bytes in the spool.
+    pub hash: BlobHash,
+    /// Another node renders it again before its frame is resolved.
+    pub check: bool,
+}
+
+/// A result that is compared with a committed one, and not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redone {
+    /// The unit of the frame.
+    pub unit: UnitIndex,
+    /// The lease it answers.
+    pub epoch: Epoch,
+    /// Who made it.
+    pub node: NodeId,
+    /// Its bytes.
     pub hash: BlobHash,
 }
 
@@ -140,7 +204,8 @@ pub enum RecordVersion {
     V1 = 1,
     /// A job's spec predicts its device bytes.
     V2 = 2,
-    /// Jobs that have ended can be forgotten.
+    /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say whether, frames who made what, and there are
+    /// records of checks, units taken back and suspects.
     V3 = 3,
 }
 
@@ -169,12 +234,11 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: DeserializeOwned + FromV1>(bytes: &[u8]) -> Result<T, JournalError> {
+pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2>(bytes: &[u8]) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
     let value = match *version {
         v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
-        // What version 3 added, version 2 does not hold; the rest is the same.
-        v if v == RecordVersion::V2 as u8 => decode(rest),
+        v if v == RecordVersion::V2 as u8 => T::from_v2(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

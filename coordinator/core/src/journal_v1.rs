@@ -1,9 +1,10 @@
 //! What records and snapshots of version 1 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
 //!
-//! The only difference is a job's spec, which ended with its kind: it predicted no device bytes.
+//! The only difference from version 2 is a job's spec, which ended with its kind: it predicted no device bytes.
 
 use crate::job::End;
 use crate::journal::Record;
+use crate::journal_v2::FromV2;
 use crate::moment::Moment;
 use crate::snapshot::{JobPart, Part, SnapshotPart};
 use serde::Deserialize;
@@ -56,7 +57,7 @@ pub(crate) trait FromV1: Sized {
 
 impl FromV1 for Record {
     fn from_v1(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v2(bytes) };
         let Accepted { job, spec, owner, at } = decode(rest)?;
         Ok(Self::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
     }
@@ -64,7 +65,7 @@ impl FromV1 for Record {
 
 impl FromV1 for SnapshotPart {
     fn from_v1(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v2(bytes) };
         let JobOfSnapshot { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(rest)?;
         let spec = spec.into();
         let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };

@@ -2,6 +2,7 @@
 //! leases, and nodes name them when they come back.
 
 use crate::moment::Moment;
+use crate::secret::MARK_BITS;
 use crate::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -173,10 +174,13 @@ impl Leases {
 }
 
 /// Gives out epochs: each once, across restarts, because a block is reserved in the journal before its first use.
+///
+/// An epoch is a count of the farm's leases and, below it, the mark of this lease ([`crate::Secret`]): epochs grow, and nobody can name
+/// one that was not given to him. 2^40 leases are 35 years of a thousand a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epochs {
-    /// The next to give out.
-    next: Epoch,
+    /// Count of the next to give out.
+    next: u64,
     /// Everything below was given out, or burned, before this process started.
     start: Epoch,
 }
@@ -184,17 +188,18 @@ pub(crate) struct Epochs {
 impl Epochs {
     /// Goes on above everything that was ever reserved.
     pub(crate) fn new(reserved: Epoch) -> Self {
-        // Epoch 0 is never given out, so that a default is no lease.
-        let next = Epoch(reserved.0.max(1));
-        Self { next, start: next }
+        // The count 0 is never given out, so that a default is no lease.
+        let next = reserved.0.div_ceil(1 << MARK_BITS).max(1);
+        Self { next, start: Epoch(next << MARK_BITS) }
     }
 
-    /// The next epoch, and the reservation that must be recorded first where `reserved` does not cover it.
-    pub(crate) fn take(&mut self, reserved: Epoch, block: u64) -> (Epoch, Option<Epoch>) {
-        let epoch = self.next;
-        self.next = Epoch(epoch.0 + 1);
-        let reserve = (epoch >= reserved).then(|| Epoch(epoch.0 + block.max(1)));
-        (epoch, reserve)
+    /// The count of the next epoch, and the reservation that must be recorded first where `reserved` does not cover it.
+    pub(crate) fn take(&mut self, reserved: Epoch, block: u64) -> (u64, Option<Epoch>) {
+        let count = self.next;
+        self.next += 1;
+        let reserve =
+            (self.next << MARK_BITS > reserved.0).then(|| Epoch((count + block.max(1)) << MARK_BITS));
+        (count, reserve)
     }
 
     /// Possibly given out by a former process.
@@ -202,8 +207,9 @@ impl Epochs {
         epoch.0 > 0 && epoch < self.start
     }
 
+    /// Above all that was given out.
     pub(crate) fn next(&self) -> Epoch {
-        self.next
+        Epoch(self.next << MARK_BITS)
     }
 }
 

@@ -188,7 +188,7 @@ impl Core {
     }
 
     pub(crate) fn is_ready(&self, id: NodeId, node: &Node) -> bool {
-        node.is_willing() && !self.farm.drained.contains(&id)
+        node.is_willing() && !self.farm.drained.contains(&id) && !self.is_barred(id)
     }
 
     fn node_summary(&self, id: NodeId, node: &Node, now: Moment) -> NodeSummary {
@@ -209,6 +209,22 @@ impl Core {
     }
 
     fn standing(&self, id: NodeId, node: &Node) -> (NodeState, String) {
+        let (state, note) = self.standing_unsuspected(id, node);
+        let Some(suspect) = self.farm.trust.suspects.get(&id) else { return (state, note) };
+        let (barred, name) = (self.is_barred(id), &node.name);
+        let said = match (suspect.guilty, barred) {
+            (true, true) => "quarantined: it gave a wrong result",
+            (true, false) => "it gave a wrong result, and gets work only because no other node may have any",
+            (false, _) => "in doubt, so that all its results are checked",
+        };
+        let end = format!("once it is in order (`tessera doctor`), `tessera undrain {name}` ends that");
+        let text = [note, format!("{said}: {}; {end}", suspect.reason)];
+        let text: Vec<String> = text.into_iter().filter(|part| !part.is_empty()).collect();
+        let state = if barred && state == NodeState::Ready { NodeState::Unfit } else { state };
+        (state, text.join("; "))
+    }
+
+    fn standing_unsuspected(&self, id: NodeId, node: &Node) -> (NodeState, String) {
         match node.presence {
             Presence::Away(_) => {
                 return (NodeState::Away, "connection lost; its leases are kept for a while".to_owned());

@@ -26,11 +26,34 @@ impl Core {
     /// The frame waits for its files, in a job that goes on.
     fn is_complete(&self, job: JobId, frame: FrameNumber) -> bool {
         let known = self.farm.jobs.get(&job).filter(|job| !job.is_final());
-        known.and_then(|job| job.frame(frame)) == Some(&Frame::Complete)
+        matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
+    }
+
+    /// Asks for the files of a frame that lacks nothing. An order that is under way, and has become stale, is answered first.
+    pub(crate) fn resolve_if_complete(&mut self, job: JobId, frame: FrameNumber) {
+        if self.is_complete(job, frame) && !self.resolves.contains_key(&(job, frame)) {
+            self.order(job, frame);
+        }
+    }
+
+    fn order(&mut self, job: JobId, frame: FrameNumber) {
+        if let std::collections::btree_map::Entry::Vacant(entry) = self.resolving.entry((job, frame)) {
+            entry.insert(false);
+            self.act(Action::ResolveFrame { job, frame });
+        }
+    }
+
+    /// An order is answered. True where the answer is of no use, because units of the frame have been taken back since.
+    fn is_stale(&mut self, job: JobId, frame: FrameNumber) -> bool {
+        let stale = self.resolving.remove(&(job, frame)) == Some(true);
+        if stale {
+            self.resolve_if_complete(job, frame);
+        }
+        stale
     }
 
     pub(crate) fn on_resolved(&mut self, job: JobId, frame: FrameNumber, files: Vec<FrameFile>) {
-        if !self.is_complete(job, frame) {
+        if self.is_stale(job, frame) || !self.is_complete(job, frame) {
             return;
         }
         let formats = self.farm.jobs.get(&job).map_or(0, |job| job.kind().extensions().len());
@@ -49,7 +72,7 @@ impl Core {
     }
 
     pub(crate) fn on_resolve_failed(&mut self, job: JobId, frame: FrameNumber, failure: ResolveFailure) {
-        if !self.is_complete(job, frame) {
+        if self.is_stale(job, frame) || !self.is_complete(job, frame) {
             return;
         }
         match failure {
@@ -73,7 +96,7 @@ impl Core {
             && wait.again.is_some_and(|again| again <= self.now)
         {
             wait.again = None;
-            self.act(Action::ResolveFrame { job, frame });
+            self.order(job, frame);
         }
     }
 }

@@ -11,6 +11,10 @@
 //! say anything. So one that is held or was committed for another unit is refused, and so is one of a former process that is older than
 //! all commits that are remembered.
 //!
+//! And in 2 and 3 the epoch must bear the mark of this unit and this node ([`crate::Secret`]), so that a lease that was never given cannot be
+//! named. A unit that is committed and waits for its check takes results by 1, and by 3 of a node that has not been heard about it: they are
+//! compared, and not committed (see `verify`).
+//!
 //! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given out, one of another node, one of a
 //! unit that is committed or of a frame or job that has ended. Once a unit is leased again, its former leases are void (1 is then the
 //! only door), although their pixels would be the same.
@@ -18,7 +22,6 @@
 use crate::action::Action;
 use crate::core::Core;
 use crate::farm::RECENT_COMMITS_MAX;
-use crate::frame::Frame;
 use crate::input::{Arrived, FilmShape, ResultShape, SessionId};
 use crate::job::Job;
 use crate::journal::{Commit, Record};
@@ -33,18 +36,21 @@ impl Core {
             return false;
         };
         let Some(node) = self.roster.get(id) else { return false };
-        let open = job.place(lease.unit).is_some_and(|place| !job.is_shut(place.position))
-            && job.frame(lease.unit.frame).is_some_and(|frame| frame.unit_is_open(lease.unit.unit));
-        if !open || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
+        let wanted = job.place(lease.unit).is_some_and(|place| !job.is_shut(place.position))
+            && job.frame(lease.unit.frame).is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit));
+        if !wanted || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
             return false;
         }
         if self.leases.of_unit(lease.unit).is_some() {
             return self.leases.get(lease).is_some_and(|held| held.node == id);
         }
-        if self.may_be_of_another_unit(lease.epoch) {
+        if !self.settings.secret.has_marked(lease, id) || self.may_be_of_another_unit(lease.epoch) {
             return false;
         }
         let of_former_process = self.epochs.is_of_former_process(lease.epoch);
+        if let Some(check) = self.check_of(lease.unit) {
+            return of_former_process && lease.epoch > check.newest() && check.heard(id) == 0;
+        }
         match job.frame(lease.unit.frame).and_then(|frame| frame.trouble(lease.unit.unit)) {
             Some(last) if last.epoch == lease.epoch => last.node == id && !last.disowned,
             Some(last) => lease.epoch > last.epoch && of_former_process,
@@ -90,8 +96,13 @@ impl Core {
             let reason = format!("the result has the shape {:?} instead of {expected:?}", result.shape);
             return self.on_result_damaged(session, lease, &reason);
         }
-        self.pin(node, lease.unit.job);
-        self.commit(node, session, result);
+        match self.check_of(lease.unit) {
+            Some(_) => self.on_redone(node, session, result),
+            None => {
+                self.pin(node, lease.unit.job);
+                self.commit(node, session, result);
+            }
+        }
         self.feed(node);
     }
 
@@ -107,29 +118,39 @@ impl Core {
     fn commit(&mut self, node: NodeId, session: SessionId, result: &Arrived) {
         let lease = result.lease;
         let Lease { unit, epoch } = lease;
+        let check = self.is_to_be_checked(node, lease);
         self.leases.end(epoch);
-        self.record_commit(unit, Commit { unit: unit.unit, epoch, node, hash: result.hash });
+        self.record_commit(unit, Commit { unit: unit.unit, epoch, node, hash: result.hash, check });
         self.act(Action::KeepResult { session, lease });
         self.send(session, CoordinatorToNode::Committed { lease });
+        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
+        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+            work.take(place);
+            work.moves.remove(&place);
+        }
+        self.note_result(node, result);
+        if check {
+            self.open_check(unit, node);
+        }
+        self.resolve_if_complete(unit.job, unit.frame);
+    }
+
+    /// Learns of a result how fast its node is, and what the job needs.
+    pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
+        let unit = result.lease.unit;
         let Some(job) = self.farm.jobs.get(&unit.job) else { return };
         let camera_samples = job.grid.unit_camera_samples(unit.unit);
-        let complete = job.frame(unit.frame) == Some(&Frame::Complete);
         // A unit cannot have needed more than the device has that did it; where a node says so, its word is not taken for the job.
         let known = self.roster.get(node).and_then(|node| node.devices.get(usize::from(result.device)));
         let has = known.map_or(0, |device| device.memory_bytes);
         let device_bytes = if result.device_bytes <= has { result.device_bytes } else { 0 };
-        if let (Some(place), Some(work)) = (job.place(unit), self.work.get_mut(&unit.job)) {
-            work.take(place);
+        if let Some(work) = self.work.get_mut(&unit.job) {
             work.begun = true;
             work.rates.note(node, result.device, camera_samples, result.device_micros);
             work.measured.note_need(device_bytes);
-            work.moves.remove(&place);
         }
         if let Some(node) = self.roster.get_mut(node) {
             node.note_commit(camera_samples, self.now);
-        }
-        if complete {
-            self.act(Action::ResolveFrame { job: unit.job, frame: unit.frame });
         }
     }
 

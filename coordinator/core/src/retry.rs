@@ -37,6 +37,7 @@ impl Core {
                         self.offer_job(job);
                     }
                 }
+                Timer::Checks(job, frame) => self.on_checks_due(job, frame),
                 Timer::Resolve(job, frame) => self.on_resolve_due(job, frame),
             }
         }
@@ -103,8 +104,12 @@ impl Core {
         }
     }
 
-    /// Counts attempts of open units, whose leases have been released, and decides what becomes of the units.
+    /// Counts attempts of open units, whose leases have been released, and decides what becomes of the units. A check that fails says
+    /// nothing about its unit, which is committed.
     fn end_attempts(&mut self, node: NodeId, attempts: Vec<EndedAttempt>) {
+        let is_check = |attempt: &EndedAttempt| self.check_of(attempt.lease.unit).is_some();
+        let (checks, attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
+        checks.iter().for_each(|attempt| self.give_up_check(node, attempt.lease.unit));
         if attempts.is_empty() {
             return;
         }
@@ -191,10 +196,8 @@ impl Core {
 
     /// A node that only fails gets no work for a while, unless it is the last one.
     fn doubt(&mut self, id: NodeId, job: JobId) {
-        let drained = &self.farm.drained;
-        let is_other = |(other, node): (&NodeId, &crate::roster::Node)| {
-            *other != id && node.is_willing() && !drained.contains(other)
-        };
+        let is_other =
+            |(other, node): (&NodeId, &crate::roster::Node)| *other != id && self.is_ready(*other, node);
         let others = self.roster.nodes.iter().any(is_other);
         let (now, first) = (self.now, self.settings.unfit);
         let Some(node) = self.roster.get_mut(id) else { return };

@@ -7,8 +7,9 @@
 use crate::core::{Core, Hungry};
 use crate::job::Place;
 use crate::roster::Node;
+use crate::secret::MARK_BITS;
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_protocol::ids::{Fingerprint, JobId, Lease, NodeId, UnitKey};
+use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
 /// Jobs of a priority looked at for one whose scene the node holds.
@@ -63,8 +64,7 @@ impl Core {
     /// A node that may have more, with how many units it holds.
     fn room(&self, id: NodeId, node: &Node) -> Option<(u32, NodeId)> {
         let held = self.leases.count_of(id);
-        let willing = node.is_willing() && !self.farm.drained.contains(&id);
-        (willing && held < node.capacity).then_some((held, id))
+        (self.is_ready(id, node) && held < node.capacity).then_some((held, id))
     }
 
     fn lease_next(&mut self, id: NodeId) -> Option<Assignment> {
@@ -116,9 +116,15 @@ impl Core {
 
     fn offer(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
         match self.next_place(id, fingerprint, job) {
-            Offer::Unit(place) if self.withhold(id, job, place) => Offer::Unsuitable,
+            Offer::Unit(place) if !self.is_check(job, place) && self.withhold(id, job, place) => {
+                Offer::Unsuitable
+            }
             offer => offer,
         }
+    }
+
+    fn is_check(&self, job: JobId, place: Place) -> bool {
+        self.work.get(&job).is_some_and(|work| work.redo(place).is_some())
     }
 
     fn next_place(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
@@ -131,7 +137,7 @@ impl Core {
             return if work.is_empty(job, &self.leases) { Offer::Nothing } else { Offer::Unsuitable };
         }
         let (roster, now) = (&self.roster, self.now);
-        let place = work.next(job, &self.leases, |place, until| {
+        let place = work.next(id, job, &self.leases, |place, until| {
             let frame = job.frames().get(place.position as usize);
             let last = frame.and_then(|frame| frame.trouble(place.unit));
             let elsewhere = |(other, node): (&NodeId, &Node)| {
@@ -146,7 +152,7 @@ impl Core {
         });
         match place {
             Some(place) => Offer::Unit(place),
-            None if work.ready.is_empty() => Offer::Nothing,
+            None if work.ready.is_empty() && work.to_check.is_empty() => Offer::Nothing,
             None => Offer::Unsuitable,
         }
     }
@@ -173,10 +179,12 @@ impl Core {
         let known = self.farm.jobs.get(&job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
         let task = known.grid.task(unit, known.fed(place.position))?;
-        let (epoch, reserve) = self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
+        let (count, reserve) = self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
         if let Some(up_to) = reserve {
             self.record(crate::journal::Record::EpochsReserved { up_to });
         }
+        let mark = self.settings.secret.mark(UnitKey { job, frame, unit }, id, count);
+        let epoch = Epoch(count << MARK_BITS | mark);
         let assignment = Assignment { job, frame, unit, epoch, task };
         self.grant(assignment.lease(), id);
         Some(assignment)

@@ -191,7 +191,18 @@ impl Core {
     }
 
     fn drain(&mut self, node: &str, drained: bool) -> Result<Response, RequestError> {
-        let id = self.roster.find(node).map_err(RequestError::NotFound)?;
+        let suspects = &self.farm.trust.suspects;
+        let named = |(id, suspect): (&NodeId, &crate::trust::Suspect)| {
+            (!drained && (suspect.name == node || id.to_string() == node)).then_some(*id)
+        };
+        // One that has not joined since the coordinator started may be released nevertheless.
+        let id = match self.roster.find(node) {
+            Ok(id) => id,
+            Err(error) => suspects.iter().find_map(named).ok_or(RequestError::NotFound(error))?,
+        };
+        if !drained {
+            self.release_node(id);
+        }
         if self.farm.drained.contains(&id) != drained {
             self.record(Record::NodeDrained { node: id, drained });
             self.hungry = Hungry::Anybody;

@@ -1,5 +1,6 @@
 //! What an operator may tune, with its defaults. Decides nothing.
 
+use crate::secret::Secret;
 use std::time::Duration;
 
 /// Times and budgets of the core.
@@ -28,8 +29,24 @@ pub struct Settings {
     pub patience: Duration,
     /// A node that keeps failing gets no work for this long; doubles each time, up to an hour.
     pub unfit: Duration,
+    /// Results of a node of which so many of 1024 are rendered again by another node, once the node is well known; 1024: all.
+    pub check_share: u16,
+    /// Checks that a node must have passed before fewer than all of its results are checked; the share then halves with each half of
+    /// this number, down to `check_share`.
+    pub check_first: u32,
+    /// A check of a frame that lacks nothing else waits this long for a node that may do it.
+    pub check_wait: Duration,
+    /// Known to no node; kept by the shell.
+    pub secret: Secret,
     /// Epochs in one reservation: one record of the journal for this many leases.
     pub epoch_block: u64,
+}
+
+impl Settings {
+    /// The same, with no result checked.
+    pub fn without_checks(self) -> Self {
+        Self { check_share: 0, check_first: 0, ..self }
+    }
 }
 
 impl Default for Settings {
@@ -45,6 +62,10 @@ impl Default for Settings {
             backoff_longest: Duration::from_secs(60),
             patience: Duration::from_secs(5),
             unfit: Duration::from_secs(60),
+            check_share: 10,
+            check_first: 200,
+            check_wait: Duration::from_secs(20),
+            secret: Secret([0; 32]),
             epoch_block: 4096,
         }
     }

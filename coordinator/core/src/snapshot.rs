@@ -4,7 +4,9 @@ use crate::farm::Farm;
 use crate::frame::Frame;
 use crate::job::{End, Job};
 use crate::journal::{JournalError, from_versioned, to_versioned};
+use crate::makers::Makers;
 use crate::moment::Moment;
+use crate::trust::{Suspect, Trust};
 use serde::{Deserialize, Serialize};
 use tessera_protocol::CodecError;
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitKey};
@@ -13,6 +15,8 @@ use tessera_protocol::status::FailureNote;
 
 /// Frames in one part weigh at most about this many bytes, far below what the codec takes.
 const PART_BYTES: usize = 1 << 20;
+/// Makers in one part: three bytes each at most, and 65,534 nodes of 16.
+const MAKERS_MAX: usize = 1 << 20;
 
 /// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,14 +26,29 @@ pub struct SnapshotPart(pub(crate) Part);
 pub(crate) enum Part {
     Farm(FarmPart),
     Job(Box<JobPart>),
-    Frames { job: JobId, from: u32, frames: Vec<Frame> },
+    Frames {
+        job: JobId,
+        from: u32,
+        frames: Vec<Frame>,
+    },
+    /// Who made the units of a frame that is not finished; in several parts where there are many.
+    Makers {
+        job: JobId,
+        position: u32,
+        nodes: Vec<NodeId>,
+        of: Vec<u16>,
+    },
+    Trust {
+        passed: Vec<(NodeId, u32)>,
+        suspects: Vec<(NodeId, Suspect)>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FarmPart {
     pub(crate) epochs_reserved: Epoch,
-    drained: Vec<NodeId>,
-    recent: Vec<(Epoch, UnitKey)>,
+    pub(crate) drained: Vec<NodeId>,
+    pub(crate) recent: Vec<(Epoch, UnitKey)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +81,10 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         drained: farm.drained.iter().copied().collect(),
         recent: farm.recent.iter().map(|(epoch, unit)| (*epoch, *unit)).collect(),
     }))];
+    let passed: Vec<(NodeId, u32)> =
+        farm.trust.passed.iter().map(|(node, passed)| (*node, *passed)).collect();
+    let suspects = farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
+    parts.push(SnapshotPart(Part::Trust { passed, suspects }));
     for job in farm.order.iter().filter_map(|id| farm.jobs.get(id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
             id: job.id,
@@ -88,13 +111,31 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
             (from, weight) = (next, 0);
         }
     }
+    for (position, frame) in (0..).zip(job.frames()) {
+        if let Some(open) = frame.unfinished() {
+            push_makers(parts, job.id, position, &open.makers);
+        }
+    }
+}
+
+/// The nodes stand in the first part alone.
+fn push_makers(parts: &mut Vec<SnapshotPart>, job: JobId, position: u32, makers: &Makers) {
+    let (nodes, of) = makers.parts();
+    let mut nodes = nodes.to_vec();
+    for of in of.chunks(MAKERS_MAX) {
+        let (nodes, of) = (std::mem::take(&mut nodes), of.to_vec());
+        parts.push(SnapshotPart(Part::Makers { job, position, nodes, of }));
+    }
 }
 
 /// Bytes of a frame, about.
 fn weight_of(frame: &Frame, units: u32) -> usize {
     match frame {
-        Frame::Untouched | Frame::Complete => 1,
-        Frame::Open(open) => units as usize / 7 + open.troubled.len() * 48 + 16,
+        Frame::Untouched => 1,
+        Frame::Open(open) | Frame::Complete(open) => {
+            let checks: usize = open.checks.values().map(|check| 64 + 64 * check.others.len()).sum();
+            2 * (units as usize / 7) + open.troubled.len() * 48 + checks + 16
+        }
         Frame::Done(files) => files.len() * 96 + 8,
         Frame::Failed(failed) => failed.reason.len() + 24,
     }
@@ -118,5 +159,11 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.insert(job)
         }
         Part::Frames { job, from, frames } => farm.job_mut(job)?.restore_frames(from, frames),
+        Part::Makers { job, position, nodes, of } => farm.job_mut(job)?.restore_makers(position, nodes, of),
+        Part::Trust { passed, suspects } => {
+            let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
+            farm.trust = Trust { passed, suspects };
+            Ok(())
+        }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     Look,
     /// A unit's wait ends.
     Unit(JobId, Place),
+    /// Checks of a frame may have nobody to make them.
+    Checks(JobId, FrameNumber),
     /// A frame is to be resolved again.
     Resolve(JobId, FrameNumber),
 }

@@ -6,13 +6,24 @@ use crate::lease::Leases;
 use crate::memory::Measured;
 use crate::moment::Moment;
 use crate::rates::Rates;
-use std::collections::BTreeMap;
-use tessera_protocol::ids::UnitIndex;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::ids::{NodeId, UnitIndex};
 
 /// Returned units looked at for one that suits a node, before it gets nothing or a fresh one.
 const LOOK_MAX: usize = 16;
 
-/// Open units of an open job that are not leased.
+/// A committed unit that is to be rendered again.
+#[derive(Debug)]
+pub(crate) struct Redo {
+    /// Whose result is checked.
+    pub(crate) maker: NodeId,
+    /// Nodes that had it and did not end it.
+    pub(crate) tried: BTreeSet<NodeId>,
+    /// Nodes that were heard are asked once more, for want of others.
+    pub(crate) again: bool,
+}
+
+/// Open units of an open job that are not leased, and checks.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Everything from here on was never leased by this process, unless a node brought the lease from before a restart.
@@ -35,16 +46,31 @@ pub(crate) struct Work {
     pub(crate) withheld_until: Option<Moment>,
     /// Units that were moved to faster nodes, and how often. No more than the leases of the job's end.
     pub(crate) moves: BTreeMap<Place, u8>,
+    /// Units to be checked, leased for that or not.
+    redos: BTreeMap<Place, Redo>,
+    /// Those that are not leased.
+    pub(crate) to_check: BTreeSet<Place>,
+    /// How many units to be checked each node has made.
+    unchecked: BTreeMap<NodeId, u32>,
 }
 
 impl Work {
-    /// The next unit for a node, in the order of frames. `avoid` says whether a place does not suit it. Takes nothing away.
+    /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says whether a place does not suit it. Takes
+    /// nothing away.
     pub(crate) fn next(
         &mut self,
+        id: NodeId,
         job: &Job,
         leases: &Leases,
         mut avoid: impl FnMut(Place, Moment) -> bool,
     ) -> Option<Place> {
+        let suits = |place: &&Place| {
+            let check = job.frames().get(place.position as usize).and_then(|frame| frame.check(place.unit));
+            check.zip(self.redos.get(*place)).is_some_and(|(check, redo)| redo.suits(id, check))
+        };
+        if let Some(place) = self.to_check.iter().take(LOOK_MAX).find(suits) {
+            return Some(*place);
+        }
         let mut look = self.ready.iter().take(LOOK_MAX);
         if let Some((place, _)) = look.find(|(place, until)| !avoid(**place, **until)) {
             return Some(*place);
@@ -77,21 +103,24 @@ impl Work {
 
     /// Nothing to lease now, for whomever.
     pub(crate) fn is_empty(&mut self, job: &Job, leases: &Leases) -> bool {
-        self.ready.is_empty() && self.advance(job, leases).is_none()
+        self.ready.is_empty() && self.to_check.is_empty() && self.advance(job, leases).is_none()
     }
 
     /// A unit is leased or committed now.
     pub(crate) fn take(&mut self, place: Place) {
         self.ready.remove(&place);
         self.waiting.remove(&place);
+        self.to_check.remove(&place);
         if self.cursor == (place.position, place.unit.0) {
             self.cursor.1 += 1;
         }
     }
 
-    /// A unit is open again, and ready.
+    /// A unit is open again, or still to be checked, and ready.
     pub(crate) fn give_back(&mut self, place: Place, avoid_until: Moment) {
-        if self.is_behind(place) {
+        if self.redos.contains_key(&place) {
+            self.to_check.insert(place);
+        } else if self.is_behind(place) {
             self.ready.insert(place, avoid_until);
         }
     }
@@ -120,5 +149,63 @@ impl Work {
     pub(crate) fn drop_frame(&mut self, position: u32) {
         self.ready.retain(|place, _| place.position != position);
         self.waiting.retain(|place, _| place.position != position);
+        let checks: Vec<Place> =
+            self.redos.keys().filter(|place| place.position == position).copied().collect();
+        checks.into_iter().for_each(|place| self.end_check(place));
+    }
+
+    /// A unit is to be checked.
+    pub(crate) fn open_check(&mut self, place: Place, maker: NodeId) {
+        if self.redos.insert(place, Redo::new(maker)).is_none() {
+            *self.unchecked.entry(maker).or_default() += 1;
+        }
+        self.to_check.insert(place);
+    }
+
+    /// The results so far differ: whoever tried in vain may try again, since more depends on it now.
+    pub(crate) fn reopen_check(&mut self, place: Place) {
+        if let Some(redo) = self.redos.get_mut(&place) {
+            self.to_check.insert(place);
+            redo.tried.clear();
+        }
+    }
+
+    /// A node did not end a check.
+    pub(crate) fn fail_check(&mut self, place: Place, node: NodeId) {
+        if let Some(redo) = self.redos.get_mut(&place) {
+            self.to_check.insert(place);
+            redo.tried.insert(node);
+        }
+    }
+
+    /// Nodes that were heard may be asked once more; false where they may already.
+    pub(crate) fn ask_again(&mut self, place: Place) -> bool {
+        self.redos.get_mut(&place).is_some_and(|redo| !std::mem::replace(&mut redo.again, true))
+    }
+
+    /// A unit is not to be checked any more.
+    pub(crate) fn end_check(&mut self, place: Place) {
+        self.to_check.remove(&place);
+        let Some(redo) = self.redos.remove(&place) else { return };
+        if let Some(unchecked) = self.unchecked.get_mut(&redo.maker) {
+            *unchecked -= 1;
+            if *unchecked == 0 {
+                self.unchecked.remove(&redo.maker);
+            }
+        }
+    }
+
+    pub(crate) fn redo(&self, place: Place) -> Option<&Redo> {
+        self.redos.get(&place)
+    }
+
+    /// Units to be checked, leased for that or not.
+    pub(crate) fn redos(&self) -> impl Iterator<Item = (&Place, &Redo)> {
+        self.redos.iter()
+    }
+
+    /// Units of a node that are to be checked.
+    pub(crate) fn unchecked_of(&self, node: NodeId) -> u32 {
+        self.unchecked.get(&node).copied().unwrap_or(0)
     }
 }

@@ -16,7 +16,7 @@ use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapsh
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tessera_core::{Action, Arrived, Core, Input, RequestId, SessionId, Step, Timing};
+use tessera_core::{Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing};
 use tessera_protocol::client::Response;
 use tessera_protocol::{FrameNumber, JobId, Lease};
 use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot, watch};
@@ -187,6 +187,7 @@ impl Driver {
         let (mut commit, told) = Commit::new();
         for record in records {
             self.sequence += 1;
+            tell_of_suspects(&record);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
         }
@@ -277,6 +278,19 @@ impl Driver {
             }
         }
         Ok(())
+    }
+}
+
+/// A node is never suspected in silence.
+fn tell_of_suspects(record: &Record) {
+    if let Record::NodeSuspected { node, name, reason, guilty, .. } = record {
+        let end = "`tessera undrain` ends it, once the node is in order";
+        match guilty {
+            true => tracing::error!(%node, name, reason, end, "node gave a wrong result, and is quarantined"),
+            false => {
+                tracing::error!(%node, name, reason, end, "node is in doubt: all its results are checked")
+            }
+        }
     }
 }
 

@@ -42,7 +42,15 @@ impl SpoolIndex {
             entries.push((header, start));
             offset = end;
         }
-        entries.sort_by_key(|(header, _)| (header.unit, header.epoch));
+        entries.sort_by_key(|(header, _): &(EntryHeader, u64)| (header.unit, header.epoch));
+        // A unit that was taken back and done again stands here twice: the newer lease's result is the one that counts.
+        entries.dedup_by(|newer, older| {
+            let again = newer.0.unit == older.0.unit && newer.0.epoch > older.0.epoch;
+            if again {
+                *older = *newer;
+            }
+            again
+        });
         Ok(Self { path, file, entries })
     }
 
@@ -144,6 +152,22 @@ mod tests {
         for unit in 0..3 {
             assert_eq!(index.film(UnitIndex(unit)).unwrap().samples, unit + 1);
         }
+    }
+
+    #[test]
+    fn of_a_unit_that_was_done_again_the_newer_result_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let key = key(3);
+        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let mut again = entry(key, 1);
+        again.header.epoch = Epoch(500);
+        let lengths = files.append(&[entry(key, 1), entry(key, 0), again.clone()]).unwrap();
+        let index = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        index.check_complete(2).unwrap();
+        assert_eq!(index.headers().map(|header| header.epoch.0).collect::<Vec<_>>(), [100, 500]);
+        let lengths = files.append(&[again.clone(), again]).unwrap();
+        let twice = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        assert!(twice.check_complete(2).is_err(), "one lease has one result");
     }
 
     #[test]
