@@ -91,7 +91,7 @@ faults! {
     FalseReturn 100 "lie: another node's lease is given back",
     FalseDamage 80 "lie: a damaged result of another node's lease",
     FalseJoin 300 "lie: a join that names leases of others",
-    WrongSums 90 "lie: a result with a flipped bit",
+    WrongSums 400 "lie: a result with a flipped bit",
     // Verification.
     UnitChecked 0 "a committed unit is rendered again by another node",
     CheckWaived 0 "a check is given up, for want of another node",

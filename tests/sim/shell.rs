@@ -366,6 +366,12 @@ impl World {
         }
         for record in pending.records.drain(..) {
             self.ledger.durable.apply(&record)?;
+            if let Record::UnitsTakenBack { job, frame, units, .. } = &record {
+                for unit in units {
+                    let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                    self.saw(self.history.ask(), &tessera_history::Seen::TakenBack(unit))?;
+                }
+            }
             self.disk.append(record)?;
         }
         match pending.snapshot.take() {

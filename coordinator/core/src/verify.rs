@@ -88,8 +88,8 @@ impl Core {
         let Some(check) = self.check_of(unit).cloned() else { return };
         self.leases.end(epoch);
         self.act(Action::DropResult { session, lease });
-        // What a node hears of a result does not tell whether it was a check.
-        self.send(session, CoordinatorToNode::Committed { lease });
+        // It has been compared, and is not kept; that it was a check, the node learns no sooner than now.
+        self.send(session, CoordinatorToNode::Unwanted { lease });
         self.note_result(node, result);
         let verdict = check.verdict(&Opinion { node, epoch, hash });
         let redone = Redone { unit: unit.unit, epoch, node, hash };

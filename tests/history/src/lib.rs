@@ -15,7 +15,7 @@ mod units;
 use crate::frames::Frames;
 use crate::units::Units;
 use std::collections::BTreeMap;
-use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::status::JobState;
 
 /// When a question was asked: the number of answers seen before.
@@ -31,6 +31,8 @@ pub enum Seen {
     Cancelled(JobId),
     /// A node was told that the farm has its result.
     Committed(Lease),
+    /// A unit's result was taken back, because its node gave wrong ones.
+    TakenBack(UnitKey),
     /// All jobs of the farm, as a listing gives them.
     Listed(Vec<JobId>),
     /// There is no such job.
@@ -136,6 +138,10 @@ impl History {
             }
             Seen::Cancelled(job) => self.note_end(asked, now, *job, JobState::Cancelled),
             Seen::Committed(lease) => self.units.committed(now, *lease),
+            Seen::TakenBack(unit) => {
+                self.units.taken_back(*unit);
+                Ok(())
+            }
             Seen::Listed(jobs) => {
                 let missing =
                     self.jobs.iter().find(|(job, known)| known.since <= asked && !jobs.contains(job));

@@ -52,6 +52,10 @@ fn a_lost_commit_is_found() {
 fn a_unit_that_counts_twice_is_found() {
     let twice = [Seen::Committed(lease(0, 5)), Seen::Committed(lease(0, 6))];
     assert_eq!(last_of(&twice), Some("P2"));
+    let back = Seen::TakenBack(lease(0, 5).unit);
+    let again = [twice[0].clone(), back, shown(JobState::Running, 0, 0), twice[1].clone()];
+    assert_eq!(last_of(&again), None);
+    assert_eq!(last_of(&[again.as_slice(), &[shown(JobState::Running, 0, 0)]].concat()), Some("P1"));
     assert_eq!(last_of(&[shown(JobState::Running, 9, 0)]), Some("P2"));
     assert_eq!(last_of(&[shown(JobState::Running, 8, 3)]), Some("P2"));
 }

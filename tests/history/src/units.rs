@@ -24,6 +24,15 @@ impl Units {
         Ok(())
     }
 
+    /// A unit's result turned out to be wrong, and the unit is open again: its next result may be acknowledged too.
+    pub(crate) fn taken_back(&mut self, unit: UnitKey) {
+        if self.committed.remove(&unit).is_some()
+            && let Some(counts) = self.counts.get_mut(&unit.job)
+        {
+            counts.pop();
+        }
+    }
+
     /// A job's count of units.
     pub(crate) fn counted(&self, asked: Asked, seen: &JobSeen) -> Result<(), Broken> {
         let JobSeen { job, units, units_committed, .. } = *seen;
