@@ -66,7 +66,7 @@ impl Core {
         let committed: Vec<UnitIndex> = match job.frame(frame)? {
             Frame::Untouched => Vec::new(),
             Frame::Open(open) => units.filter(|unit| open.committed.get(*unit)).map(UnitIndex).collect(),
-            Frame::Complete => units.map(UnitIndex).collect(),
+            Frame::Complete(_) => units.map(UnitIndex).collect(),
             Frame::Done(_) | Frame::Failed(_) => return None,
         };
         Some(committed)
