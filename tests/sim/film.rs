@@ -47,6 +47,13 @@ pub(crate) fn other_shape(shape: ResultShape) -> ResultShape {
     }
 }
 
+/// The name of a result with these sums.
+pub(crate) fn hash_of(sum: u64) -> BlobHash {
+    let mut hash = [0; 32];
+    hash[..8].copy_from_slice(&sum.to_le_bytes());
+    BlobHash(hash)
+}
+
 impl Film {
     /// None where the task is not of such a job.
     pub(crate) fn of(unit: UnitKey, fingerprint: Fingerprint, kind: &JobKind, task: Task) -> Option<Self> {
@@ -55,11 +62,9 @@ impl Film {
 
     /// How it arrives.
     pub(crate) fn arrived(&self, lease: Lease) -> Arrived {
-        let mut hash = [0; 32];
-        hash[..8].copy_from_slice(&self.sum.to_le_bytes());
         Arrived {
             lease,
-            hash: BlobHash(hash),
+            hash: hash_of(self.sum),
             shape: self.shape,
             device: 0,
             device_micros: 1000,

@@ -136,6 +136,11 @@ fn a_quarantined_last_node_is_caught() {
 }
 
 #[test]
+fn a_liar_that_nobody_verifies_is_caught() {
+    assert_caught(Bug::LiarNotVerified);
+}
+
+#[test]
 fn a_sweep_of_a_live_blob_is_caught() {
     assert_caught(Bug::LiveBlobCollected);
 }

@@ -59,6 +59,7 @@ markers! {
     FedFrame "a frame that reads the one before is leased",
     SawFrameEarly "a client sees a finished frame of a job that goes on",
     SawAcrossRestart "a client sees a job before a restart and after it",
+    LeaseOfACheck "a unit that is committed is leased again, to be checked",
     GarbageSwept "a blob that no job names is removed",
     LastNodeFails "an attempt fails on the last node that takes work",
     LongQueue "twenty steps wait for one sync",

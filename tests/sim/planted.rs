@@ -1,6 +1,7 @@
 //! Bugs planted between the simulator and the core, to see that they are caught. The core itself stays whole.
 
 use crate::books::Books;
+use crate::film::{hash_of, sum_of};
 use crate::random::Random;
 use crate::shell::Process;
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub(crate) enum Bug {
     LastNodeQuarantined,
     /// The sweep removes what jobs that go on read.
     LiveBlobCollected,
+    /// Nobody compares what two nodes made of a unit: every result is taken for the true one, whatever is in it.
+    LiarNotVerified,
     /// Replay: a record is passed over.
     ReplayDropsRecord,
     /// Replay: a record is taken twice.
@@ -68,8 +71,14 @@ impl Planted {
     }
 
     /// What everybody takes an input for: the end of the run alone is to show that a job is starved.
-    pub(crate) fn disguise(&mut self, input: Input) -> Input {
+    pub(crate) fn disguise(&mut self, input: Input, books: &Books) -> Input {
         match input {
+            Input::ResultArrived { session, mut result } if self.bug == Bug::LiarNotVerified => {
+                let unit = result.lease.unit;
+                let pinned = books.jobs.get(&unit.job).and_then(|job| job.pinned);
+                result.hash = pinned.map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned)));
+                Input::ResultArrived { session, result }
+            }
             Input::ResultArrived { session, result }
                 if self.bug == Bug::JobStarved
                     && *self.victim.get_or_insert(result.lease.unit.job) == result.lease.unit.job =>

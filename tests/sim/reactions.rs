@@ -104,6 +104,8 @@ impl World {
                     let book = self.ledger.believed.jobs.get(&assignment.job);
                     let feeds = book.is_some_and(|book| book.reads_before(assignment.frame));
                     sometimes!(self, FedFrame, feeds);
+                    let check = self.ledger.believed.is_to_be_checked(assignment.lease().unit);
+                    sometimes!(self, LeaseOfACheck, check);
                 }
             }
             _ => {}

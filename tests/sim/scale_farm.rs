@@ -72,7 +72,7 @@ impl Farm {
         let render = render(units);
         let job = JobId(Uuid::from_u128(1));
         let mut farm = Self {
-            core: Core::new(Settings::default(), Moment(START)),
+            core: Core::new(Settings::default().without_checks(), Moment(START)),
             grid: Grid::of(&render),
             render: render.clone(),
             job,

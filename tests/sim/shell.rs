@@ -156,7 +156,7 @@ impl World {
         let now = self.clock();
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         let input = match &mut self.planted {
-            Some(planted) => planted.disguise(input),
+            Some(planted) => planted.disguise(input, &self.ledger.believed),
             None => input,
         };
         process.watch.on_input(&input, &mut process.seen, now.0);
