@@ -6,6 +6,8 @@ mod faults;
 #[path = "../farm/harness.rs"]
 #[expect(dead_code, reason = "the farm's tests use more of their harness")]
 mod harness;
+mod makespan;
 mod many;
 mod mixed;
 mod stand;
+mod throttle;

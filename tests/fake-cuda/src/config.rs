@@ -50,6 +50,12 @@ pub struct Device {
     pub multiprocessors: i32,
     /// A pause after each launch, per instruction that the interpreter executed: makes a device slow.
     pub pause_nanos_per_step: f64,
+    /// A launch lasts at least so long per instruction that the interpreter executed, its pauses not counted: the pace of a device,
+    /// whatever the machine that plays it is busy with.
+    pub nanos_per_step: f64,
+    /// A launch lasts so many times as long as the interpreter takes for it: one device slower than another by this, however slow the
+    /// machine is that plays both.
+    pub stretch: f64,
     /// A pause after each launch, microseconds.
     pub pause_micros_per_launch: u64,
     /// A pause before each copy of a stream, microseconds: a host that reads too early reads old bytes.
@@ -82,6 +88,8 @@ impl Default for Device {
             context_bytes: 4 << 20,
             multiprocessors: 4,
             pause_nanos_per_step: 0.0,
+            nanos_per_step: 0.0,
+            stretch: 1.0,
             pause_micros_per_launch: 0,
             pause_micros_per_copy: 0,
             temperature: 41,

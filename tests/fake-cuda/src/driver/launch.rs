@@ -8,7 +8,7 @@ use crate::fault;
 use crate::status::Status;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_ptx::{Cause, Fault, Limits};
 
 /// Resident threads of a multiprocessor (compute capability 8.6).
@@ -88,6 +88,7 @@ fn never(_context: &Context) -> Result<(), Status> {
 }
 
 fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
+    let begun = Instant::now();
     let ended = locked(&context.machine).launch(
         &launch.function.image.loaded,
         &launch.function.kernel.name,
@@ -100,17 +101,21 @@ fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
     match ended {
         Ok(stats) => {
             context.page().steps.fetch_add(stats.steps, SeqCst);
-            pause(context, stats.steps);
+            pause(context, stats.steps, begun);
             Ok(())
         }
         Err(fault) => Err(failed(context, &fault)),
     }
 }
 
-fn pause(context: &Context, steps: u64) {
+fn pause(context: &Context, steps: u64, begun: Instant) {
     let device = driver().device_of(context.target);
-    let for_steps = Duration::from_nanos((device.pause_nanos_per_step * steps as f64) as u64);
-    let pause = for_steps + Duration::from_micros(device.pause_micros_per_launch);
+    let of_steps = |nanos: f64| Duration::from_nanos((nanos * steps as f64) as u64);
+    let took = begun.elapsed();
+    let lasts = of_steps(device.nanos_per_step).max(took.mul_f64(device.stretch.clamp(1.0, 1e6)));
+    let pace = lasts.saturating_sub(took);
+    let for_launch = Duration::from_micros(device.pause_micros_per_launch);
+    let pause = pace + of_steps(device.pause_nanos_per_step) + for_launch;
     if !pause.is_zero() {
         std::thread::sleep(pause);
     }

@@ -1,0 +1,106 @@
+//! How long one frame takes on a CPU node and a node of GPUs together, beside what it would take if every device worked until the end.
+//! Minutes of waiting, so only where `TESSERA_MIXED` is set; `mixed` compares the bits in every run.
+
+use crate::stand::{Stand, rendered_on_cpu, scene};
+use crate::throttle::Throttle;
+use std::io::Write;
+use std::time::Instant;
+use tessera_fake_cuda::{Config, Device};
+
+/// The frame: 192 units of 2,048 samples.
+const FRAME: [&str; 10] =
+    ["--size", "128x96", "--spp", "32", "--depth", "3", "--tile", "16", "--unit-samples", "8"];
+/// What all devices at work until the end would need, times this, is the longest that the frame may take.
+const RATIO_MAX: f64 = 1.15;
+/// Fake GPUs of the one node. An interpreter is a slow GPU: here the CPU is the fast device.
+const GPUS: usize = 2;
+/// How many times as fast as a GPU the CPU node is.
+const FASTER: f64 = 10.0;
+/// Seconds that a GPU should need for the whole frame: so slow that the interpreter needs a small part of it, whatever else this
+/// machine does.
+const GPU_SECS: f64 = 300.0;
+
+/// What the devices have to be told so that they are as slow as they should be.
+struct Paces {
+    nanos_per_step: f64,
+    /// Of a processor, for the CPU node.
+    share: f64,
+}
+
+/// Measures the frame on both kinds of device at full speed.
+fn paces() -> Paces {
+    let stand = Stand::start(&Config::of(1, Device::default()));
+    stand.wait_until(0, "ready");
+    // The work of a pixel hardly differs from sample to sample: a quarter of the samples tells.
+    let before = stand.rack.counts(0).steps;
+    let quarter = FRAME.map(|option| if option == "32" { "8" } else { option });
+    stand.render(&quarter);
+    let steps = (stand.rack.counts(0).steps - before) as f64 * 4.0;
+    Paces { nanos_per_step: GPU_SECS * 1e9 / steps, share: cpu_secs() * FASTER / GPU_SECS }
+}
+
+/// Processor seconds of the frame on one thread.
+fn cpu_secs() -> f64 {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("picture.exr");
+    let mut command = std::process::Command::new(crate::harness::TESSERA);
+    command.arg("render").arg(scene()).args(FRAME).args([
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+        "-q",
+        "--json",
+    ]);
+    let output = command.arg("-o").arg(&out).output().expect("the binary runs");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+    report["cpu_s"].as_f64().filter(|secs| *secs > 0.0).expect("seconds")
+}
+
+/// Seconds of the frame on the CPU node, or on it and the node of GPUs; the bits must be right.
+fn makespan(paces: &Paces, gpus: bool) -> f64 {
+    let device = Device { nanos_per_step: paces.nanos_per_step, ..Device::default() };
+    let mut stand = Stand::prepare(&Config::of(GPUS, device));
+    stand.farm.invite("cpus", 1);
+    let process = stand.farm.spawn(stand.farm.node_command(0), "cpus");
+    stand.farm.wait_for("the CPU node", |_| stand.node("cpus")["state"] == "ready");
+    let throttle = Throttle::hold(process.id(), paces.share);
+    if gpus {
+        stand.add_node("rack", "cuda");
+        (0..GPUS).for_each(|index| stand.wait_until(index, "ready"));
+    }
+    let start = Instant::now();
+    let job = stand.farm.submit(&scene(), &FRAME);
+    stand.farm.text(&["wait", &job, "--timeout", "30m"]);
+    let secs = start.elapsed().as_secs_f64();
+    let committed = |name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
+    say(&format!("{secs:.2} s: {} units by the CPU, {} by GPUs", committed("cpus"), committed("rack")));
+    drop(throttle);
+    assert_eq!(stand.farm.hashes(&job), [rendered_on_cpu(&FRAME)], "{}", stand.farm.logs());
+    secs
+}
+
+/// Straight to standard error: what a passing test says is not shown, and minutes of silence are not wanted.
+fn say(text: &str) {
+    // Where standard error is closed, nobody listens.
+    let _ = writeln!(std::io::stderr(), "mixed frame: {text}");
+}
+
+#[test]
+fn one_frame_by_processors_and_gpus_ends_within_its_bound() {
+    if std::env::var_os("TESSERA_MIXED").is_none() {
+        return say("NOT RUN: its makespan (minutes); set TESSERA_MIXED=1");
+    }
+    let paces = paces();
+    say(&format!("the CPU node gets {:.2} % of a processor", 100.0 * paces.share));
+    let cpu = makespan(&paces, false);
+    let together = makespan(&paces, true);
+    // Rates add up. The CPU's time has the start and the end of a job in it, tenths of a second of half a minute; the GPUs' is their pace and
+    // nothing else, not even the tests behind their work.
+    let bound = 1.0 / (1.0 / cpu + GPUS as f64 / GPU_SECS);
+    let (speeds, ratio) = (GPU_SECS / cpu, together / bound);
+    say(&format!(
+        "the CPU alone {cpu:.2} s, one of {GPUS} GPUs alone {GPU_SECS} s ({speeds:.1} : 1); together {together:.2} s, bound {bound:.2} s, ratio {ratio:.3}"
+    ));
+    assert!(ratio <= RATIO_MAX, "{ratio:.3} times the bound");
+}
