@@ -58,13 +58,14 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     inputs.sort_by(|a, b| a.name.cmp(&b.name));
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
+    let element = element(args, ptx.as_deref())?;
     let compute = ComputeSpec {
         program,
         inputs,
         arguments,
         domain,
         channels: args.channels,
-        element: args.element,
+        element,
         reduction: args.reduce,
         formats: formats(args)?,
         chunk: args.chunk,
@@ -84,6 +85,21 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;
     Ok(Prepared { spec, files })
+}
+
+/// The type of the values: as asked for, else what the kernel is known to store, else f32. Binding finds what is asked for wrongly.
+fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
+    let stored: Vec<Element> = ptx.map(node::stored_elements).unwrap_or_default().into_iter().collect();
+    match (args.element, stored.as_slice()) {
+        (Some(element), _) => Ok(element),
+        (None, [element]) => Ok(*element),
+        (None, []) => Ok(Element::F32),
+        (None, several) => {
+            let names = several.iter().map(|element| element.name()).collect::<Vec<_>>().join(" and ");
+            Err(usage(format!("the kernel stores {names}: which of them is the result's?"))
+                .hint(format!("say so: --element {}", several[0])))
+        }
+    }
 }
 
 fn default_name(kernel: &str) -> String {

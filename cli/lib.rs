@@ -15,6 +15,7 @@ mod error;
 mod frame_files;
 mod job_id;
 mod json;
+mod local_farm;
 mod log;
 mod notices;
 pub mod pattern;

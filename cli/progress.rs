@@ -4,6 +4,7 @@ use crate::table::{count, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use tessera_protocol::JobKind;
 use tessera_protocol::client::Progress;
 use tessera_protocol::status::JobSummary;
 
@@ -44,7 +45,38 @@ impl Audience {
 
 const UPLOAD: &str = "uploading  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 const DOWNLOAD: &str = "fetching   {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
-const RENDER: &str = "rendering  {bar:32} {percent:>3} %  {msg}";
+const JOB: &str = "{prefix:9}  {bar:32} {percent:>3} %  {msg}";
+
+/// What the farm does for a job, as people are told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Frames of a scene.
+    Rendering,
+    /// A kernel over a domain.
+    Computing,
+}
+
+impl Doing {
+    /// By the kind of the job.
+    pub(crate) fn of(kind: &JobKind) -> Self {
+        if kind.compute().is_some() { Self::Computing } else { Self::Rendering }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Rendering => "rendering",
+            Self::Computing => "computing",
+        }
+    }
+
+    /// What is counted of it.
+    fn counted(self) -> &'static str {
+        match self {
+            Self::Rendering => "samples",
+            Self::Computing => "indices",
+        }
+    }
+}
 
 /// The upload of a scene's files.
 #[derive(Debug)]
@@ -118,6 +150,7 @@ impl Downloads {
 #[derive(Debug)]
 pub(crate) struct JobProgress {
     audience: Audience,
+    doing: Doing,
     bar: Option<ProgressBar>,
     /// Moment and samples of the first news, for the rate.
     first: Option<(Instant, u64)>,
@@ -125,8 +158,8 @@ pub(crate) struct JobProgress {
 }
 
 impl JobProgress {
-    pub(crate) fn new(audience: Audience) -> Self {
-        Self { audience, bar: None, first: None, said_at: None }
+    pub(crate) fn new(audience: Audience, doing: Doing) -> Self {
+        Self { audience, doing, bar: None, first: None, said_at: None }
     }
 
     /// Shows a change.
@@ -136,11 +169,13 @@ impl JobProgress {
         let (since, before) = *self.first.get_or_insert((now, summary.samples_committed));
         let secs = (now - since).as_secs_f64();
         let rate = (summary.samples_committed.saturating_sub(before)) as f64 / secs.max(1e-3);
-        let words = words(summary, if secs > 0.5 { rate } else { 0.0 });
+        let words = words(summary, self.doing, if secs > 0.5 { rate } else { 0.0 });
+        let doing = self.doing.word();
         match self.audience {
             Audience::Nobody => {}
             Audience::Terminal => {
-                let bar = self.bar.get_or_insert_with(|| self.audience.bar(summary.units, RENDER));
+                let new = || self.audience.bar(summary.units, JOB).with_prefix(doing);
+                let bar = self.bar.get_or_insert_with(new);
                 bar.set_position(summary.units_committed);
                 bar.set_message(words);
             }
@@ -148,7 +183,7 @@ impl JobProgress {
                 let is_due = self.said_at.is_none_or(|at| now - at >= LINE_EVERY);
                 if is_due && !summary.state.is_final() {
                     self.said_at = Some(now);
-                    eprintln!("rendering  {}/{} units  {words}", summary.units_committed, summary.units);
+                    eprintln!("{doing}  {}/{} units  {words}", summary.units_committed, summary.units);
                 }
             }
         }
@@ -163,13 +198,13 @@ impl JobProgress {
 }
 
 /// Frames, rate, time left, and why it waits.
-fn words(summary: &JobSummary, rate: f64) -> String {
+fn words(summary: &JobSummary, doing: Doing, rate: f64) -> String {
     let mut parts = Vec::new();
     if summary.frames > 1 {
         parts.push(format!("frame {}/{}", summary.frames_done, summary.frames));
     }
     if rate > 0.0 {
-        parts.push(format!("{}samples/s", count(rate)));
+        parts.push(format!("{}{}/s", count(rate), doing.counted()));
         if let Some(secs) = secs_left(summary, rate) {
             parts.push(format!("{} left", indicatif::HumanDuration(Duration::from_secs(secs))));
         }
@@ -195,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_templates_are_sound() {
-        for template in [UPLOAD, DOWNLOAD, RENDER] {
+        for template in [UPLOAD, DOWNLOAD, JOB] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

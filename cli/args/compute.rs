@@ -1,6 +1,7 @@
 //! Options of `compute`.
 
 use super::farm::FarmArgs;
+use super::local::DeviceArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tessera_protocol::FrameSet;
@@ -8,11 +9,11 @@ use tessera_protocol::compute::{Domain, Element, Reduction};
 
 const EXAMPLES: &str = "\
 Examples:
-  tessera compute mandelbrot.cu --domain 1920x1080 --element u32 --out mandelbrot.npy
-  tessera compute pi.cu --domain 1000000000 --element f64 --reduce sum --out pi.npy
+  tessera compute mandelbrot.cu --domain 1920x1080 --arg steps=500 --out mandelbrot.npy
+  tessera compute monte_carlo.cu --domain 10000000 --reduce sum --out pi.npy
   tessera compute blur.ptx --domain 640x480 --channels 3 --input image=in.npy --arg radius=4 --out out.exr
   tessera compute nbody.cu --domain 1024x2 --channels 4 --frames 1-100 --feed state --input state=start.npy --out 'step.####.npy'
-  tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy --arg filter=lanczos --out small.png
+  tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy --arg filter=lanczos --out small.png --local
 
 A kernel is `extern \"C\" __global__ void compute(TesseraChunk chunk)`; `--header` prints what it includes, and docs/compute.md
 explains it. Where NVRTC is found, .cu files are compiled here; else a node that has it compiles them.";
@@ -36,9 +37,9 @@ pub struct ComputeArgs {
     /// A number for the kernel's variable of that name: 3, -0.5, or of a type and several: f32:1,2,3
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, help_heading = "Kernel")]
     pub arg: Vec<String>,
-    /// What the kernel writes at each index: f32, f64, i32, u32, i64, u64
-    #[arg(long, value_name = "TYPE", default_value = "f32", help_heading = "Kernel")]
-    pub element: Element,
+    /// What the kernel writes at each index: f32, f64, i32, u32, i64, u64 [default: what its tessera_store writes, else f32]
+    #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
+    pub element: Option<Element>,
     /// Values that it writes at each index, 1 to 4
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Kernel")]
     pub channels: u8,
@@ -66,6 +67,12 @@ pub struct ComputeArgs {
     /// Share of the farm relative to other jobs, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Job")]
     pub priority: u8,
+    /// Use this machine alone, in this process, as `render` does; needs no farm
+    #[arg(long, conflicts_with = "detach", help_heading = "Work")]
+    pub local: bool,
+    /// With --local: which devices, and how.
+    #[command(flatten)]
+    pub devices: DeviceArgs,
     /// Do not wait: print the job's id; `tessera fetch` gets the files
     #[arg(long, help_heading = "Job")]
     pub detach: bool,

@@ -1,4 +1,4 @@
-//! `compute`: a kernel over a domain, on a farm; waits for the result and writes it.
+//! `compute`: a kernel over a domain, on a farm or on this machine alone; waits for the result and writes it.
 
 use super::follow;
 use super::jobs::frames;
@@ -7,14 +7,19 @@ use crate::client::Farm;
 use crate::compute_spec::{self, Prepared};
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
-use crate::progress::{Audience, Uploads};
+use crate::local_farm::{LocalFarm, node_failed};
+use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::{json, submission};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tessera_protocol::JobId;
-use tessera_protocol::compute::{Element, npy};
+use tessera_node::DeviceSpec;
+use tessera_node::import::ImportLimits;
+use tessera_protocol::client::Progress;
+use tessera_protocol::compute::{Element, Program, npy};
+use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
+use tessera_protocol::{JobId, JobSpec};
 
 /// `tessera compute`.
 pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
@@ -22,13 +27,31 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
         json::line(tessera_node::compute::HEADER.trim_end())?;
         return Ok(Status::Done);
     }
+    let here = &args.devices;
+    let chosen = here.device != [DeviceSpec::Auto] && std::env::var_os("TESSERA_DEVICE").is_none();
+    if !args.local && (chosen || here.threads.is_some() || here.isa.is_some()) {
+        return Err(CliError::new(Status::Usage, "--device, --threads and --isa are for --local")
+            .hint("the nodes of a farm have devices of their own"));
+    }
     let args = Arc::new(args);
     let destination = destination(&args)?;
     let prepared = {
         let args = args.clone();
         tokio::task::spawn_blocking(move || compute_spec::prepare(&args)).await
     };
-    let Prepared { spec, files } = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
+    let prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
+    if args.local {
+        return on_this_machine(&args, &prepared, destination).await;
+    }
+    on_a_farm(&args, prepared, destination).await
+}
+
+async fn on_a_farm(
+    args: &ComputeArgs,
+    prepared: Prepared,
+    destination: Option<Destination>,
+) -> Result<Status, CliError> {
+    let Prepared { spec, files } = prepared;
     let farm = Farm::of(&args.farm)?;
     let mut uploads = Uploads::new(Audience::of_stderr(args.json));
     let job = submission::submit(&farm, &spec, &files, &mut uploads).await?;
@@ -40,14 +63,77 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
         }
         return Ok(Status::Done);
     };
-    let outcome = follow::follow(&farm, job, false).await;
+    let ended = follow::follow(&farm, job, Doing::Computing, false).await;
     // What is finished is written, whatever became of the rest.
-    let written = write(&farm, job, &destination, &args).await?;
-    outcome?;
-    if args.json {
-        json::print(&json!({ "job": job, "files": written }))?;
-    }
+    let written = write(&farm, job, &destination, args).await?;
+    ended?;
+    print(args, job, &written)?;
     Ok(Status::Done)
+}
+
+/// A farm in this process, which ends with the job.
+async fn on_this_machine(
+    args: &ComputeArgs,
+    prepared: &Prepared,
+    destination: Option<Destination>,
+) -> Result<Status, CliError> {
+    let Some(destination) = destination else {
+        return Err(CliError::new(Status::Usage, "--local needs --out"));
+    };
+    let folder = tempfile::Builder::new().prefix("tessera-compute-").tempdir()?;
+    let mut local = LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?;
+    let result = match can_do(&local, &prepared.spec) {
+        Ok(()) => tokio::select! {
+            result = finish(&mut local, prepared, &destination, args) => result,
+            _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; nothing was kept")),
+        },
+        Err(error) => Err(error),
+    };
+    local.stop().await;
+    result.map(|()| Status::Done)
+}
+
+/// Nobody else will come who can: a job that would wait for ever is refused.
+fn can_do(local: &LocalFarm, spec: &JobSpec) -> Result<(), CliError> {
+    let Some(compute) = spec.kind.compute().filter(|compute| compute.needs_cuda()) else { return Ok(()) };
+    let is_cuda = |device: &DeviceInfo| device.kind == DeviceKind::Cuda;
+    if !local.nodes.iter().flat_map(|node| node.devices()).any(is_cuda) {
+        let message = "the kernel needs a CUDA device, and --local has none";
+        return Err(CliError::new(Status::Failure, message)
+            .hint("`tessera doctor` says why; built-in kernels run on CPUs too, and without --local a farm is asked"));
+    }
+    if matches!(compute.program, Program::Cuda(_)) && local.nodes.iter().all(|node| node.compiler().is_none())
+    {
+        let message = "there is no NVRTC here to compile the kernel with";
+        return Err(CliError::new(Status::Failure, message)
+            .hint("install it (`tessera doctor` says where it is looked for), or give PTX"));
+    }
+    Ok(())
+}
+
+async fn finish(
+    local: &mut LocalFarm,
+    prepared: &Prepared,
+    destination: &Destination,
+    args: &ComputeArgs,
+) -> Result<(), CliError> {
+    let LocalFarm { farm, nodes, .. } = local;
+    let mut uploads = Uploads::new(Audience::Nobody);
+    let job = submission::submit(farm, &prepared.spec, &prepared.files, &mut uploads).await?;
+    let mut bar = JobProgress::new(Audience::of_stderr(args.json), Doing::Computing);
+    let mut heard = |progress: &Progress| bar.show(progress);
+    let summary = tokio::select! {
+        summary = farm.follow(job, &mut heard) => summary?,
+        error = node_failed(nodes) => return Err(error),
+    };
+    bar.end();
+    let written = write(farm, job, destination, args).await?;
+    follow::outcome(&summary)?;
+    print(args, job, &written)
+}
+
+fn print(args: &ComputeArgs, job: JobId, written: &[PathBuf]) -> Result<(), CliError> {
+    if args.json { json::print(&json!({ "job": job, "files": written })) } else { Ok(()) }
 }
 
 fn destination(args: &ComputeArgs) -> Result<Option<Destination>, CliError> {

@@ -56,7 +56,7 @@ fn examine(
     for finding in machine::look(gpu) {
         report.add(finding)?;
     }
-    report.add(devices::compiler(gpu))?;
+    report.add(devices::compiler(config, gpu))?;
     let opened = match opened {
         Ok(opened) => opened,
         Err(finding) => {

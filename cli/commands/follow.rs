@@ -1,26 +1,27 @@
 //! `watch` and `wait`: a job to its end, and the status that says how it ended.
 
 use crate::args::users::{WaitArgs, WatchArgs};
-use crate::client::Farm;
+use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
-use crate::progress::{Audience, JobProgress};
+use crate::progress::{Audience, Doing, JobProgress};
 use crate::table::printable;
 use crate::{job_id, json};
 use std::time::Duration;
 use tessera_protocol::JobId;
-use tessera_protocol::client::Progress;
+use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::{JobState, JobSummary};
 
 /// `tessera watch`.
 pub(crate) async fn watch(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
-    follow(&farm, job, args.json).await
+    let Response::Job(detail) = farm.ask(&Request::Job(job)).await? else { return Err(unexpected()) };
+    follow(&farm, job, Doing::of(&detail.spec.kind), args.json).await
 }
 
 /// Shows a job's progress to its end: lines of JSON, or a bar and a line for each finished frame.
-pub(crate) async fn follow(farm: &Farm, job: JobId, as_json: bool) -> Result<Status, CliError> {
-    let mut bar = JobProgress::new(Audience::of_stderr(as_json));
+pub(crate) async fn follow(farm: &Farm, job: JobId, doing: Doing, as_json: bool) -> Result<Status, CliError> {
+    let mut bar = JobProgress::new(Audience::of_stderr(as_json), doing);
     let mut failed_output = None;
     let mut heard = |progress: &Progress| {
         if as_json {

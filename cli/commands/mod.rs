@@ -11,7 +11,7 @@ mod fetch;
 mod follow;
 mod inspect;
 mod jobs;
-mod node;
+pub(crate) mod node;
 mod node_detail;
 mod nodes;
 mod render;

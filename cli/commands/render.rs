@@ -1,32 +1,28 @@
-//! `render`: a whole farm in one process. Coordinator and nodes on loopback, a store that goes away, frames put where the user wants
-//! them as they finish.
+//! `render`: a scene on a farm in this process (`local_farm`), frames put where the user wants them as they finish.
 
 use super::follow::outcome;
 use super::jobs::frames;
-use super::node::with_devices;
 use crate::args::local::RenderArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
-use crate::progress::{Audience, JobProgress, Uploads};
+use crate::local_farm::{LocalFarm, node_failed};
+use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::rusage::usage;
 use crate::spec::{self, JobOptions, SceneFiles};
 use crate::table::{bytes, count};
 use crate::{json, submission};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::{Duration, Instant};
-use tessera_coordinator::{Config, Coordinator, RunningCoordinator};
-use tessera_node::{Config as NodeConfig, Ended, Node, NodeStatus, RunningNode};
-use tessera_protocol::client::{Progress, Role};
+use std::time::Instant;
+use tessera_node::NodeStatus;
+use tessera_protocol::client::Progress;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::{FrameFile, FrameState, JobSummary};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
-use tessera_transport::{FarmClient, Lifetimes};
-use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tessera_transport::FarmClient;
+use tokio::sync::mpsc;
 
 /// `tessera render`.
 pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
@@ -39,7 +35,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let spec = spec::job(&args.picture, options, &files)?;
 
     let folder = tempfile::Builder::new().prefix("tessera-render-").tempdir()?;
-    let local = LocalFarm::start(folder.path(), &args).await?;
+    let local = LocalFarm::start(folder.path(), &args.devices, (args.nodes, args.import.limits())).await?;
     let mut rendering = Rendering { args: &args, spec: &spec, files: &files, outputs: &outputs, local };
     let result = tokio::select! {
         result = rendering.finish() => result,
@@ -99,96 +95,6 @@ fn check_folder(output: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Coordinator and nodes of this process.
-struct LocalFarm {
-    coordinator: RunningCoordinator,
-    nodes: Vec<RunningNode>,
-    farm: Farm,
-    /// CPU seconds that the process had used when the first unit began.
-    cpu_before: JoinHandle<f64>,
-}
-
-/// Gives a node's folder an identity, without the way over a token.
-fn enrol(coordinator: &RunningCoordinator, data: &Path, name: &str) -> Result<(), CliError> {
-    let folder =
-        tessera_node::DataFolder::open(data).map_err(|error| CliError::new(Status::Failure, error))?;
-    let identity = coordinator.issue(Role::Node, name, Some(folder.node()))?;
-    Ok(identity.save(&folder.identity())?)
-}
-
-/// Waits for the first unit on any device.
-async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
-    let mut first = JoinSet::new();
-    for mut node in nodes {
-        // An error is a node that has ended: then there is nothing to wait for.
-        first.spawn(async move { drop(node.wait_for(|status| status.first_unit_at.is_some()).await) });
-    }
-    first.join_next().await;
-    usage().0
-}
-
-impl LocalFarm {
-    async fn start(folder: &Path, args: &RenderArgs) -> Result<Self, CliError> {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let mut config = Config::new(folder.join("coordinator"), listen, tessera_node::fingerprint());
-        // No node of an earlier run can come back, and the folder goes away anyway.
-        config.settings.settle = Duration::ZERO;
-        // All its nodes are this process.
-        config.settings = config.settings.without_checks();
-        config.disk_reserve_bytes = 0;
-        config.lifetimes = Lifetimes::LONGEST;
-        let coordinator = Coordinator::start(config).await?;
-        let address = coordinator.local_address();
-        let all = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = args.devices.threads.map_or(all, |threads| threads as usize);
-        let mut nodes = Vec::new();
-        for index in 0..usize::from(args.nodes) {
-            let name = format!("node-{index}");
-            let data = folder.join(&name);
-            let mut config = with_devices(NodeConfig::new(address.to_string(), &data, &name), &args.devices);
-            config.import = args.import.limits();
-            config.threads = Some(share(threads, usize::from(args.nodes), index));
-            enrol(&coordinator, &data, &name)?;
-            nodes.push(Node::start(config)?);
-        }
-        let identity = coordinator.issue(Role::Admin, "render", None)?;
-        let cpu_before = tokio::spawn(cpu_at_first_unit(nodes.iter().map(RunningNode::watch).collect()));
-        Ok(Self { coordinator, nodes, farm: Farm::new(address.into(), identity), cpu_before })
-    }
-
-    /// What all nodes together have done.
-    fn status(&self) -> NodeStatus {
-        self.nodes.iter().map(RunningNode::status).fold(NodeStatus::default(), |sum, one| NodeStatus {
-            committed: sum.committed + one.committed,
-            busy: sum.busy + one.busy,
-            preparing: sum.preparing.max(one.preparing),
-            rays: sum.rays + one.rays,
-            first_unit_at: sum.first_unit_at.into_iter().chain(one.first_unit_at).min(),
-            ..NodeStatus::default()
-        })
-    }
-
-    /// Ends the farm; how much CPU time the process had used before the first unit, if there was one.
-    async fn stop(self) -> Option<f64> {
-        let cpu_before = if self.cpu_before.is_finished() { self.cpu_before.await.ok() } else { None };
-        for mut node in self.nodes {
-            node.stop_now();
-            if let Err(error) = node.join().await {
-                tracing::debug!(%error, "a node did not end well");
-            }
-        }
-        if let Err(error) = self.coordinator.shutdown().await {
-            tracing::debug!(%error, "the coordinator did not end well");
-        }
-        cpu_before
-    }
-}
-
-/// Threads of one of several nodes: at least one each.
-fn share(threads: usize, nodes: usize, index: usize) -> usize {
-    (threads / nodes + usize::from(index < threads % nodes)).max(1)
-}
-
 /// Files written, by frame.
 type Written = BTreeMap<FrameNumber, Vec<(FrameFile, std::path::PathBuf)>>;
 
@@ -207,7 +113,7 @@ impl Rendering<'_> {
         let mut uploads = Uploads::new(Audience::Nobody);
         let farm = &self.local.farm;
         let job = submission::submit(farm, self.spec, self.files, &mut uploads).await?;
-        let mut bar = JobProgress::new(audience);
+        let mut bar = JobProgress::new(audience, Doing::Rendering);
         let (finished, arriving) = mpsc::unbounded_channel();
         let mut heard = move |progress: &Progress| {
             bar.show(progress);
@@ -233,25 +139,6 @@ impl Rendering<'_> {
         let written = written?;
         outcome(&summary)?;
         Ok((summary, written))
-    }
-}
-
-/// Waits until a node ends by itself, which it should not.
-async fn node_failed(nodes: &mut [RunningNode]) -> CliError {
-    let mut ends: Vec<_> = nodes.iter_mut().map(|node| Box::pin(node.join())).collect();
-    let ended = std::future::poll_fn(|context| {
-        for end in &mut ends {
-            if let std::task::Poll::Ready(ended) = end.as_mut().poll(context) {
-                return std::task::Poll::Ready(ended);
-            }
-        }
-        std::task::Poll::Pending
-    });
-    match ended.await {
-        Err(error) => error.into(),
-        Ok(Ended::Drained { .. } | Ended::Stopped) => {
-            CliError::new(Status::Failure, "a node has left the farm")
-        }
     }
 }
 
@@ -375,17 +262,4 @@ impl Report {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::share;
-
-    #[test]
-    fn threads_are_shared_and_nobody_goes_without() {
-        let shares =
-            |threads, nodes| (0..nodes).map(|index| share(threads, nodes, index)).collect::<Vec<_>>();
-        assert_eq!(shares(8, 3), [3, 3, 2]);
-        assert_eq!(shares(1, 3), [1, 1, 1]);
-    }
 }

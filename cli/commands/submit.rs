@@ -5,7 +5,7 @@ use crate::args::picture::PictureArgs;
 use crate::args::users::SubmitArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
-use crate::progress::{Audience, Uploads};
+use crate::progress::{Audience, Doing, Uploads};
 use crate::spec::{self, JobOptions, SceneFiles};
 use crate::table::bytes;
 use crate::{json, submission};
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         false => json::line(&job.to_string())?,
     }
     if args.wait || args.watch {
-        return follow::follow(&farm, job, args.json && args.watch).await;
+        return follow::follow(&farm, job, Doing::Rendering, args.json && args.watch).await;
     }
     Ok(Status::Done)
 }

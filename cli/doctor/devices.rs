@@ -5,7 +5,7 @@ use crate::service::counted;
 use crate::standard::Frame;
 use crate::table::bytes;
 use std::time::Instant;
-use tessera_node::device::cuda::probe;
+use tessera_node::device::cuda::{find_compiler, probe};
 use tessera_node::device::worker::Refusal;
 use tessera_node::device::{self, Device, Devices};
 use tessera_node::{Config, DeviceSpec};
@@ -120,18 +120,17 @@ pub(crate) fn known_answers(device: &dyn Device, frames: &[Frame]) -> Finding {
     Finding::ok("device", format!("{what}; {right} known answers right in {took:.2} s"))
 }
 
-/// NVIDIA's run-time compiler: users' own kernels need it somewhere, and a node may be the place.
-pub(crate) fn compiler(gpu: bool) -> Finding {
-    match tessera_nvrtc::Nvrtc::find() {
-        Ok(found) => {
-            let (major, minor) = found.version();
-            Finding::ok("nvrtc", format!("{major}.{minor} at `{}`", found.path().display()))
+/// NVIDIA's run-time compiler: users' own kernels need it somewhere, and a node may be the place. Asked of a worker, as a node does it: it
+/// may bring down the process that opens it, and a worker may not see all that this process sees.
+pub(crate) fn compiler(config: &Config, gpu: bool) -> Finding {
+    let hint = "only compute jobs that come as CUDA C++ instead of PTX need it here";
+    match find_compiler(config) {
+        Ok(Ok(found)) => {
+            let (major, minor) = found.version;
+            Finding::ok("nvrtc", format!("{major}.{minor} at `{}`", found.path.display()))
         }
-        Err(_) if !gpu => Finding::ok("nvrtc", "not found, and not needed without a GPU"),
-        Err(error) => Finding::warn(
-            "nvrtc",
-            chain(&error),
-            "only compute jobs that come as CUDA C++ instead of PTX need it here",
-        ),
+        Ok(Err(_)) if !gpu => Finding::ok("nvrtc", "not found, and not needed without a GPU"),
+        Ok(Err(reason)) => Finding::warn("nvrtc", reason, hint),
+        Err(error) => Finding::warn("nvrtc", format!("it cannot be opened: {}", chain(&error)), hint),
     }
 }

@@ -102,22 +102,23 @@ pub struct NodeStatus {
 pub struct Node;
 
 impl Node {
-    /// Opens the data folder and the devices, and begins to dial; returns before there is a session. Must be called within a
-    /// tokio runtime.
+    /// Opens the data folder and the devices, and begins to dial; returns before there is a session. Of several CUDA devices it waits for
+    /// the first that is fit for work: the others get theirs as they become ready. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// What is wrong on this machine. What the coordinator says comes with [`RunningNode::join`].
     pub fn start(config: Config) -> Result<RunningNode, NodeError> {
         let folder = DataFolder::open(&config.data)?;
-        let devices = device::open(&config)?;
+        let devices = device::open_first(&config)?;
         let id = folder.node();
         let (publish, status) = watch::channel(NodeStatus::default());
         let (commands, orders) = mpsc::channel(4);
         let (pulse, vitals) = watch::channel(Vitals { turned: Instant::now(), stalled: Duration::ZERO });
         let infos = devices.devices.iter().map(|device| device.info()).collect();
+        let compiler = devices.compiler;
         let shell = Shell::open(config, folder, devices, (publish, pulse))?;
         let task = Some(tokio::spawn(shell.run(orders)));
-        Ok(RunningNode { id, devices: infos, commands, status, vitals, task })
+        Ok(RunningNode { id, devices: infos, compiler, commands, status, vitals, task })
     }
 }
 
@@ -126,6 +127,7 @@ impl Node {
 pub struct RunningNode {
     id: NodeId,
     devices: Vec<DeviceInfo>,
+    compiler: Option<(u32, u32)>,
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<NodeStatus>,
     vitals: watch::Receiver<Vitals>,
@@ -153,6 +155,11 @@ impl RunningNode {
     /// Its devices, as they were found at its start.
     pub fn devices(&self) -> &[DeviceInfo] {
         &self.devices
+    }
+
+    /// Version of the NVRTC that its devices' workers found at its start; None where it has no CUDA device, or they found none.
+    pub fn compiler(&self) -> Option<(u32, u32)> {
+        self.compiler
     }
 
     /// Whether its loop turns and its devices get on.

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 
 mod builtins;
+mod compiler;
 mod examples;
 mod faults;
 mod images;
+mod local;
 mod stand;

@@ -31,6 +31,8 @@ pub(crate) fn kernel(name: &str) -> String {
 struct Node {
     name: String,
     rack: Option<Rack>,
+    /// Where it looks for NVRTC, if not where the others do.
+    nvrtc: Option<PathBuf>,
     process: Option<Child>,
 }
 
@@ -110,23 +112,29 @@ impl Farm {
         // Some milliseconds a launch, so that a kill meets a node at work.
         let device = Device { memory: 512 << 20, pause_micros_per_launch: 20_000, ..Device::default() };
         let rack = Rack::new(&Config { devices: vec![device], ..Config::default() }).unwrap();
-        self.add(name, Some(rack));
+        self.add(name, Some(rack), None);
+    }
+
+    /// A node with a fake GPU that looks for NVRTC there and nowhere else.
+    pub(crate) fn add_gpu_node_with(&mut self, name: &str, nvrtc: PathBuf) {
+        let rack = Rack::new(&Config::of(1, Device { memory: 512 << 20, ..Device::default() })).unwrap();
+        self.add(name, Some(rack), Some(nvrtc));
     }
 
     pub(crate) fn add_cpu_node(&mut self, name: &str) {
-        self.add(name, None);
+        self.add(name, None, None);
     }
 
-    fn add(&mut self, name: &str, rack: Option<Rack>) {
+    fn add(&mut self, name: &str, rack: Option<Rack>, nvrtc: Option<PathBuf>) {
         let token = self.text(&["token", "create", "--role", "node"]);
         std::fs::write(self.path(&format!("{name}.token")), token).unwrap();
-        self.nodes.push(Node { name: name.to_owned(), rack, process: None });
+        self.nodes.push(Node { name: name.to_owned(), rack, nvrtc, process: None });
         self.start_node(self.nodes.len() - 1);
     }
 
     /// Starts a node, again if it was killed.
     pub(crate) fn start_node(&mut self, index: usize) {
-        let Node { name, rack, .. } = &self.nodes[index];
+        let Node { name, rack, nvrtc, .. } = &self.nodes[index];
         let (token, data) = (self.path(&format!("{name}.token")), self.path(name));
         let device = if rack.is_some() { "cuda" } else { "cpu" };
         let mut command = self.command(&[
@@ -144,6 +152,9 @@ impl Farm {
             rack.lend_to(&mut command);
         } else {
             command.args(["--threads", "2"]);
+        }
+        if let Some(nvrtc) = nvrtc {
+            command.env("TESSERA_NVRTC", nvrtc);
         }
         let log = name.clone();
         let process = self.spawn(&mut command, &log);

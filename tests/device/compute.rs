@@ -1,16 +1,21 @@
 //! Compute units on a device: what they need is measured, held and given back, and a missing compiler is the node's trouble, not the job's.
 
-use crate::bench::{Bench, wait_for};
+use crate::bench::{Bench, Pending, expected, frame as frame_of_a_room, submit, unit, wait_for};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use tessera_fake_cuda::Device;
 use tessera_node::compute::{PreparedCompute, Source};
-use tessera_node::device::{CancelToken, Device, DeviceError, DeviceUnit, UnitOutput, Work};
+use tessera_node::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet};
 
 /// A frame over 8 × 8 indices without inputs.
 fn frame(source: Source) -> Arc<PreparedCompute> {
+    over(Domain { width: 8, height: 8, depth: 1 }, source)
+}
+
+fn over(domain: Domain, source: Source) -> Arc<PreparedCompute> {
     let file = |path: &str| AssetFile { path: path.into(), hash: BlobHash([2; 32]), length: 1 };
     let program = match &source {
         Source::Cuda(_) => Program::Cuda(file("one.cu")),
@@ -20,7 +25,7 @@ fn frame(source: Source) -> Arc<PreparedCompute> {
         program,
         inputs: vec![],
         arguments: vec![],
-        domain: Domain { width: 8, height: 8, depth: 1 },
+        domain,
         channels: 1,
         element: Element::U32,
         reduction: None,
@@ -34,10 +39,21 @@ fn frame(source: Source) -> Arc<PreparedCompute> {
     Arc::new(PreparedCompute { id: 1, spec, frame: FrameNumber(1), source, arrays: vec![] })
 }
 
-fn run(device: &dyn Device, job: Arc<PreparedCompute>) -> Result<UnitOutput, DeviceError> {
+fn run(
+    device: &dyn tessera_node::device::Device,
+    job: Arc<PreparedCompute>,
+) -> Result<UnitOutput, DeviceError> {
+    run_chunk(device, job, 64)
+}
+
+fn run_chunk(
+    device: &dyn tessera_node::device::Device,
+    job: Arc<PreparedCompute>,
+    count: u32,
+) -> Result<UnitOutput, DeviceError> {
     let (sender, end) = channel();
     let finish = Box::new(move |result| sender.send(result).expect("the test waits"));
-    let work = Work::Compute { job, first: 0, count: 64 };
+    let work = Work::Compute { job, first: 0, count };
     device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     end.recv().expect("an end")
 }
@@ -60,13 +76,13 @@ fn a_chunk_says_what_it_needed_and_an_idle_worker_gives_it_back() {
 }
 
 #[test]
-fn a_compiler_that_is_not_there_is_told_by_a_worker_and_fails_the_unit_alone() {
+fn a_compiler_that_is_not_there_is_told_by_a_worker_and_costs_no_worker() {
     let mut bench = Bench::with(|_| {});
     bench.config.worker_environment.push(("TESSERA_NVRTC".into(), "/nowhere/libnvrtc.so.13".into()));
     let opened = bench.open();
     assert_eq!(opened.compiler, None);
     match run(&*opened.devices[0], frame(Source::Cuda("".into()))) {
-        Err(DeviceError::Worker(told)) => {
+        Err(DeviceError::NoCompiler(told)) => {
             assert!(
                 told.contains("cannot compile kernel `one.cu` here") && told.contains("/nowhere"),
                 "{told}"
@@ -74,6 +90,43 @@ fn a_compiler_that_is_not_there_is_told_by_a_worker_and_fails_the_unit_alone() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A kernel that writes nothing.
+const IDLE: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry compute(.param .align 8 .b8 chunk[48])
+{ ret; }
+";
+
+#[test]
+fn a_chunk_that_lacks_memory_gets_what_the_renderer_has_no_use_for() {
+    // What the renderer holds once it has done a unit, and what a context takes beside it.
+    let roomy = Bench::with(|_| {});
+    let opened = roomy.open();
+    submit(&*opened.devices[0], &frame_of_a_room(), unit(3)).end().expect("a unit");
+    let (held, context) = (roomy.rack.counts(0).used_bytes, Device::default().context_bytes);
+    drop(opened);
+
+    let count = 1 << 18;
+    let bytes = u64::from(count) * 4;
+    // A little less than all of that together: two small scenes and a small workspace have to go.
+    let bench = Bench::with(|device| device.memory = held + context + bytes - (24 << 10));
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    let film = |unit: Pending| unit.end().expect("a unit").sums.values;
+    assert_eq!(film(submit(device, &frame_of_a_room(), unit(3))), expected(&unit(3)));
+    let job = over(Domain { width: count, height: 1, depth: 1 }, Source::Ptx(IDLE.into()));
+    let output = run_chunk(device, job, count).expect("a chunk");
+    assert_eq!(
+        (output.device_bytes, output.chunk.map(|chunk| chunk.bytes.len())),
+        (bytes, Some(bytes as usize))
+    );
+    // One by the worker that renders, one by each of the two tries: nothing else was started.
+    assert_eq!(bench.rack.counts(0).loads, 3);
+    assert_eq!(film(submit(device, &frame_of_a_room(), unit(5))), expected(&unit(5)));
 }
 
 #[test]

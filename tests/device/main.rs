@@ -5,6 +5,5 @@ mod bench;
 mod compute;
 mod faults;
 mod sandbox;
-mod script;
 mod start;
 mod units;

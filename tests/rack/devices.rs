@@ -41,6 +41,7 @@ fn a_driver_or_device_that_is_too_old_is_named_with_what_is_needed() {
 fn one_and_two_devices_give_the_bits_of_the_processor() {
     for count in [1, 2] {
         let stand = Stand::start(&Config::of(count, device()));
+        (0..count).for_each(|index| stand.wait_until(index, "ready"));
         assert_eq!(stand.render(&PICTURE), on_cpu(), "{count} devices\n{}", stand.farm.logs());
         for index in 0..count {
             assert_eq!(stand.standing(index), "ready");
@@ -68,6 +69,7 @@ fn slices_are_devices_with_a_memory_of_their_own() {
     let slice = Slice { profile: "1g.5gb".to_owned(), memory: 256 << 20, multiprocessors: 2 };
     let config = Config::of(1, Device { slices: vec![slice.clone(), slice], ..device() });
     let stand = Stand::start(&config);
+    (0..2).for_each(|index| stand.wait_until(index, "ready"));
     assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());
     let node = stand.node("rack");
     assert_eq!(node["devices"].as_array().map(Vec::len), Some(2), "{node}");
@@ -75,4 +77,14 @@ fn slices_are_devices_with_a_memory_of_their_own() {
     // The whole device is target 0; it had nothing to do.
     let launches = [0, 1, 2].map(|target| stand.rack.counts(target).launches);
     assert!(launches[0] == 0 && launches[1] > 0 && launches[2] > 0, "{launches:?}");
+}
+
+#[test]
+fn a_node_works_with_the_first_device_that_is_ready() {
+    let mut config = Config::of(2, device());
+    // The second one's test takes minutes.
+    config.devices[1].pause_micros_per_launch = 600_000_000;
+    let stand = Stand::start(&config);
+    assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());
+    assert_eq!([stand.standing(0), stand.standing(1)], ["ready", "testing"]);
 }

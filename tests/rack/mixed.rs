@@ -6,19 +6,24 @@ use tessera_fake_cuda::Config;
 #[test]
 fn a_slow_device_does_its_share_and_no_more() {
     let mut config = Config::of(2, device());
+    // By what the machine itself takes, so that a machine that is slow makes both slow.
+    config.devices[1].stretch = 25.0;
     config.devices[1].pause_micros_per_launch *= 25;
     let stand = Stand::start(&config);
     (0..2).for_each(|index| stand.wait_until(index, "ready"));
+    let steps = || [0, 1].map(|index| stand.rack.counts(index).steps);
+    let before = steps();
     assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());
-    let [fast, slow] = [0, 1].map(|index| stand.rack.counts(index).steps);
+    let after = steps();
+    let [fast, slow] = [0, 1].map(|index| after[index] - before[index]);
     assert!(fast > slow && slow > 0, "steps: fast {fast}, slow {slow}");
 }
 
 #[test]
 fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
     let mut config = Config::of(2, device());
-    // Slow enough that a processor, which is far quicker than a GPU that is interpreted, comes in time to do the rest.
-    config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 40_000);
+    // They alone would take the better part of a minute: a processor, which is far quicker, comes in time to do the rest.
+    config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 300_000);
     let mut stand = Stand::prepare(&config);
     stand.add_node("gpus", "cuda");
     let committed = |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);

@@ -69,10 +69,33 @@ static __device__ __forceinline__ TesseraIndex tessera_index(const TesseraChunk&
     return at;
 }
 
-// Writes one value; does nothing outside of the chunk or its channels. T must be the job's element type.
+// What tessera_store writes stands as a comment in the PTX: from it `tessera compute` knows the job's element type.
+template <class T>
+struct TesseraStored {
+    static_assert(sizeof(T) == 0,
+        "tessera_store writes float, double, int, unsigned int, long long or unsigned long long");
+};
+#define TESSERA_STORED(type, name) \
+    template <> \
+    struct TesseraStored<type> { \
+        static __device__ __forceinline__ void note() { asm volatile("// tessera_store " name); } \
+    };
+TESSERA_STORED(float, "f32")
+TESSERA_STORED(double, "f64")
+TESSERA_STORED(int, "i32")
+TESSERA_STORED(unsigned int, "u32")
+TESSERA_STORED(long, "i64")
+TESSERA_STORED(unsigned long, "u64")
+TESSERA_STORED(long long, "i64")
+TESSERA_STORED(unsigned long long, "u64")
+#undef TESSERA_STORED
+static_assert(sizeof(long) == 8, "kernels are compiled for 64 bits");
+
+// Writes one value; does nothing outside of the chunk or its channels. T is the job's element type.
 template <class T>
 static __device__ __forceinline__ void tessera_store(
     const TesseraChunk& chunk, const TesseraIndex& at, unsigned int channel, T value) {
+    TesseraStored<T>::note();
     if (at.valid && channel < chunk.channels) {
         ((T*)chunk.out)[(unsigned long long)at.local * chunk.channels + channel] = value;
     }

@@ -1,5 +1,6 @@
 //! Inputs and arguments to a kernel's variables, by name: what is missing, unknown or of another type is told with what the kernel has.
 
+use std::collections::BTreeSet;
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
 use tessera_protocol::compute::{Argument, ComputeSpec, Element, Number, Program};
 use tessera_ptx::{Kernel, Module, ParseError, Type, TypeKind, Variable};
@@ -33,6 +34,14 @@ pub enum BindError {
         found: String,
         /// What is wrong with what was given.
         problem: String,
+    },
+    /// The job's element type is not what the kernel stores.
+    #[error("the kernel stores {stored}, and --element says {element}; leave that out, or change the kernel")]
+    Element {
+        /// Types of its `tessera_store`, by comma.
+        stored: String,
+        /// What the job says.
+        element: Element,
     },
     /// The built-in kernel does not take it.
     #[error("{0}")]
@@ -73,6 +82,11 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
         }
     }
     if spec.needs_cuda() {
+        let stored = stored_elements(ptx);
+        if !stored.is_empty() && !stored.contains(&spec.element) {
+            let stored = stored.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ");
+            return Err(BindError::Element { stored, element: spec.element });
+        }
         let unbound = |variable: &&Variable| {
             is_array(variable) && !spec.inputs.iter().any(|input| input.name == variable.name)
         };
@@ -85,6 +99,16 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
         }
     }
     Ok(Bound { entry: entry.to_owned(), block, values })
+}
+
+/// How `tessera_store` notes in PTX what it writes (`tessera.cuh`).
+const STORED: &str = "// tessera_store ";
+
+/// The types that a kernel stores, as far as its PTX says: none where it does not use `tessera_store`, or was compiled with a header
+/// before it.
+pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
+    let noted = ptx.lines().filter_map(|line| line.trim().strip_prefix(STORED));
+    noted.filter_map(|name| name.trim().parse().ok()).collect()
 }
 
 fn check_entry<'m>(module: &'m Module, entry: &str) -> Result<&'m Kernel, BindError> {

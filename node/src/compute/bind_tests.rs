@@ -99,6 +99,24 @@ fn what_does_not_fit_is_told_with_what_the_kernel_has() {
 }
 
 #[test]
+fn what_a_kernel_stores_has_to_be_what_the_job_says() {
+    let noting = |types: &[&str]| {
+        let notes: String = types.iter().map(|name| format!("\t// tessera_store {name}\n")).collect();
+        PTX.replace("{ ret; }", &format!("{{\n{notes} ret; }}"))
+    };
+    assert_eq!(stored_elements(PTX).len(), 0);
+    assert!(bind(PTX, &spec(&[])).is_ok(), "a kernel may write by itself, and then nobody knows what");
+    assert!(bind(&noting(&["f32"]), &spec(&[])).is_ok());
+    assert!(bind(&noting(&["u32", "f32"]), &spec(&[])).is_ok(), "bits of one type may be stored as another");
+    let told = bind(&noting(&["u32", "u32"]), &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("stores u32") && told.contains("--element says f32"), "{told}");
+    assert_eq!(
+        stored_elements(&noting(&["u64", "i32"])).into_iter().collect::<Vec<_>>(),
+        [Element::I32, Element::U64]
+    );
+}
+
+#[test]
 fn a_kernel_of_another_form_is_refused() {
     let entry = |ptx: &str| bind(ptx, &spec(&[])).unwrap_err().to_string();
     assert!(entry(&PTX.replace("entry compute", "entry main")).contains("it has main"));

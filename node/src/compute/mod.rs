@@ -5,7 +5,7 @@ mod bind;
 mod compile;
 mod prepare;
 
-pub use bind::{BindError, Bound, bind};
+pub use bind::{BindError, Bound, bind, stored_elements};
 pub use compile::compile;
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, PTX as BUILTIN_PTX};

@@ -17,7 +17,7 @@ pub mod xid;
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
 pub(crate) use cpu::memory_bytes as host_memory_bytes;
-pub use open::{DeviceOpenError, Devices, open};
+pub use open::{DeviceOpenError, Devices, open, open_first};
 
 use crate::compute::PreparedCompute;
 use std::sync::{Arc, OnceLock};
@@ -83,6 +83,9 @@ pub enum DeviceError {
     /// The user's kernel cannot be used: it does not compile, or lacks what the job gives it. The same everywhere.
     #[error("{0}")]
     Program(String),
+    /// The user's kernel came as CUDA C++, and there is no NVRTC here (any more). Other nodes may have one.
+    #[error("{0}")]
+    NoCompiler(String),
     /// The user's kernel failed, or did not end in time. The device is well.
     #[error("{0}")]
     Kernel(String),

@@ -1,6 +1,8 @@
 //! Which devices a node opens, and why it cannot. Drives none.
 
-use super::cuda::{CudaDevice, Monitor, ProbeError, StartFault, WorkerCommand, find_compiler, probe_with};
+use super::cuda::{
+    CudaDevice, Monitor, Opening, ProbeError, StartFault, WorkerCommand, compiler_of, probe_with,
+};
 use super::worker::FoundDevice;
 use super::xid::{XidTable, XidTableError};
 use super::{CpuDevice, Device};
@@ -65,31 +67,59 @@ pub struct Devices {
     _monitor: Option<Monitor>,
 }
 
-/// Opens what the configuration names, in its order. Blocks until every device has shown that it computes what it should.
+/// Opens what the configuration names, in its order, CUDA devices all at the same time. Blocks until every device has shown that it
+/// computes what it should, or that it does not.
 ///
 /// # Errors
 /// What was asked for by name cannot be had. `auto` takes the CPU instead, and `cuda` leaves out (quarantined) the devices that fail
 /// as long as one works.
 pub fn open(config: &Config) -> Result<Devices, DeviceOpenError> {
+    open_until(config, Until::All)
+}
+
+/// [`open`], but of several devices that one name stands for it waits for the first that works. The others are being tested meanwhile,
+/// and take units as each is ready.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_first(config: &Config) -> Result<Devices, DeviceOpenError> {
+    open_until(config, Until::First)
+}
+
+/// How many devices of a name are waited for.
+#[derive(Clone, Copy, PartialEq)]
+enum Until {
+    First,
+    All,
+}
+
+fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError> {
     check(&config.devices)?;
     let mut opened = Opened { config, command: None, found: None, devices: Vec::new(), cuda: Vec::new() };
-    for spec in &config.devices {
-        match spec {
-            DeviceSpec::Cpu => opened.add_cpu()?,
-            DeviceSpec::Cuda(index) => opened.add_cuda(*spec, *index)?,
-            DeviceSpec::Auto => match opened.add_cuda(*spec, None) {
-                Ok(()) => {}
-                Err(error) => {
-                    tracing::info!(
-                        reason = crate::scene::chain(&error),
-                        "no CUDA device; rendering on the CPU"
-                    );
-                    opened.add_cpu()?;
-                }
-            },
+    // All of them begin before one is waited for.
+    let begun: Vec<_> = config.devices.iter().map(|spec| opened.begin(*spec)).collect();
+    for (spec, begun) in config.devices.iter().zip(begun) {
+        let added = match begun {
+            Ok(Begun::Cpu) => opened.add_cpu(),
+            Ok(Begun::Cuda(group)) => opened.add_cuda(group, until),
+            Err(error) => Err(error),
+        };
+        match (spec, added) {
+            (DeviceSpec::Auto, Err(error)) => {
+                tracing::info!(reason = crate::scene::chain(&error), "no CUDA device; rendering on the CPU");
+                opened.add_cpu()?;
+            }
+            (_, added) => added?,
         }
     }
     opened.finish()
+}
+
+/// What a name stands for, on its way.
+enum Begun {
+    Cpu,
+    /// Slots with their devices.
+    Cuda(Vec<(String, Opening)>),
 }
 
 fn check(specs: &[DeviceSpec]) -> Result<(), DeviceOpenError> {
@@ -140,35 +170,60 @@ impl Opened<'_> {
         Ok(found)
     }
 
+    fn begin(&mut self, spec: DeviceSpec) -> Result<Begun, DeviceOpenError> {
+        match spec {
+            DeviceSpec::Cpu => Ok(Begun::Cpu),
+            DeviceSpec::Cuda(index) => self.begin_cuda(spec, index).map(Begun::Cuda),
+            DeviceSpec::Auto => self.begin_cuda(spec, None).map(Begun::Cuda),
+        }
+    }
+
     /// All devices, or the one of that index.
-    fn add_cuda(&mut self, spec: DeviceSpec, index: Option<u32>) -> Result<(), DeviceOpenError> {
+    fn begin_cuda(
+        &mut self,
+        spec: DeviceSpec,
+        index: Option<u32>,
+    ) -> Result<Vec<(String, Opening)>, DeviceOpenError> {
         let found = self.found(spec)?;
         let command = self.command()?;
         let wanted = |(slot, _): &(usize, FoundDevice)| index.is_none_or(|index| *slot == index as usize);
-        let mut opening = Vec::new();
+        let mut group = Vec::new();
         for (slot, found) in found.into_iter().enumerate().filter(wanted) {
             let name = format!("cuda:{slot}");
             let open = CudaDevice::open(&command, name.clone(), found, self.config.watchdog);
-            opening.push((name, open.map_err(DeviceOpenError::System)?));
+            group.push((name, open.map_err(DeviceOpenError::System)?));
         }
-        let (mut works, mut fault) = (0, None);
-        let mut devices = Vec::new();
-        for (slot, opening) in opening {
-            let (device, outcome) = opening.wait();
-            match outcome {
-                Ok(()) => works += 1,
-                Err(source) => {
-                    tracing::warn!(device = slot, reason = %source, "device left out");
-                    fault = fault.or(Some(DeviceOpenError::Unfit { slot, source }));
-                }
-            }
-            devices.push(Arc::new(device));
-        }
-        if works == 0 {
+        if group.is_empty() {
             let none = index.map_or(super::worker::Refusal::NoDevices, super::worker::Refusal::NoSuchDevice);
-            return Err(fault.unwrap_or(DeviceOpenError::Cuda { spec, source: none.into() }));
+            return Err(DeviceOpenError::Cuda { spec, source: none.into() });
         }
-        for device in devices {
+        Ok(group)
+    }
+
+    /// Waits for a group until enough of it works; one of it has to.
+    fn add_cuda(&mut self, group: Vec<(String, Opening)>, until: Until) -> Result<(), DeviceOpenError> {
+        let (mut works, mut fault) = (false, None);
+        let mut unknown: Vec<&(String, Opening)> = group.iter().collect();
+        let is_enough = |works: bool| works && until == Until::First;
+        while !unknown.is_empty() && !is_enough(works) {
+            unknown.retain(|(slot, opening)| match opening.look() {
+                None => true,
+                Some(Ok(())) => {
+                    works = true;
+                    false
+                }
+                Some(Err(source)) => {
+                    tracing::warn!(device = slot, reason = %source, "device left out");
+                    fault.get_or_insert(DeviceOpenError::Unfit { slot: slot.clone(), source });
+                    false
+                }
+            });
+        }
+        if let Some(fault) = fault.filter(|_| !works) {
+            return Err(fault);
+        }
+        for (_, opening) in group {
+            let device = Arc::new(opening.into_device());
             self.cuda.push(device.clone());
             self.devices.push(device);
         }
@@ -182,7 +237,7 @@ impl Opened<'_> {
         }
         let table = XidTable::load(self.config.xid_table.as_deref())?;
         let command = self.command()?;
-        let compiler = find_compiler(&command);
+        let compiler = compiler_of(&command);
         let monitor = Monitor::start(command, listeners, table).map_err(DeviceOpenError::System)?;
         Ok(Devices { devices: self.devices, compiler, _monitor: Some(monitor) })
     }

@@ -248,6 +248,10 @@ impl Shell {
         let (rendered, output) = match result {
             Ok(output) => (Rendered::Done(output.device_time), Some(output)),
             Err(DeviceError::Cancelled) => (Rendered::Cancelled, None),
+            Err(DeviceError::NoCompiler(reason)) => {
+                self.lose_compiler(&reason);
+                (Rendered::Cancelled, None)
+            }
             Err(DeviceError::Failed(reason)) => (Rendered::Failed(Failure::Device(reason)), None),
             Err(DeviceError::Worker(reason)) => (Rendered::Failed(Failure::Worker(reason)), None),
             Err(DeviceError::TimedOut(reason)) => (Rendered::Failed(Failure::TimedOut(reason)), None),
@@ -265,6 +269,23 @@ impl Shell {
         let wanted = self.agent.on_rendered(device, lease, rendered);
         if let (true, Some(output)) = (wanted, output) {
             self.results.store(lease, device as u8, output);
+        }
+    }
+
+    /// A compiler that was there at the start is gone. What a node can do is said when it joins, so it joins again, without: the units that
+    /// need the compiler go elsewhere and cost no attempt, and none come any more.
+    fn lose_compiler(&mut self, reason: &str) {
+        if self.opened.compiler.take().is_none() {
+            return;
+        }
+        tracing::warn!(
+            reason,
+            "NVRTC is gone; kernels that come as CUDA C++ are for other nodes until this one is restarted"
+        );
+        if let Some(session) = self.session.take() {
+            self.agent.on_disconnected();
+            use tessera_transport::{CloseCode, close::close};
+            close(&session.connection, CloseCode::Done, "joins again without a compiler");
         }
     }
 

@@ -22,6 +22,8 @@ const TICK: Duration = Duration::from_millis(20);
 const PREPARE: Duration = Duration::from_secs(300);
 /// Time beyond a chunk's own for its way to the device and back.
 const SLACK: Duration = Duration::from_secs(5);
+/// Time for the worker that renders to free memory: the driver waits for what the device is at.
+const GIVE_UP: Duration = Duration::from_secs(30);
 /// A worker without a unit for so long ends: what it holds of the device is free for other work again.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -89,10 +91,15 @@ impl Lane {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
             };
-            let result = match self.shared.is_ready() && cancel.begin() {
+            let mut result = match self.shared.is_ready() && cancel.begin() {
                 true => self.compute(&job, (first, count), &cancel),
                 false => Err(DeviceError::Cancelled),
             };
+            if let Err(DeviceError::OutOfMemory { .. }) = result {
+                self.end_worker();
+                self.make_renderer_give_up();
+                result = self.compute(&job, (first, count), &cancel);
+            }
             if let Err(error) = &result {
                 self.after(error);
             }
@@ -116,11 +123,20 @@ impl Lane {
         self.shared.compute_holds(0);
     }
 
+    /// Waits until the worker that renders has given up the scenes that no unit of its uses; it gets them anew when one does.
+    fn make_renderer_give_up(&self) {
+        let (gave_up, heard) = channel();
+        // Where the device is closed, or its worker has ended, there is nobody to wait for.
+        if self.supervisor.send(Event::GiveUp(gave_up)).is_ok() {
+            let _ = heard.recv_timeout(GIVE_UP);
+        }
+    }
+
     /// A worker whose unit did not end well is of no more use, but for programs that were refused. One that ran out of memory gives
     /// back what it has.
     fn after(&mut self, error: &DeviceError) {
         match error {
-            DeviceError::Program(_) => {}
+            DeviceError::Program(_) | DeviceError::NoCompiler(_) => {}
             DeviceError::Kernel(_) => {
                 self.end_worker();
                 // Nobody listens once the device is closed.
@@ -297,9 +313,9 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
         Report::Unusable(UnitError::Refused(problem)) => {
             DeviceError::Program(format!("kernel `{kernel}`: {problem}"))
         }
-        // A fault of this node: another one may have the unit.
+        // Another node may have the unit.
         Report::NoCompiler(problem) => {
-            DeviceError::Worker(format!("cannot compile kernel `{kernel}` here: {problem}"))
+            DeviceError::NoCompiler(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }
         Report::Broken(error) => DeviceError::Worker(error.to_string()),
         other => DeviceError::Worker(format!("the worker said what makes no sense: {other:?}")),

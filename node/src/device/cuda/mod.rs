@@ -22,8 +22,8 @@ mod watchdog;
 
 pub(crate) use command::WorkerCommand;
 pub(crate) use monitor::Monitor;
-pub use probe::{ProbeError, Probed, Tried, probe, try_forbidden};
-pub(crate) use probe::{find_compiler, probe_with};
+pub use probe::{ProbeError, Probed, Tried, find_compiler, probe, try_forbidden};
+pub(crate) use probe::{compiler_of, probe_with};
 pub use watchdog::Watchdog;
 
 use super::worker::{FoundDevice, Refusal};
@@ -33,11 +33,14 @@ use compute::ComputeLane;
 use health::Health;
 use shared::Shared;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use supervisor::{Event, FirstStart, State, Supervisor};
 use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
+
+/// How long one look at a device that is being opened waits.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Why a device is not ready at the node's start.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -105,15 +108,20 @@ impl CudaDevice {
 }
 
 impl Opening {
-    /// Waits until the device is ready or given up. One that is given up stays in the node's list, quarantined.
-    pub(crate) fn wait(self) -> (CudaDevice, Result<(), StartFault>) {
-        let outcome = match self.first.recv() {
+    /// How the device's start went; None where it is not known yet, after a short wait. Told once.
+    pub(crate) fn look(&self) -> Option<Result<(), StartFault>> {
+        Some(match self.first.recv_timeout(LOOK) {
             Ok(FirstStart::Ready) => Ok(()),
             Ok(FirstStart::Refused(refusal)) => Err(StartFault::Refused(refusal)),
             Ok(FirstStart::Faulty(reason)) => Err(StartFault::Faulty(reason)),
-            Err(_) => Err(StartFault::Faulty("its thread ended".into())),
-        };
-        (self.device, outcome)
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => Err(StartFault::Faulty("its thread ended".into())),
+        })
+    }
+
+    /// The device, ready, being tested, or given up and quarantined.
+    pub(crate) fn into_device(self) -> CudaDevice {
+        self.device
     }
 }
 

@@ -4,7 +4,7 @@ use super::child::{Child, Heard};
 use super::command::WorkerCommand;
 use crate::config::Config;
 use crate::device::worker::message::{Order, Report};
-use crate::device::worker::{FoundDevice, Refusal, SandboxReport};
+use crate::device::worker::{FoundCompiler, FoundDevice, Refusal, SandboxReport};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -54,17 +54,30 @@ pub(crate) fn probe_with(command: &WorkerCommand) -> Result<Probed, ProbeError> 
     }
 }
 
-/// Asks a worker of its own which NVRTC workers can load; None where they find none, or it brings the process down.
-pub(crate) fn find_compiler(command: &WorkerCommand) -> Option<(u32, u32)> {
-    let found = || {
-        let mut asked = Asked::start(command)?;
-        asked.next()?;
-        asked.child.order(Order::FindCompiler);
-        asked.next()
-    };
-    match found() {
-        Ok(Report::Compiler(version)) => version,
-        Ok(_) => None,
+/// Asks a worker which NVRTC workers can load: it runs initialisers that are not ours, which may bring a process down. The inner error
+/// says where it was looked for.
+///
+/// # Errors
+/// The worker did not get that far, or could not be asked.
+pub fn find_compiler(config: &Config) -> Result<Result<FoundCompiler, String>, ProbeError> {
+    let command = WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
+    find_compiler_with(&command)
+}
+
+fn find_compiler_with(command: &WorkerCommand) -> Result<Result<FoundCompiler, String>, ProbeError> {
+    let mut asked = Asked::start(command)?;
+    asked.next()?;
+    asked.child.order(Order::FindCompiler);
+    match asked.next()? {
+        Report::Compiler(found) => Ok(found),
+        _ => Err(ProbeError::Worker("it answers something else".into())),
+    }
+}
+
+/// The version of the NVRTC that workers can load; None where they find none, or it brings the process down.
+pub(crate) fn compiler_of(command: &WorkerCommand) -> Option<(u32, u32)> {
+    match find_compiler_with(command) {
+        Ok(found) => found.ok().map(|found| found.version),
         Err(error) => {
             tracing::warn!(%error, "looking for NVRTC failed; kernels that come as CUDA C++ are for other nodes");
             None

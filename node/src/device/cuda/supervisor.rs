@@ -39,6 +39,8 @@ pub(super) enum Event {
     Xid { code: u64, action: XidAction, meaning: String },
     /// Test the device before it gets more: a user's kernel has failed on it.
     Doubt,
+    /// Give up what no unit uses of the device's memory, for a compute job; then say so, or drop the way to say it.
+    GiveUp(Sender<()>),
     /// Let everything go.
     Stop,
 }
@@ -101,6 +103,8 @@ pub(super) struct State {
     rate: Rate,
     workers: u64,
     units: u64,
+    /// Who waits for memory to be given up.
+    short: Vec<Sender<()>>,
     /// Why no unit is begun any more.
     draining: Option<String>,
 }
@@ -116,6 +120,7 @@ impl State {
             rate: Rate::default(),
             workers: 0,
             units: 0,
+            short: Vec::new(),
             draining: None,
         }
     }
@@ -159,6 +164,15 @@ impl Supervisor {
             Event::Heard(..) => {}
             Event::Xid { code, action, meaning } => self.on_xid(code, action, &meaning),
             Event::Doubt => self.state.in_doubt = true,
+            Event::GiveUp(short) => {
+                // A worker that is not there, or not open yet, holds nothing that it could give up.
+                if let Stage::Up(live) = &self.state.stage
+                    && live.phase != Phase::Opening
+                {
+                    live.child.order(Order::GiveUp);
+                    self.state.short.push(short);
+                }
+            }
             // Handled by the loop.
             Event::Stop => {}
         }
@@ -302,6 +316,12 @@ impl Supervisor {
             Report::Cancelled { unit } => {
                 if let Some(flight) = live.flights.take(unit, now) {
                     flight.end(Err(DeviceError::Cancelled));
+                }
+            }
+            Report::GaveUp => {
+                for short in self.state.short.drain(..) {
+                    // One that has waited long enough listens no more.
+                    let _ = short.send(());
                 }
             }
             Report::Broken(error) => self.fail(Fault::Worker, &error.to_string(), DeviceError::Failed),
@@ -467,6 +487,7 @@ impl Supervisor {
     /// Ends the worker. The unit that it was at has failed; the others go back to be done elsewhere.
     fn end_worker(&mut self, reason: &str, error: impl FnOnce(String) -> DeviceError) {
         self.state.draining = None;
+        self.state.short.clear();
         let stage = std::mem::replace(&mut self.state.stage, Stage::Out);
         if let Stage::Up(live) = stage {
             let Live { child, mut flights, .. } = *live;

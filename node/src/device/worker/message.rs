@@ -48,6 +48,8 @@ pub(crate) enum Order {
     Array { name: String, element: u32, shape: Vec<u64>, bytes: u64 },
     /// Bytes of that input (the payload) from an offset on.
     ArrayBytes { offset: u64 },
+    /// Give up the scenes and workspaces that no unit uses: another process needs the device's memory. Then [`Report::GaveUp`].
+    GiveUp,
     /// Run the program over a chunk, in blocks of so many threads: [`Report::Begun`], then [`Report::Values`].
     Chunk { params: Vec<u8>, count: u32, block: u32, bytes: u64 },
     /// Try what the sandbox forbids, and say how it went.
@@ -77,8 +79,8 @@ pub(crate) enum Report {
     Failed { unit: u64, error: UnitError },
     /// It was cancelled.
     Cancelled { unit: u64 },
-    /// The version of NVRTC that this worker can load; None: it finds none.
-    Compiler(Option<(u32, u32)>),
+    /// The NVRTC that this worker can load, or why it can load none.
+    Compiler(Result<FoundCompiler, String>),
     /// NVRTC cannot be loaded, and why.
     NoCompiler(String),
     /// A kernel is compiled; the payload is its PTX.
@@ -91,6 +93,8 @@ pub(crate) enum Report {
     Begun,
     /// The values of a chunk are the payload.
     Values { device_nanos: u64, device_bytes: u64 },
+    /// What no unit uses is given up.
+    GaveUp,
     /// The driver has failed: the context is dead, and so is the worker.
     Broken(CallError),
     /// The devices now.
@@ -126,6 +130,15 @@ pub struct FoundDevice {
     pub mig_parent: Option<String>,
     /// Opened by `CUDA_VISIBLE_DEVICES` with its UUID, as ordinal 0: CUDA shows one MIG slice to a process at most.
     pub by_uuid: bool,
+}
+
+/// An NVRTC that workers can load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundCompiler {
+    /// Major, minor.
+    pub version: (u32, u32),
+    /// The library, as the system's loader was given it.
+    pub path: PathBuf,
 }
 
 /// An open device.

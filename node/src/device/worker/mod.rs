@@ -11,7 +11,7 @@ mod monitor;
 pub(crate) mod sandbox;
 mod self_check;
 
-pub use message::{CallError, FoundDevice, Refusal};
+pub use message::{CallError, FoundCompiler, FoundDevice, Refusal};
 pub use sandbox::{FileConfinement, SandboxReport};
 
 pub(crate) use sandbox::Allowed;
@@ -85,7 +85,9 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
                 outlet.send(&listed, &[]);
             }
             Order::FindCompiler => {
-                let found = tessera_nvrtc::Nvrtc::find().ok().map(|compiler| compiler.version());
+                let found = tessera_nvrtc::Nvrtc::find()
+                    .map(|found| FoundCompiler { version: found.version(), path: found.path().to_owned() })
+                    .map_err(|error| crate::scene::chain(&error));
                 outlet.send(&Report::Compiler(found), &[]);
             }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
@@ -139,6 +141,7 @@ fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCo
                 cuda::Task::SceneBytes { scene, offset, last, bytes }
             }
             Order::NoScene { scene, problem } => cuda::Task::NoScene { scene, problem },
+            Order::GiveUp => cuda::Task::GiveUp,
             Order::Cancel { unit } => {
                 serving.cancelled.add(unit);
                 continue;

@@ -57,6 +57,8 @@ pub(crate) enum Task {
         scene: u64,
         params: UnitParams,
     },
+    /// What no unit uses is to go.
+    GiveUp,
     /// A lane is free again.
     Free {
         lane: Lane,
@@ -124,6 +126,12 @@ impl Renderer {
                 self.lanes.push(lane);
                 self.state.under_way.retain(|other| other.unit != unit);
                 self.cancelled.forget(unit);
+            }
+            Task::GiveUp => {
+                let in_use = self.in_use(u64::MAX);
+                while self.scenes.give_up_one(&in_use) {}
+                self.shrink_free_lanes();
+                self.outlet.send(&Report::GaveUp, &[]);
             }
             Task::NoScene { scene, problem } => self.refuse_scene(scene, &UnitError::Refused(problem)),
             Task::Scene { scene, bytes, view } => {

@@ -1,0 +1,146 @@
+//! A farm in this process: coordinator and nodes on loopback, and a store that goes away. Knows no job.
+
+use crate::args::local::DeviceArgs;
+use crate::client::Farm;
+use crate::commands::node::with_devices;
+use crate::error::{CliError, Status};
+use crate::rusage::usage;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+use tessera_coordinator::{Config, Coordinator, RunningCoordinator};
+use tessera_node::import::ImportLimits;
+use tessera_node::{Config as NodeConfig, Ended, Node, NodeStatus, RunningNode};
+use tessera_protocol::client::Role;
+use tessera_transport::Lifetimes;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// Coordinator and nodes of this process.
+pub(crate) struct LocalFarm {
+    coordinator: RunningCoordinator,
+    /// Its nodes.
+    pub(crate) nodes: Vec<RunningNode>,
+    /// The way to it.
+    pub(crate) farm: Farm,
+    /// CPU seconds that the process had used when the first unit began.
+    cpu_before: JoinHandle<f64>,
+}
+
+/// Gives a node's folder an identity, without the way over a token.
+fn enrol(coordinator: &RunningCoordinator, data: &Path, name: &str) -> Result<(), CliError> {
+    let folder =
+        tessera_node::DataFolder::open(data).map_err(|error| CliError::new(Status::Failure, error))?;
+    let identity = coordinator.issue(Role::Node, name, Some(folder.node()))?;
+    Ok(identity.save(&folder.identity())?)
+}
+
+/// Waits for the first unit on any device.
+async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
+    let mut first = JoinSet::new();
+    for mut node in nodes {
+        // An error is a node that has ended: then there is nothing to wait for.
+        first.spawn(async move { drop(node.wait_for(|status| status.first_unit_at.is_some()).await) });
+    }
+    first.join_next().await;
+    usage().0
+}
+
+impl LocalFarm {
+    /// Starts so many nodes, which share the threads of these devices, with everything that is kept in a folder.
+    pub(crate) async fn start(
+        folder: &Path,
+        devices: &DeviceArgs,
+        (count, import): (u16, ImportLimits),
+    ) -> Result<Self, CliError> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut config = Config::new(folder.join("coordinator"), listen, tessera_node::fingerprint());
+        // No node of an earlier run can come back, and the folder goes away anyway.
+        config.settings.settle = Duration::ZERO;
+        // All its nodes are this process.
+        config.settings = config.settings.without_checks();
+        config.disk_reserve_bytes = 0;
+        config.lifetimes = Lifetimes::LONGEST;
+        let coordinator = Coordinator::start(config).await?;
+        let address = coordinator.local_address();
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = devices.threads.map_or(all, |threads| threads as usize);
+        let mut nodes = Vec::new();
+        for index in 0..usize::from(count) {
+            let name = format!("node-{index}");
+            let data = folder.join(&name);
+            let mut config = with_devices(NodeConfig::new(address.to_string(), &data, &name), devices);
+            config.import = import;
+            config.threads = Some(share(threads, usize::from(count), index));
+            enrol(&coordinator, &data, &name)?;
+            nodes.push(Node::start(config)?);
+        }
+        let identity = coordinator.issue(Role::Admin, "local", None)?;
+        let cpu_before = tokio::spawn(cpu_at_first_unit(nodes.iter().map(RunningNode::watch).collect()));
+        Ok(Self { coordinator, nodes, farm: Farm::new(address.into(), identity), cpu_before })
+    }
+
+    /// What all nodes together have done.
+    pub(crate) fn status(&self) -> NodeStatus {
+        self.nodes.iter().map(RunningNode::status).fold(NodeStatus::default(), |sum, one| NodeStatus {
+            committed: sum.committed + one.committed,
+            busy: sum.busy + one.busy,
+            preparing: sum.preparing.max(one.preparing),
+            rays: sum.rays + one.rays,
+            first_unit_at: sum.first_unit_at.into_iter().chain(one.first_unit_at).min(),
+            ..NodeStatus::default()
+        })
+    }
+
+    /// Ends the farm; how much CPU time the process had used before the first unit, if there was one.
+    pub(crate) async fn stop(self) -> Option<f64> {
+        let cpu_before = if self.cpu_before.is_finished() { self.cpu_before.await.ok() } else { None };
+        for mut node in self.nodes {
+            node.stop_now();
+            if let Err(error) = node.join().await {
+                tracing::debug!(%error, "a node did not end well");
+            }
+        }
+        if let Err(error) = self.coordinator.shutdown().await {
+            tracing::debug!(%error, "the coordinator did not end well");
+        }
+        cpu_before
+    }
+}
+
+/// Threads of one of several nodes: at least one each.
+fn share(threads: usize, nodes: usize, index: usize) -> usize {
+    (threads / nodes + usize::from(index < threads % nodes)).max(1)
+}
+
+/// Waits until a node ends by itself, which it should not.
+pub(crate) async fn node_failed(nodes: &mut [RunningNode]) -> CliError {
+    let mut ends: Vec<_> = nodes.iter_mut().map(|node| Box::pin(node.join())).collect();
+    let ended = std::future::poll_fn(|context| {
+        for end in &mut ends {
+            if let std::task::Poll::Ready(ended) = end.as_mut().poll(context) {
+                return std::task::Poll::Ready(ended);
+            }
+        }
+        std::task::Poll::Pending
+    });
+    match ended.await {
+        Err(error) => error.into(),
+        Ok(Ended::Drained { .. } | Ended::Stopped) => {
+            CliError::new(Status::Failure, "a node has left the farm")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn threads_are_shared_and_nobody_goes_without() {
+        let shares =
+            |threads, nodes| (0..nodes).map(|index| share(threads, nodes, index)).collect::<Vec<_>>();
+        assert_eq!(shares(8, 3), [3, 3, 2]);
+        assert_eq!(shares(1, 3), [1, 1, 1]);
+    }
+}
