@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program, the script, scenes.
+# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program, the test of single functions, the script, scenes.
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
@@ -13,6 +13,9 @@ cd "$(dirname "$0")/../.."
 cargo build --release --locked --offline --bin tessera
 mkdir -p "$folder/scenes/env"
 cp target/release/tessera tests/gpu/run.sh "$folder/"
+units=$(cargo test --release --locked --offline --test gpu --no-run --message-format=json |
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep '/gpu-' | tail -n 1)
+cp "$units" "$folder/units"
 cp scenes/library/*.gltf "$folder/scenes/"
 scenes=${TESSERA_SCENES:-../shared/scenes}
 if [ -d "$scenes" ]; then

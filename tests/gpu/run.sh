@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# The proof with a GPU, in one call on a machine that has one: the hash of every scene on the GPU is the CPU's, then timings.
+# The proof with a GPU, in one call on a machine that has one: the hash of every scene on the GPU is the CPU's, and so is every word of
+# every function of the kernels; then timings.
 #
 #   tests/gpu/run.sh             builds the program with cargo, offline
 #   tests/gpu/run.sh FOLDER      takes the program and the scenes of a folder made by tests/gpu/pack.sh; needs bash, awk and sed alone
 #
-# Writes report.json and report.md to $OUT, else to target/gpu. Status 1 where a hash differs or nothing could be compared.
+# Writes report.json and report.md to $OUT, else to target/gpu. Status 1 where a hash or a word differs, or nothing could be compared.
 #
 #   TESSERA_GPU_DEVICE   what to compare with the CPU (cuda:0)
 #   TESSERA_GPU_CHECK    size:samples of the comparison (320x180:16)
 #   TESSERA_GPU_TIME     size:samples of the timings (1920x1080:256); `none` leaves them out
+#   TESSERA_GPU_UNITS    inputs of each function (400000); `none` leaves them out
 #   TESSERA_GPU_SCENES   only scenes whose file name has this in it
 #   TESSERA_SCENES       folder of more scenes (../shared/scenes)
 set -uo pipefail
@@ -16,16 +18,20 @@ here=$(cd "$(dirname "$0")" && pwd)
 device=${TESSERA_GPU_DEVICE:-cuda:0}
 check=${TESSERA_GPU_CHECK:-320x180:16}
 time=${TESSERA_GPU_TIME:-1920x1080:256}
+inputs=${TESSERA_GPU_UNITS:-400000}
 
 if [ $# -ge 1 ]; then
     folder=$(cd "$1" && pwd) || exit 2
     tessera=$folder/tessera
+    units=$folder/units
     places=("$folder/scenes")
     out=${OUT:-$folder/report}
 else
     root=$(cd "$here/../.." && pwd)
     cargo build --release --locked --offline --bin tessera --manifest-path "$root/Cargo.toml" || exit 2
     tessera=$root/target/release/tessera
+    units=$(cd "$root" && cargo test --release --locked --offline --test gpu --no-run --message-format=json |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep '/gpu-' | tail -n 1)
     shared=${TESSERA_SCENES:-$root/../shared/scenes}
     places=("$root/scenes/library" "$shared" "$shared/generated")
     out=${OUT:-$root/target/gpu}
@@ -85,6 +91,22 @@ for scene in "${names[@]}"; do
 done
 echo "hashes: $same equal, $different different, $refused not compared"
 
+functions=null functions_equal=true functions_line="Functions of the kernels: not run."
+if [ "$inputs" != none ] && [ -x "$units" ]; then
+    TESSERA_GPU_UNITS=$inputs TESSERA_GPU_DEVICE=$device "$units" \
+        --exact units::every_function_gives_the_bits_of_the_host --nocapture >"$work/units.out" 2>"$work/units.err" ||
+        functions_equal=false
+    line=$(grep -m 1 '^units: ' "$work/units.err" || true)
+    read -r count each wrong < <(sed 's/[^0-9 ]//g' <<<"${line:-0 0 0}") || true
+    # What ended before it could count has not shown that anything is equal.
+    if [ -z "$line" ]; then functions_equal=false count=0 each=0 wrong=1; fi
+    functions="{\"functions\":$count,\"inputs\":$each,\"different\":$wrong}"
+    functions_line="Functions of the kernels: $count, $each inputs each, $wrong words differ."
+    grep -m 8 '^DIFFERENT' "$work/units.err" || true
+    [ -n "$line" ] || tail -n 5 "$work/units.err"
+    echo "$functions_line"
+fi
+
 timings=() lines=()
 if [ "$time" != none ]; then
     for scene in "${names[@]}"; do
@@ -120,13 +142,13 @@ if [ -n "$ncu" ] && [ -n "$sponza" ]; then
 else
     notes+=("NOT RUN: ncu (not installed, or no Sponza)")
 fi
-notes+=("NOT RUN: kernels of single functions (they are proven in the interpreter, tests/ptx)")
+[ "$functions" != null ] || notes+=("NOT RUN: functions of the kernels (left out, or no program for them)")
 
 join() { local IFS=,; echo "$*"; }
 quoted() { printf '%s\n' "$@" | sed 's/"//g; s/.*/"&"/' | paste -sd, -; }
 {
     echo "{\"device\":$(quoted "$card"),\"processor\":$(quoted "$processor"),\"check\":\"$check\",\"time\":\"$time\","
-    echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,"
+    echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,\"units\":$functions,"
     echo "\"hashes\":[$(join ${entries[@]+"${entries[@]}"})],"
     echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],\"notes\":[$(quoted "${notes[@]}")]}"
 } >"$out/report.json"
@@ -139,6 +161,8 @@ quoted() { printf '%s\n' "$@" | sed 's/"//g; s/.*/"&"/' | paste -sd, -; }
     echo "|---|---|---|---|"
     printf '%s\n' ${rows[@]+"${rows[@]}"}
     echo
+    echo "$functions_line"
+    echo
     echo "Timings at $time, depth 5; busy = device time of the kernels / time from the first unit to the last file."
     echo
     echo "| scene | Msamples/s | Mrays/s of device time | device s | render s | busy | start s |"
@@ -149,4 +173,4 @@ quoted() { printf '%s\n' "$@" | sed 's/"//g; s/.*/"&"/' | paste -sd, -; }
 } >"$out/report.md"
 printf '%s\n' "${notes[@]}"
 echo "report: $out/report.json, $out/report.md"
-[ "$different" -eq 0 ] && [ "$same" -gt 0 ]
+[ "$different" -eq 0 ] && [ "$same" -gt 0 ] && [ "$functions_equal" = true ]
