@@ -102,7 +102,7 @@ const IDLE: &str = "\
 ";
 
 #[test]
-fn a_chunk_that_lacks_memory_gets_what_the_renderer_has_no_use_for() {
+fn rendering_and_computing_make_room_for_each_other() {
     // What the renderer holds once it has done a unit, and what a context takes beside it.
     let roomy = Bench::with(|_| {});
     let opened = roomy.open();
@@ -126,6 +126,7 @@ fn a_chunk_that_lacks_memory_gets_what_the_renderer_has_no_use_for() {
     );
     // One by the worker that renders, one by each of the two tries: nothing else was started.
     assert_eq!(bench.rack.counts(0).loads, 3);
+    // The worker of compute jobs has that memory now, and lets it go for the unit.
     assert_eq!(film(submit(device, &frame_of_a_room(), unit(5))), expected(&unit(5)));
 }
 

@@ -27,9 +27,16 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// A worker without a unit for so long ends: what it holds of the device is free for other work again.
 const IDLE: Duration = Duration::from_secs(10);
 
+/// What the thread is told.
+pub(super) enum ToLane {
+    Unit(DeviceUnit),
+    /// Rendering lacks memory that the worker has: end it, once it has done what it is at.
+    LetGo,
+}
+
 /// The thread and the way to it.
 pub(super) struct ComputeLane {
-    units: Option<Sender<DeviceUnit>>,
+    units: Option<Sender<ToLane>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -49,12 +56,17 @@ impl ComputeLane {
 
     pub(super) fn submit(&self, unit: DeviceUnit) {
         let unsent = match &self.units {
-            Some(units) => units.send(unit).err().map(|unsent| unsent.0),
-            None => Some(unit),
+            Some(units) => units.send(ToLane::Unit(unit)).err().map(|unsent| unsent.0),
+            None => Some(ToLane::Unit(unit)),
         };
-        if let Some(unit) = unsent {
+        if let Some(ToLane::Unit(unit)) = unsent {
             (unit.finish)(Err(DeviceError::Cancelled));
         }
+    }
+
+    /// The way to the thread, for who shares the device with it. To be dropped before this is.
+    pub(super) fn way(&self) -> Option<Sender<ToLane>> {
+        self.units.clone()
     }
 }
 
@@ -85,7 +97,7 @@ struct Worker {
 }
 
 impl Lane {
-    fn run(mut self, units: &Receiver<DeviceUnit>) {
+    fn run(mut self, units: &Receiver<ToLane>) {
         while let Some(DeviceUnit { work, cancel, finish }) = self.next(units) {
             let Work::Compute { job, first, count } = work else {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
@@ -108,14 +120,18 @@ impl Lane {
     }
 
     /// The next unit; None once the device is closed.
-    fn next(&mut self, units: &Receiver<DeviceUnit>) -> Option<DeviceUnit> {
-        if self.worker.is_some() {
-            match units.recv_timeout(IDLE) {
-                Err(RecvTimeoutError::Timeout) => self.end_worker(),
-                other => return other.ok(),
+    fn next(&mut self, told: &Receiver<ToLane>) -> Option<DeviceUnit> {
+        loop {
+            let next = match self.worker {
+                Some(_) => told.recv_timeout(IDLE),
+                None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match next {
+                Ok(ToLane::Unit(unit)) => return Some(unit),
+                Ok(ToLane::LetGo) | Err(RecvTimeoutError::Timeout) => self.end_worker(),
+                Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
-        units.recv().ok()
     }
 
     fn end_worker(&mut self) {

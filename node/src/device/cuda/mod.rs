@@ -90,6 +90,7 @@ impl CudaDevice {
             device: found,
             watchdog,
             shared: shared.clone(),
+            compute: compute.way(),
             events: received,
             sender: events.clone(),
             first: Some(first),

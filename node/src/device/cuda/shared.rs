@@ -138,6 +138,11 @@ impl Shared {
         self.compute_held.store(bytes, Ordering::Relaxed);
     }
 
+    /// What [`Self::compute_holds`] has said last.
+    pub(super) fn compute_held(&self) -> u64 {
+        self.compute_held.load(Ordering::Relaxed)
+    }
+
     /// A compute unit has ended.
     pub(super) fn computed(&self, device_time: Duration) {
         let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);

@@ -3,6 +3,7 @@
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
+use super::compute::ToLane;
 use super::flight::{Flight, Flights, Purpose, sums_of};
 use super::health::{Fault, Health, Next};
 use super::held::Held;
@@ -26,6 +27,8 @@ const AHEAD: usize = 3;
 const TICK: Duration = Duration::from_millis(20);
 /// The same where nothing is under way.
 const IDLE_TICK: Duration = Duration::from_millis(500);
+/// How long a unit without room waits for a compute job to end its chunk: longer than most may take.
+const SQUEEZED_MAX: Duration = Duration::from_secs(90);
 /// A worker younger than this is not restarted for an event of the driver: the event was its forerunner's.
 const YOUNG: Duration = Duration::from_secs(2);
 
@@ -84,6 +87,8 @@ pub(super) struct Supervisor {
     pub(super) device: FoundDevice,
     pub(super) watchdog: Watchdog,
     pub(super) shared: Arc<Shared>,
+    /// The thread for compute jobs on the same device.
+    pub(super) compute: Option<Sender<ToLane>>,
     pub(super) events: Receiver<Event>,
     pub(super) sender: Sender<Event>,
     pub(super) first: Option<Sender<FirstStart>>,
@@ -105,6 +110,8 @@ pub(super) struct State {
     units: u64,
     /// Who waits for memory to be given up.
     short: Vec<Sender<()>>,
+    /// What has no room beside a compute job waits for that to let go, until then.
+    squeezed_until: Option<Instant>,
     /// Why no unit is begun any more.
     draining: Option<String>,
 }
@@ -121,6 +128,7 @@ impl State {
             workers: 0,
             units: 0,
             short: Vec::new(),
+            squeezed_until: None,
             draining: None,
         }
     }
@@ -230,11 +238,16 @@ impl Supervisor {
     /// Gives the worker what it may have: first the test, where it is due.
     fn give(&mut self) {
         let now = Instant::now();
+        if self.state.squeezed_until.is_some_and(|until| now < until) && self.shared.compute_held() > 0 {
+            return;
+        }
         let Stage::Up(live) = &mut self.state.stage else { return };
-        if live.phase == Phase::Serving && !live.flights.has_test() {
+        if live.phase != Phase::Opening && !live.flights.has_test() {
             let nothing_to_give = self.state.queue.is_empty() || self.state.draining.is_some();
             let idle = nothing_to_give && live.flights.len() == 0;
-            if self.state.in_doubt || self.state.held.is_due(self.watchdog.test_units, idle, now) {
+            let due =
+                live.phase == Phase::Serving && self.state.held.is_due(self.watchdog.test_units, idle, now);
+            if self.state.in_doubt || due {
                 self.give_test();
             }
         }
@@ -246,7 +259,8 @@ impl Supervisor {
                 (unit.finish)(Err(DeviceError::Cancelled));
                 continue;
             };
-            if !cancel.begin() {
+            // One that comes again for want of memory has begun already.
+            if !cancel.begin() && cancel.is_cancelled() {
                 finish(Err(DeviceError::Cancelled));
                 continue;
             }
@@ -380,6 +394,7 @@ impl Supervisor {
             flight.end(Err(DeviceError::Worker("the worker gave a film of another size".into())));
             return self.fail(Fault::Worker, "it gave a film of another size", DeviceError::Worker);
         };
+        self.state.squeezed_until = None;
         self.state.rate.measure(flight.samples(), time);
         self.shared.worked(time, self.state.rate.samples_per_second());
         let rays = rays[0] + rays[1];
@@ -420,6 +435,15 @@ impl Supervisor {
     fn on_unit_failed(&mut self, unit: u64, error: UnitError) {
         let Stage::Up(live) = &mut self.state.stage else { return };
         let Some(flight) = live.flights.take(unit, Instant::now()) else { return };
+        if matches!(error, UnitError::OutOfMemory { .. }) && self.squeeze(Instant::now()) {
+            return match flight.purpose {
+                Purpose::Test => self.state.in_doubt = true,
+                Purpose::Work { cancel, finish } => {
+                    let work = Work::Render { frame: flight.frame, params: flight.params };
+                    self.state.queue.push_front(DeviceUnit { work, cancel, finish });
+                }
+            };
+        }
         if matches!(flight.purpose, Purpose::Test) {
             let reason = format!("the known-answer test failed: {error:?}");
             return self.fail(Fault::Worker, &reason, DeviceError::Worker);
@@ -428,6 +452,17 @@ impl Supervisor {
             UnitError::OutOfMemory { needed, available } => DeviceError::OutOfMemory { needed, available },
             UnitError::Refused(reason) => DeviceError::Failed(reason),
         }));
+    }
+
+    /// A compute job has memory of this device: true where it was asked to let go after what it is at, and is worth waiting for.
+    fn squeeze(&mut self, now: Instant) -> bool {
+        if self.shared.compute_held() == 0 || self.state.squeezed_until.is_some_and(|until| now >= until) {
+            self.state.squeezed_until = None;
+            return false;
+        }
+        self.state.squeezed_until.get_or_insert(now + SQUEEZED_MAX);
+        // Its thread ends after this one.
+        self.compute.as_ref().is_some_and(|lane| lane.send(ToLane::LetGo).is_ok())
     }
 
     fn on_xid(&mut self, code: u64, action: XidAction, meaning: &str) {
