@@ -6,6 +6,7 @@ pub(crate) mod devices;
 pub(crate) mod disk;
 pub(crate) mod machine;
 pub(crate) mod network;
+mod skew;
 
 use serde::Serialize;
 

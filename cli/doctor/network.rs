@@ -1,7 +1,7 @@
 //! The way to the coordinator, and the ports of one. A coordinator is asked for the QUIC versions it knows, which it tells
 //! anybody (RFC 9000, section 6): no identity is needed, and nothing is left behind on either side.
 
-use super::{Finding, chain};
+use super::{Finding, chain, skew};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(crate) async fn coordinator(text: &str, identity_folder: &Path) -> Vec<Findi
         Err(error) => Finding::fail("coordinator", error.to_string(), "try again"),
     }];
     if findings[0].verdict != super::Verdict::Fail && Identity::is_at(identity_folder) {
-        findings.push(join(&address, identity_folder).await);
+        findings.extend(join(&address, identity_folder).await);
     }
     findings
 }
@@ -136,36 +136,32 @@ fn is_answer(datagram: &[u8], id: [u8; 8]) -> bool {
     datagram.len() >= 27 && datagram[0] & 0x80 != 0 && datagram[1..5] == [0; 4] && ids(5) && ids(14)
 }
 
-async fn join(address: &Address, folder: &Path) -> Finding {
+/// Whether the coordinator takes this identity, and how far its clock is from ours.
+async fn join(address: &Address, folder: &Path) -> Vec<Finding> {
     let identity = match Identity::load(folder) {
         Ok(identity) => identity,
         Err(error) => {
-            return Finding::fail(
-                "identity",
-                chain(&error),
-                "move the folder away and enrol with a new token",
-            );
+            let hint = "move the folder away and enrol with a new token";
+            return vec![Finding::fail("identity", chain(&error), hint)];
         }
     };
     let ours = Hello::ours(tessera_node::fingerprint());
     match tessera_transport::connect(address, &identity, &ours, Timing::default()).await {
         Ok(link) => {
             let (build, same) = (link.hello.build.clone(), link.hello.fingerprint == ours.fingerprint);
+            let skew = skew::look(&link).await;
             link.close(CloseCode::Done, "the doctor has seen enough").await;
             let text = format!("{} may join; the coordinator is {build}", identity.peer);
-            if same {
-                return Finding::ok("identity", text);
-            }
-            let text = format!("{text}, of another fingerprint");
-            Finding::warn(
-                "identity",
-                text,
-                "jobs keep to nodes of one fingerprint: run the same build everywhere",
-            )
+            let hint = "jobs keep to nodes of one fingerprint: run the same build everywhere";
+            let identity = match same {
+                true => Finding::ok("identity", text),
+                false => Finding::warn("identity", format!("{text}, of another fingerprint"), hint),
+            };
+            vec![identity, skew]
         }
         Err(error) => {
             let hint = error.hint().unwrap_or("see the coordinator's log").to_owned();
-            Finding::fail("identity", chain(&error), hint)
+            vec![Finding::fail("identity", chain(&error), hint)]
         }
     }
 }

@@ -17,7 +17,7 @@ pub enum ProtocolVersion {
     /// is a `JobKind`, an assignment has a `Task`, programs and kernels can fail, and a node says whether it compiles them.
     V2 = 2,
     /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens and of who is denied, renewal of certificates.
-    /// Jobs can be forgotten, backups asked for.
+    /// Jobs can be forgotten, backups asked for; the coordinator tells its time.
     V3 = 3,
 }
 

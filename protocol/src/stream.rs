@@ -28,13 +28,16 @@ pub enum StreamKind {
     /// Both ways, opened by a peer with a certificate, as often as it likes: a frame with [`crate::renewal::RenewRequest`], answered by a
     /// frame with [`crate::renewal::RenewReply`].
     Renew = 9,
+    /// Both ways, opened by a peer with a certificate, by a node before its session's or in the place of it: a frame with [`ClockReading`]
+    /// comes back.
+    Clock = 10,
 }
 
 impl StreamKind {
     /// The kind that a first byte names.
     pub fn from_byte(byte: u8) -> Option<Self> {
         use StreamKind::*;
-        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew]
+        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -86,4 +89,11 @@ pub enum BlobReceipt {
     Stored,
     /// The bytes have another hash, or cannot be kept; nothing was kept.
     Refused(String),
+}
+
+/// What the coordinator's clock shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// Milliseconds since the Unix epoch.
+    pub unix_millis: u64,
 }

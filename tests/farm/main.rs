@@ -3,6 +3,7 @@
 
 mod bits;
 mod disk;
+mod doctor;
 mod fault_proxy;
 mod filter;
 mod harness;

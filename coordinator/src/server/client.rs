@@ -1,6 +1,6 @@
 //! A user's or an admin's connection: requests and their answers, watching, blobs both ways.
 
-use super::{Closing, Shared, Trouble, identity, renew, serve_streams, watch, wrong_kind};
+use super::{Closing, Shared, Trouble, clock, identity, renew, serve_streams, watch, wrong_kind};
 use crate::access::{Standing, rules, told};
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
@@ -58,6 +58,7 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (A
                     sender.finish();
                     Ok(())
                 }
+                StreamKind::Clock => clock::tell(&mut sender).await,
                 other => Err(wrong_kind(other)),
             }
         }

@@ -1,6 +1,7 @@
 //! The server: accepts connections, finds out who is there, and gives each stream to whoever serves its kind. Decides nothing.
 
 mod client;
+mod clock;
 mod enrol;
 mod identity;
 pub(crate) mod limits;

@@ -1,6 +1,6 @@
 //! A peer's renewal of its certificate, over the connection that stands. Signs nothing itself; see [`crate::access`].
 
-use super::{Shared, Trouble, wrong_kind};
+use super::{Shared, Trouble, clock, wrong_kind};
 use crate::access::Standing;
 use quinn::SendStream;
 use tessera_protocol::renewal::RenewRequest;
@@ -53,6 +53,7 @@ pub(super) async fn first_other(
         let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
         match accept_kind(receiver, limit).await? {
             (StreamKind::Renew, receiver) => serve(shared, standing, sender, receiver, link.timing).await?,
+            (StreamKind::Clock, _) => clock::tell(&mut FrameSender::new(sender)).await?,
             (kind, receiver) if kind == wanted => return Ok((sender, receiver)),
             (kind, _) => return Err(wrong_kind(kind)),
         }

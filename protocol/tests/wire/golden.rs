@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::node::{Heartbeat, NodeToCoordinator, ResultHeader};
-use tessera_protocol::stream::StreamKind;
+use tessera_protocol::stream::{ClockReading, StreamKind};
 use tessera_protocol::{ChunkValues, Fingerprint, Hello, HelloError, TileSums, decode, encode};
 
 fn hex(bytes: &[u8]) -> String {
@@ -50,6 +50,9 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("heartbeat".to_owned(), samples::heartbeat())]);
     pin(&mut found, vec![("blob_request".to_owned(), samples::blob_request())]);
     pin(&mut found, vec![("blob_offer".to_owned(), samples::blob_offer())]);
+
+    let reading = ClockReading { unix_millis: 0x0102_0304_0506 };
+    pin(&mut found, vec![("clock_reading".to_owned(), reading)]);
 
     let pinned = pinned();
     let mut report = String::new();
@@ -101,11 +104,11 @@ fn a_hello_with_no_version_in_common_names_both_sides() {
 #[test]
 fn kinds_of_streams_are_frozen() {
     use StreamKind::*;
-    let kinds = [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew];
+    let kinds = [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(10)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(11)), (None, None));
 }
 
 #[test]
