@@ -70,7 +70,7 @@ impl LocalFarm {
             let name = format!("node-{index}");
             let data = folder.join(&name);
             let mut config = with_devices(NodeConfig::new(address.to_string(), &data, &name), devices);
-            config.import = import;
+            config.import = import.clone();
             config.threads = Some(share(threads, usize::from(count), index));
             enrol(&coordinator, &data, &name)?;
             nodes.push(Node::start(config)?);
