@@ -209,6 +209,12 @@ pub fn parse_grace(text: &str) -> Result<u64, String> {
     if text == "0s" { Ok(0) } else { parse_ttl(text) }
 }
 
+/// A percentage, 0 to 100.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| format!("`{text}` is not a number from 0 to 100"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{parse_grace, parse_ttl};
@@ -227,10 +233,4 @@ mod tests {
             assert!(parse_ttl(text).is_err(), "{text}");
         }
     }
-}
-
-/// A percentage, 0 to 100.
-fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| format!("`{text}` is not a number from 0 to 100"))
 }

@@ -175,7 +175,7 @@ impl Farm {
         self.results[node as usize] += 1;
         self.outcome.results += 1;
         let mut hash = truth(lease.unit);
-        if self.lies && node == FORGER && count % LIES == mix(self.seed << 32 | count / LIES) % LIES {
+        if self.lies && node == FORGER && count % LIES == mix((self.seed << 32) | (count / LIES)) % LIES {
             hash.0[9] ^= 1 << (count % 8);
         }
         let Some((tile, samples)) = self.grid.unit(lease.unit.unit) else { return };
