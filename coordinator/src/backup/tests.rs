@@ -75,9 +75,7 @@ fn a_backup_that_is_cut_or_changed_is_refused_and_nothing_is_written() {
     // Whole entries that are missing are counted.
     let mut short = Vec::new();
     begin(None, &mut short).unwrap();
-    let mut archive = ArchiveWriter::go_on(&mut short);
-    archive.bytes(Kind::Value, "63", &[0; 8]).unwrap();
-    drop(archive);
+    ArchiveWriter::go_on(&mut short).bytes(Kind::Value, "63", &[0; 8]).unwrap();
     ArchiveWriter::go_on(&mut short).end().unwrap();
     std::fs::write(&file, &short).unwrap();
     assert!(matches!(verify(&file), Err(ArchiveError::Count { found: 1, expected: 0 })));
