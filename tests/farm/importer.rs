@@ -221,7 +221,7 @@ fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
         }
         assert_eq!(status_of(importer, "NoNewPrivs").as_deref(), Some("1"));
         assert!(
-            Command::new("kill").args(["-SEGV", &importer.to_string()]).status().expect("kill").success()
+            Command::new("kill").args(["-ABRT", &importer.to_string()]).status().expect("kill").success()
         );
         sending.join().expect("the job ends")
     });
