@@ -1,11 +1,12 @@
 //! How long one frame takes on a CPU node and a node of GPUs together, beside what it would take if every device worked until the end.
 //! Minutes of waiting, so only where `TESSERA_MIXED` is set; `mixed` compares the bits in every run.
 
+use crate::harness::Farm;
 use crate::stand::{Stand, rendered_on_cpu, scene};
 use crate::throttle::Throttle;
 use std::io::Write;
 use std::time::Instant;
-use tessera_fake_cuda::{Config, Device};
+use tessera_fake_cuda::{Config, Device, Rack};
 
 /// The frame: 192 units of 2,048 samples.
 const FRAME: [&str; 10] =
@@ -57,10 +58,20 @@ fn cpu_secs() -> f64 {
     report["cpu_s"].as_f64().filter(|secs| *secs > 0.0).expect("seconds")
 }
 
+/// A stand whose coordinator checks nothing: new nodes' results would be rendered twice, and the dealing is what is measured.
+fn unchecked(config: &Config) -> Stand {
+    let rack = Rack::new(config).expect("a rack");
+    let mut farm = Farm::prepare();
+    let mut command = farm.coordinator_command();
+    command.args(["--check", "0", "--check-first", "0"]);
+    farm.run_coordinator(command);
+    Stand { farm, rack, watchdog_secs: 60 }
+}
+
 /// Seconds of the frame on the CPU node, or on it and the node of GPUs, and the CPU node's part of it; the bits must be right.
 fn makespan(paces: &Paces, gpus: bool) -> (f64, f64) {
     let device = Device { nanos_per_step: paces.nanos_per_step, ..Device::default() };
-    let mut stand = Stand::prepare(&Config::of(GPUS, device));
+    let mut stand = unchecked(&Config::of(GPUS, device));
     stand.farm.invite("cpus", 1);
     let process = stand.farm.spawn(stand.farm.node_command(0), "cpus");
     stand.farm.wait_for("the CPU node", |_| stand.node("cpus")["state"] == "ready");
