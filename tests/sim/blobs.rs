@@ -2,7 +2,7 @@
 //! names. Blobs survive crashes. No bytes are kept.
 
 use crate::agenda::Event;
-use crate::books::{FrameEnd, file_hash};
+use crate::books::file_hash;
 use crate::markers::sometimes;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
@@ -75,17 +75,15 @@ impl World {
     pub(crate) fn sweep_blobs(&mut self) {
         self.after(ROUND, Event::Sweep);
         let Some(process) = &self.shell.process else { return };
-        let mut named = BTreeSet::new();
-        for row in process.core.jobs() {
-            let Some(detail) = process.core.job(row.job).filter(|_| !row.state.is_final()) else { continue };
-            named.extend(inputs(&detail.spec.kind));
+        // What a job has named may go once its end is durable: a crash before that opens the job again.
+        if process.is_behind() {
+            return;
         }
+        let mut named: BTreeSet<BlobHash> = process.core.named_blobs().into_iter().collect();
         if self.planted.as_ref().is_some_and(|planted| planted.forgets_inputs()) {
-            named.clear();
-        }
-        for (job, book) in &self.ledger.believed.jobs {
-            let done = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Done);
-            named.extend(done.map(|(frame, _)| file_hash(*job, *frame)));
+            let open = self.ledger.durable.jobs.values().filter(|book| book.ended.is_none());
+            let read: BTreeSet<BlobHash> = open.flat_map(|book| inputs(book.kind())).collect();
+            named.retain(|hash| !read.contains(hash));
         }
         let gone = self.blobs.sweep(&named, self.now);
         sometimes!(self, GarbageSwept, gone > 0);
@@ -93,7 +91,7 @@ impl World {
 
     /// A node fetches what a unit needs.
     pub(crate) fn fetch_inputs(&self, job: JobId, kind: &JobKind) -> Checked {
-        // Word of a unit may come to a slow node long after the job has ended.
+        // Word of a unit may come to a slow node long after its job has ended.
         if self.ledger.believed.jobs.get(&job).is_none_or(|book| book.ended.is_some()) {
             return Ok(());
         }

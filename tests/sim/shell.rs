@@ -79,6 +79,13 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Something that the core has decided is not durable yet.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.step_planned || !self.pending.is_empty()
+    }
+}
+
 impl World {
     pub(crate) fn clock(&self) -> Moment {
         Moment((CLOCK_START + self.now).saturating_add_signed(self.shell.clock_offset))

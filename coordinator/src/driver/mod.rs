@@ -76,6 +76,8 @@ pub(crate) struct Driver {
     sessions: BTreeMap<SessionId, SessionHandle>,
     readable: sessions::ReadableByNode,
     pending: VecDeque<Pending>,
+    /// What is to be done once the step that is not taken yet is durable.
+    asked: Vec<After>,
 }
 
 impl Driver {
@@ -97,6 +99,7 @@ impl Driver {
             sessions: BTreeMap::new(),
             readable: BTreeMap::new(),
             pending: VecDeque::new(),
+            asked: Vec::new(),
         }
     }
 
@@ -172,13 +175,27 @@ impl Driver {
             }
             Event::Census(reply) => drop(reply.send(self.core.census())),
             Event::Verify(reply) => drop(reply.send(self.core.verify())),
-            Event::NamedBlobs(reply) => drop(reply.send(self.core.named_blobs())),
+            Event::NamedBlobs(reply) => {
+                // What an ended job has named stays until its end is durable: a crash before would open the job again.
+                let named = self.core.named_blobs();
+                self.after_pending(After::Tell(Box::new(move || drop(reply.send(named)))));
+            }
             Event::Stop => {}
         }
     }
 
-    /// Takes what came of the inputs, and sends it to the store.
+    /// Takes what came of the inputs, sends it to the store, and lets what was asked meanwhile wait for it.
     fn take_step(&mut self) -> Result<(), StoreError> {
+        self.store_step()?;
+        let asked = std::mem::take(&mut self.asked);
+        match self.pending.back_mut() {
+            Some(pending) => pending.after.extend(asked),
+            None => asked.into_iter().for_each(|after| self.perform(after)),
+        }
+        Ok(())
+    }
+
+    fn store_step(&mut self) -> Result<(), StoreError> {
         let step = self.core.take_step();
         if step.is_empty() {
             return Ok(());
@@ -249,12 +266,9 @@ impl Driver {
         Some((SpoolEntry { key, header, bytes: waiting.bytes }, waiting.permit))
     }
 
-    /// Does something once all that the core has decided so far is durable.
+    /// Does something once all that the core has decided so far is durable: also what the step has decided that is taken next.
     fn after_pending(&mut self, after: After) {
-        match self.pending.back_mut() {
-            Some(pending) => pending.after.push(after),
-            None => self.perform(after),
-        }
+        self.asked.push(after);
     }
 
     /// The oldest step has been synced, or never will be.
