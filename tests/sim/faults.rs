@@ -43,7 +43,7 @@ faults! {
     // The network.
     LinkCut 90 "a connection is lost",
     Partition 4 "many nodes are cut off at once, and cannot dial",
-    LastNode 3 "all nodes but one are cut off, and everything fails on that one",
+    LastNode 12 "all nodes but one are cut off, and everything fails on that one",
     DeafUp 25 "a connection loses all that the node sends",
     DeafDown 25 "a connection loses all that the coordinator sends",
     LinkSlow 25 "a node's messages take seconds",

@@ -167,8 +167,10 @@ impl Core {
             return self.on_shortage(node, lease, shortage);
         }
         match failure {
-            // A job's own program or kernel says nothing about the node.
-            Failure::Program(reason) | Failure::Kernel(reason) => self.end_failed(node, lease, reason),
+            // What a job brings says nothing about the node: its scene, its program, its kernel.
+            Failure::Scene(reason) | Failure::Program(reason) | Failure::Kernel(reason) => {
+                self.end_failed(node, lease, reason);
+            }
             _ => self.fail_attempt(node, lease, failure.reason()),
         }
         let what = match failure {

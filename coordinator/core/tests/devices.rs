@@ -278,3 +278,21 @@ fn a_slow_node_alone_gets_everything() {
         lease = farm.given(1)[0];
     }
 }
+
+#[test]
+fn scenes_that_cannot_be_prepared_end_their_jobs_and_are_no_nodes_fault() {
+    let mut farm = Farm::new();
+    farm.join(1, 1, GIB);
+    // Another is there, so that the first is not spared for being the last.
+    farm.join(2, 0, GIB);
+    for number in 1..=20 {
+        farm.submit(number, 1, 0);
+        let given = farm.given(1);
+        assert_eq!(given.len(), 1, "job {number}: the node is still given work");
+        let failure = Failure::Scene("`a.gltf` is cut off".to_owned());
+        farm.input(Input::UnitFailed { session: SessionId(1), lease: given[0], failure });
+        let (state, note) = farm.note(number);
+        assert!(state == JobState::Failed && note.contains("`a.gltf` is cut off"), "{state:?}: {note}");
+    }
+    assert!(farm.core.nodes(Moment(farm.now)).iter().all(|row| row.state == NodeState::Ready));
+}
