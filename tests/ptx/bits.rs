@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::device::{Device, DeviceError, SHAPE, shipped};
 use crate::scenes::{self, Case};
-use crate::{edges, features, made};
+use crate::{edges, exact, features, made};
 use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, SceneImage, Shape};
 use tessera_kernels::host::{RayCounts, available_isas, best_isa, render_unit};
 use tessera_kernels::stages;
@@ -100,7 +100,8 @@ fn every_launch_and_every_film_has_the_bits_of_the_host() {
 
 #[test]
 fn pictures_in_which_the_last_place_decides_have_the_bits_of_the_host() {
-    compare(shipped(), &edges::all());
+    let exact = exact::all().into_iter().chain(edges::panes_on_texels(5));
+    compare(shipped(), &edges::all().into_iter().chain(exact).collect::<Vec<_>>());
 }
 
 #[test]

@@ -64,6 +64,51 @@ pub(crate) fn widening(source: &str) -> BTreeSet<u32> {
     found
 }
 
+/// Lines, from 1, that the box test may lack, and only keeps more: of those in [`lines`] a product that is nothing but one of
+/// the maxima on the smaller side of `setp.le`, with 0 among them. A register that nothing writes holds a negative number in
+/// the interpreter, and beside 0 that is no maximum.
+pub(crate) fn spare(source: &str) -> BTreeSet<u32> {
+    let of_boxes = lines(source);
+    let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
+    let mut found = BTreeSet::new();
+    for kernel in numbered.split(|(_, line)| line.contains(".entry ")) {
+        let uses = uses(kernel);
+        let mut writers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (_, line) in kernel {
+            if let Some(target) = names(line).first() {
+                writers.entry(target).or_default().push(line);
+            }
+        }
+        let products = kernel.iter().filter(|(number, line)| {
+            of_boxes.contains(number)
+                && line.starts_with("mul.rn.f32")
+                && names(line).first().is_some_and(|name| {
+                    let beside_zero = ends(&uses, name).iter().all(|end| is_zero_among(&writers, end));
+                    writers[name].len() == 1 && only_on_side(&uses, "max.f32", 1, name) && beside_zero
+                })
+        });
+        found.extend(products.map(|(number, _)| *number));
+    }
+    found
+}
+
+/// The registers on the smaller side of `setp.le` to which maxima lead from a register.
+fn ends<'a>(uses: &Uses<'a>, name: &'a str) -> Vec<&'a str> {
+    let of_line = |line: &'a str| {
+        let operands = names(line);
+        if line.starts_with("setp.le.f32") { vec![operands[1]] } else { ends(uses, operands[0]) }
+    };
+    uses.get(name).into_iter().flatten().flat_map(|line| of_line(line)).collect()
+}
+
+/// Whether a register is 0, or a maximum of numbers of which one is.
+fn is_zero_among(writers: &BTreeMap<&str, Vec<&str>>, name: &str) -> bool {
+    let Some([line]) = writers.get(name).map(Vec::as_slice) else { return false };
+    let mut sources = names(line).into_iter().skip(1);
+    (line.starts_with("mov.f32") && line.contains("0f00000000"))
+        || (line.starts_with("max.f32") && sources.any(|source| is_zero_among(writers, source)))
+}
+
 /// The lines that read each register.
 type Uses<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 

@@ -28,19 +28,43 @@ pub(crate) fn all() -> Vec<Case> {
     cases
 }
 
+/// Which places of its texture a pane shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Places {
+    /// Any.
+    Anywhere,
+    /// One place, which lies exactly in the centre of a texel, or on the border of two.
+    OnTexels,
+}
+
 /// Pictures in which a float decides whether a ray passes, for every pixel: another set for another seed.
 pub(crate) fn panes_of_pixels(seed: u32) -> Vec<Case> {
+    let names = ["lattice, just there", "lattice, just not", "canopy, just there", "canopy, just not"];
+    decided(names, seed, Places::Anywhere)
+}
+
+/// The same with coordinates that are exactly centres and borders of texels.
+pub(crate) fn panes_on_texels(seed: u32) -> Vec<Case> {
+    let names = [
+        "texels, just there",
+        "texels, just not",
+        "shade of texels, just there",
+        "shade of texels, just not",
+    ];
+    decided(names, seed, Places::OnTexels)
+}
+
+fn decided(names: [&'static str; 4], seed: u32, places: Places) -> Vec<Case> {
     let unit = UnitParams { aovs: 15, ..whole(SIZE, SIZE, 1, 1) };
-    let lattice = |numbers: &[f32]| lattice(numbers, seed);
+    let lattice = |numbers: &[f32]| lattice(numbers, seed, places);
     let lattices = edges(lattice, &UnitParams { aovs: 4, depth: 0, ..unit }, |film, pixel| {
         // The wall behind is farther than every pane.
         film[(3 * SIZE * SIZE + pixel) as usize] < 5 << 24
     });
-    let canopy = |numbers: &[f32]| canopy(numbers, seed);
+    let canopy = |numbers: &[f32]| canopy(numbers, seed, places);
     let canopies = edges(canopy, &UnitParams { aovs: 0, ..unit }, |film, pixel| {
         (0..3).all(|channel| film[(channel * SIZE * SIZE + pixel) as usize] == 0)
     });
-    let names = ["lattice, just there", "lattice, just not", "canopy, just there", "canopy, just not"];
     let scenes = names.into_iter().zip(lattices.into_iter().chain(canopies));
     scenes.map(|(name, scene)| Case { name, scene, unit }).collect()
 }
@@ -74,7 +98,7 @@ fn edges(
 }
 
 /// Adds a material for each pixel: every format, wrap mode, filter and set of coordinates, cut out or blended.
-fn panes(builder: &mut Builder, numbers: &[f32], seed: u32) -> Vec<u32> {
+fn panes(builder: &mut Builder, numbers: &[f32], seed: u32, places: Places) -> Vec<u32> {
     use TexelFormat::{Rgba8Linear, Rgba8Srgb, Rgba16Linear};
     use Wrap::{ClampToEdge, MirroredRepeat, Repeat};
     let textures = [
@@ -84,15 +108,30 @@ fn panes(builder: &mut Builder, numbers: &[f32], seed: u32) -> Vec<u32> {
         (Rgba16Linear, (MirroredRepeat, MirroredRepeat), false, (9, 16)),
         (Rgba8Srgb, (Repeat, ClampToEdge), false, (8, 8)),
     ];
-    let textures =
-        textures.map(|(format, wrap, bilinear, size)| texture(builder, format, wrap, bilinear, size));
+    let textures = textures.map(|(format, wrap, bilinear, (width, height)): (_, _, _, (u32, u32))| {
+        // Centres and borders of texels are floats where the size is a power of two.
+        let size = match places {
+            Places::Anywhere => (width, height),
+            Places::OnTexels => (width.next_power_of_two(), height.next_power_of_two()),
+        };
+        texture(builder, format, wrap, bilinear, size)
+    });
     let mut noise = Noise(seed + 66);
     (0..)
         .zip(numbers)
         .map(|(pixel, number)| {
             // Some stay within a texture's first texel, where differences of coordinates round.
             let spread = if pixel % 4 == 0 { 0.02 } else { 3.0 };
-            let map: [f32; 6] = std::array::from_fn(|_| noise.between(-spread, spread));
+            let map: [f32; 6] = match places {
+                Places::Anywhere => std::array::from_fn(|_| noise.between(-spread, spread)),
+                Places::OnTexels => {
+                    // Halves of a sixteenth: of sixteen texels centres and borders.
+                    let mut place = || (noise.bits() % 65) as f32 / 32.0;
+                    // The last texture repeats, also to the left of its first copy.
+                    let left = if pixel % 5 == 4 { 2.0 } else { 0.0 };
+                    [0.0, 0.0, place() - left, 0.0, 0.0, place()]
+                }
+            };
             let used = match pixel % 7 {
                 6 => TextureRef::ABSENT,
                 _ => TextureRef {
@@ -150,9 +189,9 @@ fn sun(builder: &mut Builder, towards: [f32; 3]) {
 }
 
 /// A pane in the way of every camera ray.
-fn lattice(numbers: &[f32], seed: u32) -> CheckedScene {
+fn lattice(numbers: &[f32], seed: u32, places: Places) -> CheckedScene {
     let mut builder = Builder::default();
-    let looks = panes(&mut builder, numbers, seed);
+    let looks = panes(&mut builder, numbers, seed, places);
     let mut noise = Noise(seed);
     for (pixel, look) in (0..).zip(looks) {
         builder.quad(cell(pixel, [0.0; 2], || noise.between(-0.4, 0.4)), look);
@@ -165,9 +204,9 @@ fn lattice(numbers: &[f32], seed: u32) -> CheckedScene {
 }
 
 /// A pane in the way of every shadow ray; the camera stands below them.
-fn canopy(numbers: &[f32], seed: u32) -> CheckedScene {
+fn canopy(numbers: &[f32], seed: u32, places: Places) -> CheckedScene {
     let mut builder = Builder::default();
-    let looks = panes(&mut builder, numbers, seed);
+    let looks = panes(&mut builder, numbers, seed, places);
     for (pixel, look) in (0..).zip(looks) {
         // Where the sun's rays to this pixel pass, a metre above it.
         builder.quad(cell(pixel, [1.0, 0.5], || 1.0), look);

@@ -5,6 +5,7 @@ mod clang;
 mod culling;
 mod device;
 mod edges;
+mod exact;
 mod features;
 mod gauze;
 mod library;
@@ -20,4 +21,5 @@ mod scenes;
 #[expect(dead_code, reason = "shared with the kernels' own tests, which use all of it")]
 mod support;
 mod units;
+mod unread;
 mod whitelist;
