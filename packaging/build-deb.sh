@@ -22,5 +22,5 @@ tessera ($version-1) unstable; urgency=medium
 
  -- The Tessera authors <tessera@example.org>  $(git log -1 --format=%cD)
 CHANGES
-cargo deb --no-build --locked --quiet
+cargo deb --no-build --locked --quiet >&2
 ls -t target/debian/tessera_*.deb | head -1
