@@ -1,16 +1,14 @@
 //! One node of ten flips a bit in one of each hundred of its results: when it is found, and whether the pictures are right.
 
 use crate::mixed::render;
+use crate::plain;
 use crate::random::mix;
 use std::collections::BTreeMap;
 use tessera_core::{
-    Action, Arrived, Caller, Core, FilmShape, Grid, Input, Moment, Record, RequestId, ResultShape, SessionId,
-    Settings,
+    Action, Arrived, Core, FilmShape, Grid, Input, Moment, Record, ResultShape, SessionId, Settings,
 };
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, NodeId, ProcessEpoch, UnitKey};
-use tessera_protocol::job::{JobKind, JobSpec};
-use tessera_protocol::node::{CoordinatorToNode, Join};
+use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::{FrameFile, JobState};
 use uuid::Uuid;
 
@@ -51,33 +49,7 @@ struct Farm {
 }
 
 fn join(node: u64) -> Input {
-    let device = DeviceInfo {
-        slot: "cpu".to_owned(),
-        kind: DeviceKind::Cpu,
-        name: "simulated".to_owned(),
-        parallelism: 1,
-        memory_bytes: 8 << 30,
-        cuda: None,
-        state: DeviceState::Ready,
-    };
-    let join = Join {
-        node: NodeId(Uuid::from_u128(node.into())),
-        name: format!("n{node}"),
-        process: ProcessEpoch(1),
-        devices: vec![device],
-        capacity: 2,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-    };
-    let fingerprint = Fingerprint([1; 32]);
-    Input::NodeJoined {
-        session: SessionId(node),
-        join: Box::new(join),
-        fingerprint,
-        build: "test".to_owned(),
-    }
+    plain::joined(node, plain::join(node, 2))
 }
 
 /// What a unit renders to.
@@ -105,10 +77,7 @@ impl Farm {
             lies,
         };
         (0..NODES).for_each(|node| farm.feed(join(node)));
-        let kind = JobKind::Render(spec);
-        let spec = Box::new(JobSpec { name: "film".to_owned(), priority: 50, kind, device_bytes: 0 });
-        let caller = Caller { name: "ada".to_owned(), admin: false };
-        farm.feed(Input::Submit { request: RequestId(1), job: JOB, spec, caller });
+        farm.feed(plain::submit(JOB, plain::job(spec)));
         while let Some(((at, _), input)) = farm.agenda.pop_first() {
             assert!(farm.events < 1_000_000, "seed {seed}: no end");
             farm.now = at;

@@ -24,6 +24,9 @@ mod mixed_farm;
 mod network;
 mod node;
 mod node_work;
+#[path = "../../coordinator/core/tests/core/plain.rs"]
+#[expect(dead_code, reason = "the simulator needs a part of what the core's own tests do")]
+mod plain;
 mod plan;
 mod planted;
 mod questions;

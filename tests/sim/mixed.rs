@@ -1,11 +1,10 @@
 //! Frames on nodes of different speeds: how much longer they take than all devices at work until the end, in virtual time.
 
 use crate::mixed_farm::{Farm, Machine, Run};
+use crate::plain;
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::ids::{BlobHash, FrameNumber};
-use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, RenderSpec, ToneMapSpec,
-};
+use tessera_protocol::ids::FrameNumber;
+use tessera_protocol::job::RenderSpec;
 
 /// What the end of a frame may cost: makespan over the lower bound.
 const RATIO_MAX: f64 = 1.15;
@@ -20,29 +19,8 @@ const SEEDS: u64 = 5;
 const SLOW: f64 = 1.5e6;
 
 pub(crate) fn render(width: u32, height: u32, spp: u32, frames: u32) -> RenderSpec {
-    RenderSpec {
-        scene: "a.gltf".to_owned(),
-        files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
-        width,
-        height,
-        frames: FrameSet::from_frames((0..frames).map(FrameNumber)).expect("a few frames are a set"),
-        fps: 24.0,
-        spp,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::Box,
-        tile: 64,
-        unit_samples: 0,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-    }
+    let frames = FrameSet::from_frames((0..frames).map(FrameNumber)).expect("a few frames are a set");
+    RenderSpec { width, height, spp, frames, tile: 64, unit_samples: 0, ..plain::render() }
 }
 
 /// Jobs as people submit them: a still of middling quality, a good one, a large one, a short film.

@@ -1,14 +1,11 @@
 //! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last unit was committed. Drives the core
 //! alone; what it finds is judged in `mixed`.
 
+use crate::plain;
 use std::collections::{BTreeMap, VecDeque};
-use tessera_core::{
-    Action, Arrived, Caller, Core, FilmShape, Grid, Input, Moment, RequestId, ResultShape, SessionId,
-    Settings,
-};
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
-use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
+use tessera_core::{Action, Arrived, Core, FilmShape, Grid, Input, Moment, ResultShape, SessionId, Settings};
+use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
+use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
 use tessera_protocol::status::FrameFile;
 use uuid::Uuid;
@@ -143,49 +140,18 @@ impl Farm {
     }
 
     fn begin(&mut self, render: &RenderSpec) {
-        let spec = JobSpec {
-            name: "mixed".to_owned(),
-            priority: 50,
-            kind: JobKind::Render(render.clone()),
-            device_bytes: 0,
-        };
         for node in 0..self.nodes.len() {
             let join = self.join(node);
             self.feed(join);
             self.at(BEAT / 7 * (node as u64 % 7 + 1), Event::Beat(node));
         }
-        let caller = Caller { name: "ada".to_owned(), admin: false };
-        let job = JobId(Uuid::from_u128(1));
-        self.feed(Input::Submit { request: RequestId(1), job, spec: Box::new(spec), caller });
+        self.feed(plain::submit(JobId(Uuid::from_u128(1)), plain::job(render.clone())));
     }
 
     fn join(&self, node: usize) -> Input {
-        let device = DeviceInfo {
-            slot: "cuda:0".to_owned(),
-            kind: DeviceKind::Cuda,
-            name: "simulated".to_owned(),
-            parallelism: 1,
-            memory_bytes: 8 << 30,
-            cuda: None,
-            state: DeviceState::Ready,
-        };
-        let join = Join {
-            node: NodeId(Uuid::from_u128(node as u128)),
-            name: format!("n{node}"),
-            process: ProcessEpoch(1),
-            devices: vec![device; self.machines[node].devices],
-            capacity: self.nodes[node].capacity,
-            running: Vec::new(),
-            finished: Vec::new(),
-            scenes: Vec::new(),
-            nvrtc: None,
-        };
-        Input::NodeJoined {
-            session: SessionId(node as u64),
-            join: Box::new(join),
-            fingerprint: Fingerprint([1; 32]),
-            build: "test".to_owned(),
-        }
+        let (number, devices) = (node as u64, vec![plain::device(); self.machines[node].devices]);
+        let join = Join { devices, ..plain::join(number, self.nodes[node].capacity) };
+        plain::joined(number, join)
     }
 
     fn go_on(&mut self) {

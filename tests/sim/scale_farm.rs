@@ -1,18 +1,13 @@
 //! A large farm in virtual time, as cheap as can be: every node works on a unit a second and sends a heartbeat every two. Measures the
 //! core's time on the processor for each kind of input; what it finds is judged in `scale`.
 
+use crate::plain;
 use std::collections::VecDeque;
 use std::time::Instant;
-use tessera_core::{
-    Action, Arrived, Caller, Core, FilmShape, Grid, Input, Moment, RequestId, ResultShape, SessionId,
-    Settings,
-};
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_core::{Action, Arrived, Core, FilmShape, Grid, Input, Moment, ResultShape, SessionId, Settings};
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
-use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
-};
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, NodeId};
+use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
 use tessera_protocol::status::{FrameFile, JobState};
 use uuid::Uuid;
@@ -83,14 +78,7 @@ impl Farm {
             sequence: 0,
             now: 0,
         };
-        let spec = JobSpec {
-            name: "scale".to_owned(),
-            priority: 50,
-            kind: JobKind::Render(render),
-            device_bytes: 0,
-        };
-        let caller = Caller { name: "ada".to_owned(), admin: false };
-        farm.feed(Input::Submit { request: RequestId(1), job, spec: Box::new(spec), caller });
+        farm.feed(plain::submit(job, plain::job(render)));
         for node in 0..nodes {
             farm.feed(join(node));
         }
@@ -206,58 +194,12 @@ fn node_id(node: usize) -> NodeId {
 }
 
 fn join(node: usize) -> Input {
-    let device = DeviceInfo {
-        slot: "cuda:0".to_owned(),
-        kind: DeviceKind::Cuda,
-        name: "simulated".to_owned(),
-        parallelism: 1,
-        memory_bytes: 8 << 30,
-        cuda: None,
-        state: DeviceState::Ready,
-    };
-    let join = Join {
-        node: node_id(node),
-        name: format!("n{node}"),
-        process: ProcessEpoch(1),
-        devices: vec![device],
-        capacity: CAPACITY,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-    };
-    Input::NodeJoined {
-        session: SessionId(node as u64),
-        join: Box::new(join),
-        fingerprint: Fingerprint([1; 32]),
-        build: "sim".to_owned(),
-    }
+    plain::joined(node as u64, Join { node: node_id(node), ..plain::join(node as u64, CAPACITY) })
 }
 
 fn render(units: u64) -> RenderSpec {
     let passes = (units / TILES).clamp(1, 10) as u32;
     let frames = units.div_ceil(TILES * u64::from(passes)) as u32;
-    RenderSpec {
-        scene: "a.gltf".to_owned(),
-        files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
-        width: 1024,
-        height: 1024,
-        frames: FrameSet::from_frames((0..frames).map(FrameNumber)).expect("frames are a set"),
-        fps: 24.0,
-        spp: passes,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::Box,
-        tile: 32,
-        unit_samples: 1,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-    }
+    let frames = FrameSet::from_frames((0..frames).map(FrameNumber)).expect("frames are a set");
+    RenderSpec { width: 1024, height: 1024, frames, spp: passes, tile: 32, ..plain::render() }
 }

@@ -1,8 +1,7 @@
 //! Results that other nodes render again: who is asked, who is believed, and what becomes of a liar and its work.
 
-mod stand;
-
-use stand::{Stand, node};
+use crate::plain::node;
+use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Core, Input, Record, Settings};
 use tessera_protocol::node::Failure;

@@ -1,34 +1,13 @@
 //! The splitter: every sample of every pixel is in exactly one unit, whatever the spec, and units have a sensible size.
 
+use crate::plain;
 use tessera_core::Grid;
 use tessera_core::splitter::{FRAME_UNITS_WANTED, UNIT_CAMERA_SAMPLES, UNIT_CAMERA_SAMPLES_LEAST};
-use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, RenderSpec, ToneMapSpec};
-use tessera_protocol::{FrameNumber, FrameSet, UnitIndex};
+use tessera_protocol::UnitIndex;
+use tessera_protocol::job::RenderSpec;
 
 fn spec((width, height): (u32, u32), spp: u32, tile: u32, unit_samples: u32) -> RenderSpec {
-    RenderSpec {
-        scene: "a.glb".into(),
-        files: Vec::new(),
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
-        width,
-        height,
-        frames: FrameSet::one(FrameNumber(0)),
-        fps: 24.0,
-        spp,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::Box,
-        tile,
-        unit_samples,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-    }
+    RenderSpec { width, height, spp, tile, unit_samples, ..plain::render() }
 }
 
 #[test]

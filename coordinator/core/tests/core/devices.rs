@@ -1,22 +1,16 @@
 //! What devices say decides who gets work: memory predicted and measured, devices out of work, and nodes that are slow.
 
+use crate::plain::{self, TILE};
 use std::time::Duration;
-use tessera_core::{
-    Action, Arrived, Caller, Core, FilmShape, Input, Moment, Record, RequestId, ResultShape, SessionId,
-    Settings, Step,
-};
+use tessera_core::{Action, Arrived, Core, Input, Moment, Record, SessionId, Settings, Step};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::frames::FrameSet;
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
-use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
-};
+use tessera_protocol::ids::{JobId, Lease};
+use tessera_protocol::job::{JobSpec, RenderSpec};
 use tessera_protocol::node::{CoordinatorToNode, Failure, Join, MemoryShortage};
 use tessera_protocol::status::{JobState, NodeState};
 use uuid::Uuid;
 
-const TILE: u32 = 8;
 const GIB: u64 = 1 << 30;
 
 /// A core, its clock in milliseconds, and what it last did.
@@ -27,14 +21,14 @@ struct Farm {
 }
 
 fn device(memory_bytes: u64, state: DeviceState) -> DeviceInfo {
+    let name = format!("GPU of {}", memory_bytes / GIB);
     DeviceInfo {
         slot: "cuda:0".to_owned(),
         kind: DeviceKind::Cuda,
-        name: format!("GPU of {}", memory_bytes / GIB),
-        parallelism: 1,
+        name,
         memory_bytes,
-        cuda: None,
         state,
+        ..plain::device()
     }
 }
 
@@ -57,27 +51,16 @@ impl Farm {
     }
 
     fn join(&mut self, number: u64, capacity: u32, memory: u64) {
-        let join = Join {
-            node: NodeId(Uuid::from_u128(number.into())),
-            name: format!("rack-{number}"),
-            process: ProcessEpoch(1),
-            devices: vec![device(memory, DeviceState::Ready)],
-            capacity,
-            running: Vec::new(),
-            finished: Vec::new(),
-            scenes: Vec::new(),
-            nvrtc: None,
-        };
-        let (session, fingerprint) = (SessionId(number), Fingerprint([1; 32]));
-        let build = "test".to_owned();
-        self.input(Input::NodeJoined { session, join: Box::new(join), fingerprint, build });
+        let devices = vec![device(memory, DeviceState::Ready)];
+        let join = Join { name: format!("rack-{number}"), devices, ..plain::join(number, capacity) };
+        self.input(plain::joined(number, join));
     }
 
     /// Submits a job of so many units; the answer.
     fn submit(&mut self, number: u128, units: u32, device_bytes: u64) -> Response {
-        let (job, spec) = (job(number), Box::new(spec(units, device_bytes)));
-        let caller = Caller { name: "ada".to_owned(), admin: false };
-        self.input(Input::Submit { request: RequestId(1), job, spec, caller });
+        let render = RenderSpec { width: units * TILE, ..plain::render() };
+        let spec = JobSpec { device_bytes, ..plain::job(render) };
+        self.input(plain::submit(job(number), spec));
         let replies = self.step.actions.iter().filter_map(|action| match action {
             Action::Reply { response, .. } => Some(response.clone()),
             _ => None,
@@ -98,9 +81,7 @@ impl Farm {
     }
 
     fn result(&mut self, number: u64, lease: Lease, device_micros: u64) {
-        let shape = ResultShape::Film(FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 });
-        let hash = BlobHash([2; 32]);
-        let result = Arrived { lease, hash, shape, device: 0, device_micros, device_bytes: 0 };
+        let result = Arrived { device_micros, ..plain::result(lease, 2) };
         self.input(Input::ResultArrived { session: SessionId(number), result });
     }
 
@@ -123,33 +104,6 @@ impl Farm {
 
 fn job(number: u128) -> JobId {
     JobId(Uuid::from_u128(number))
-}
-
-fn spec(units: u32, device_bytes: u64) -> JobSpec {
-    let render = RenderSpec {
-        scene: "a.gltf".to_owned(),
-        files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
-        width: units * TILE,
-        height: TILE,
-        frames: FrameSet::one(FrameNumber(1)),
-        fps: 24.0,
-        spp: 1,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::Box,
-        tile: TILE,
-        unit_samples: 1,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-    };
-    JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes }
 }
 
 #[test]

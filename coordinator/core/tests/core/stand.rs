@@ -1,80 +1,13 @@
 //! A small farm for tests of the core: nodes that are here, one job of a frame at a time, and what they hold.
 
+use crate::plain::{self, TILE, node};
 use std::time::Duration;
-use tessera_core::{
-    Action, Arrived, Caller, Core, FilmShape, Input, Moment, Record, RequestId, ResultShape, SessionId,
-    Settings, Step,
-};
+use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, Step};
 use tessera_protocol::client::Response;
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::frames::FrameSet;
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
-use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
-};
-use tessera_protocol::node::Join;
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
+use tessera_protocol::job::RenderSpec;
 use tessera_protocol::status::{FrameFile, FrameState};
 use uuid::Uuid;
-
-/// Every unit is one tile of this edge.
-const TILE: u32 = 8;
-
-/// A node by its number, which is its session's too.
-pub(crate) fn node(number: u64) -> NodeId {
-    NodeId(Uuid::from_u128(number.into()))
-}
-
-fn spec(units: u32) -> Box<JobSpec> {
-    let render = RenderSpec {
-        scene: "a.gltf".to_owned(),
-        files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
-        width: units * TILE,
-        height: TILE,
-        frames: FrameSet::one(FrameNumber(1)),
-        fps: 24.0,
-        spp: 1,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::Box,
-        tile: TILE,
-        unit_samples: 1,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-    };
-    Box::new(JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 })
-}
-
-fn join(number: u64) -> Input {
-    let device = DeviceInfo {
-        slot: "cpu".to_owned(),
-        kind: DeviceKind::Cpu,
-        name: "test".to_owned(),
-        parallelism: 1,
-        memory_bytes: 1 << 30,
-        cuda: None,
-        state: DeviceState::Ready,
-    };
-    let join = Join {
-        node: node(number),
-        name: format!("n{number}"),
-        process: ProcessEpoch(1),
-        devices: vec![device],
-        capacity: 1,
-        running: Vec::new(),
-        finished: Vec::new(),
-        nvrtc: None,
-        scenes: Vec::new(),
-    };
-    let (fingerprint, build) = (Fingerprint([1; 32]), "test".to_owned());
-    Input::NodeJoined { session: SessionId(number), join: Box::new(join), fingerprint, build }
-}
 
 /// The farm.
 pub(crate) struct Stand {
@@ -100,7 +33,7 @@ impl Stand {
             resolving: Vec::new(),
             reply: None,
         };
-        (1..=nodes).for_each(|number| stand.step(join(number)));
+        (1..=nodes).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
         stand.submit_units(1, units);
         stand
     }
@@ -112,8 +45,8 @@ impl Stand {
 
     fn submit_units(&mut self, number: u128, units: u32) {
         self.job = JobId(Uuid::from_u128(number));
-        let caller = Caller { name: "ada".to_owned(), admin: false };
-        self.step(Input::Submit { request: RequestId(1), job: self.job, spec: spec(units), caller });
+        let render = RenderSpec { width: units * TILE, ..plain::render() };
+        self.step(plain::submit(self.job, plain::job(render)));
     }
 
     pub(crate) fn step(&mut self, input: Input) {
@@ -150,15 +83,7 @@ impl Stand {
     /// A node ends what it holds, if anything, with a result of this hash.
     pub(crate) fn work(&mut self, number: u64, hash: u8) {
         let Some(lease) = self.lease(number) else { return };
-        let shape = FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 };
-        let result = Arrived {
-            lease,
-            hash: BlobHash([hash; 32]),
-            shape: ResultShape::Film(shape),
-            device: 0,
-            device_micros: 1,
-            device_bytes: 0,
-        };
+        let result = plain::result(lease, hash);
         self.step(Input::ResultArrived { session: SessionId(number), result });
     }
 

@@ -1,0 +1,8 @@
+//! The core from outside: inputs and the time go in; steps and what it then says are judged. Whole farms are in the simulator.
+
+mod devices;
+mod epochs;
+mod plain;
+mod splitter;
+mod stand;
+mod verify;

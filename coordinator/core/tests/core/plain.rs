@@ -1,0 +1,109 @@
+//! The plainest job, node and result that the core takes. Tests change what they are about, by `..plain::render()`; the simulator's
+//! small farms use it too.
+
+use tessera_core::{Arrived, Caller, FilmShape, Input, RequestId, ResultShape, SessionId};
+use tessera_protocol::FrameSet;
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
+use tessera_protocol::job::{
+    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
+};
+use tessera_protocol::node::Join;
+use uuid::Uuid;
+
+/// Edge of a tile, pixels.
+pub(crate) const TILE: u32 = 8;
+
+/// A frame of one tile and one sample.
+pub(crate) fn render() -> RenderSpec {
+    RenderSpec {
+        scene: "a.gltf".to_owned(),
+        files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: TILE,
+        height: TILE,
+        frames: FrameSet::one(FrameNumber(1)),
+        fps: 24.0,
+        spp: 1,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::Box,
+        tile: TILE,
+        unit_samples: 1,
+        aovs: Vec::new(),
+        formats: vec![FormatSpec::Exr],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+    }
+}
+
+/// A job that renders this, and says nothing of memory.
+pub(crate) fn job(render: RenderSpec) -> JobSpec {
+    JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 }
+}
+
+/// Somebody submits it.
+pub(crate) fn submit(job: JobId, spec: JobSpec) -> Input {
+    let caller = Caller { name: "ada".to_owned(), admin: false };
+    Input::Submit { request: RequestId(1), job, spec: Box::new(spec), caller }
+}
+
+/// The node of a number.
+pub(crate) fn node(number: u64) -> NodeId {
+    NodeId(Uuid::from_u128(number.into()))
+}
+
+/// A processor that works, with 1 GiB.
+pub(crate) fn device() -> DeviceInfo {
+    DeviceInfo {
+        slot: "cpu".to_owned(),
+        kind: DeviceKind::Cpu,
+        name: "plain".to_owned(),
+        parallelism: 1,
+        memory_bytes: 1 << 30,
+        cuda: None,
+        state: DeviceState::Ready,
+    }
+}
+
+/// A node's first words: one device, room for so many units, nothing in hand.
+pub(crate) fn join(number: u64, capacity: u32) -> Join {
+    Join {
+        node: node(number),
+        name: format!("n{number}"),
+        process: ProcessEpoch(1),
+        devices: vec![device()],
+        capacity,
+        running: Vec::new(),
+        finished: Vec::new(),
+        nvrtc: None,
+        scenes: Vec::new(),
+    }
+}
+
+/// They reach the core, in the session of the node's number.
+pub(crate) fn joined(number: u64, join: Join) -> Input {
+    Input::NodeJoined {
+        session: SessionId(number),
+        join: Box::new(join),
+        fingerprint: Fingerprint([1; 32]),
+        build: "test".to_owned(),
+    }
+}
+
+/// A film of one whole tile and one sample, of this hash, after a microsecond.
+pub(crate) fn result(lease: Lease, hash: u8) -> Arrived {
+    let shape = FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 };
+    Arrived {
+        lease,
+        hash: BlobHash([hash; 32]),
+        shape: ResultShape::Film(shape),
+        device: 0,
+        device_micros: 1,
+        device_bytes: 0,
+    }
+}
