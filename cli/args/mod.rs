@@ -68,6 +68,12 @@ pub enum Command {
     /// Fetch the frames of a job that are done
     #[command(display_order = 35)]
     Fetch(users::FetchArgs),
+    /// Stop work on jobs until they are resumed; what is done stays
+    #[command(display_order = 36)]
+    Pause(users::PauseArgs),
+    /// Let paused jobs go on
+    #[command(display_order = 36)]
+    Resume(users::PauseArgs),
     /// End jobs; frames that are done stay
     #[command(display_order = 36)]
     Cancel(users::CancelArgs),

@@ -145,6 +145,17 @@ pub struct CancelArgs {
     pub farm: FarmArgs,
 }
 
+/// Options of `pause` and `resume`.
+#[derive(Debug, Args)]
+pub struct PauseArgs {
+    /// Jobs: ids, or their beginnings
+    #[arg(required = true)]
+    pub jobs: Vec<String>,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}
+
 /// Options of `drain` and `undrain`.
 #[derive(Debug, Args)]
 pub struct NodeNameArgs {

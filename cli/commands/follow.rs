@@ -44,8 +44,9 @@ pub(crate) async fn follow(farm: &Farm, job: JobId, doing: Doing, as_json: bool)
 pub(crate) async fn wait(args: WaitArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
-    let mut ignore = |_: &Progress| {};
-    let following = unless_interrupted(job, farm.follow(job, &mut ignore));
+    let mut paused = false;
+    let mut heard = |progress: &Progress| say_pauses(&progress.summary, &mut paused);
+    let following = unless_interrupted(job, farm.follow(job, &mut heard));
     let summary = match args.timeout {
         None => following.await?,
         Some(secs) => match tokio::time::timeout(Duration::from_secs(secs), following).await {
@@ -61,6 +62,18 @@ pub(crate) async fn wait(args: WaitArgs) -> Result<Status, CliError> {
         json::print(&summary)?;
     }
     outcome(&summary)
+}
+
+/// Whoever waits without a word is told that a job is paused, and that it goes on.
+fn say_pauses(summary: &JobSummary, paused: &mut bool) {
+    let now = summary.state == JobState::Paused;
+    if std::mem::replace(paused, now) != now {
+        match now {
+            true => eprintln!("waiting: {}", printable(&summary.note)),
+            false if !summary.state.is_final() => eprintln!("job {} goes on", summary.job),
+            false => {}
+        }
+    }
 }
 
 async fn unless_interrupted(
@@ -87,6 +100,6 @@ pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
         }
         JobState::Failed => Err(CliError::new(Status::JobFailed, format!("the job failed{note}")).hint(hint)),
         JobState::Cancelled => Err(CliError::new(Status::JobFailed, format!("the job was cancelled{note}"))),
-        JobState::Done | JobState::Queued | JobState::Running => Ok(Status::Done),
+        JobState::Done | JobState::Queued | JobState::Running | JobState::Paused => Ok(Status::Done),
     }
 }

@@ -1,6 +1,6 @@
-//! `jobs`, `job` and `cancel`.
+//! `jobs`, `job`, `pause`, `resume` and `cancel`.
 
-use crate::args::users::{CancelArgs, JobArgs, ListArgs};
+use crate::args::users::{CancelArgs, JobArgs, ListArgs, PauseArgs};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::table::{bytes, count, printable, span, table};
@@ -59,6 +59,7 @@ fn state(state: JobState) -> &'static str {
         JobState::Done => "done",
         JobState::Failed => "failed",
         JobState::Cancelled => "cancelled",
+        JobState::Paused => "paused",
     }
 }
 
@@ -159,6 +160,21 @@ fn frame_words(state: &FrameState) -> String {
             format!("done: {}", files.collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+/// `tessera pause` and `tessera resume`.
+pub(crate) async fn pause(args: PauseArgs, pause: bool) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    for text in &args.jobs {
+        let job = job_id::find(&farm, text).await?;
+        let request = if pause { Request::Pause(job) } else { Request::Resume(job) };
+        match farm.ask(&request).await? {
+            Response::Done if pause => eprintln!("paused {job}; `tessera resume {job}` lets it go on"),
+            Response::Done => eprintln!("{job} goes on"),
+            _ => return Err(unexpected()),
+        }
+    }
+    Ok(Status::Done)
 }
 
 /// `tessera cancel`.

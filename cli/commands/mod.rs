@@ -38,6 +38,8 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Watch(args) => follow::watch(args).await,
         Command::Wait(args) => follow::wait(args).await,
         Command::Fetch(args) => fetch::run(args).await,
+        Command::Pause(args) => jobs::pause(args, true).await,
+        Command::Resume(args) => jobs::pause(args, false).await,
         Command::Cancel(args) => jobs::cancel(args).await,
         Command::Forget(args) => store::forget(args).await,
         Command::Fsck(args) => store::fsck(args),

@@ -91,6 +91,10 @@ pub enum Request {
     Forget(JobId),
     /// The farm as it is now, whole but for its keys. A sequence of [`Response::Backup`], then the stream's end.
     Backup,
+    /// No more work for a job until it is resumed; a repeated pause is harmless. Answered by [`Response::Done`].
+    Pause(JobId),
+    /// A paused job goes on; one that is not paused does anyway. Answered by [`Response::Done`].
+    Resume(JobId),
 }
 
 /// What the coordinator answers.

@@ -19,12 +19,14 @@ pub enum ProtocolVersion {
     /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens and of who is denied, renewal of certificates.
     /// Jobs can be forgotten, backups asked for; the coordinator tells its time.
     V3 = 3,
+    /// Jobs can be paused and resumed.
+    V4 = 4,
 }
 
 /// The newest version this build speaks.
-pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V3 as u16;
+pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V4 as u16;
 /// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints must agree anyway.
-pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V3 as u16;
+pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V4 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
 /// Longest hello: fixed part and a build name of 255 bytes.

@@ -19,6 +19,8 @@ pub enum JobState {
     Failed,
     /// Ended by a user.
     Cancelled,
+    /// A user wants nothing more of it to be done until it is resumed.
+    Paused,
 }
 
 impl JobState {

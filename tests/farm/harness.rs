@@ -203,6 +203,11 @@ impl Farm {
         self.nodes[index].process.as_ref().expect("a node that runs").signal(name);
     }
 
+    /// The process id of a node that runs.
+    pub(crate) fn node_process(&self, index: usize) -> u32 {
+        self.nodes[index].process.as_ref().expect("a node that runs").id()
+    }
+
     /// SIGKILL to the coordinator.
     pub(crate) fn kill_coordinator(&mut self) {
         self.coordinator = None;

@@ -15,6 +15,7 @@ mod kills;
 mod leaving;
 mod limits;
 mod network;
+mod pause;
 mod power;
 mod scenes;
 mod seen;

@@ -58,6 +58,8 @@ pub(crate) enum Event {
     Ask(Ask),
     /// A job whose files are uploaded (its position in the plan) is submitted.
     Submit(usize),
+    /// Nobody may work any more on a job whose pause or end was told: by then every message has arrived.
+    Stopped(crate::halt::Halt),
     /// The coordinator looks for blobs that no job names.
     Sweep,
     /// A client is answered.

@@ -36,6 +36,10 @@ pub(crate) struct JobBook {
     pub(crate) pinned: Option<Fingerprint>,
     pub(crate) frames: BTreeMap<FrameNumber, FrameBook>,
     pub(crate) ended: Option<JobState>,
+    /// Nothing of it may be leased.
+    pub(crate) paused: bool,
+    /// How often it went on.
+    pub(crate) resumed: u32,
 }
 
 /// One frame.
@@ -210,6 +214,8 @@ impl Books {
             Record::FrameFailed { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Failed),
             Record::JobEnded { job, state, .. } => self.end(*job, *state),
             Record::JobForgotten { .. } => Ok(()),
+            Record::JobPaused { job, .. } => self.pause(*job, true),
+            Record::JobResumed { job } => self.pause(*job, false),
             Record::NodeDrained { node, drained } => {
                 let changed = if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
                 if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
@@ -293,12 +299,28 @@ impl Books {
             pinned: None,
             frames: spec.kind.frames().iter().map(|number| (number, frame())).collect(),
             ended: None,
+            paused: false,
+            resumed: 0,
         };
         self.order.push(job);
         match self.jobs.insert(job, book) {
             Some(_) => violated(format!("job {job} is accepted twice")),
             None => Ok(()),
         }
+    }
+
+    fn pause(&mut self, job: JobId, pause: bool) -> Checked {
+        let book = self.going(job)?;
+        book.resumed += u32::from(!pause);
+        match std::mem::replace(&mut book.paused, pause) == pause {
+            true => violated(format!("job {job} is paused, or goes on, twice")),
+            false => Ok(()),
+        }
+    }
+
+    /// Nobody may have a lease of the job.
+    pub(crate) fn is_paused(&self, job: JobId) -> bool {
+        self.jobs.get(&job).is_some_and(|book| book.paused)
     }
 
     /// A job that has not ended.
@@ -376,6 +398,7 @@ impl Books {
             frame.end = FrameEnd::Failed;
         }
         book.ended = Some(state);
+        book.paused = false;
         Ok(())
     }
 
@@ -393,7 +416,11 @@ impl Books {
             let book = &self.jobs[&row.job];
             let state = row.state.is_final().then_some(row.state);
             let committed: usize = book.frames.values().map(|frame| frame.committed.len()).sum();
-            if state != book.ended || row.units_committed != committed as u64 || row.owner != book.owner {
+            if (row.state == JobState::Paused) != book.paused
+                || state != book.ended
+                || row.units_committed != committed as u64
+                || row.owner != book.owner
+            {
                 let said = format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
                 let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
                 return violated(format!("the core says of job {}: {said}; the records: {known}", row.job));

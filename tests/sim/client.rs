@@ -1,4 +1,4 @@
-//! Users and the operator: they submit, repeat, cancel and drain, and check what they are answered.
+//! Users and the operator: they submit, repeat, pause, cancel and drain, and check what they are answered.
 
 use crate::agenda::Event;
 use crate::blobs::inputs;
@@ -24,6 +24,11 @@ pub(crate) enum Ask {
     Cancel(usize),
     CancelForeign(usize),
     CancelUnknown,
+    Pause(usize),
+    /// Where nothing goes wrong any more, and the job goes on.
+    CalmPause(usize),
+    PauseForeign(usize),
+    Resume(usize),
     Drain(usize, bool),
 }
 
@@ -123,6 +128,19 @@ impl World {
                 let caller = caller(other_than(owner));
                 self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
             }
+            Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index) => {
+                let JobPlan { id, owner, .. } = job(self, index);
+                let admin = self.random.permille(300);
+                let name = if admin { "root" } else { owner };
+                let caller = Caller { name: name.to_owned(), admin };
+                let pause = !matches!(ask, Ask::Resume(_));
+                self.ask_core(ask, |request| Input::Pause { request, job: id, pause, caller })
+            }
+            Ask::PauseForeign(index) => {
+                let JobPlan { id, owner, .. } = job(self, index);
+                let caller = caller(other_than(owner));
+                self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
+            }
             Ask::CancelUnknown => {
                 let id = JobId(uuid::Uuid::from_u128(7));
                 self.ask_core(ask, |request| Input::Cancel { request, job: id, caller: caller(USERS[0]) })
@@ -153,6 +171,10 @@ impl World {
                 !job.accepted && !job.refused && !job.vanished
             }
             Ask::Cancel(index) => !self.clients.jobs[index].cancelled,
+            Ask::CalmPause(index) => {
+                let book = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
+                book.is_some_and(|book| book.ended.is_none())
+            }
             _ => true,
         }
     }
@@ -164,6 +186,11 @@ impl World {
                 let job = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
                 job.is_some_and(|job| job.ended == Some(JobState::Cancelled))
             }
+            (Ask::Pause(index) | Ask::CalmPause(index), Response::Done) => {
+                let id = self.clients.jobs[index].plan.id;
+                let is_it = |record: &Record| matches!(record, Record::JobPaused { job, .. } if *job == id);
+                self.disk.history.iter().any(is_it)
+            }
             (Ask::Drain(index, true), Response::Done) => {
                 let id = self.nodes[index].plan.id;
                 let drained = Record::NodeDrained { node: id, drained: true };
@@ -173,6 +200,11 @@ impl World {
         };
         if !holds {
             return violated(format!("{ask:?} is answered {response:?}, which is not durable"));
+        }
+        if let (Ask::Pause(index) | Ask::CalmPause(index) | Ask::Cancel(index), Response::Done) =
+            (ask, &response)
+        {
+            self.expect_halt(self.clients.jobs[index].plan.id);
         }
         if !self.chance(Fault::ReplyLost) {
             let delay = self.random.between(1, 100);
@@ -218,6 +250,18 @@ impl World {
                 sometimes!(self, CancelTooLate);
                 true
             }
+            (Ask::Pause(_), Response::Done) => {
+                if self.chance(Fault::PauseRepeated) {
+                    self.after(10, Event::Ask(ask));
+                }
+                true
+            }
+            (Ask::CalmPause(_) | Ask::Resume(_), Response::Done) => true,
+            (
+                Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index),
+                Response::Error(RequestError::Invalid(_)),
+            ) => self.has_ended(index),
+            (Ask::PauseForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::CancelUnknown, Response::Error(RequestError::NotFound(_))) => true,
             // A node that has not joined since the coordinator started is not known.
@@ -236,6 +280,11 @@ impl World {
         }
     }
 
+    fn has_ended(&self, index: usize) -> bool {
+        let book = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
+        book.is_some_and(|book| book.ended.is_some())
+    }
+
     /// What else may be asked about a job that was accepted.
     fn go_on_with(&mut self, index: usize) {
         let asks = [
@@ -244,7 +293,13 @@ impl World {
             (Fault::CancelUnknown, Ask::CancelUnknown),
             (Fault::SubmitConflict, Ask::Conflict(index)),
             (Fault::SubmitForeign, Ask::Foreign(index)),
+            (Fault::PauseForeign, Ask::PauseForeign(index)),
         ];
+        if self.chance(Fault::PauseOwn) {
+            let (pause, resume) = (self.random.between(1, 25_000), self.random.between(500, 20_000));
+            self.after(pause, Event::Ask(Ask::Pause(index)));
+            self.after(pause + resume, Event::Ask(Ask::Resume(index)));
+        }
         for (fault, ask) in asks {
             if self.chance(fault) {
                 let delay = self.random.between(1, 40_000);

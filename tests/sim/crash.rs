@@ -142,6 +142,7 @@ impl World {
                 "snapshot and journal tell another farm than all records: {difference}"
             ));
         }
+        sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
         self.ledger.check_promises()?;
         let durable = &self.ledger.durable;
         self.disk.retain_spools(|job, frame| durable.frame_goes_on(job, frame));

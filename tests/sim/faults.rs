@@ -133,6 +133,9 @@ faults! {
     CancelForeign 60 "a job is cancelled by somebody who may not",
     CancelUnknown 40 "a job that does not exist is cancelled",
     CancelRepeated 300 "a cancel is repeated",
+    PauseOwn 150 "a job is paused, and goes on later",
+    PauseForeign 40 "a job is paused by somebody who may not",
+    PauseRepeated 300 "a pause is repeated",
     OperatorDrain 20 "an operator drains a node",
     Audit 40 "an operator asks for an audit",
 }

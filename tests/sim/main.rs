@@ -16,6 +16,7 @@ mod disk;
 mod faults;
 mod film;
 mod forger;
+mod halt;
 mod ledger;
 mod liar;
 mod markers;

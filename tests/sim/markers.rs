@@ -64,6 +64,11 @@ markers! {
     LastNodeFails "an attempt fails on the last node that takes work",
     LongQueue "twenty steps wait for one sync",
     PendingTold "a client's answer waits for a sync",
+    PauseUnderWay "a job is paused while units of it are leased",
+    PausedEnds "a job that is paused ends, because its last frame was complete",
+    PausedRestart "the coordinator starts again, and a job is paused",
+    ResumedLeased "a job that was paused goes on, and is leased",
+    StoppedInTime "no node works on a job as long after its pause or cancel as messages take at most",
 }
 
 /// How often each situation was met.

@@ -59,6 +59,10 @@ impl World {
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
             }
+            Record::JobPaused { job, .. } => {
+                let Some(process) = &self.shell.process else { return };
+                sometimes!(self, PauseUnderWay, process.watch.holds_any(*job));
+            }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
             _ => {}
         }
@@ -84,6 +88,7 @@ impl World {
         }
         let Some(process) = &self.shell.process else { return };
         sometimes!(self, CancelUnderWay, state == JobState::Cancelled && process.watch.holds_any(job));
+        sometimes!(self, PausedEnds, state == JobState::Done && self.ledger.believed.is_paused(job));
         let done = self.ledger.believed.jobs.get(&job).is_some_and(|book| book.some_done());
         sometimes!(self, FrameFailsOthersGoOn, state == JobState::Failed && done);
     }
@@ -104,6 +109,7 @@ impl World {
                     let book = self.ledger.believed.jobs.get(&assignment.job);
                     let feeds = book.is_some_and(|book| book.reads_before(assignment.frame));
                     sometimes!(self, FedFrame, feeds);
+                    sometimes!(self, ResumedLeased, book.is_some_and(|book| book.resumed > 0));
                     let check = self.ledger.believed.is_to_be_checked(assignment.lease().unit);
                     sometimes!(self, LeaseOfACheck, check);
                 }

@@ -473,7 +473,10 @@ impl World {
         let is_other = |record: &Record| {
             matches!(
                 record,
-                Record::AttemptsEnded { .. } | Record::JobPinned { .. } | Record::FrameFailed { .. }
+                Record::AttemptsEnded { .. }
+                    | Record::JobPinned { .. }
+                    | Record::FrameFailed { .. }
+                    | Record::JobPaused { .. }
             )
         };
         if step.records.iter().any(is_other) {

@@ -88,8 +88,9 @@ struct Changes {
     epochs: BTreeSet<u64>,
     ended: BTreeSet<Lease>,
     pinned: BTreeSet<JobId>,
-    /// Jobs that ended, or of which a frame did.
+    /// Jobs that ended or were paused, or of which a frame ended.
     shut: BTreeSet<JobId>,
+    paused: BTreeSet<JobId>,
 }
 
 impl Watch {
@@ -264,6 +265,10 @@ impl Watch {
             Record::JobPinned { job, .. } => {
                 changes.pinned.insert(*job);
             }
+            Record::JobPaused { job, .. } => {
+                changes.shut.insert(*job);
+                changes.paused.insert(*job);
+            }
             Record::JobEnded { job, .. } | Record::FrameFailed { job, .. } => {
                 changes.shut.insert(*job);
             }
@@ -336,7 +341,7 @@ impl Watch {
                 };
                 self.check_willing(node, assignments, seen, books)?;
                 for assignment in assignments {
-                    self.note_assignment(node, assignment, books)?;
+                    self.note_assignment(node, assignment, seen.inputs == 1, books)?;
                     changes.given.insert((node, assignment.lease()));
                 }
                 Ok(())
@@ -383,12 +388,21 @@ impl Watch {
         }
     }
 
-    fn note_assignment(&mut self, node: NodeId, assignment: &Assignment, books: &Books) -> Checked {
+    fn note_assignment(
+        &mut self,
+        node: NodeId,
+        assignment: &Assignment,
+        one_input: bool,
+        books: &Books,
+    ) -> Checked {
         let lease = assignment.lease();
         let book = books.jobs.get(&lease.unit.job);
         let expected = book.and_then(|job| task_of(job.kind(), lease.unit));
         if expected != Some(assignment.task) {
             return violated(format!("{assignment:?} should have {expected:?}"));
+        }
+        if one_input && books.is_paused(lease.unit.job) {
+            return violated(format!("{lease} is given, and its job is paused"));
         }
         if book.is_some_and(|job| job.lacks_feed(lease.unit.frame)) {
             return violated(format!("{lease} is given before the frame that it reads is finished"));
@@ -467,8 +481,10 @@ impl Watch {
             let Some(held) = self.held.get(&lease.unit).filter(same) else {
                 return violated(format!("{lease} is held by {node}, and no step says why"));
             };
-            if !books.is_wanted(lease.unit) {
-                return violated(format!("{lease} is held, and its unit is neither open nor to be checked"));
+            if !books.is_wanted(lease.unit) || books.is_paused(lease.unit.job) {
+                return violated(format!(
+                    "{lease} is held, and its unit is not wanted, or its job is paused"
+                ));
             }
             if fed {
                 self.check_due(lease, held)?;
@@ -495,8 +511,8 @@ impl Watch {
         books: &Books,
     ) -> Result<Held, crate::trouble::Violation> {
         let fresh = Held { epoch: lease.epoch, node, granted: self.now, renewed: self.now };
-        if !books.is_wanted(lease.unit) {
-            return violated(format!("{lease} is held, and its unit is neither open nor to be checked"));
+        if !books.is_wanted(lease.unit) || books.is_paused(lease.unit.job) {
+            return violated(format!("{lease} is held, and its unit is not wanted, or its job is paused"));
         }
         let named = seen.named.contains(&(node, lease));
         let before = self.held.get(&lease.unit).filter(|held| held.epoch == lease.epoch && held.node == node);
@@ -559,6 +575,7 @@ impl Watch {
             || seen.joined.contains(&node)
             || seen.returned.contains(&lease)
             || changes.pinned.contains(&lease.unit.job)
+            || changes.paused.contains(&lease.unit.job)
     }
 
     /// Nobody is given more than it asked for.

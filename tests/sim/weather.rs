@@ -219,6 +219,7 @@ impl World {
             let capacity = self.nodes[node].plan.capacity;
             self.set_capacity(node, capacity);
         }
+        self.plan_calm_pauses();
         self.after(1_000, Event::Look);
         Ok(())
     }
@@ -233,6 +234,10 @@ impl World {
         for node in suspects {
             self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
         }
+        let paused: Vec<usize> = (0..self.clients.jobs.len())
+            .filter(|index| self.ledger.believed.is_paused(self.clients.jobs[*index].plan.id))
+            .collect();
+        paused.into_iter().for_each(|index| self.after(1, Event::Ask(Ask::Resume(index))));
         let Some(process) = &self.shell.process else { return Some("the coordinator is away".to_owned()) };
         let waits = |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
         if let Some(job) = self.clients.jobs.iter().find(waits) {

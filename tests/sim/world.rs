@@ -158,6 +158,7 @@ impl World {
             Event::Restart => self.restart(),
             Event::Ask(ask) => self.on_ask(ask),
             Event::Submit(index) => self.submit(index),
+            Event::Stopped(halt) => self.check_halt(&halt),
             Event::Sweep => {
                 self.sweep_blobs();
                 Ok(())

@@ -55,6 +55,7 @@ struct Entry {
     failed: BTreeSet<FrameNumber>,
     fingerprint: Option<Fingerprint>,
     ended: bool,
+    paused: bool,
     /// Units committed of frames that had failed when the snapshot was made.
     units_of_failed: u64,
 }
@@ -76,6 +77,7 @@ impl Ledger {
             failed: BTreeSet::new(),
             fingerprint: None,
             ended: false,
+            paused: false,
             units_of_failed: 0,
         };
         self.report.jobs += 1;
@@ -122,6 +124,8 @@ impl Ledger {
             Record::NodeSuspected { node, .. } => self.suspect(node),
             Record::NodeDrained { .. } | Record::NodeReleased { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
+            Record::JobPaused { job, .. } => self.pause(job, true),
+            Record::JobResumed { job } => self.pause(job, false),
         }
     }
 
@@ -139,6 +143,14 @@ impl Ledger {
                     self.problem(format!("job {id} is forgotten before its end"));
                 }
             }
+        }
+    }
+
+    fn pause(&mut self, id: JobId, pause: bool) {
+        if let Some(entry) = self.open(id, "a pause")
+            && std::mem::replace(&mut entry.paused, pause) == pause
+        {
+            self.problem(format!("job {id} is paused, or goes on, twice"));
         }
     }
 
@@ -265,6 +277,7 @@ impl Ledger {
                     entry.ended = job.end.is_some();
                 }
             }
+            Part::Paused { job, .. } => self.pause(job, true),
             Part::Makers { .. } | Part::Trust { .. } => {}
             Part::Frames { job, from, frames } => {
                 for (position, frame) in (from as usize..).zip(frames) {

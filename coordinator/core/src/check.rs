@@ -39,6 +39,9 @@ impl Core {
             if self.roster.get(held.node).is_none_or(|node| node.presence == Presence::Lost) {
                 return Err(format!("{lease} is held by a node that is lost"));
             }
+            if job.is_some_and(|job| job.paused.is_some()) {
+                return Err(format!("{lease} is held, and its job is paused"));
+            }
             if lease.epoch >= self.epochs.next() || lease.epoch >= self.farm.epochs_reserved {
                 return Err(format!("{lease} is held, and its epoch was never reserved"));
             }
@@ -108,6 +111,12 @@ impl Core {
                     return Err(format!("{key} waits, and nothing wakes it"));
                 }
             }
+        }
+        if job.paused.is_some() {
+            return match self.shares.contains(job.spec.priority, job.order) {
+                true => Err(format!("job {} is paused and offered", job.id)),
+                false => Ok(()),
+            };
         }
         match leasable && !self.shares.contains(job.spec.priority, job.order) {
             true => Err(format!("job {} has something to lease and is not offered", job.id)),

@@ -1,6 +1,6 @@
 //! All durable state: what the journal tells, and nothing else. Changed by records only, so that replay and life are one path.
 
-use crate::job::Job;
+use crate::job::{Job, Pause};
 use crate::journal::{Commit, EndedAttempt, Ending, Record, Redone};
 use crate::moment::Moment;
 use crate::trust::{Suspect, Trust};
@@ -62,6 +62,8 @@ impl Farm {
                 self.jobs.values_mut().filter(|job| !job.is_final()).for_each(|job| job.unhear(*node));
                 Ok(())
             }
+            Record::JobPaused { job, by, at } => self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at }),
+            Record::JobResumed { job } => self.job_mut(*job)?.resume(),
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
                 None => Err(format!("node {node} is released, and was not suspected")),

@@ -15,11 +15,7 @@ impl Core {
     }
 
     fn forget(&mut self, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
-        let job =
-            self.farm.jobs.get(&id).ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
-        if !caller.admin && job.owner != caller.name {
-            return Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner)));
-        }
+        let job = self.job_of(id, caller)?;
         if !job.is_final() {
             let text = format!("job {id} has not ended; `tessera cancel {id}` ends it");
             return Err(RequestError::Invalid(text));

@@ -48,6 +48,17 @@ pub enum Input {
         /// Who asks.
         caller: Caller,
     },
+    /// A client pauses a job, or lets it go on. Replied: `Done` (again where it is so already), or an error.
+    Pause {
+        /// To reply to.
+        request: RequestId,
+        /// Which job.
+        job: JobId,
+        /// Pause, or go on.
+        pause: bool,
+        /// Who asks.
+        caller: Caller,
+    },
     /// A client wants a job forgotten that has ended, with its frames. Replied: `Done`, or an error.
     Forget {
         /// To reply to.

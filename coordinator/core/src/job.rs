@@ -31,6 +31,13 @@ pub(crate) struct End {
     pub(crate) note: String,
 }
 
+/// Somebody wants nothing of a job to be leased.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pause {
+    pub(crate) by: String,
+    pub(crate) at: Moment,
+}
+
 /// Counts of the frames; kept where the frames change, checked by [`Job::check_counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -56,6 +63,8 @@ pub(crate) struct Job {
     pub(crate) submitted_at: Moment,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) end: Option<End>,
+    /// Only of a job that has not ended.
+    pub(crate) paused: Option<Pause>,
     pub(crate) failures: VecDeque<FailureNote>,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
@@ -77,6 +86,7 @@ impl Job {
             submitted_at,
             fingerprint: None,
             end: None,
+            paused: None,
             failures: VecDeque::new(),
             counts: Counts { units_open: u64::from(grid.units()) * frames.len() as u64, ..Counts::default() },
             numbers,
@@ -313,6 +323,21 @@ impl Job {
         Ok(())
     }
 
+    /// Pauses the job.
+    pub(crate) fn pause(&mut self, pause: Pause) -> Result<(), String> {
+        if self.is_final() || self.paused.is_some() {
+            return Err(format!("job {} is paused, and has ended or was paused already", self.id));
+        }
+        self.paused = Some(pause);
+        Ok(())
+    }
+
+    /// The job goes on.
+    pub(crate) fn resume(&mut self) -> Result<(), String> {
+        let paused = self.paused.take();
+        paused.map(drop).ok_or_else(|| format!("job {} is resumed, and was not paused", self.id))
+    }
+
     /// Ends the job; frames that are not finished fail with the note.
     pub(crate) fn end(&mut self, state: JobState, at: Moment, note: &str) -> Result<(), String> {
         if self.is_final() || !state.is_final() {
@@ -331,6 +356,7 @@ impl Job {
         }
         self.counts.units_open = 0;
         self.end = Some(End { state, at, note: note.to_owned() });
+        self.paused = None;
         Ok(())
     }
 

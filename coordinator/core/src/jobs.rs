@@ -4,6 +4,7 @@ use crate::action::Action;
 use crate::core::{Core, Hungry};
 use crate::frame::Frame;
 use crate::input::{Caller, RequestId};
+use crate::job::Job;
 use crate::journal::Record;
 use crate::work::Work;
 use tessera_protocol::client::{RequestError, Response};
@@ -45,9 +46,9 @@ impl Core {
         self.offer_job(job);
     }
 
-    /// A job may have something to lease.
+    /// A job may have something to lease. One that is paused has not.
     pub(crate) fn offer_job(&mut self, job: JobId) {
-        if let Some(job) = self.farm.jobs.get(&job) {
+        if let Some(job) = self.farm.jobs.get(&job).filter(|job| job.paused.is_none()) {
             self.shares.insert(job.spec.priority, job.order, job.id);
             self.hungry = Hungry::Anybody;
         }
@@ -59,11 +60,7 @@ impl Core {
     }
 
     fn cancel(&mut self, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
-        let job =
-            self.farm.jobs.get(&id).ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
-        if !caller.admin && job.owner != caller.name {
-            return Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner)));
-        }
+        let job = self.job_of(id, caller)?;
         match job.end.as_ref().map(|end| end.state) {
             None => {
                 self.end_job(id, JobState::Cancelled, &format!("cancelled by `{}`", caller.name));
@@ -71,6 +68,16 @@ impl Core {
             }
             Some(JobState::Cancelled) => Ok(Response::Done),
             Some(_) => Err(RequestError::Invalid(format!("job {id} has ended already"))),
+        }
+    }
+
+    /// A job that its owner, or somebody who may touch what others own, asks about.
+    pub(crate) fn job_of(&self, id: JobId, caller: &Caller) -> Result<&Job, RequestError> {
+        let job =
+            self.farm.jobs.get(&id).ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
+        match caller.admin || job.owner == caller.name {
+            true => Ok(job),
+            false => Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner))),
         }
     }
 

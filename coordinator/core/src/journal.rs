@@ -146,6 +146,20 @@ pub enum Record {
         /// The node.
         node: NodeId,
     },
+    /// Nothing of a job is leased from now on.
+    JobPaused {
+        /// The job.
+        job: JobId,
+        /// Who wants that.
+        by: String,
+        /// When.
+        at: Moment,
+    },
+    /// A job that was paused goes on.
+    JobResumed {
+        /// The job.
+        job: JobId,
+    },
 }
 
 /// One accepted result.
@@ -207,10 +221,12 @@ pub enum RecordVersion {
     /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say whether, frames who made what, and there are
     /// records of checks, units taken back and suspects.
     V3 = 3,
+    /// Jobs can be paused.
+    V4 = 4,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V3 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V4 as u8;
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
@@ -239,6 +255,8 @@ pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2>(bytes: &[u8]
     let value = match *version {
         v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
         v if v == RecordVersion::V2 as u8 => T::from_v2(rest),
+        // What is new since stands behind what there was.
+        v if v == RecordVersion::V3 as u8 => decode(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

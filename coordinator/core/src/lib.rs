@@ -36,6 +36,7 @@ mod listing;
 mod makers;
 mod memory;
 mod opinions;
+mod pause;
 mod rates;
 mod resolve;
 mod results;

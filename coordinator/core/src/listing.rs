@@ -101,6 +101,7 @@ impl Core {
         let begun = self.work.get(&id).is_some_and(|work| work.begun) || counts.units_committed > 0;
         let state = match &job.end {
             Some(end) => end.state,
+            None if job.paused.is_some() => JobState::Paused,
             None if begun => JobState::Running,
             None => JobState::Queued,
         };
@@ -127,6 +128,9 @@ impl Core {
     fn job_note(&self, job: &Job, units_leased: u64) -> String {
         if let Some(end) = &job.end {
             return end.note.clone();
+        }
+        if let Some(pause) = &job.paused {
+            return format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id);
         }
         if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id) {
             return format!("{frame} cannot be written, and is tried again: {}", wait.reason);

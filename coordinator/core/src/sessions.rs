@@ -92,7 +92,7 @@ impl Core {
             self.tell(join.node, CoordinatorToNode::Revoke { leases: stale });
         }
         for lease in finished {
-            if !self.take_back(join.node, *lease) {
+            if !self.take_back(join.node, *lease) && !self.may_still_come(join.node, *lease) {
                 let message = self.refusal(*lease);
                 self.tell(join.node, message);
             }
@@ -103,13 +103,18 @@ impl Core {
         }
     }
 
+    /// A node has a result that nobody waits for: of a job that is paused, and would be taken.
+    fn may_still_come(&self, node: NodeId, lease: Lease) -> bool {
+        self.is_paused(lease.unit.job) && self.is_acceptable(node, lease)
+    }
+
     /// A node names a lease: it is renewed, or taken up again where its result would be accepted. False: it is of no use.
     fn take_back(&mut self, node: NodeId, lease: Lease) -> bool {
         if self.leases.get(lease).is_some_and(|held| held.node == node) {
             self.leases.renew(lease.epoch, self.now, &self.settings);
             return true;
         }
-        let acceptable = self.is_acceptable(node, lease);
+        let acceptable = !self.is_paused(lease.unit.job) && self.is_acceptable(node, lease);
         if acceptable {
             self.grant(lease, node);
         }

@@ -2,7 +2,7 @@
 
 use crate::farm::Farm;
 use crate::frame::Frame;
-use crate::job::{End, Job};
+use crate::job::{End, Job, Pause};
 use crate::journal::{JournalError, from_versioned, to_versioned};
 use crate::makers::Makers;
 use crate::moment::Moment;
@@ -41,6 +41,11 @@ pub(crate) enum Part {
     Trust {
         passed: Vec<(NodeId, u32)>,
         suspects: Vec<(NodeId, Suspect)>,
+    },
+    /// A job, known from a part before, is paused.
+    Paused {
+        job: JobId,
+        pause: Pause,
     },
 }
 
@@ -95,6 +100,9 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
             end: job.end.clone(),
             failures: job.failures.iter().cloned().collect(),
         }))));
+        if let Some(pause) = job.paused.clone() {
+            parts.push(SnapshotPart(Part::Paused { job: job.id, pause }));
+        }
         push_frames(&mut parts, job);
     }
     parts
@@ -160,6 +168,7 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         }
         Part::Frames { job, from, frames } => farm.job_mut(job)?.restore_frames(from, frames),
         Part::Makers { job, position, nodes, of } => farm.job_mut(job)?.restore_makers(position, nodes, of),
+        Part::Paused { job, pause } => farm.job_mut(job)?.pause(pause),
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
             farm.trust = Trust { passed, suspects };

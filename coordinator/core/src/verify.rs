@@ -209,6 +209,13 @@ impl Core {
         self.looks.remove(&(id, number));
         let Some(job) = self.farm.jobs.get(&id).filter(|job| !job.is_final()) else { return };
         let Some(Frame::Open(open)) = job.frame(number) else { return };
+        if job.paused.is_some() {
+            // Nobody is to make them now, so nothing is said by nobody making them.
+            if !open.checks.is_empty() {
+                self.look_at_checks(id, number);
+            }
+            return;
+        }
         let last = open.committed.ones() == job.grid.units();
         let units: Vec<UnitIndex> = open.checks.keys().copied().collect();
         for unit in units {

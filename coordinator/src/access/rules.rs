@@ -10,9 +10,12 @@ pub(crate) fn needed(request: &Request) -> Role {
             Role::Viewer
         }
         // An artist's own jobs; the core knows whose they are.
-        Request::MissingBlobs(_) | Request::Submit { .. } | Request::Cancel(_) | Request::Forget(_) => {
-            Role::Artist
-        }
+        Request::MissingBlobs(_)
+        | Request::Submit { .. }
+        | Request::Cancel(_)
+        | Request::Pause(_)
+        | Request::Resume(_)
+        | Request::Forget(_) => Role::Artist,
         Request::Drain { .. } => Role::Operator,
         // Whoever adds machines need not be able to add people.
         Request::CreateToken(scope) if scope.role == Role::Node => Role::Operator,

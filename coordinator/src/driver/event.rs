@@ -41,6 +41,8 @@ pub(crate) enum Ask {
     Submit { job: JobId, spec: Box<JobSpec>, caller: Caller },
     /// End a job.
     Cancel { job: JobId, caller: Caller },
+    /// Pause a job, or let it go on.
+    Pause { job: JobId, pause: bool, caller: Caller },
     /// Forget a job that has ended.
     Forget { job: JobId, caller: Caller },
     /// Take a node out of work, or put it back.
@@ -52,6 +54,7 @@ impl Ask {
         match self {
             Self::Submit { job, spec, caller } => Input::Submit { request, job, spec, caller },
             Self::Cancel { job, caller } => Input::Cancel { request, job, caller },
+            Self::Pause { job, pause, caller } => Input::Pause { request, job, pause, caller },
             Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain } => Input::Drain { request, node, drain },
         }

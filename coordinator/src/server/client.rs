@@ -91,18 +91,11 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
         Request::Job(job) => question(shared, Question::Job(job)).await,
         Request::Frames { job, from } => question(shared, Question::Frames { job, from }).await,
         Request::Nodes => question(shared, Question::Nodes).await,
-        Request::Cancel(job) => match room(shared) {
-            Ok(()) => ask(shared, Ask::Cancel { job, caller: caller(peer) }).await,
-            Err(error) => Err(error),
-        },
-        Request::Forget(job) => match room(shared) {
-            Ok(()) => ask(shared, Ask::Forget { job, caller: caller(peer) }).await,
-            Err(error) => Err(error),
-        },
-        Request::Drain { node, drain } => match room(shared) {
-            Ok(()) => ask(shared, Ask::Drain { node, drain }).await,
-            Err(error) => Err(error),
-        },
+        Request::Cancel(job) => durably(shared, Ask::Cancel { job, caller: caller(peer) }).await,
+        Request::Pause(job) => durably(shared, Ask::Pause { job, pause: true, caller: caller(peer) }).await,
+        Request::Resume(job) => durably(shared, Ask::Pause { job, pause: false, caller: caller(peer) }).await,
+        Request::Forget(job) => durably(shared, Ask::Forget { job, caller: caller(peer) }).await,
+        Request::Drain { node, drain } => durably(shared, Ask::Drain { node, drain }).await,
         Request::CreateToken(scope) => identity::create_token(shared, peer, scope).await,
         Request::Tokens { from } => {
             Ok(Response::Tokens(shared.ledger.list(from, shared.clock.now().secs()).await))
@@ -180,6 +173,12 @@ pub(super) fn room(shared: &Shared) -> Result<(), RequestError> {
 
 fn stopping() -> RequestError {
     RequestError::Unavailable("the coordinator is stopping".into())
+}
+
+/// Asks for something durable, if there is room for it.
+async fn durably(shared: &Shared, what: Ask) -> Result<Response, RequestError> {
+    room(shared)?;
+    ask(shared, what).await
 }
 
 async fn ask(shared: &Shared, ask: Ask) -> Result<Response, RequestError> {

@@ -282,6 +282,8 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         RotateAuthority { overlap_secs: None },
         Forget(JobId(uuid(1))),
         Backup,
+        Pause(JobId(uuid(1))),
+        Resume(JobId(uuid(1))),
     ];
     let others = compute_others()
         .into_iter()
@@ -295,6 +297,9 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Frames { .. } => "request.frames",
         Watch(_) => "request.watch",
         Cancel(_) => "request.cancel",
+        Pause(_) => "request.pause",
+        Resume(_) => "request.resume",
+
         Nodes => "request.nodes",
         Drain { .. } => "request.drain",
         CreateToken { .. } => "request.create_token",
@@ -386,6 +391,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Authority(AuthorityStatus { pin: "ab".into(), former_until: Some(99) }),
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
         Backup(vec![7, 8, 9]),
+        Jobs(vec![summary(JobState::Paused)]),
     ];
     named(all, |response| match response {
         Blobs(_) => "response.blobs",

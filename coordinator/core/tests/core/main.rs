@@ -2,6 +2,8 @@
 
 mod devices;
 mod epochs;
+mod journal;
+mod pause;
 mod plain;
 mod splitter;
 mod stand;

@@ -123,6 +123,13 @@ impl Stand {
         assert_eq!(self.reply, Some(Response::Done));
     }
 
+    /// What a client is answered.
+    pub(crate) fn ask(&mut self, input: Input) -> Response {
+        self.reply = None;
+        self.step(input);
+        self.reply.take().expect("a request is answered")
+    }
+
     /// Units that the records have, which are without a fault.
     pub(crate) fn audit(&self) -> u64 {
         let report = Core::audit([], self.records.clone());
