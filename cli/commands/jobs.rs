@@ -8,7 +8,7 @@ use crate::{job_id, json};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::status::{FrameState, FrameStatus, JobDetail, JobState, JobSummary};
+use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, JobState, JobSummary};
 use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
 use tessera_transport::FarmClient;
 
@@ -103,7 +103,7 @@ pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameS
 }
 
 fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
-    let JobDetail { summary, spec, fingerprint, failures } = detail;
+    let JobDetail { summary, spec, fingerprint, failures, copies } = detail;
     let mut text = String::new();
     let mut field = |name: &str, value: String| {
         // Writing to a string does not fail.
@@ -137,6 +137,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     let leased = summary.units_leased;
     field("units", format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units));
     field("samples", count(summary.samples_committed as f64).trim_end().to_owned());
+    if *copies != CopyCount::default() {
+        field("copies", copy_words(copies));
+    }
     if let Some(fingerprint) = fingerprint {
         field("fingerprint", fingerprint.to_string());
     }
@@ -147,6 +150,13 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));
     }
     text
+}
+
+/// Units that two nodes worked on at once, and what that cost.
+fn copy_words(copies: &CopyCount) -> String {
+    let CopyCount { running, won, lost, wasted_millis } = copies;
+    let wasted = *wasted_millis as f64 / 1e3;
+    format!("{running} running, {won} first, {lost} not first; leases of {wasted:.1} s were stopped")
 }
 
 fn frame_words(state: &FrameState) -> String {

@@ -20,6 +20,7 @@ pub enum ProtocolVersion {
     /// Jobs can be forgotten, backups asked for; the coordinator tells its time.
     V3 = 3,
     /// Jobs can be paused and resumed.
+    /// `job` tells what came of units that two nodes worked on at once.
     V4 = 4,
 }
 

@@ -76,6 +76,21 @@ pub struct JobDetail {
     pub fingerprint: Option<Fingerprint>,
     /// Attempts that failed, newest last, at most 64.
     pub failures: Vec<FailureNote>,
+    /// Units that two nodes worked on at once.
+    pub copies: CopyCount,
+}
+
+/// Units of a job that were leased to an idle node beside the one that had them, and what came of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyCount {
+    /// Units with two leases now.
+    pub running: u64,
+    /// Units whose copy was first, so that the lease before it was stopped.
+    pub won: u64,
+    /// Units whose copy was stopped, because the lease before it was first.
+    pub lost: u64,
+    /// How long the leases that were stopped had been held, milliseconds: what copies cost.
+    pub wasted_millis: u64,
 }
 
 /// One failed attempt.

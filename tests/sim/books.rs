@@ -10,7 +10,7 @@ use tessera_protocol::ids::{
 };
 use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::{SampleRange, Task, TileRect};
-use tessera_protocol::status::{FrameState, JobState};
+use tessera_protocol::status::{CopyCount, FrameState, JobState};
 
 /// All facts up to some record.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,7 @@ pub(crate) struct JobBook {
     pub(crate) paused: bool,
     /// How often it went on.
     pub(crate) resumed: u32,
+    copies: CopyCount,
 }
 
 /// One frame.
@@ -242,6 +243,10 @@ impl Books {
                 }
                 Ok(())
             }
+            Record::CopyStopped { job, frame, unit, epoch, winner, millis, .. } => {
+                let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                self.stop_copy(Lease { unit, epoch: *epoch }, *winner, *millis)
+            }
             Record::NodeReleased { node } => match self.suspects.remove(node) {
                 true => Ok(()),
                 false => violated(format!("{node} is released, and was not suspected")),
@@ -266,6 +271,37 @@ impl Books {
             book.verified.insert(redone.unit.0);
         }
         Ok(())
+    }
+
+    /// Only the result of the other lease stops one of two.
+    fn stop_copy(&mut self, lease: Lease, winner: Epoch, millis: u64) -> Checked {
+        if !self.has_commit(Lease { epoch: winner, ..lease }) || self.has_commit(lease) {
+            return violated(format!("{lease} is stopped for {winner}, which has no result"));
+        }
+        if lease.epoch.0 >= self.reserved {
+            return violated(format!("{lease} is stopped, and was never reserved"));
+        }
+        let copies = &mut self.going(lease.unit.job)?.copies;
+        match winner > lease.epoch {
+            true => copies.won += 1,
+            false => copies.lost += 1,
+        }
+        copies.wasted_millis += millis;
+        Ok(())
+    }
+
+    /// Units of a job that are open, and may be leased, and of which no attempt has ended.
+    pub(crate) fn fresh_units(&self, job: JobId) -> impl Iterator<Item = UnitKey> + '_ {
+        let book = self.jobs.get(&job).filter(|book| book.ended.is_none());
+        let frames = book.into_iter().flat_map(|book| {
+            let open = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Open);
+            open.filter(|(number, _)| !book.lacks_feed(**number))
+        });
+        frames.flat_map(move |(number, frame)| {
+            let units = (0..frame.units)
+                .filter(|unit| !frame.committed.contains_key(unit) && !frame.attempts.contains_key(unit));
+            units.map(move |unit| UnitKey { job, frame: *number, unit: UnitIndex(unit) })
+        })
     }
 
     fn take_back(&mut self, job: JobId, frame: FrameNumber, unit: UnitIndex, below: Epoch) -> Checked {
@@ -301,6 +337,7 @@ impl Books {
             ended: None,
             paused: false,
             resumed: 0,
+            copies: CopyCount::default(),
         };
         self.order.push(job);
         match self.jobs.insert(job, book) {
@@ -424,6 +461,13 @@ impl Books {
                 let said = format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
                 let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
                 return violated(format!("the core says of job {}: {said}; the records: {known}", row.job));
+            }
+            let copies = core.job(row.job).map(|detail| CopyCount { running: 0, ..detail.copies });
+            if copies != Some(book.copies) {
+                return violated(format!(
+                    "the core says of job {}: {copies:?}; the records: {:?}",
+                    row.job, book.copies
+                ));
             }
             compare_frames(row.job, book, core)?;
         }

@@ -71,7 +71,6 @@ faults! {
     DeviceQuarantine 60 "a device is quarantined",
     DeviceTested 0 "a device is tested, and ready again",
     DevicesAllOut 0 "a node is seen unfit, all its devices quarantined",
-    UnitMoved 0 "a unit is moved from a slow node to an idle one",
     ResultDamaged 10 "a result arrives damaged",
     WrongShape 8 "a result has the wrong shape",
     LeaseExpired 0 "a lease expires",

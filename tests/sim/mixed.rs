@@ -40,7 +40,7 @@ fn runs(name: &str, machines: &[Machine]) -> Vec<Run> {
         let of_job: Vec<Run> = (0..SEEDS).map(|seed| Farm::run(machines, &render, seed)).collect();
         let worst = of_job.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("some seeds");
         eprintln!(
-            "{name:<28} {job:<16} {:>5} units  bound {:>8.2} s  makespan {:>8.2} s  ratio {:.3}  moved {:>3}  by node {:?}",
+            "{name:<28} {job:<16} {:>5} units  bound {:>8.2} s  makespan {:>8.2} s  ratio {:.3}  stopped {:>3}  by node {:?}",
             worst.units,
             worst.bound,
             worst.makespan,

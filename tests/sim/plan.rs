@@ -139,6 +139,7 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         backoff: millis(random.between(100, 1_500)),
         backoff_longest: millis(random.between(2_000, 15_000)),
         patience: millis(random.between(0, 5_000)),
+        copy_after: millis(random.between(500, 20_000)),
         unfit: millis(random.between(2_000, 20_000)),
         epoch_block: [1, 4, 32, 256][random.index(4)],
         check_share: if forged { 1024 } else { [0, 10, 100, 1024][random.index(4)] },

@@ -96,9 +96,11 @@ impl Planted {
             (Bug::LeaseOutlivesNode, Input::SessionLost { .. }) if random.permille(300) => None,
             (Bug::LeaseNotFreed, Input::Returned { .. }) => None,
             (Bug::EpochNotCompared, Input::ResultArrived { session, mut result }) => {
-                let held = process.core.lease_of(result.lease.unit);
-                let holder = held.and_then(|(lease, node)| Some((lease, process.watch.session_of(node)?)));
-                let Some((lease, holder)) = holder.filter(|(lease, _)| *lease != result.lease) else {
+                let held: Vec<(Lease, NodeId)> = process.core.leases_of(result.lease.unit).collect();
+                let own = held.iter().any(|(lease, _)| *lease == result.lease);
+                let holder =
+                    held.last().and_then(|(lease, node)| Some((*lease, process.watch.session_of(*node)?)));
+                let Some((lease, holder)) = holder.filter(|_| !own) else {
                     return Some(Input::ResultArrived { session, result });
                 };
                 self.forged.insert((holder, lease), (session, result.lease));

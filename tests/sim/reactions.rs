@@ -15,7 +15,7 @@ impl World {
     /// Looks at a step before the watch takes it in: leases are still those of before.
     pub(crate) fn note_step(&mut self, step: &Step, seen: &Seen) {
         for record in &step.records {
-            self.note_record(record);
+            self.note_record(record, seen);
         }
         let commits = step.records.iter().map(|record| match record {
             Record::UnitsCommitted { commits, .. } => commits.len(),
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    fn note_record(&mut self, record: &Record) {
+    fn note_record(&mut self, record: &Record, seen: &Seen) {
         match record {
             Record::AttemptsEnded { attempts, .. } => {
                 for attempt in attempts {
@@ -62,6 +62,15 @@ impl World {
             Record::JobPaused { job, .. } => {
                 let Some(process) = &self.shell.process else { return };
                 sometimes!(self, PauseUnderWay, process.watch.holds_any(*job));
+            }
+            Record::CopyStopped { job, frame, unit, epoch, winner, .. } => {
+                let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                let check = self.ledger.believed.is_to_be_checked(unit);
+                sometimes!(self, CopyOfCheckStopped, check);
+                sometimes!(self, CopyWon, winner > epoch);
+                sometimes!(self, CopyLost, winner < epoch);
+                let both = seen.has_result(Lease { unit, epoch: *epoch });
+                sometimes!(self, BothResults, both && seen.has_result(Lease { unit, epoch: *winner }));
             }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
             _ => {}
@@ -112,6 +121,12 @@ impl World {
                     sometimes!(self, ResumedLeased, book.is_some_and(|book| book.resumed > 0));
                     let check = self.ledger.believed.is_to_be_checked(assignment.lease().unit);
                     sometimes!(self, LeaseOfACheck, check);
+                    // Of several inputs, one may have ended the other lease.
+                    let unit = assignment.lease().unit;
+                    let held = self.shell.process.as_ref().is_some_and(|process| process.watch.holds(unit));
+                    let copy = held && seen.inputs == 1 && self.ledger.believed.is_wanted(unit);
+                    sometimes!(self, CopyGiven, copy && !check);
+                    sometimes!(self, CheckCopied, copy && check);
                 }
             }
             _ => {}

@@ -9,7 +9,7 @@ use crate::questions::Answers;
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use tessera_core::journal::Ending;
 use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
 use tessera_protocol::ids::{Lease, UnitKey};
@@ -213,13 +213,13 @@ impl World {
         }
         process.watch.on_step(&step, &seen, &process.core, &mut self.ledger.believed)?;
         sometimes!(self, LeaseTakenBack, process.watch.taken_back > 0);
+        sometimes!(self, LeftAlone, process.watch.left_alone > 0);
         if whole {
             process.core.verify().map_err(Violation)?;
             process.watch.compare(&process.core, &self.ledger.believed, seen.inputs > 0)?;
         }
         self.check_origins(&step)?;
         self.steps += 1;
-        self.count_moves(&step);
         self.check_last_node(&step)?;
         self.tell_early(&mut step)?;
         let pending = self.split_step(step)?;
@@ -460,41 +460,6 @@ impl World {
             process.wakeup = Some(wakeup);
             self.after(wakeup.0.saturating_sub(clock.0) + late, Event::Tick(incarnation));
         }
-    }
-
-    /// Units that one node loses to another while nothing else ends their leases.
-    fn count_moves(&mut self, step: &Step) {
-        let is_revoke = |action: &Action| {
-            matches!(action, Action::Send { message: CoordinatorToNode::Revoke { .. }, .. })
-        };
-        if !step.actions.iter().any(is_revoke) {
-            return;
-        }
-        let is_other = |record: &Record| {
-            matches!(
-                record,
-                Record::AttemptsEnded { .. }
-                    | Record::JobPinned { .. }
-                    | Record::FrameFailed { .. }
-                    | Record::JobPaused { .. }
-            )
-        };
-        if step.records.iter().any(is_other) {
-            return;
-        }
-        let messages = step.actions.iter().filter_map(|action| match action {
-            Action::Send { message, .. } => Some(message),
-            _ => None,
-        });
-        let (mut revoked, mut given) = (BTreeSet::new(), BTreeSet::new());
-        for message in messages {
-            match message {
-                CoordinatorToNode::Revoke { leases } => revoked.extend(leases.iter().map(|lease| lease.unit)),
-                CoordinatorToNode::Work(work) => given.extend(work.iter().map(|unit| unit.lease().unit)),
-                _ => {}
-            }
-        }
-        revoked.intersection(&given).for_each(|_| self.tally.count(Fault::UnitMoved));
     }
 
     /// Leases equal running: where nothing is on its way, a node holds what the core says it holds, and its outbox is empty.

@@ -21,12 +21,19 @@ pub(crate) struct Seen {
     returned: BTreeSet<Lease>,
     /// Leases that are said to have failed, or whose results arrived damaged.
     failed: BTreeSet<Lease>,
+    /// Leases whose results arrived.
+    arrived: BTreeSet<Lease>,
 }
 
 impl Seen {
     /// A node named this lease.
     pub(crate) fn names(&self, lease: Lease) -> bool {
         self.named.iter().any(|(_, named)| *named == lease)
+    }
+
+    /// The result of this lease arrived.
+    pub(crate) fn has_result(&self, lease: Lease) -> bool {
+        self.arrived.contains(&lease)
     }
 
     pub(crate) fn somebody_joined(&self) -> bool {
@@ -50,7 +57,6 @@ struct Known {
 /// A lease that the core holds.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    epoch: Epoch,
     node: NodeId,
     granted: u64,
     renewed: u64,
@@ -67,16 +73,19 @@ pub(crate) struct Watch {
     known: BTreeMap<NodeId, Known>,
     /// Of all sessions, also those that are over.
     nodes: BTreeMap<SessionId, NodeId>,
-    held: BTreeMap<UnitKey, Held>,
+    held: BTreeMap<Lease, Held>,
     by_node: BTreeMap<NodeId, BTreeSet<Lease>>,
-    /// Leases of checks, and when each is due if nothing is heard of it: their end is no attempt, so that no record tells of it.
-    checks: BTreeMap<UnitKey, u64>,
+    /// Leases of checks and of units that have two, and when each is due if nothing is heard of it: their end is no attempt, so that no
+    /// record tells of it.
+    quiet: BTreeMap<Lease, u64>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
     /// Nodes that were out of work for their failures when an attempt failed there last.
     out: BTreeSet<NodeId>,
     /// Leases of former processes that were taken up again.
     pub(crate) taken_back: u64,
+    /// Leases of units that have two which ended with their node, so that the other was left.
+    pub(crate) left_alone: u64,
     /// The core's clock, milliseconds.
     now: u64,
 }
@@ -103,10 +112,11 @@ impl Watch {
             nodes: BTreeMap::new(),
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
-            checks: BTreeMap::new(),
+            quiet: BTreeMap::new(),
             given: BTreeMap::new(),
             out: BTreeSet::new(),
             taken_back: 0,
+            left_alone: 0,
             now,
         }
     }
@@ -142,8 +152,8 @@ impl Watch {
                 }
                 let node = self.nodes.get(session).copied();
                 let held = &self.held;
-                let of_node = |unit: &UnitKey| held.get(unit).map(|held| held.node) == node;
-                self.checks.iter_mut().filter(|(unit, _)| of_node(unit)).for_each(|(_, due)| *due = 0);
+                let of_node = |lease: &Lease| held.get(lease).map(|held| held.node) == node;
+                self.quiet.iter_mut().filter(|(lease, _)| of_node(lease)).for_each(|(_, due)| *due = 0);
             }
             Input::Capacity { session, units } => {
                 if let Some(known) = self.of_session(*session) {
@@ -170,6 +180,7 @@ impl Watch {
             // It may have the wrong shape.
             Input::ResultArrived { result, .. } => {
                 seen.failed.insert(result.lease);
+                seen.arrived.insert(result.lease);
             }
             Input::DevicesChanged { session, devices } => {
                 if let Some(known) = self.of_session(*session) {
@@ -217,7 +228,11 @@ impl Watch {
         }
         self.newest_epoch = changes.epochs.last().copied().unwrap_or(self.newest_epoch);
         self.follow(seen, &changes, core, books)?;
-        if seen.inputs == 1 { self.check_capacity(&changes) } else { Ok(()) }
+        if seen.inputs != 1 {
+            return Ok(());
+        }
+        self.check_capacity(&changes)?;
+        self.check_fresh(&changes, books)
     }
 
     /// Results that are kept and commits that are recorded are the same.
@@ -269,6 +284,13 @@ impl Watch {
                 changes.shut.insert(*job);
                 changes.paused.insert(*job);
             }
+            Record::CopyStopped { job, frame, unit, epoch, node, .. } => {
+                let lease = Lease { unit: UnitKey { job: *job, frame: *frame, unit: *unit }, epoch: *epoch };
+                if seen.inputs == 1 && self.held.get(&lease).is_none_or(|held| held.node != *node) {
+                    return violated(format!("{lease} of {node} is stopped, and was not held"));
+                }
+                changes.ended.insert(lease);
+            }
             Record::JobEnded { job, .. } | Record::FrameFailed { job, .. } => {
                 changes.shut.insert(*job);
             }
@@ -290,13 +312,14 @@ impl Watch {
         if seen.inputs > 1 {
             return Ok(());
         }
-        let held = self.held.get(&lease.unit);
+        let held: Vec<(&Lease, &Held)> = self.held_of(lease.unit).collect();
         let attempt = books.frame(lease.unit).and_then(|frame| frame.attempts.get(&lease.unit.unit.0));
-        let allowed = match (held, attempt) {
-            (Some(held), _) => held.epoch == lease.epoch && held.node == node,
-            (None, Some((epoch, last, failed))) if *epoch == lease.epoch => *last == node && !failed,
-            (None, Some((epoch, ..))) => lease.epoch > *epoch && self.is_former(lease.epoch),
-            (None, None) => self.is_former(lease.epoch),
+        let is_held = held.iter().any(|(of, held)| **of == lease && held.node == node);
+        let allowed = match attempt {
+            _ if !held.is_empty() => is_held,
+            Some((epoch, last, failed)) if *epoch == lease.epoch => *last == node && !failed,
+            Some((epoch, ..)) => lease.epoch > *epoch && self.is_former(lease.epoch),
+            None => self.is_former(lease.epoch),
         };
         match allowed {
             true => Ok(()),
@@ -309,10 +332,10 @@ impl Watch {
 
     /// A result is compared for the lease that its node holds, or of one that a restart forgot.
     fn check_fence_of_check(&self, lease: Lease, node: NodeId, seen: &Seen) -> Checked {
-        let held = self.held.get(&lease.unit);
-        let allowed = match held {
-            Some(held) => held.epoch == lease.epoch && held.node == node,
-            None => self.is_former(lease.epoch),
+        let held: Vec<(&Lease, &Held)> = self.held_of(lease.unit).collect();
+        let allowed = match held.is_empty() {
+            false => held.iter().any(|(of, held)| **of == lease && held.node == node),
+            true => self.is_former(lease.epoch),
         };
         match allowed || seen.inputs > 1 {
             true => Ok(()),
@@ -414,30 +437,58 @@ impl Watch {
     /// Takes over what became of every lease that the step or its inputs may have changed.
     fn follow(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
         for unit in self.touched(seen, changes, books) {
-            let new = core.lease_of(unit);
-            if let Some(old) = self.held.get(&unit) {
-                let lease = Lease { unit, epoch: old.epoch };
-                let gone = new.is_none_or(|(new, _)| new.epoch != old.epoch);
-                if gone && !self.may_end(lease, old, seen, changes, books) {
-                    return violated(format!("{lease} of {} has gone for no reason", old.node));
+            let new: BTreeMap<Lease, NodeId> = core.leases_of(unit).collect();
+            let old: Vec<(Lease, Held)> = self.held_of(unit).map(|(lease, held)| (*lease, *held)).collect();
+            for (lease, held) in old.iter().filter(|(lease, _)| !new.contains_key(lease)) {
+                let mut left = old.iter().filter(|(other, _)| other != lease);
+                let other_is_known = left.any(|(other, held)| {
+                    new.contains_key(other) || self.may_end(*other, held, seen, changes, books)
+                });
+                let copied = other_is_known || seen.inputs > 1;
+                let quietly = copied && self.has_ended(*lease, held, seen);
+                if !self.may_end(*lease, held, seen, changes, books) && !quietly {
+                    return violated(format!("{lease} of {} has gone for no reason", held.node));
                 }
+                let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
+                self.left_alone += u64::from(old.len() == 2 && new.len() == 1 && away);
             }
-            let held = match new {
-                Some((lease, node)) => Some(self.judge(lease, node, seen, changes, books)?),
-                None => None,
-            };
-            let taken_back = |new: &Held| self.is_former(new.epoch);
-            if !self.held.contains_key(&unit) && held.as_ref().is_some_and(taken_back) {
+            let mut held = Vec::new();
+            for (lease, node) in &new {
+                held.push((*lease, self.judge(*lease, *node, seen, changes, books)?));
+            }
+            if old.is_empty() && held.iter().any(|(lease, _)| self.is_former(lease.epoch)) {
                 self.taken_back += 1;
             }
-            self.checks.remove(&unit);
-            if let Some(held) = held.as_ref().filter(|_| books.is_to_be_checked(unit)) {
-                let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
-                self.checks.insert(unit, if away { 0 } else { self.due(held) });
-            }
-            self.put(unit, held);
+            self.check_copies(unit, &held)?;
+            self.put(unit, held, books);
         }
         Ok(())
+    }
+
+    /// A unit has two leases at most, of two nodes.
+    fn check_copies(&self, unit: UnitKey, held: &[(Lease, Held)]) -> Checked {
+        let nodes: BTreeSet<NodeId> = held.iter().map(|(_, held)| held.node).collect();
+        match held.len() > 2 || nodes.len() < held.len() {
+            true => violated(format!("{unit} is leased to {held:?}")),
+            false => Ok(()),
+        }
+    }
+
+    /// Nothing is copied of a job of which a unit waits that nobody has had.
+    fn check_fresh(&self, changes: &Changes, books: &Books) -> Checked {
+        let copies = changes.given.iter().filter(|(_, lease)| self.held_of(lease.unit).count() > 1);
+        for job in copies.map(|(_, lease)| lease.unit.job).collect::<BTreeSet<JobId>>() {
+            if let Some(unit) = books.fresh_units(job).find(|unit| self.held_of(*unit).next().is_none()) {
+                return violated(format!("a unit of {job} is copied, and {unit} is fresh"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leases of a unit.
+    fn held_of(&self, unit: UnitKey) -> impl Iterator<Item = (&Lease, &Held)> {
+        let (first, last) = (Lease { unit, epoch: Epoch(0) }, Lease { unit, epoch: Epoch(u64::MAX) });
+        self.held.range(first..=last)
     }
 
     /// Units whose leases may be others now.
@@ -447,27 +498,42 @@ impl Watch {
         let joined =
             seen.joined.iter().chain(&books.suspects).filter_map(|node| self.by_node.get(node)).flatten();
         let mut units: BTreeSet<UnitKey> = named.chain(ended).chain(joined).map(|lease| lease.unit).collect();
-        units.extend(self.checks.iter().filter(|(_, due)| **due <= self.now).map(|(unit, _)| *unit));
+        units.extend(self.quiet.iter().filter(|(_, due)| **due <= self.now).map(|(lease, _)| lease.unit));
         for job in changes.pinned.iter().chain(&changes.shut) {
-            let first = UnitKey { job: *job, frame: FrameNumber(0), unit: UnitIndex(0) };
-            let last = UnitKey { job: *job, frame: FrameNumber(u32::MAX), unit: UnitIndex(u32::MAX) };
-            units.extend(self.held.range(first..=last).map(|(unit, _)| *unit));
+            units.extend(self.held_in(*job).map(|lease| lease.unit));
         }
         units
     }
 
-    fn put(&mut self, unit: UnitKey, held: Option<Held>) {
-        if let Some(old) = self.held.remove(&unit)
-            && let Some(leases) = self.by_node.get_mut(&old.node)
-        {
-            leases.remove(&Lease { unit, epoch: old.epoch });
-            if leases.is_empty() {
-                self.by_node.remove(&old.node);
+    /// Leases of a job.
+    fn held_in(&self, job: JobId) -> impl Iterator<Item = &Lease> {
+        let first = UnitKey { job, frame: FrameNumber(0), unit: UnitIndex(0) };
+        let last = UnitKey { job, frame: FrameNumber(u32::MAX), unit: UnitIndex(u32::MAX) };
+        let (first, last) =
+            (Lease { unit: first, epoch: Epoch(0) }, Lease { unit: last, epoch: Epoch(u64::MAX) });
+        self.held.range(first..=last).map(|(lease, _)| lease)
+    }
+
+    fn put(&mut self, unit: UnitKey, new: Vec<(Lease, Held)>, books: &Books) {
+        let old: Vec<Lease> = self.held_of(unit).map(|(lease, _)| *lease).collect();
+        for lease in old {
+            self.quiet.remove(&lease);
+            let node = self.held.remove(&lease).map(|old| old.node);
+            if let Some((node, leases)) = node.and_then(|node| Some((node, self.by_node.get_mut(&node)?))) {
+                leases.remove(&lease);
+                if leases.is_empty() {
+                    self.by_node.remove(&node);
+                }
             }
         }
-        if let Some(new) = held {
-            self.by_node.entry(new.node).or_default().insert(Lease { unit, epoch: new.epoch });
-            self.held.insert(unit, new);
+        let is_quiet = new.len() > 1 || books.is_to_be_checked(unit);
+        for (lease, held) in new {
+            if is_quiet {
+                let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
+                self.quiet.insert(lease, if away { 0 } else { self.due(&held) });
+            }
+            self.by_node.entry(held.node).or_default().insert(lease);
+            self.held.insert(lease, held);
         }
     }
 
@@ -477,8 +543,7 @@ impl Watch {
         let mut count = 0;
         for (lease, node) in core.leases() {
             count += 1;
-            let same = |held: &&Held| held.epoch == lease.epoch && held.node == node;
-            let Some(held) = self.held.get(&lease.unit).filter(same) else {
+            let Some(held) = self.held.get(&lease).filter(|held| held.node == node) else {
                 return violated(format!("{lease} is held by {node}, and no step says why"));
             };
             if !books.is_wanted(lease.unit) || books.is_paused(lease.unit.job) {
@@ -490,10 +555,10 @@ impl Watch {
                 self.check_due(lease, held)?;
             }
         }
-        let gone = |(unit, _): &(&UnitKey, &Held)| core.lease_of(**unit).is_none();
+        let gone = |(lease, _): &(&Lease, &Held)| core.leases_of(lease.unit).all(|(held, _)| held != **lease);
         match self.held.iter().find(gone) {
-            Some((unit, held)) => {
-                violated(format!("{unit}@{} of {} has gone, and no step says why", held.epoch, held.node))
+            Some((lease, held)) => {
+                violated(format!("{lease} of {} has gone, and no step says why", held.node))
             }
             None if count != self.held.len() => {
                 violated(format!("the core holds {count} leases, the steps explain {}", self.held.len()))
@@ -510,12 +575,12 @@ impl Watch {
         changes: &Changes,
         books: &Books,
     ) -> Result<Held, crate::trouble::Violation> {
-        let fresh = Held { epoch: lease.epoch, node, granted: self.now, renewed: self.now };
+        let fresh = Held { node, granted: self.now, renewed: self.now };
         if !books.is_wanted(lease.unit) || books.is_paused(lease.unit.job) {
             return violated(format!("{lease} is held, and its unit is not wanted, or its job is paused"));
         }
         let named = seen.named.contains(&(node, lease));
-        let before = self.held.get(&lease.unit).filter(|held| held.epoch == lease.epoch && held.node == node);
+        let before = self.held.get(&lease).filter(|held| held.node == node);
         let Some(before) = before else {
             return match named || changes.given.contains(&(node, lease)) {
                 true => Ok(fresh),
@@ -565,17 +630,20 @@ impl Watch {
 
     fn may_end(&self, lease: Lease, held: &Held, seen: &Seen, changes: &Changes, books: &Books) -> bool {
         let node = held.node;
-        // The end of a check is no attempt of its unit, so that no record tells of it.
-        let check_ended =
-            seen.inputs > 1 || seen.failed.contains(&lease) || self.check_due(lease, held).is_err();
         changes.ended.contains(&lease)
-            || (books.is_to_be_checked(lease.unit) && check_ended)
+            // The end of a check is no attempt of its unit, so that no record tells of it.
+            || (books.is_to_be_checked(lease.unit) && self.has_ended(lease, held, seen))
             || books.suspects.contains(&node)
             || !books.is_wanted(lease.unit)
             || seen.joined.contains(&node)
             || seen.returned.contains(&lease)
             || changes.pinned.contains(&lease.unit.job)
             || changes.paused.contains(&lease.unit.job)
+    }
+
+    /// A lease may have ended without a result.
+    fn has_ended(&self, lease: Lease, held: &Held, seen: &Seen) -> bool {
+        seen.inputs > 1 || seen.failed.contains(&lease) || self.check_due(lease, held).is_err()
     }
 
     /// Nobody is given more than it asked for.
@@ -604,8 +672,12 @@ impl Watch {
 
     /// Some unit of a job is leased.
     pub(crate) fn holds_any(&self, job: JobId) -> bool {
-        let first = UnitKey { job, frame: FrameNumber(0), unit: UnitIndex(0) };
-        self.held.range(first..).next().is_some_and(|(unit, _)| unit.job == job)
+        self.held_in(job).next().is_some()
+    }
+
+    /// Somebody holds the unit.
+    pub(crate) fn holds(&self, unit: UnitKey) -> bool {
+        self.held_of(unit).next().is_some()
     }
 
     /// Leases that the core holds, of one node; None where there are none.

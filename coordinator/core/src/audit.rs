@@ -122,6 +122,7 @@ impl Ledger {
                 units.iter().for_each(|unit| self.take_back(job, frame, *unit));
             }
             Record::NodeSuspected { node, .. } => self.suspect(node),
+            Record::CopyStopped { job, frame, unit, epoch, .. } => self.stop_copy(job, frame, unit, epoch),
             Record::NodeDrained { .. } | Record::NodeReleased { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),
@@ -210,6 +211,16 @@ impl Ledger {
         }
     }
 
+    fn stop_copy(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex, epoch: Epoch) {
+        if epoch >= self.reserved || self.epochs.contains(&epoch) {
+            self.problem(format!("{id}/{frame}: {epoch} is stopped, and is not a copy's own"));
+        }
+        let Some(entry) = self.open(id, "a copy") else { return };
+        if !entry.committed.get(&frame).is_some_and(|units| units.get(unit.0)) {
+            self.problem(format!("{id}/{frame}/u{:05} has a copy stopped, and no result", unit.0));
+        }
+    }
+
     fn end_check(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
         let Some(entry) = self.open(id, "a check") else { return };
         if entry.unchecked.remove(&(frame, unit)).is_none() {
@@ -278,7 +289,7 @@ impl Ledger {
                 }
             }
             Part::Paused { job, .. } => self.pause(job, true),
-            Part::Makers { .. } | Part::Trust { .. } => {}
+            Part::Makers { .. } | Part::Trust { .. } | Part::Copies { .. } => {}
             Part::Frames { job, from, frames } => {
                 for (position, frame) in (from as usize..).zip(frames) {
                     self.take_frame(job, position, frame);

@@ -57,7 +57,7 @@ impl Core {
                 count += 1;
                 let place = Place { position, unit: *unit };
                 let key = job.key(place).ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
-                let leased = self.leases.of_unit(key).is_some();
+                let leased = self.leases.is_leased(key);
                 if work.redo(place).is_none() || leased == work.to_check.contains(&place) {
                     return Err(format!("{key} is to be checked; leased: {leased}, {:?}", work.redo(place)));
                 }
@@ -87,7 +87,7 @@ impl Core {
             for unit in 0..job.grid.units() {
                 let place = Place { position, unit: UnitIndex(unit) };
                 let key = job.key(place).ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
-                let leased = self.leases.of_unit(key).is_some();
+                let leased = self.leases.is_leased(key);
                 let (ready, waiting) = (work.ready.contains_key(&place), work.waiting.get(&place));
                 let exceptions = u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
                 if exceptions > u32::from(frame.unit_is_wanted(place.unit)) {

@@ -54,9 +54,9 @@ pub struct Core {
     /// Nothing is leased before.
     pub(crate) settled_at: Moment,
     pub(crate) hungry: Hungry,
-    /// When units to move are looked for again.
+    /// When units to copy are looked for again.
     pub(crate) look_at: Option<Moment>,
-    /// When many leases were looked through for units to move last.
+    /// When many leases were looked through for units to copy last.
     pub(crate) looked_at: Moment,
     /// Commits of this step that are not in a record yet.
     commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
@@ -200,10 +200,10 @@ impl Core {
         self.leases.iter().map(|(lease, held)| (lease, held.node))
     }
 
-    /// The lease of a unit, if it is leased now.
-    pub fn lease_of(&self, unit: UnitKey) -> Option<(Lease, NodeId)> {
-        let lease = Lease { unit, epoch: self.leases.of_unit(unit)? };
-        self.leases.get(lease).map(|held| (lease, held.node))
+    /// The leases of a unit and their nodes, the older first: none, one, or two.
+    pub fn leases_of(&self, unit: UnitKey) -> impl Iterator<Item = (Lease, NodeId)> + '_ {
+        let leases = self.leases.of_unit(unit).map(move |epoch| Lease { unit, epoch });
+        leases.filter_map(|lease| self.leases.get(lease).map(|held| (lease, held.node)))
     }
 
     pub(crate) fn is_open(&self, job: JobId) -> bool {

@@ -64,6 +64,9 @@ impl Farm {
             }
             Record::JobPaused { job, by, at } => self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at }),
             Record::JobResumed { job } => self.job_mut(*job)?.resume(),
+            Record::CopyStopped { job, epoch, winner, millis, .. } => {
+                self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
+            }
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
                 None => Err(format!("node {node} is released, and was not suspected")),

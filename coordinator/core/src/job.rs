@@ -38,6 +38,17 @@ pub(crate) struct Pause {
     pub(crate) at: Moment,
 }
 
+/// Units that had two leases at once, of which one result was taken and the other lease stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Copies {
+    /// The copy was first.
+    pub(crate) won: u64,
+    /// The lease that was there before was first.
+    pub(crate) lost: u64,
+    /// How long the leases that were stopped had been held, milliseconds.
+    pub(crate) wasted_millis: u64,
+}
+
 /// Counts of the frames; kept where the frames change, checked by [`Job::check_counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -66,6 +77,7 @@ pub(crate) struct Job {
     /// Only of a job that has not ended.
     pub(crate) paused: Option<Pause>,
     pub(crate) failures: VecDeque<FailureNote>,
+    pub(crate) copies: Copies,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
     counts: Counts,
@@ -88,6 +100,7 @@ impl Job {
             end: None,
             paused: None,
             failures: VecDeque::new(),
+            copies: Copies::default(),
             counts: Counts { units_open: u64::from(grid.units()) * frames.len() as u64, ..Counts::default() },
             numbers,
             frames,
@@ -290,6 +303,18 @@ impl Job {
                 open.checks.values_mut().for_each(|check| check.others.retain(|other| other.node != node));
             }
         }
+    }
+
+    /// Of two leases of a unit that has its result, the other was stopped.
+    pub(crate) fn stop_copy(&mut self, stopped: Epoch, winner: Epoch, millis: u64) -> Result<(), String> {
+        if self.is_final() || stopped == winner {
+            return Err(format!("{stopped} of job {} is stopped for {winner}", self.id));
+        }
+        let copies = &mut self.copies;
+        let count = if winner > stopped { &mut copies.won } else { &mut copies.lost };
+        *count = count.saturating_add(1);
+        copies.wasted_millis = copies.wasted_millis.saturating_add(millis);
+        Ok(())
     }
 
     pub(crate) fn note_failure(&mut self, note: FailureNote) {

@@ -160,6 +160,23 @@ pub enum Record {
         /// The job.
         job: JobId,
     },
+    /// A unit had two leases, and the result of one of them was taken: the other was stopped.
+    CopyStopped {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The unit.
+        unit: UnitIndex,
+        /// The lease that was stopped.
+        epoch: Epoch,
+        /// Whose it was.
+        node: NodeId,
+        /// The lease whose result was taken. The one with the greater epoch is the copy.
+        winner: Epoch,
+        /// How long the other was held, milliseconds.
+        millis: u64,
+    },
 }
 
 /// One accepted result.
@@ -222,6 +239,7 @@ pub enum RecordVersion {
     /// records of checks, units taken back and suspects.
     V3 = 3,
     /// Jobs can be paused.
+    /// Units can have two leases: there are records of the ones that were stopped, and snapshots count them.
     V4 = 4,
 }
 

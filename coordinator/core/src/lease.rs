@@ -1,5 +1,5 @@
 //! Leases: who may render which unit, and until when. Does not choose nodes (see `scheduler`) and is not durable: a restart forgets
-//! leases, and nodes name them when they come back.
+//! leases, and nodes name them when they come back. A unit has one lease, or two where one is a copy (see `tail`).
 
 use crate::moment::Moment;
 use crate::secret::MARK_BITS;
@@ -22,17 +22,22 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     held: BTreeMap<Epoch, Held>,
-    by_unit: BTreeMap<UnitKey, Epoch>,
+    by_unit: BTreeSet<(UnitKey, Epoch)>,
+    /// Units with two leases.
+    copied: BTreeSet<UnitKey>,
     by_node: BTreeMap<NodeId, BTreeSet<Epoch>>,
     deadlines: BTreeSet<(Moment, Epoch)>,
 }
 
 impl Leases {
-    /// Grants a lease; the unit must not be leased and the epoch must be new here.
+    /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another node.
     pub(crate) fn grant(&mut self, lease: Lease, node: NodeId, now: Moment, settings: &Settings) {
         let until = now.after(settings.lease.min(settings.lease_longest));
         self.held.insert(lease.epoch, Held { unit: lease.unit, node, granted: now, until });
-        self.by_unit.insert(lease.unit, lease.epoch);
+        if self.is_leased(lease.unit) {
+            self.copied.insert(lease.unit);
+        }
+        self.by_unit.insert((lease.unit, lease.epoch));
         self.by_node.entry(node).or_default().insert(lease.epoch);
         self.deadlines.insert((until, lease.epoch));
     }
@@ -40,7 +45,9 @@ impl Leases {
     /// Ends a lease.
     pub(crate) fn end(&mut self, epoch: Epoch) -> Option<Held> {
         let held = self.held.remove(&epoch)?;
-        self.by_unit.remove(&held.unit);
+        self.by_unit.remove(&(held.unit, epoch));
+        // Of two, one is left.
+        self.copied.remove(&held.unit);
         self.deadlines.remove(&(held.until, epoch));
         if let Some(of_node) = self.by_node.get_mut(&held.node) {
             of_node.remove(&epoch);
@@ -84,14 +91,34 @@ impl Leases {
         self.held.get(&epoch)
     }
 
-    /// The epoch under which a unit is leased now.
-    pub(crate) fn of_unit(&self, unit: UnitKey) -> Option<Epoch> {
-        self.by_unit.get(&unit).copied()
+    /// The leases of a unit: none, one, or two, the older first.
+    pub(crate) fn of_unit(&self, unit: UnitKey) -> impl Iterator<Item = Epoch> + '_ {
+        self.by_unit.range((unit, Epoch(0))..=(unit, Epoch(u64::MAX))).map(|(_, epoch)| *epoch)
+    }
+
+    pub(crate) fn is_leased(&self, unit: UnitKey) -> bool {
+        self.of_unit(unit).next().is_some()
+    }
+
+    /// The unit has two leases.
+    pub(crate) fn is_copied(&self, unit: UnitKey) -> bool {
+        self.copied.contains(&unit)
     }
 
     /// Units leased.
     pub(crate) fn count(&self) -> usize {
-        self.by_unit.len()
+        self.by_unit.len() - self.copied.len()
+    }
+
+    /// Units of a job that are leased.
+    pub(crate) fn count_in(&self, job: JobId) -> usize {
+        self.of_job(job).count() - self.copied_in(job)
+    }
+
+    /// Units of a job that have two leases.
+    pub(crate) fn copied_in(&self, job: JobId) -> usize {
+        let (first, last) = (FrameNumber(0), FrameNumber(u32::MAX));
+        self.copied.range(first_of(job, first)..=last_of(job, last)).count()
     }
 
     pub(crate) fn count_of(&self, node: NodeId) -> u32 {
@@ -140,9 +167,8 @@ impl Leases {
         first: FrameNumber,
         last: FrameNumber,
     ) -> impl Iterator<Item = (UnitKey, Epoch)> + '_ {
-        let first = UnitKey { job, frame: first, unit: UnitIndex(0) };
-        let last = UnitKey { job, frame: last, unit: UnitIndex(u32::MAX) };
-        self.by_unit.range(first..=last).map(|(unit, epoch)| (*unit, *epoch))
+        let (first, last) = (first_of(job, first), last_of(job, last));
+        self.by_unit.range((first, Epoch(0))..=(last, Epoch(u64::MAX))).copied()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Lease, &Held)> + '_ {
@@ -162,15 +188,39 @@ impl Leases {
             return Err(format!("{} leases are held, the indices have {lengths:?}", self.held.len()));
         }
         for (epoch, held) in &self.held {
-            let indexed = self.by_unit.get(&held.unit) == Some(epoch)
+            let indexed = self.by_unit.contains(&(held.unit, *epoch))
                 && self.by_node.get(&held.node).is_some_and(|epochs| epochs.contains(epoch))
                 && self.deadlines.contains(&(held.until, *epoch));
             if !indexed {
                 return Err(format!("lease {}@{epoch} is not in every index", held.unit));
             }
+            let others = self.of_unit(held.unit).filter(|other| other != epoch);
+            let others: Vec<NodeId> =
+                others.filter_map(|other| self.held.get(&other)).map(|other| other.node).collect();
+            if others.len() > 1 || others.contains(&held.node) {
+                return Err(format!("{} has too many leases, or two of one node", held.unit));
+            }
+            if self.copied.contains(&held.unit) == others.is_empty() {
+                return Err(format!(
+                    "{} has {} leases, and is counted otherwise",
+                    held.unit,
+                    1 + others.len()
+                ));
+            }
         }
-        Ok(())
+        match self.copied.iter().find(|unit| !self.is_leased(**unit)) {
+            Some(unit) => Err(format!("{unit} has no lease, and is counted with two")),
+            None => Ok(()),
+        }
     }
+}
+
+fn first_of(job: JobId, frame: FrameNumber) -> UnitKey {
+    UnitKey { job, frame, unit: UnitIndex(0) }
+}
+
+fn last_of(job: JobId, frame: FrameNumber) -> UnitKey {
+    UnitKey { job, frame, unit: UnitIndex(u32::MAX) }
 }
 
 /// Gives out epochs: each once, across restarts, because a block is reserved in the journal before its first use.

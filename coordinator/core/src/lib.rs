@@ -46,6 +46,7 @@ mod scheduler;
 mod secret;
 mod sessions;
 mod snapshot;
+mod tail;
 mod timers;
 mod trust;
 mod verify;

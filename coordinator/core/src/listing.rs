@@ -9,7 +9,9 @@ use crate::roster::{Node, Presence};
 use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
-use tessera_protocol::status::{FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary};
+use tessera_protocol::status::{
+    CopyCount, FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary,
+};
 
 /// The farm in three numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +99,7 @@ impl Core {
     pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
         let job = self.farm.jobs.get(&id)?;
         let counts = job.counts();
-        let units_leased = self.leases.of_job(id).count() as u64;
+        let units_leased = self.leases.count_in(id) as u64;
         let begun = self.work.get(&id).is_some_and(|work| work.begun) || counts.units_committed > 0;
         let state = match &job.end {
             Some(end) => end.state,
@@ -168,6 +170,12 @@ impl Core {
             spec: job.spec.clone(),
             fingerprint: job.fingerprint,
             failures: job.failures.iter().cloned().collect(),
+            copies: CopyCount {
+                running: self.leases.copied_in(id) as u64,
+                won: job.copies.won,
+                lost: job.copies.lost,
+                wasted_millis: job.copies.wasted_millis,
+            },
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A result of lease (unit, epoch) from a node is accepted if the unit is open, the node has the job's fingerprint, and one of:
 //!
-//! 1. the unit is leased now, with this epoch, to this node;
+//! 1. the unit is leased now, with this epoch, to this node (with a copy, it has two leases, and either will do: see `tail`);
 //! 2. the unit is not leased, and its newest ended attempt has this epoch and node and expired or was lost (a failed one is disowned);
 //! 3. the unit is not leased, and the epoch is above those of its ended attempts and was reserved by a former process: a lease that
 //!    a restart forgot. Epochs are never used twice, so that one reserved then cannot be one given out since.
@@ -41,7 +41,7 @@ impl Core {
         if !wanted || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
             return false;
         }
-        if self.leases.of_unit(lease.unit).is_some() {
+        if self.leases.is_leased(lease.unit) {
             return self.leases.get(lease).is_some_and(|held| held.node == id);
         }
         if !self.settings.secret.has_marked(lease, id) || self.may_be_of_another_unit(lease.epoch) {
@@ -123,10 +123,11 @@ impl Core {
         self.record_commit(unit, Commit { unit: unit.unit, epoch, node, hash: result.hash, check });
         self.act(Action::KeepResult { session, lease });
         self.send(session, CoordinatorToNode::Committed { lease });
+        self.stop_copy(unit, epoch);
         let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
         if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
             work.take(place);
-            work.moves.remove(&place);
+            work.copies.remove(&place);
         }
         self.note_result(node, result);
         if check {

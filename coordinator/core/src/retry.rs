@@ -95,8 +95,12 @@ impl Core {
         }
     }
 
-    /// The unit is open, not leased, and may be leased now; until then, preferably not to the node of its last attempt.
+    /// A lease of the unit has been released: where it was the only one, the unit is open and may be leased now; until then, preferably
+    /// not to the node of its last attempt.
     pub(crate) fn give_back(&mut self, unit: UnitKey, avoid_until: Moment) {
+        if self.leases.is_leased(unit) {
+            return;
+        }
         let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
         if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
             work.give_back(place, avoid_until);
@@ -105,11 +109,12 @@ impl Core {
     }
 
     /// Counts attempts of open units, whose leases have been released, and decides what becomes of the units. A check that fails says
-    /// nothing about its unit, which is committed.
+    /// nothing about its unit, which is committed; and of two leases of a unit, the first to end says nothing while the other lives.
     fn end_attempts(&mut self, node: NodeId, attempts: Vec<EndedAttempt>) {
         let is_check = |attempt: &EndedAttempt| self.check_of(attempt.lease.unit).is_some();
-        let (checks, attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
+        let (checks, mut attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
         checks.iter().for_each(|attempt| self.give_up_check(node, attempt.lease.unit));
+        attempts.retain(|attempt| !self.leases.is_leased(attempt.lease.unit));
         if attempts.is_empty() {
             return;
         }

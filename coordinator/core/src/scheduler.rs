@@ -53,7 +53,7 @@ impl Core {
                 line.insert((held + 1, id));
             }
         }
-        for (id, assignment) in self.move_units(&idle) {
+        for (id, assignment) in self.copy_units(&idle) {
             given.entry(id).or_default().push(assignment);
         }
         for (id, assignments) in given {
@@ -190,7 +190,7 @@ impl Core {
         Some(assignment)
     }
 
-    /// Puts an open unit, not leased, into the hands of a node.
+    /// Puts a unit into the hands of a node: one that is not leased, or a copy.
     pub(crate) fn grant(&mut self, lease: Lease, id: NodeId) {
         let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
         let (Some(place), Some(work)) = (job.place(lease.unit), self.work.get_mut(&lease.unit.job)) else {

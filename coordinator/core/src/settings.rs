@@ -27,6 +27,8 @@ pub struct Settings {
     pub backoff_longest: Duration,
     /// A job may be passed over this long for a younger one of the same priority whose scene the node holds.
     pub patience: Duration,
+    /// A unit with so long to go, or that long overdue, is copied to an idle node whose speed at the job nobody knows.
+    pub copy_after: Duration,
     /// A node that keeps failing gets no work for this long; doubles each time, up to an hour.
     pub unfit: Duration,
     /// Results of a node of which so many of 1024 are rendered again by another node, once the node is well known; 1024: all.
@@ -61,6 +63,7 @@ impl Default for Settings {
             backoff: Duration::from_secs(1),
             backoff_longest: Duration::from_secs(60),
             patience: Duration::from_secs(5),
+            copy_after: Duration::from_secs(30),
             unfit: Duration::from_secs(60),
             check_share: 10,
             check_first: 200,

@@ -2,7 +2,7 @@
 
 use crate::farm::Farm;
 use crate::frame::Frame;
-use crate::job::{End, Job, Pause};
+use crate::job::{Copies, End, Job, Pause};
 use crate::journal::{JournalError, from_versioned, to_versioned};
 use crate::makers::Makers;
 use crate::moment::Moment;
@@ -46,6 +46,11 @@ pub(crate) enum Part {
     Paused {
         job: JobId,
         pause: Pause,
+    },
+    /// What came of the copies of a job, where it had any.
+    Copies {
+        job: JobId,
+        copies: Copies,
     },
 }
 
@@ -102,6 +107,9 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         }))));
         if let Some(pause) = job.paused.clone() {
             parts.push(SnapshotPart(Part::Paused { job: job.id, pause }));
+        }
+        if job.copies != Copies::default() {
+            parts.push(SnapshotPart(Part::Copies { job: job.id, copies: job.copies }));
         }
         push_frames(&mut parts, job);
     }
@@ -169,6 +177,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         Part::Frames { job, from, frames } => farm.job_mut(job)?.restore_frames(from, frames),
         Part::Makers { job, position, nodes, of } => farm.job_mut(job)?.restore_makers(position, nodes, of),
         Part::Paused { job, pause } => farm.job_mut(job)?.pause(pause),
+        Part::Copies { job, copies } => {
+            farm.job_mut(job)?.copies = copies;
+            Ok(())
+        }
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
             farm.trust = Trust { passed, suspects };

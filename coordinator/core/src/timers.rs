@@ -14,7 +14,7 @@ pub(crate) enum Timer {
     Away(NodeId),
     /// A node may have work again.
     Fit(NodeId),
-    /// Units may be withheld no longer, or moved.
+    /// Units may be withheld no longer, or copied.
     Look,
     /// A unit's wait ends.
     Unit(JobId, Place),

@@ -44,7 +44,8 @@ impl Core {
         })
     }
 
-    fn may_work_at(&self, id: NodeId, node: &Node, job: &crate::job::Job) -> bool {
+    /// A node may have units of a job now, if it has room.
+    pub(crate) fn may_work_at(&self, id: NodeId, node: &Node, job: &crate::job::Job) -> bool {
         node.capacity > 0
             && self.is_ready(id, node)
             && job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint)
@@ -99,8 +100,12 @@ impl Core {
         if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
             match stands {
                 true => work.end_check(place),
-                false => work.reopen_check(place),
+                // A copy of it goes on, as one more opinion.
+                false => work.reopen_check(place, self.leases.is_leased(unit)),
             }
+        }
+        if stands {
+            self.stop_copy(unit, epoch);
         }
         match verdict {
             Some(verdict) => self.judge(unit, &verdict),
@@ -183,11 +188,11 @@ impl Core {
             *stale = true;
         }
         for unit in units {
-            let leased = self.leases.of_unit(UnitKey { job, frame, unit }).is_some();
+            let leased = self.leases.is_leased(UnitKey { job, frame, unit });
             let Some(work) = self.work.get_mut(&job) else { return };
             let place = Place { position, unit };
             work.end_check(place);
-            // A check that is under way has become the unit's own lease.
+            // A check that is under way has become the unit's own lease, and its copy the unit's.
             if !leased {
                 work.give_back(place, self.now);
             }
@@ -199,7 +204,7 @@ impl Core {
     pub(crate) fn give_up_check(&mut self, node: NodeId, unit: UnitKey) {
         let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
         if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
-            work.fail_check(place, node);
+            work.fail_check(place, node, self.leases.is_leased(unit));
             self.offer_job(unit.job);
         }
     }
@@ -233,7 +238,7 @@ impl Core {
 
     /// Sees to it that a check ends; false where its frame has ended with it. `last`: its frame waits for nothing but checks.
     fn move_check_on(&mut self, unit: UnitKey, last: bool) -> bool {
-        let (Some(check), None) = (self.check_of(unit), self.leases.of_unit(unit)) else { return true };
+        let Some(check) = self.check_of(unit).filter(|_| !self.leases.is_leased(unit)) else { return true };
         let disputed = check.is_disputed();
         let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else { return true };
         if self.somebody_may_take(unit) {

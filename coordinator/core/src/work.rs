@@ -44,8 +44,8 @@ pub(crate) struct Work {
     pub(crate) measured: Measured,
     /// Units are withheld from slow nodes until then; None: none was yet.
     pub(crate) withheld_until: Option<Moment>,
-    /// Units that were moved to faster nodes, and how often. No more than the leases of the job's end.
-    pub(crate) moves: BTreeMap<Place, u8>,
+    /// Units that were copied, and how often. No more than the leases of the job's end.
+    pub(crate) copies: BTreeMap<Place, u8>,
     /// Units to be checked, leased for that or not.
     redos: BTreeMap<Place, Redo>,
     /// Those that are not leased.
@@ -90,7 +90,7 @@ impl Work {
                 Some(unit) => {
                     self.cursor.1 = unit;
                     let place = Place { position: self.cursor.0, unit: UnitIndex(unit) };
-                    let leased = job.key(place).is_none_or(|key| leases.of_unit(key).is_some());
+                    let leased = job.key(place).is_none_or(|key| leases.is_leased(key));
                     if !leased && !self.waiting.contains_key(&place) {
                         return Some(place);
                     }
@@ -103,7 +103,12 @@ impl Work {
 
     /// Nothing to lease now, for whomever.
     pub(crate) fn is_empty(&mut self, job: &Job, leases: &Leases) -> bool {
-        self.ready.is_empty() && self.to_check.is_empty() && self.advance(job, leases).is_none()
+        self.to_check.is_empty() && !self.has_fresh(job, leases)
+    }
+
+    /// An open unit can be leased now.
+    pub(crate) fn has_fresh(&mut self, job: &Job, leases: &Leases) -> bool {
+        !self.ready.is_empty() || self.advance(job, leases).is_some()
     }
 
     /// A unit is leased or committed now.
@@ -162,19 +167,23 @@ impl Work {
         self.to_check.insert(place);
     }
 
-    /// The results so far differ: whoever tried in vain may try again, since more depends on it now.
-    pub(crate) fn reopen_check(&mut self, place: Place) {
+    /// The results so far differ: whoever tried in vain may try again, since more depends on it now. `leased`: somebody is at it.
+    pub(crate) fn reopen_check(&mut self, place: Place, leased: bool) {
         if let Some(redo) = self.redos.get_mut(&place) {
-            self.to_check.insert(place);
             redo.tried.clear();
+            if !leased {
+                self.to_check.insert(place);
+            }
         }
     }
 
-    /// A node did not end a check.
-    pub(crate) fn fail_check(&mut self, place: Place, node: NodeId) {
+    /// A node did not end a check. `leased`: another is at it.
+    pub(crate) fn fail_check(&mut self, place: Place, node: NodeId, leased: bool) {
         if let Some(redo) = self.redos.get_mut(&place) {
-            self.to_check.insert(place);
             redo.tried.insert(node);
+            if !leased {
+                self.to_check.insert(place);
+            }
         }
     }
 
@@ -186,6 +195,7 @@ impl Work {
     /// A unit is not to be checked any more.
     pub(crate) fn end_check(&mut self, place: Place) {
         self.to_check.remove(&place);
+        self.copies.remove(&place);
         let Some(redo) = self.redos.remove(&place) else { return };
         if let Some(unchecked) = self.unchecked.get_mut(&redo.maker) {
             *unchecked -= 1;

@@ -123,7 +123,8 @@ fn the_head_of_a_film_is_pinned() {
 /// for the one that lies about its version.
 #[test]
 fn messages_of_former_versions_are_not_taken_for_others() {
-    let former = [include_str!("golden-v1.txt"), include_str!("golden-v2.txt")];
+    let former =
+        [include_str!("golden-v1.txt"), include_str!("golden-v2.txt"), include_str!("golden-v3.txt")];
     let former = former.into_iter().flat_map(str::lines).filter_map(|line| line.split_once(' '));
     for (name, text) in former {
         let digits: Vec<u8> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap() as u8).collect();

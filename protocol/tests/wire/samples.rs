@@ -324,6 +324,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         spec: job(render()),
         fingerprint: Some(Fingerprint([9; 32])),
         failures: vec![FailureNote { at: 5, unit: "u".into(), node: "n1".into(), reason: "r".into() }],
+        copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
     };
     let file = FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
     let frame = |number, state| FrameStatus { frame: FrameNumber(number), state };

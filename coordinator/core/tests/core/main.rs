@@ -7,4 +7,5 @@ mod pause;
 mod plain;
 mod splitter;
 mod stand;
+mod tail;
 mod verify;

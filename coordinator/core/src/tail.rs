@@ -1,0 +1,220 @@
+//! The tail of a job: idle nodes run copies of units that others hold, and the first result is committed. Guesses times and nothing
+//! else: a wrong guess costs time, never a unit. When leased units should end is in `finish`.
+//!
+//! A *copy* is a second lease of a unit, with an epoch of its own, for an idle node that should end it clearly sooner. The first lease
+//! goes on: whichever result comes first passes the compare-and-set, the other lease is stopped, and the time it was held is counted as
+//! waste. Nothing is copied of a job that has fresh units; a unit has two leases at most, never two of one node, and [`COPIES_MAX`] copies in
+//! its life. A lease that ends without a result while the other lives is no attempt.
+//!
+//! Why a copy, and no split of what is left into smaller units: a unit's epoch fences the whole of it, so that a part could be
+//! committed only after the lease of the whole has been taken away, which throws away what its node has done; the device that is slow or
+//! stuck says nothing about how far it is; and a node that comes back after all finds its result wanted still.
+
+use crate::core::Core;
+use crate::finish::{Expected, PACE_LASTS, span};
+use crate::journal::Record;
+use crate::moment::Moment;
+use crate::timers::Timer;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
+use tessera_protocol::node::{Assignment, CoordinatorToNode};
+
+/// Copies of one unit, one after the other: what takes nodes down, or hangs on each, comes to be counted as attempts.
+const COPIES_MAX: u8 = 3;
+/// A unit is copied where the other node would need less than this part of the time that is left of it.
+const GAIN: f64 = 1.5;
+/// Seconds that a copy must save beyond that: messages, and work thrown away.
+const COPY_COSTS: f64 = 0.05;
+/// With more leases than this, nobody looks for units to copy: the end is not near.
+const LOOK_MAX: usize = 4096;
+/// Units looked at for those to copy: of more, those with the longest to go.
+const LONGEST_MAX: usize = 64;
+/// Idle nodes that are looked at for copies at once.
+const IDLE_MAX: usize = 256;
+
+/// A unit that somebody holds, and may be copied.
+struct Held {
+    node: NodeId,
+    expected: Expected,
+}
+
+/// What an idle node could do for a job.
+#[derive(Clone, Copy)]
+struct Offer {
+    /// Seconds until a device is free, and a unit of the mean size takes after that; None where nobody knows its speed at the job.
+    times: Option<(f64, f64)>,
+}
+
+/// Offers of idle nodes, as far as they were asked for; None: the node is of no use to the job.
+type Offers = BTreeMap<(NodeId, JobId), Option<Offer>>;
+
+impl Core {
+    /// Gives nodes that have room, and found nothing to lease, copies of units that others are to take longer for.
+    pub(crate) fn copy_units(&mut self, idle: &[NodeId]) -> Vec<(NodeId, Assignment)> {
+        let mut given = Vec::new();
+        if idle.is_empty() || self.leases.len() > LOOK_MAX {
+            return given;
+        }
+        if self.leases.len() > LONGEST_MAX {
+            // So many are not looked through for every idle node that says it lives.
+            let next = self.looked_at.after(PACE_LASTS);
+            if self.now < next {
+                self.look_again(next);
+                return given;
+            }
+            self.looked_at = self.now;
+        }
+        let idle = &idle[..idle.len().min(IDLE_MAX)];
+        let (mut offers, mut look) = (Offers::new(), f64::INFINITY);
+        for Held { node, expected } in self.to_copy() {
+            let Some(other) = self.who_copies(idle, node, &expected, &mut offers, &mut look) else {
+                continue;
+            };
+            if let Some(assignment) = self.copy(expected.lease, other) {
+                given.push((other, assignment));
+                offers.retain(|(id, _), _| *id != other);
+            }
+        }
+        if look.is_finite() {
+            // A little later, so that it is then true.
+            self.look_again(self.now.after(span(look + 0.01)));
+        }
+        given
+    }
+
+    /// Units that may be copied, those with the longest to go first.
+    fn to_copy(&mut self) -> Vec<Held> {
+        let here = self.leases.holders().filter(|id| self.roster.session_of(*id).is_some());
+        let held = here.flat_map(|node| {
+            self.expected(node, None).0.into_iter().map(move |expected| Held { node, expected })
+        });
+        let fits = |held: &Held| !self.leases.is_copied(held.expected.lease.unit);
+        let mut held: Vec<Held> = held.filter(fits).collect();
+        let jobs: BTreeSet<JobId> = held.iter().map(|held| held.expected.lease.unit.job).collect();
+        let ending: BTreeSet<JobId> = jobs.into_iter().filter(|job| !self.has_fresh_units(*job)).collect();
+        held.retain(|held| {
+            let unit = held.expected.lease.unit;
+            ending.contains(&unit.job) && self.copies_of(unit) < COPIES_MAX
+        });
+        held.sort_by(|one, other| other.expected.remaining().total_cmp(&one.expected.remaining()));
+        held.truncate(LONGEST_MAX);
+        held
+    }
+
+    /// Units of the job can be leased that nobody has.
+    fn has_fresh_units(&mut self, id: JobId) -> bool {
+        match (self.farm.jobs.get(&id), self.work.get_mut(&id)) {
+            (Some(job), Some(work)) => work.has_fresh(job, &self.leases),
+            _ => false,
+        }
+    }
+
+    fn copies_of(&self, unit: UnitKey) -> u8 {
+        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
+        let work = self.work.get(&unit.job);
+        place.zip(work).and_then(|(place, work)| work.copies.get(&place).copied()).unwrap_or(0)
+    }
+
+    /// The idle node that would end a unit soonest, if that is clearly sooner than its holder. Notes when one may be.
+    fn who_copies(
+        &self,
+        idle: &[NodeId],
+        holder: NodeId,
+        expected: &Expected,
+        offers: &mut Offers,
+        look: &mut f64,
+    ) -> Option<NodeId> {
+        let unit = expected.lease.unit;
+        let job = self.farm.jobs.get(&unit.job)?;
+        let share = job.grid.unit_camera_samples(unit.unit) as f64 / job.mean_unit_samples();
+        let mut best: Option<(f64, NodeId)> = None;
+        for id in idle.iter().copied().filter(|id| *id != holder) {
+            let offer = *offers.entry((id, job.id)).or_insert_with(|| self.offer_of(id, job));
+            let Some(Offer { times }) = offer else { continue };
+            let ends_in = times.map_or(f64::INFINITY, |(wait, mean)| wait + mean * share);
+            let limit = match times {
+                Some(_) => ends_in * GAIN + COPY_COSTS,
+                None => self.settings.copy_after.as_secs_f64(),
+            };
+            if best.is_some_and(|(least, _)| ends_in >= least) || !self.may_take(id, unit) {
+                continue;
+            }
+            match expected.remaining() > limit {
+                // What is given in this very step is not sent yet.
+                true if expected.age <= 0.0 => *look = 0.0,
+                true => best = Some((ends_in, id)),
+                false => *look = look.min(expected.until(limit)),
+            }
+        }
+        let (_, id) = best?;
+        // Those at work may be through with everything before it is.
+        match job.place(unit).and_then(|place| self.better_left(id, job.id, place)) {
+            Some(seconds) => {
+                *look = look.min(seconds);
+                None
+            }
+            None => Some(id),
+        }
+    }
+
+    /// What an idle node could do for a job now. Of nodes that nobody knows, those with a free device: their word is the copy's result.
+    fn offer_of(&self, id: NodeId, job: &crate::job::Job) -> Option<Offer> {
+        let node = self.roster.get(id)?;
+        let held = self.leases.count_of(id);
+        if held >= node.capacity || !self.may_work_at(id, node, job) {
+            return None;
+        }
+        let Some(speed) = self.speed_at(id, job) else {
+            let free = (held as usize) < self.usable(id, node, job).count();
+            return free.then_some(Offer { times: None });
+        };
+        let (_, queue) = self.expected(id, Some(speed));
+        let mean = job.mean_unit_samples();
+        let (alone, share) = (speed.alone(mean), speed.share(mean));
+        // Until a device is free. Short units are taken several at a time.
+        let wait = (queue - (alone - share)).max(0.0);
+        (wait < COPY_COSTS).then_some(Offer { times: Some((wait, alone)) })
+    }
+
+    fn copy(&mut self, lease: Lease, to: NodeId) -> Option<Assignment> {
+        let place = self.farm.jobs.get(&lease.unit.job)?.place(lease.unit)?;
+        self.note_slowness(lease);
+        *self.work.get_mut(&lease.unit.job)?.copies.entry(place).or_default() += 1;
+        self.lease(to, lease.unit.job, place)
+    }
+
+    /// A node whose unit is copied because that is overdue is slower than its last results say, and gets no other for being fast.
+    fn note_slowness(&mut self, lease: Lease) {
+        let Some(id) = self.leases.get(lease).map(|held| held.node) else { return };
+        let (Some(node), Some(job)) = (self.roster.get(id), self.farm.jobs.get(&lease.unit.job)) else {
+            return;
+        };
+        let busy = self.busy_for(id, node);
+        let samples = job.grid.unit_camera_samples(lease.unit.unit) as f64;
+        let overdue = self.measured_speed(id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
+        if let Some(work) = self.work.get_mut(&lease.unit.job).filter(|_| overdue) {
+            work.rates.slow_down(id, samples / busy);
+        }
+    }
+
+    /// The result of a lease of the unit has been taken: nobody waits for the other one, if there is one.
+    pub(crate) fn stop_copy(&mut self, unit: UnitKey, winner: Epoch) {
+        let others: Vec<Epoch> = self.leases.of_unit(unit).collect();
+        for epoch in others {
+            let Some(held) = self.release(epoch) else { continue };
+            let millis = self.now.since(held.granted).as_millis() as u64;
+            self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
+            let UnitKey { job, frame, unit } = unit;
+            self.record(Record::CopyStopped { job, frame, unit, epoch, node: held.node, winner, millis });
+            // It has room again.
+            self.feed(held.node);
+        }
+    }
+
+    fn look_again(&mut self, at: Moment) {
+        if self.look_at.is_none_or(|planned| planned > at || planned <= self.now) {
+            self.look_at = Some(at);
+            self.timers.set(at, Timer::Look);
+        }
+    }
+}
