@@ -90,7 +90,8 @@ pub struct Join {
 pub enum Failure {
     /// The scene cannot be prepared: the same everywhere, so the job fails.
     Scene(String),
-    /// An asset could not be fetched or stored here.
+    /// Something that is not of the unit is lacking: a file cannot be had, the node's disk or memory is full. The unit waits for it, and no
+    /// attempt is counted, for as long as the coordinator's settings say.
     Asset(String),
     /// The device failed.
     Device(String),
@@ -248,4 +249,17 @@ pub struct Heartbeat {
     pub busy: f32,
     /// The devices, each once at most.
     pub devices: Vec<DeviceTelemetry>,
+    /// How far units are that devices work on. Devices that cannot tell say nothing of theirs.
+    pub progress: Vec<Progress>,
+}
+
+/// How far a unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Its lease.
+    pub lease: Lease,
+    /// Position of the device that works on it.
+    pub device: u8,
+    /// Camera samples or indices done; what counts is that it grows.
+    pub done: u64,
 }

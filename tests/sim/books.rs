@@ -2,7 +2,7 @@
 
 use crate::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_core::journal::{Commit, EndedAttempt, Ending, Redone};
+use tessera_core::journal::{Commit, EndedAttempt, Redone};
 use tessera_core::{Core, Record};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{
@@ -404,7 +404,7 @@ impl Books {
             return violated(format!("an attempt of {unit} ended, which is not open"));
         }
         let book = self.open_frame(unit.job, unit.frame)?;
-        let failed = matches!(attempt.ending, Ending::Failed(_));
+        let failed = attempt.ending.has_failed();
         let newest = book.attempts.entry(unit.unit.0).or_insert((epoch, node, failed));
         if epoch >= newest.0 {
             *newest = (epoch, node, failed);

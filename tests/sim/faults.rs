@@ -59,6 +59,7 @@ faults! {
     // Attempts.
     FailScene 1 "an attempt fails: scene",
     FailAsset 8 "an attempt fails: asset",
+    FilesGone 12 "files of a job cannot be had for a while",
     FailDevice 14 "an attempt fails: device",
     FailMemory 8 "an attempt finds its device's memory taken by others",
     FailWorker 8 "an attempt fails: the device's worker process dies",
@@ -75,6 +76,7 @@ faults! {
     WrongShape 8 "a result has the wrong shape",
     LeaseExpired 0 "a lease expires",
     LeaseLost 0 "a lease is lost with its node",
+    TimedOut 0 "an attempt times out",
     FrameFailed 0 "a frame fails",
     NodeUnfit 0 "a node is seen unfit, after its failures",
     // Lies: an opportunity with each heartbeat of a liar.

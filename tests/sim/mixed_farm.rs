@@ -280,8 +280,14 @@ impl Farm {
         working.beats += 1;
         let running = working.running.iter().flatten().map(|(unit, _)| unit.lease());
         let leases = running.chain(working.waiting.iter().map(Assignment::lease)).collect();
-        let heartbeat =
-            Heartbeat { sequence: working.beats, leases, outbox: 0, busy: 1.0, devices: Vec::new() };
+        let heartbeat = Heartbeat {
+            sequence: working.beats,
+            leases,
+            outbox: 0,
+            busy: 1.0,
+            devices: Vec::new(),
+            progress: Vec::new(),
+        };
         let input = Input::Heartbeat { session: SessionId(node as u64), heartbeat };
         self.at(WAY, Event::ToCore(Box::new(input)));
         self.at(BEAT, Event::Beat(node));

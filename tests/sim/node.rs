@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
 use tessera_protocol::job::JobKind;
-use tessera_protocol::node::{Assignment, Failure, Heartbeat, Join, NodeToCoordinator};
+use tessera_protocol::node::{Assignment, Failure, Heartbeat, Join, NodeToCoordinator, Progress};
 
 /// A node's machine.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ pub(crate) enum UnitState {
 pub(crate) struct Unit {
     pub(crate) assignment: Assignment,
     pub(crate) state: UnitState,
+    /// Grows with each heartbeat while its device gets on.
+    pub(crate) done: u64,
 }
 
 /// One process of a node.
@@ -304,12 +306,21 @@ impl World {
     fn beat(&mut self, node: usize) {
         let Some(process) = &mut self.nodes[node].process else { return };
         process.beats += 1;
+        let (stuck, now) = (process.stuck_until, self.now);
+        let mut progress = Vec::new();
+        for (lease, unit) in &mut process.units {
+            if matches!(unit.state, UnitState::Running(_)) {
+                unit.done += u64::from(stuck <= now);
+                progress.push(Progress { lease: *lease, device: 0, done: unit.done });
+            }
+        }
         let mut heartbeat = Heartbeat {
             sequence: process.beats,
             leases: process.units.keys().chain(process.untold.keys()).copied().collect(),
             outbox: self.nodes[node].outbox.len() as u32,
             busy: 0.5,
             devices: Vec::new(),
+            progress,
         };
         let link = self.nodes[node].process.as_ref().and_then(|process| process.link);
         if self.nodes[node].plan.liar {

@@ -69,7 +69,7 @@ impl World {
             if process.draining {
                 returned.push(lease);
             } else {
-                process.units.insert(lease, Unit { assignment, state: UnitState::Waiting });
+                process.units.insert(lease, Unit { assignment, state: UnitState::Waiting, done: 0 });
                 process.waiting.push_back(lease);
             }
         }
@@ -219,6 +219,9 @@ impl World {
         if (self.nodes[node].plan.bad || fails) && !self.healed {
             self.tally.count(Fault::BadNode);
             return Some(Failure::Device(text()));
+        }
+        if self.files_gone.get(&lease.unit.job).is_some_and(|until| self.now < *until) {
+            return Some(Failure::Asset(text()));
         }
         if self.chance(Fault::FailScene) {
             Some(Failure::Scene(text()))

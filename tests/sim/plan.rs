@@ -139,6 +139,8 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         backoff: millis(random.between(100, 1_500)),
         backoff_longest: millis(random.between(2_000, 15_000)),
         patience: millis(random.between(0, 5_000)),
+        stall: millis(random.between(lease / 2, lease)),
+        shortage_longest: millis(random.between(500, 15_000)),
         copy_after: millis(random.between(500, 20_000)),
         unfit: millis(random.between(2_000, 20_000)),
         epoch_block: [1, 4, 32, 256][random.index(4)],

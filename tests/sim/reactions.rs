@@ -47,7 +47,13 @@ impl World {
                     match attempt.ending {
                         Ending::Expired => self.tally.count(Fault::LeaseExpired),
                         Ending::Lost => self.tally.count(Fault::LeaseLost),
-                        Ending::Failed(_) => {}
+                        Ending::TimedOut(ref reason) => {
+                            sometimes!(self, StalledTakenBack, reason.contains("no progress"));
+                            self.tally.count(Fault::TimedOut);
+                        }
+                        Ending::Failed(ref reason) => {
+                            sometimes!(self, ShortageTooLong, reason.contains("waited"));
+                        }
                     }
                 }
             }
@@ -79,6 +85,8 @@ impl World {
 
     fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
         let unit = UnitKey { job, frame, unit: commit.unit };
+        let waited = self.shell.process.as_ref().is_some_and(|process| process.watch.was_short(unit));
+        sometimes!(self, CommitAfterShortage, waited);
         if self.shortages.remove(&unit) {
             self.tally.count(Fault::ShortageCleared);
         }

@@ -183,8 +183,14 @@ impl Farm {
         self.next_beat = (node + 1) % self.nodes;
         self.sequence += 1;
         let leases = self.held[node].clone();
-        let heartbeat =
-            Heartbeat { sequence: self.sequence, leases, outbox: 0, busy: 1.0, devices: Vec::new() };
+        let heartbeat = Heartbeat {
+            sequence: self.sequence,
+            leases,
+            outbox: 0,
+            busy: 1.0,
+            devices: Vec::new(),
+            progress: Vec::new(),
+        };
         Input::Heartbeat { session: SessionId(node as u64), heartbeat }
     }
 }

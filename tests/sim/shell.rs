@@ -10,7 +10,6 @@ use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
 use std::collections::{BTreeMap, VecDeque};
-use tessera_core::journal::Ending;
 use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
 use tessera_protocol::ids::{Lease, UnitKey};
 use tessera_protocol::node::{CoordinatorToNode, NodeToCoordinator};
@@ -249,7 +248,7 @@ impl World {
     fn check_last_node(&mut self, step: &Step) -> Checked {
         let failed = step.records.iter().find_map(|record| match record {
             Record::AttemptsEnded { node, attempts, .. } => {
-                let failed = attempts.iter().any(|attempt| matches!(attempt.ending, Ending::Failed(_)));
+                let failed = attempts.iter().any(|attempt| attempt.ending.has_failed());
                 failed.then_some(*node)
             }
             _ => None,

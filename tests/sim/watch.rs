@@ -78,6 +78,8 @@ pub(crate) struct Watch {
     /// Leases of checks and of units that have two, and when each is due if nothing is heard of it: their end is no attempt, so that no
     /// record tells of it.
     quiet: BTreeMap<Lease, u64>,
+    /// Units that lacked what is not their own.
+    short: BTreeSet<UnitKey>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
     /// Nodes that were out of work for their failures when an attempt failed there last.
@@ -113,6 +115,7 @@ impl Watch {
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
             quiet: BTreeMap::new(),
+            short: BTreeSet::new(),
             given: BTreeMap::new(),
             out: BTreeSet::new(),
             taken_back: 0,
@@ -173,6 +176,11 @@ impl Watch {
             // That the device is too small is nobody's fault, and no attempt.
             Input::UnitFailed { lease, failure: Failure::OutOfMemory(_), .. } => {
                 seen.returned.insert(*lease);
+            }
+            // Nor that something is lacking which is not of the unit: it waits.
+            Input::UnitFailed { lease, failure: Failure::Asset(_), .. } => {
+                seen.returned.insert(*lease);
+                self.short.insert(lease.unit);
             }
             Input::UnitFailed { lease, .. } | Input::ResultDamaged { lease, .. } => {
                 seen.failed.insert(*lease);
@@ -478,7 +486,8 @@ impl Watch {
     fn check_fresh(&self, changes: &Changes, books: &Books) -> Checked {
         let copies = changes.given.iter().filter(|(_, lease)| self.held_of(lease.unit).count() > 1);
         for job in copies.map(|(_, lease)| lease.unit.job).collect::<BTreeSet<JobId>>() {
-            if let Some(unit) = books.fresh_units(job).find(|unit| self.held_of(*unit).next().is_none()) {
+            let waits = |unit: &UnitKey| !self.short.contains(unit) && self.held_of(*unit).next().is_none();
+            if let Some(unit) = books.fresh_units(job).find(waits) {
                 return violated(format!("a unit of {job} is copied, and {unit} is fresh"));
             }
         }
@@ -673,6 +682,11 @@ impl Watch {
     /// Some unit of a job is leased.
     pub(crate) fn holds_any(&self, job: JobId) -> bool {
         self.held_in(job).next().is_some()
+    }
+
+    /// The unit lacked what is not its own, while this process knows of it.
+    pub(crate) fn was_short(&self, unit: UnitKey) -> bool {
+        self.short.contains(&unit)
     }
 
     /// Somebody holds the unit.

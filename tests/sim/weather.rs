@@ -4,6 +4,7 @@ use crate::agenda::{Event, LinkId, NodeEvent};
 use crate::books::file_hash;
 use crate::client::Ask;
 use crate::faults::Fault;
+use crate::markers::sometimes;
 use crate::trouble::{Checked, Violation, violated};
 use crate::world::World;
 use tessera_core::{Core, Input, ResolveFailure};
@@ -22,6 +23,13 @@ impl World {
         self.weather_of_nodes();
         self.weather_of_links();
         self.weather_of_operators()?;
+        if self.chance(Fault::FilesGone) {
+            let jobs: Vec<JobId> = self.plan.jobs.iter().map(|job| job.id).collect();
+            let until = self.now + self.random.between(1_000, 25_000);
+            if let Some(job) = self.random.pick(&jobs) {
+                self.files_gone.insert(job, until);
+            }
+        }
         if self.chance(Fault::ClockStep) {
             let (ahead, back) = (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
             self.shell.clock_offset += if self.random.permille(500) { ahead } else { -back };
@@ -171,6 +179,9 @@ impl World {
             }
         }
         let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
+        let lacks = process.core.jobs().iter().any(|row| row.note.starts_with("waiting: "));
+        sometimes!(self, ShortageTold, lacks);
+        let Some(process) = &self.shell.process else { return };
         if process.core.jobs().iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);
         }
@@ -208,6 +219,7 @@ impl World {
     /// From now on nothing goes wrong: whatever was stuck goes on, and everything must come to its end.
     pub(crate) fn heal(&mut self) -> Checked {
         self.healed = true;
+        self.files_gone.clear();
         for node in 0..self.nodes.len() {
             let healed = &mut self.nodes[node];
             (healed.cut_off_until, healed.fails_until, healed.lag, healed.slowness) = (0, 0, 0, 1);

@@ -15,9 +15,9 @@ use crate::random::Random;
 use crate::shell::Shell;
 use crate::trouble::{Checked, violated};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tessera_history::History;
-use tessera_protocol::ids::UnitKey;
+use tessera_protocol::ids::{JobId, UnitKey};
 
 /// Virtual milliseconds after the last fault within which everything must have ended.
 const HEAL_MAX: u64 = 1800 * 1000;
@@ -53,6 +53,8 @@ pub(crate) struct World {
     pub(crate) planted: Option<Planted>,
     /// Units that needed more memory than a device had, and are not committed yet.
     pub(crate) shortages: BTreeSet<UnitKey>,
+    /// Jobs whose files cannot be had, and until when.
+    pub(crate) files_gone: BTreeMap<JobId, u64>,
     pub(crate) steps: u64,
     /// Everything is compared with everything after each so many steps, besides what a step touches, which is checked at once.
     pub(crate) whole_every: u64,
@@ -88,6 +90,7 @@ impl World {
             ledger: Ledger::new(forgers),
             planted,
             shortages: BTreeSet::new(),
+            files_gone: BTreeMap::new(),
             steps: 0,
             whole_every: WHOLE_EVERY,
             over: false,

@@ -1,7 +1,7 @@
 //! All durable state: what the journal tells, and nothing else. Changed by records only, so that replay and life are one path.
 
 use crate::job::{Job, Pause};
-use crate::journal::{Commit, EndedAttempt, Ending, Record, Redone};
+use crate::journal::{Commit, EndedAttempt, Record, Redone};
 use crate::moment::Moment;
 use crate::trust::{Suspect, Trust};
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,14 +129,14 @@ impl Farm {
     ) -> Result<(), String> {
         let job = self.job_mut(attempt.lease.unit.job)?;
         job.end_attempt(node, attempt)?;
-        if let Ending::Failed(reason) = &attempt.ending {
+        if attempt.ending.has_failed() {
             let unit = attempt.lease.unit;
             let unit = format!("{}/u{:05}", unit.frame, unit.unit.0);
             job.note_failure(FailureNote {
                 at: at.secs(),
                 unit,
                 node: name.to_owned(),
-                reason: reason.clone(),
+                reason: attempt.ending.words(),
             });
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! One frame of a job: which units are committed, and the exceptions. Never a record per unit.
 
 use crate::bitmap::Bitmap;
+use crate::class::{Class, Cost};
 use crate::journal::{Commit, Ending};
 use crate::makers::Makers;
 use crate::opinions::{Check, Opinion};
@@ -191,11 +192,13 @@ impl OpenFrame {
     pub(crate) fn note_ending(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId, ending: &Ending) {
         let none = Trouble { failed: 0, lost: 0, epoch: Epoch(0), node, disowned: false };
         let trouble = self.troubled.entry(unit).or_insert(none);
-        let failed = matches!(ending, Ending::Failed(_));
-        let count = if failed { &mut trouble.failed } else { &mut trouble.lost };
-        *count = count.saturating_add(1);
+        match Class::of_ending(ending).rule().cost {
+            Cost::Attempt => trouble.failed = trouble.failed.saturating_add(1),
+            Cost::Loss => trouble.lost = trouble.lost.saturating_add(1),
+            Cost::Nothing => {}
+        }
         if epoch >= trouble.epoch {
-            (trouble.epoch, trouble.node, trouble.disowned) = (epoch, node, failed);
+            (trouble.epoch, trouble.node, trouble.disowned) = (epoch, node, ending.has_failed());
         }
     }
 }

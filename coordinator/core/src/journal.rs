@@ -225,6 +225,15 @@ pub enum Ending {
     Expired,
     /// Lost with its node's session or process. A late result is accepted while no other lease is given.
     Lost,
+    /// It took longer than it may, or did not get on. Its result is not accepted any more.
+    TimedOut(String),
+}
+
+impl Ending {
+    /// It counts as an attempt that failed, and its result is not accepted any more; otherwise as a loss.
+    pub fn has_failed(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::TimedOut(_))
+    }
 }
 
 /// Versions of a record: this enum is the changelog.
@@ -238,8 +247,8 @@ pub enum RecordVersion {
     /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say whether, frames who made what, and there are
     /// records of checks, units taken back and suspects.
     V3 = 3,
-    /// Jobs can be paused.
-    /// Units can have two leases: there are records of the ones that were stopped, and snapshots count them.
+    /// Jobs can be paused. Units can have two leases: there are records of the ones that were stopped, and snapshots count them. Attempts
+    /// can time out.
     V4 = 4,
 }
 

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::node::Progress;
 
 /// One lease that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,19 @@ pub(crate) struct Held {
     pub(crate) granted: Moment,
     /// When it ends unless it is renewed.
     pub(crate) until: Moment,
+    /// How far its unit is; None while no device has said so.
+    pub(crate) progress: Option<Reached>,
+}
+
+/// How far a unit is, as its node says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Position of the device that works on it.
+    pub(crate) device: u8,
+    /// Samples or indices.
+    pub(crate) done: u64,
+    /// When it first was so far.
+    pub(crate) since: Moment,
 }
 
 /// All leases, with their indices.
@@ -33,7 +47,7 @@ impl Leases {
     /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another node.
     pub(crate) fn grant(&mut self, lease: Lease, node: NodeId, now: Moment, settings: &Settings) {
         let until = now.after(settings.lease.min(settings.lease_longest));
-        self.held.insert(lease.epoch, Held { unit: lease.unit, node, granted: now, until });
+        self.held.insert(lease.epoch, Held { unit: lease.unit, node, granted: now, until, progress: None });
         if self.is_leased(lease.unit) {
             self.copied.insert(lease.unit);
         }
@@ -63,6 +77,16 @@ impl Leases {
         if let Some(held) = self.held.get(&epoch) {
             let until = now.after(settings.lease).min(held.granted.after(settings.lease_longest));
             self.set_until(epoch, until);
+        }
+    }
+
+    /// A node says how far a unit is. An older word than the last changes nothing.
+    pub(crate) fn note_progress(&mut self, node: NodeId, told: &Progress, now: Moment) {
+        let Progress { lease, device, done } = *told;
+        let held =
+            self.held.get_mut(&lease.epoch).filter(|held| held.unit == lease.unit && held.node == node);
+        if let Some(held) = held.filter(|held| held.progress.is_none_or(|before| before.done < done)) {
+            held.progress = Some(Reached { device, done, since: now });
         }
     }
 

@@ -137,6 +137,9 @@ impl Core {
         if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id) {
             return format!("{frame} cannot be written, and is tried again: {}", wait.reason);
         }
+        if let Some(note) = self.shortage_note(job) {
+            return note;
+        }
         if units_leased > 0 || job.counts().units_committed == self.units_of(job) {
             return String::new();
         }

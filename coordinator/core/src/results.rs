@@ -128,6 +128,7 @@ impl Core {
         if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
             work.take(place);
             work.copies.remove(&place);
+            work.shortages.remove(&place);
         }
         self.note_result(node, result);
         if check {

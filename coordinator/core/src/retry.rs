@@ -1,5 +1,6 @@
 //! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or dead. And to nodes that keep failing.
 
+use crate::class::Class;
 use crate::core::{Core, Hungry};
 use crate::input::SessionId;
 use crate::journal::{EndedAttempt, Ending, Record};
@@ -110,7 +111,7 @@ impl Core {
 
     /// Counts attempts of open units, whose leases have been released, and decides what becomes of the units. A check that fails says
     /// nothing about its unit, which is committed; and of two leases of a unit, the first to end says nothing while the other lives.
-    fn end_attempts(&mut self, node: NodeId, attempts: Vec<EndedAttempt>) {
+    pub(crate) fn end_attempts(&mut self, node: NodeId, attempts: Vec<EndedAttempt>) {
         let is_check = |attempt: &EndedAttempt| self.check_of(attempt.lease.unit).is_some();
         let (checks, mut attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
         checks.iter().for_each(|attempt| self.give_up_check(node, attempt.lease.unit));
@@ -133,12 +134,9 @@ impl Core {
         // Another unit of the same list may have ended the frame.
         let Some(trouble) = frame.trouble(unit.unit).copied() else { return };
         if trouble.failed >= self.settings.attempts {
-            let reason =
-                if let Ending::Failed(reason) = ending { reason.as_str() } else { "its node was lost" };
-            let text = format!(
-                "unit u{:05} failed {} times, last on `{node_name}`: {reason}",
-                unit.unit.0, trouble.failed
-            );
+            let (times, words) = (trouble.failed, ending.words());
+            let text =
+                format!("unit u{:05} failed {times} times, last on `{node_name}`: {words}", unit.unit.0);
             return self.fail_frame(unit.job, unit.frame, text);
         }
         if trouble.lost >= self.settings.losses {
@@ -150,14 +148,14 @@ impl Core {
         }
         let Some(work) = self.work.get_mut(&unit.job) else { return };
         work.ready.remove(&place);
-        match ending {
-            Ending::Failed(_) => {
+        match Class::of_ending(ending).rule().backs_off {
+            true => {
                 let until = self.now.after(backoff(trouble.failed.into(), &self.settings));
                 work.put_off(place, until);
                 self.timers.set(until, Timer::Unit(unit.job, place));
                 self.hungry = Hungry::Anybody;
             }
-            Ending::Expired | Ending::Lost => {
+            false => {
                 self.give_back(unit, self.now.after(self.settings.patience));
             }
         }
@@ -168,15 +166,20 @@ impl Core {
         if !self.is_acceptable(node, lease) {
             return;
         }
-        if let Failure::OutOfMemory(shortage) = failure {
-            return self.on_shortage(node, lease, shortage);
-        }
+        let class = Class::of_failure(failure);
         match failure {
-            // What a job brings says nothing about the node: its scene, its program, its kernel.
-            Failure::Scene(reason) | Failure::Program(reason) | Failure::Kernel(reason) => {
-                self.end_failed(node, lease, reason);
-            }
-            _ => self.fail_attempt(node, lease, failure.reason()),
+            Failure::OutOfMemory(shortage) => return self.on_shortage(node, lease, shortage),
+            Failure::Asset(reason) => return self.on_shared_shortage(node, lease, reason),
+            _ => {}
+        }
+        let reason = cut(failure.reason(), REASON_MAX);
+        let timed_out = class == Class::TimedOut;
+        let ending = if timed_out { Ending::TimedOut(reason) } else { Ending::Failed(reason) };
+        self.end_failed(node, lease, ending);
+        // What a job brings says nothing about the node: its scene, its program, its kernel.
+        let of_job = matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_));
+        if class.rule().doubts && !of_job {
+            self.doubt(node, lease.unit.job);
         }
         let what = match failure {
             Failure::Scene(_) => "the scene cannot be prepared",
@@ -191,18 +194,17 @@ impl Core {
 
     /// An attempt failed whose result would have been accepted.
     pub(crate) fn fail_attempt(&mut self, node: NodeId, lease: Lease, reason: &str) {
-        self.end_failed(node, lease, reason);
+        self.end_failed(node, lease, Ending::Failed(cut(reason, REASON_MAX)));
         self.doubt(node, lease.unit.job);
     }
 
-    fn end_failed(&mut self, node: NodeId, lease: Lease, reason: &str) {
+    fn end_failed(&mut self, node: NodeId, lease: Lease, ending: Ending) {
         self.release(lease.epoch);
-        let ending = Ending::Failed(cut(reason, REASON_MAX));
         self.end_attempts(node, vec![EndedAttempt { lease, ending }]);
     }
 
     /// A node that only fails gets no work for a while, unless it is the last one.
-    fn doubt(&mut self, id: NodeId, job: JobId) {
+    pub(crate) fn doubt(&mut self, id: NodeId, job: JobId) {
         let is_other =
             |(other, node): (&NodeId, &crate::roster::Node)| *other != id && self.is_ready(*other, node);
         let others = self.roster.nodes.iter().any(is_other);

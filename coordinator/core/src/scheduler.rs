@@ -137,6 +137,8 @@ impl Core {
             return if work.is_empty(job, &self.leases) { Offer::Nothing } else { Offer::Unsuitable };
         }
         let (roster, now) = (&self.roster, self.now);
+        let short: BTreeSet<Place> =
+            work.shortages.iter().filter(|(_, of)| of.node == id).map(|(place, _)| *place).collect();
         let place = work.next(id, job, &self.leases, |place, until| {
             let frame = job.frames().get(place.position as usize);
             let last = frame.and_then(|frame| frame.trouble(place.unit));
@@ -147,7 +149,7 @@ impl Core {
                     && node.can_do(job.kind())
             };
             until > now
-                && last.is_some_and(|trouble| trouble.node == id)
+                && (last.is_some_and(|trouble| trouble.node == id) || short.contains(&place))
                 && roster.nodes.iter().any(elsewhere)
         });
         match place {

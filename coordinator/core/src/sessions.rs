@@ -159,6 +159,7 @@ impl Core {
         if !stale.is_empty() {
             self.send(session, CoordinatorToNode::Revoke { leases: stale });
         }
+        self.on_progress(id, &heartbeat.progress);
         self.feed(id);
     }
 

@@ -14,6 +14,11 @@ pub struct Settings {
     /// sign of life to the next lease of its units, which is to be under 5 s. A node that dials again later goes on with those that nobody
     /// has by then.
     pub grace: Duration,
+    /// A unit whose device says how far it is, and is no further after this long (or four times what its node should need for the whole
+    /// unit, if that is longer), is taken back as timed out.
+    pub stall: Duration,
+    /// A unit that lacks what is not its own (a file, room on a node's disk) waits for it this long; then that is a failure.
+    pub shortage_longest: Duration,
     /// After a restart, nothing is leased for this long, so that nodes can come back and say what they work on.
     pub settle: Duration,
     /// Attempts of one unit that may fail before it is dead. At least 1.
@@ -57,6 +62,8 @@ impl Default for Settings {
             lease: Duration::from_secs(60),
             lease_longest: Duration::from_secs(3600),
             grace: Duration::from_millis(1500),
+            stall: Duration::from_secs(60),
+            shortage_longest: Duration::from_secs(600),
             settle: Duration::from_secs(2),
             attempts: 4,
             losses: 16,

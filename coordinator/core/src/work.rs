@@ -6,6 +6,7 @@ use crate::lease::Leases;
 use crate::memory::Measured;
 use crate::moment::Moment;
 use crate::rates::Rates;
+use crate::shortage::Shortage;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
@@ -46,6 +47,8 @@ pub(crate) struct Work {
     pub(crate) withheld_until: Option<Moment>,
     /// Units that were copied, and how often. No more than the leases of the job's end.
     pub(crate) copies: BTreeMap<Place, u8>,
+    /// Units that wait, or waited, for what is not theirs; until they are committed.
+    pub(crate) shortages: BTreeMap<Place, Shortage>,
     /// Units to be checked, leased for that or not.
     redos: BTreeMap<Place, Redo>,
     /// Those that are not leased.
@@ -154,6 +157,7 @@ impl Work {
     pub(crate) fn drop_frame(&mut self, position: u32) {
         self.ready.retain(|place, _| place.position != position);
         self.waiting.retain(|place, _| place.position != position);
+        self.shortages.retain(|place, _| place.position != position);
         let checks: Vec<Place> =
             self.redos.keys().filter(|place| place.position == position).copied().collect();
         checks.into_iter().for_each(|place| self.end_check(place));

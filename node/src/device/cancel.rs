@@ -1,7 +1,7 @@
-//! Ending a unit early, or taking it back before it has begun. Owns one atomic state, shared by node and device.
+//! Ending a unit early, taking it back before it has begun, and how far it is. Owns two atomics, shared by node and device.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 const IDLE: u8 = 0;
 const BEGUN: u8 = 1;
@@ -11,6 +11,8 @@ const CANCELLED: u8 = 2;
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     state: Arc<AtomicU8>,
+    /// One more than what is done; 0: the device does not tell.
+    told: Arc<AtomicU64>,
 }
 
 impl CancelToken {
@@ -27,6 +29,17 @@ impl CancelToken {
     /// The device is about to begin; false where it must not.
     pub fn begin(&self) -> bool {
         self.state.compare_exchange(IDLE, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The device has begun, and tells how far it is: it has done so many more samples or indices.
+    pub fn advance(&self, done: u64) {
+        let _ = self.told.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
+        self.told.fetch_add(done, Ordering::AcqRel);
+    }
+
+    /// What is done; None where the device has not begun, or does not tell.
+    pub fn done(&self) -> Option<u64> {
+        self.told.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// The device should stop.
@@ -47,6 +60,18 @@ mod tests {
         assert!(!token.is_cancelled());
         token.cancel();
         assert!(token.is_cancelled());
+    }
+
+    #[test]
+    fn what_is_done_grows_and_is_unknown_before() {
+        let token = CancelToken::default();
+        assert_eq!(token.done(), None);
+        let shared = token.clone();
+        shared.advance(0);
+        assert_eq!(token.done(), Some(0));
+        shared.advance(7);
+        shared.advance(5);
+        assert_eq!(token.done(), Some(12));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Built-in compute kernels on the CPU: a thread that takes chunk after chunk, and shares each among as many threads as the device has.
 
-use super::{DeviceError, DeviceUnit, UnitOutput, Work};
+use super::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
 use crate::compute::{PreparedCompute, Source};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl ComputeThread {
                 let result = match (&unit.work, pool) {
                     _ if !unit.cancel.begin() => Err(DeviceError::Cancelled),
                     (Work::Compute { job, first, count }, Ok(pool)) => {
-                        let stop = || unit.cancel.is_cancelled();
-                        pool.install(|| compute(job, (*first, *count), isa, &stop))
+                        unit.cancel.advance(0);
+                        pool.install(|| compute(job, (*first, *count), isa, &unit.cancel))
                     }
                     (_, Err(error)) => Err(DeviceError::Failed(format!("no threads: {error}"))),
                     _ => Err(DeviceError::Failed("this thread computes".into())),
@@ -82,7 +82,7 @@ fn compute(
     job: &PreparedCompute,
     (first, count): (u64, u32),
     isa: Isa,
-    stop: &(dyn Fn() -> bool + Sync),
+    cancel: &CancelToken,
 ) -> Result<ChunkValues, DeviceError> {
     let Source::Builtin(kernel) = &job.source else {
         return Err(DeviceError::Failed("a user's kernel needs a CUDA device".into()));
@@ -93,12 +93,15 @@ fn compute(
     let mut values = vec![0f32; count as usize * channels];
     let piece = PIECE_INDICES * channels;
     values.par_chunks_mut(piece).enumerate().try_for_each(|(index, out)| {
-        if stop() {
+        if cancel.is_cancelled() {
             return Err(DeviceError::Cancelled);
         }
         let chunk = job.chunk(first + (index * PIECE_INDICES) as u64, (out.len() / channels) as u32);
+        let indices = (out.len() / channels) as u64;
         run(isa, kernel, &chunk, &arrays, &numbers, out)
-            .map_err(|error| DeviceError::Program(error.to_string()))
+            .map_err(|error| DeviceError::Program(error.to_string()))?;
+        cancel.advance(indices);
+        Ok(())
     })?;
     Ok(job.result(count, values.into_iter().flat_map(f32::to_le_bytes).collect()))
 }

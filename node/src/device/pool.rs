@@ -198,6 +198,9 @@ impl Shared {
                 }
                 continue;
             }
+            if first.next == 0 {
+                cancel.advance(0);
+            }
             let taken = (first.unit.clone(), first.next);
             first.next += 1;
             if first.next == first.unit.blocks.count() {
@@ -240,6 +243,8 @@ impl Unit {
         nanos: u64,
         threads: u32,
     ) {
+        let samples = u64::from(block.width) * u64::from(block.height) * u64::from(block.sample_count);
+        self.cancel.advance(samples);
         let mut progress = self.progress();
         progress.nanos += nanos;
         match rendered {

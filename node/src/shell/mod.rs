@@ -30,7 +30,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Task,
+    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Progress,
+    Task,
 };
 use tessera_protocol::{BlobHash, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -60,7 +61,7 @@ pub(crate) struct Shell {
     sender: mpsc::UnboundedSender<Event>,
     session: Option<Session>,
     /// Units that devices have.
-    given: BTreeMap<Lease, CancelToken>,
+    given: BTreeMap<Lease, (usize, CancelToken)>,
     pulse: Pulse,
     vitals: watch::Sender<Vitals>,
     /// Scenes that the coordinator believes are held here.
@@ -299,12 +300,12 @@ impl Shell {
                     self.start(device, assignment, &spec, frame);
                 }
                 Action::Withdraw(lease) => {
-                    if self.given.get(&lease).is_some_and(CancelToken::withdraw) {
+                    if self.given.get(&lease).is_some_and(|(_, cancel)| cancel.withdraw()) {
                         self.agent.on_withdrawn(lease);
                     }
                 }
                 Action::Cancel(lease) => {
-                    if let Some(cancel) = self.given.get(&lease) {
+                    if let Some((_, cancel)) = self.given.get(&lease) {
                         cancel.cancel();
                     }
                 }
@@ -354,7 +355,7 @@ impl Shell {
     fn start(&mut self, device: usize, assignment: Assignment, kind: &JobKind, frame: Prepared) {
         let (lease, events) = (assignment.lease(), self.sender.clone());
         let cancel = CancelToken::default();
-        self.given.insert(lease, cancel.clone());
+        self.given.insert(lease, (device, cancel.clone()));
         self.pulse.given(device, Instant::now());
         let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
@@ -395,11 +396,20 @@ impl Shell {
             outbox: self.agent.finished().len() as u32,
             busy: share.clamp(0.0, 1.0),
             devices: self.telemetry(now - before),
+            progress: self.progress(),
         };
         if let Some(session) = &self.session {
             // One that cannot be written in time is worth nothing later.
             let _ = session.heartbeats.try_send(heartbeat);
         }
+    }
+
+    /// How far the units are whose devices tell.
+    fn progress(&self) -> Vec<Progress> {
+        let told = self.given.iter().filter_map(|(lease, (device, cancel))| {
+            Some(Progress { lease: *lease, device: u8::try_from(*device).ok()?, done: cancel.done()? })
+        });
+        told.collect()
     }
 
     /// Tells the agent which devices take units now, and the coordinator what has changed about them.
@@ -463,7 +473,7 @@ impl Shell {
 
     /// Says goodbye, and lets the devices go.
     async fn leave(mut self) {
-        for cancel in self.given.values() {
+        for (_, cancel) in self.given.values() {
             cancel.cancel();
         }
         // Before the session goes, so that its end is known to be ours.

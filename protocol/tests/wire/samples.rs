@@ -541,7 +541,14 @@ pub(crate) fn result_header() -> ResultHeader {
 }
 
 pub(crate) fn heartbeat() -> Heartbeat {
-    Heartbeat { sequence: 5, leases: vec![lease()], outbox: 1, busy: 0.75, devices: vec![telemetry()] }
+    Heartbeat {
+        sequence: 5,
+        leases: vec![lease()],
+        outbox: 1,
+        busy: 0.75,
+        devices: vec![telemetry()],
+        progress: vec![Progress { lease: lease(), device: 1, done: 300 }],
+    }
 }
 
 pub(crate) fn blob_request() -> BlobRequest {

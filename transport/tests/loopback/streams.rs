@@ -10,7 +10,14 @@ use tessera_transport::frame::{FrameReceiver, accept_kind, open_both};
 use tessera_transport::{CloseCode, FrameError, Link, Timing};
 
 fn heartbeat(sequence: u64) -> Heartbeat {
-    Heartbeat { sequence, leases: Vec::new(), outbox: 3, busy: 0.5, devices: Vec::new() }
+    Heartbeat {
+        sequence,
+        leases: Vec::new(),
+        outbox: 3,
+        busy: 0.5,
+        devices: Vec::new(),
+        progress: Vec::new(),
+    }
 }
 
 async fn connected(name: &str) -> (Farm, Link, Link) {

@@ -2,6 +2,7 @@
 
 mod devices;
 mod epochs;
+mod failures;
 mod journal;
 mod pause;
 mod plain;
