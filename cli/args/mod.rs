@@ -74,6 +74,9 @@ pub enum Command {
     /// Let paused jobs go on
     #[command(display_order = 36)]
     Resume(users::PauseArgs),
+    /// Render the failed frames of jobs again, of cancelled jobs too; frames that are done stay
+    #[command(display_order = 36)]
+    Retry(users::RetryArgs),
     /// End jobs; frames that are done stay
     #[command(display_order = 36)]
     Cancel(users::CancelArgs),

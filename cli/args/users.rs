@@ -156,6 +156,17 @@ pub struct PauseArgs {
     pub farm: FarmArgs,
 }
 
+/// Options of `retry`.
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    /// Jobs: ids, or their beginnings
+    #[arg(required = true)]
+    pub jobs: Vec<String>,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}
+
 /// Options of `drain` and `undrain`.
 #[derive(Debug, Args)]
 pub struct NodeNameArgs {

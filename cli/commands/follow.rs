@@ -92,7 +92,9 @@ pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
     let note =
         if summary.note.is_empty() { String::new() } else { format!(": {}", printable(&summary.note)) };
     let job = summary.job;
-    let hint = format!("`tessera job {job}` lists what failed");
+    let hint = format!(
+        "`tessera job {job}` lists what failed; `tessera retry {job}` renders the failed frames again"
+    );
     match summary.state {
         JobState::Failed if summary.frames_done > 0 => {
             let message = format!("{} of {} frames failed{note}", summary.frames_failed, summary.frames);

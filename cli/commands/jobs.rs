@@ -1,6 +1,6 @@
-//! `jobs`, `job`, `pause`, `resume` and `cancel`.
+//! `jobs`, `job`, `pause`, `resume`, `retry` and `cancel`.
 
-use crate::args::users::{CancelArgs, JobArgs, ListArgs, PauseArgs};
+use crate::args::users::{CancelArgs, JobArgs, ListArgs, PauseArgs, RetryArgs};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::table::{bytes, count, printable, span, table};
@@ -8,7 +8,7 @@ use crate::{job_id, json};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, JobState, JobSummary};
+use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, JobState, JobSummary, Waits};
 use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
 use tessera_transport::FarmClient;
 
@@ -43,8 +43,30 @@ fn row(job: &JobSummary, now: u64) -> Vec<String> {
         format!("{}/{}", job.frames_done, job.frames),
         format!("{:.0} %", share(job)),
         span(now.saturating_sub(job.submitted_at)),
-        printable(&job.note),
+        short(job),
     ]
+}
+
+/// Why a job waits, in a word or two; how it ended, where it has.
+fn short(job: &JobSummary) -> String {
+    let word = match job.waits {
+        None => return printable(&job.note),
+        Some(Waits::Paused) => "paused",
+        Some(Waits::Disk) => "the disk is full, or a frame cannot be written",
+        Some(Waits::Start) => "the coordinator has just started",
+        Some(Waits::Nodes) => "no node is connected",
+        Some(Waits::Device) => "no node has a CUDA device",
+        Some(Waits::Compiler) => "no node has a CUDA device and NVRTC",
+        Some(Waits::Fingerprint) => "no node has its fingerprint",
+        Some(Waits::OutOfWork) => "its nodes are out of work",
+        Some(Waits::Memory) => "no device has the memory",
+        Some(Waits::Check) => "waits for a check by another node",
+        Some(Waits::Backoff) => "its units have failed, and are tried again",
+        Some(Waits::Feed) => "the frame before is being made",
+        Some(Waits::Turn) => "waits for its turn",
+        Some(Waits::Shortage) => "a node lacks a file, or room",
+    };
+    word.to_owned()
 }
 
 fn share(job: &JobSummary) -> f64 {
@@ -181,6 +203,21 @@ pub(crate) async fn pause(args: PauseArgs, pause: bool) -> Result<Status, CliErr
         match farm.ask(&request).await? {
             Response::Done if pause => eprintln!("paused {job}; `tessera resume {job}` lets it go on"),
             Response::Done => eprintln!("{job} goes on"),
+            _ => return Err(unexpected()),
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// `tessera retry`.
+pub(crate) async fn retry(args: RetryArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    for text in &args.jobs {
+        let job = job_id::find(&farm, text).await?;
+        match farm.ask(&Request::Retry(job)).await? {
+            Response::Done => {
+                eprintln!("the failed frames of {job} are rendered again; `tessera watch {job}` follows it");
+            }
             _ => return Err(unexpected()),
         }
     }

@@ -40,6 +40,7 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Fetch(args) => fetch::run(args).await,
         Command::Pause(args) => jobs::pause(args, true).await,
         Command::Resume(args) => jobs::pause(args, false).await,
+        Command::Retry(args) => jobs::retry(args).await,
         Command::Cancel(args) => jobs::cancel(args).await,
         Command::Forget(args) => store::forget(args).await,
         Command::Fsck(args) => store::fsck(args),

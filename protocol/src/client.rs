@@ -95,6 +95,8 @@ pub enum Request {
     Pause(JobId),
     /// A paused job goes on; one that is not paused does anyway. Answered by [`Response::Done`].
     Resume(JobId),
+    /// The failed frames of a job are rendered again; finished ones stay. Answered by [`Response::Done`].
+    Retry(JobId),
 }
 
 /// What the coordinator answers.

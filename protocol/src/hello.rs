@@ -19,7 +19,8 @@ pub enum ProtocolVersion {
     /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens and of who is denied, renewal of certificates.
     /// Jobs can be forgotten, backups asked for; the coordinator tells its time.
     V3 = 3,
-    /// Jobs can be paused and resumed. `job` tells what came of units that two nodes worked on at once. Heartbeats tell how far units are.
+    /// Jobs can be paused and resumed, and failed frames rendered again; a job says in a word why it waits. `job` tells what came of units
+    /// that two nodes worked on at once. Heartbeats tell how far units are.
     V4 = 4,
 }
 

@@ -30,6 +30,40 @@ impl JobState {
     }
 }
 
+/// Why nothing of a job that goes on is being worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waits {
+    /// A user has paused it.
+    Paused,
+    /// The coordinator's disk is full, or a frame cannot be written for another reason.
+    Disk,
+    /// The coordinator has just started, and gives nodes time to come back.
+    Start,
+    /// No node is connected.
+    Nodes,
+    /// No node has a device of the kind that it needs.
+    Device,
+    /// No node has such a device and NVRTC to compile its kernel.
+    Compiler,
+    /// No node has the fingerprint of its first results.
+    Fingerprint,
+    /// All nodes that could are quarantined, draining or unfit.
+    OutOfWork,
+    /// No device has the memory.
+    Memory,
+    /// Its results wait to be rendered again by another node.
+    Check,
+    /// Its units have failed, and are tried again later.
+    Backoff,
+    /// The frame that the next one reads is being made.
+    Feed,
+    /// Others are served first.
+    Turn,
+    /// Its units lack what is not theirs (a file, room on a node's disk), and are tried again.
+    Shortage,
+}
+
 /// A job in a listing. Times are seconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSummary {
@@ -63,6 +97,8 @@ pub struct JobSummary {
     pub samples_committed: u64,
     /// Why it waits, or failed: one line; empty where there is nothing to say.
     pub note: String,
+    /// Why it waits, in a word; None where it does not.
+    pub waits: Option<Waits>,
 }
 
 /// One job, whole.

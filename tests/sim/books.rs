@@ -41,6 +41,11 @@ pub(crate) struct JobBook {
     /// How often it went on.
     pub(crate) resumed: u32,
     copies: CopyCount,
+    /// How often it has ended, and was opened again.
+    pub(crate) ends: u32,
+    pub(crate) retried: u32,
+    /// Leases below it that nobody holds are of frames that had failed.
+    pub(crate) fence: u64,
 }
 
 /// One frame.
@@ -56,6 +61,8 @@ pub(crate) struct FrameBook {
     /// The newest attempt of a unit that ended, whose it was, and whether it failed.
     pub(crate) attempts: BTreeMap<u32, (Epoch, NodeId, bool)>,
     pub(crate) end: FrameEnd,
+    /// How often it has failed.
+    pub(crate) failures: u32,
 }
 
 /// Whether a frame goes on.
@@ -183,11 +190,7 @@ impl Books {
 
     /// The result of this lease was committed, or compared with one that was.
     pub(crate) fn has_commit(&self, lease: Lease) -> bool {
-        if self.settled.contains(&lease) {
-            return true;
-        }
-        let committed = self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));
-        committed.is_some_and(|(epoch, _)| *epoch == lease.epoch)
+        self.settled.contains(&lease) || self.stands(lease)
     }
 
     /// Takes a record in, if it may follow those before it.
@@ -217,6 +220,7 @@ impl Books {
             Record::JobForgotten { .. } => Ok(()),
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
+            Record::JobRetried { job, below, .. } => self.retry(*job, *below),
             Record::NodeDrained { node, drained } => {
                 let changed = if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
                 if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
@@ -328,6 +332,7 @@ impl Books {
             verified: BTreeSet::new(),
             attempts: BTreeMap::new(),
             end: FrameEnd::Open,
+            failures: 0,
         };
         let book = JobBook {
             spec: spec.clone(),
@@ -338,6 +343,9 @@ impl Books {
             paused: false,
             resumed: 0,
             copies: CopyCount::default(),
+            ends: 0,
+            retried: 0,
+            fence: 0,
         };
         self.order.push(job);
         match self.jobs.insert(job, book) {
@@ -353,6 +361,41 @@ impl Books {
             true => violated(format!("job {job} is paused, or goes on, twice")),
             false => Ok(()),
         }
+    }
+
+    /// Frames that failed are open, with nothing in them; others are what they were.
+    fn retry(&mut self, job: JobId, below: Epoch) -> Checked {
+        let Some(book) = self.jobs.get_mut(&job) else {
+            return violated(format!("job {job} is retried, and is unknown"));
+        };
+        let failed = book.frames.iter_mut().filter(|(_, frame)| frame.end == FrameEnd::Failed);
+        let mut any = false;
+        for (number, frame) in failed {
+            any = true;
+            let committed = std::mem::take(&mut frame.committed);
+            self.settled.extend(committed.into_iter().map(|(unit, (epoch, _))| {
+                let unit = UnitKey { job, frame: *number, unit: UnitIndex(unit) };
+                Lease { unit, epoch }
+            }));
+            (frame.checks, frame.verified) = (BTreeMap::new(), BTreeSet::new());
+            (frame.attempts, frame.end) = (BTreeMap::new(), FrameEnd::Open);
+        }
+        (book.ended, book.retried) = (None, book.retried + 1);
+        book.fence = book.fence.max(below.0);
+        if book.frames.values().all(|frame| frame.committed.is_empty()) {
+            book.pinned = None;
+        }
+        if any {
+            Ok(())
+        } else {
+            violated(format!("job {job} is retried, and none of its frames has failed"))
+        }
+    }
+
+    /// The result of this lease is committed now, and was not taken back since.
+    pub(crate) fn stands(&self, lease: Lease) -> bool {
+        let committed = self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));
+        committed.is_some_and(|(epoch, _)| *epoch == lease.epoch)
     }
 
     /// Nobody may have a lease of the job.
@@ -422,6 +465,7 @@ impl Books {
             return violated(format!("{job}/{frame} is finished, and {:?} are to be checked", book.checks));
         }
         book.end = end;
+        book.failures += u32::from(end == FrameEnd::Failed);
         Ok(())
     }
 
@@ -434,6 +478,7 @@ impl Books {
         for frame in book.frames.values_mut().filter(|frame| frame.end == FrameEnd::Open) {
             frame.end = FrameEnd::Failed;
         }
+        book.ends += 1;
         book.ended = Some(state);
         book.paused = false;
         Ok(())

@@ -1,4 +1,4 @@
-//! Users and the operator: they submit, repeat, pause, cancel and drain, and check what they are answered.
+//! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they are answered.
 
 use crate::agenda::Event;
 use crate::blobs::inputs;
@@ -29,6 +29,8 @@ pub(crate) enum Ask {
     CalmPause(usize),
     PauseForeign(usize),
     Resume(usize),
+    Retry(usize),
+    RetryForeign(usize),
     Drain(usize, bool),
 }
 
@@ -136,6 +138,22 @@ impl World {
                 let pause = !matches!(ask, Ask::Resume(_));
                 self.ask_core(ask, |request| Input::Pause { request, job: id, pause, caller })
             }
+            Ask::Retry(index) => {
+                let JobPlan { id, spec, owner, .. } = job(self, index);
+                // The shell refuses where a file of the job is gone, and begins the grace of those that are there anew.
+                let files = inputs(&spec.kind);
+                if !files.iter().all(|hash| self.blobs.has(*hash)) {
+                    return Ok(());
+                }
+                files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
+                let caller = caller(owner);
+                self.ask_core(ask, |request| Input::Retry { request, job: id, caller })
+            }
+            Ask::RetryForeign(index) => {
+                let JobPlan { id, owner, .. } = job(self, index);
+                let caller = caller(other_than(owner));
+                self.ask_core(ask, |request| Input::Retry { request, job: id, caller })
+            }
             Ask::PauseForeign(index) => {
                 let JobPlan { id, owner, .. } = job(self, index);
                 let caller = caller(other_than(owner));
@@ -171,6 +189,8 @@ impl World {
                 !job.accepted && !job.refused && !job.vanished
             }
             Ask::Cancel(index) => !self.clients.jobs[index].cancelled,
+            // Nobody would end one that fits no device.
+            Ask::Retry(index) => self.clients.jobs[index].plan.spec.device_bytes <= LARGEST,
             Ask::CalmPause(index) => {
                 let book = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
                 book.is_some_and(|book| book.ended.is_none())
@@ -183,13 +203,18 @@ impl World {
     pub(crate) fn answer(&mut self, ask: Ask, response: Response) -> Checked {
         let holds = match (ask, &response) {
             (Ask::Cancel(index), Response::Done) => {
-                let job = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
-                job.is_some_and(|job| job.ended == Some(JobState::Cancelled))
+                let id = self.clients.jobs[index].plan.id;
+                self.is_recorded(|record| {
+                    matches!(record, Record::JobEnded { job, state, .. } if *job == id && *state == JobState::Cancelled)
+                })
+            }
+            (Ask::Retry(index), Response::Done) => {
+                let id = self.clients.jobs[index].plan.id;
+                self.is_recorded(|record| matches!(record, Record::JobRetried { job, .. } if *job == id))
             }
             (Ask::Pause(index) | Ask::CalmPause(index), Response::Done) => {
                 let id = self.clients.jobs[index].plan.id;
-                let is_it = |record: &Record| matches!(record, Record::JobPaused { job, .. } if *job == id);
-                self.disk.history.iter().any(is_it)
+                self.is_recorded(|record| matches!(record, Record::JobPaused { job, .. } if *job == id))
             }
             (Ask::Drain(index, true), Response::Done) => {
                 let id = self.nodes[index].plan.id;
@@ -240,8 +265,15 @@ impl World {
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
             (Ask::Cancel(index), Response::Done) => {
                 self.clients.jobs[index].cancelled = !self.chance(Fault::CancelRepeated);
-                let asked = self.history.ask();
-                self.saw(asked, &Seen::Cancelled(self.clients.jobs[index].plan.id))?;
+                let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
+                // The answer may have been overtaken by a retry.
+                if self.ledger.durable.jobs.get(&id).is_some_and(|book| book.retried == 0) {
+                    self.saw(asked, &Seen::Cancelled(id))?;
+                }
+                if self.chance(Fault::RetryOwn) {
+                    let delay = self.random.between(1, 15_000);
+                    self.after(delay, Event::Ask(Ask::Retry(index)));
+                }
                 true
             }
             // It has ended otherwise.
@@ -256,7 +288,13 @@ impl World {
                 }
                 true
             }
-            (Ask::CalmPause(_) | Ask::Resume(_), Response::Done) => true,
+            (Ask::Retry(_) | Ask::CalmPause(_) | Ask::Resume(_), Response::Done) => true,
+            (Ask::Retry(_), Response::Error(RequestError::Invalid(text))) => {
+                let nothing = text.contains("nothing to retry");
+                sometimes!(self, RetryNothing, nothing);
+                nothing || text.contains("largest device known has")
+            }
+            (Ask::RetryForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (
                 Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index),
                 Response::Error(RequestError::Invalid(_)),
@@ -280,9 +318,13 @@ impl World {
         }
     }
 
+    fn is_recorded(&self, is_it: impl Fn(&Record) -> bool) -> bool {
+        self.disk.history.iter().any(is_it)
+    }
+
     fn has_ended(&self, index: usize) -> bool {
         let book = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
-        book.is_some_and(|book| book.ended.is_some())
+        book.is_some_and(|book| book.ends > 0)
     }
 
     /// What else may be asked about a job that was accepted.
@@ -294,6 +336,8 @@ impl World {
             (Fault::SubmitConflict, Ask::Conflict(index)),
             (Fault::SubmitForeign, Ask::Foreign(index)),
             (Fault::PauseForeign, Ask::PauseForeign(index)),
+            (Fault::RetryForeign, Ask::RetryForeign(index)),
+            (Fault::RetryOwn, Ask::Retry(index)),
         ];
         if self.chance(Fault::PauseOwn) {
             let (pause, resume) = (self.random.between(1, 25_000), self.random.between(500, 20_000));

@@ -135,6 +135,8 @@ faults! {
     CancelUnknown 40 "a job that does not exist is cancelled",
     CancelRepeated 300 "a cancel is repeated",
     PauseOwn 150 "a job is paused, and goes on later",
+    RetryOwn 300 "failed frames of a job are to be rendered again",
+    RetryForeign 30 "a job is retried by somebody who may not",
     PauseForeign 40 "a job is paused by somebody who may not",
     PauseRepeated 300 "a pause is repeated",
     OperatorDrain 20 "an operator drains a node",

@@ -1,6 +1,6 @@
 //! What outlives a process of the coordinator, from outside: what was made durable, and what was promised to whom.
 
-use crate::books::{Books, FrameEnd, task_of};
+use crate::books::{Books, FrameBook, FrameEnd, task_of};
 use crate::disk::Disk;
 use crate::film::{shape_of, sum_of};
 use crate::trouble::{Checked, violated};
@@ -58,13 +58,17 @@ impl Ledger {
         if holds { Ok(()) } else { violated(format!("{}, which is not durable", what())) }
     }
 
+    /// It may have been opened again since.
     fn has_ended(&self, job: JobId) -> bool {
-        self.durable.jobs.get(&job).is_some_and(|book| book.ended.is_some())
+        self.durable.jobs.get(&job).is_some_and(|book| book.ends > 0)
     }
 
     fn check_end(&self, job: JobId, frame: FrameNumber, end: FrameEnd) -> Checked {
-        let found = self.durable.jobs.get(&job).and_then(|book| book.frames.get(&frame)).map(|book| book.end);
-        self.must(found == Some(end), || format!("{job}/{frame} is said to be {end:?}"))
+        let found = self.durable.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        // One that failed may have been opened again by a later step of the same sync.
+        let true_once = |book: &FrameBook| end == FrameEnd::Failed && book.failures > 0;
+        let holds = found.is_some_and(|book| book.end == end || true_once(book));
+        self.must(holds, || format!("{job}/{frame} is said to be {end:?}"))
     }
 
     fn on_sent(&mut self, message: &CoordinatorToNode, to: Option<NodeId>) -> Checked {
@@ -75,8 +79,8 @@ impl Ledger {
                 self.must(durable, || format!("{lease} is acknowledged"))
             }
             CoordinatorToNode::Forget { job } => {
-                let going = self.durable.jobs.get(job).is_some_and(|book| book.ended.is_none());
-                self.must(!going, || format!("nodes are told to forget {job}"))
+                let never_ended = self.durable.jobs.get(job).is_some_and(|book| book.ends == 0);
+                self.must(!never_ended, || format!("nodes are told to forget {job}"))
             }
             CoordinatorToNode::Work(assignments) => {
                 let Some(node) = to else { return Ok(()) };

@@ -2,13 +2,14 @@
 //! nothing else of the farm.
 
 use crate::agenda::Event;
+use crate::books::FrameEnd;
 use crate::faults::Fault;
 use crate::markers::sometimes;
 use crate::trouble::{Checked, Violation};
 use crate::world::World;
 use tessera_core::Core;
 use tessera_history::{Asked, JobSeen, Seen};
-use tessera_protocol::ids::{BlobHash, JobId};
+use tessera_protocol::ids::{BlobHash, JobId, UnitIndex, UnitKey};
 use tessera_protocol::status::{FrameState, JobSummary};
 
 /// Questions about one job at most in a run, so that they stay a small part of it.
@@ -81,6 +82,22 @@ impl World {
         sometimes!(self, SawFrameEarly, goes_on && finished);
         sometimes!(self, SawAcrossRestart, answers.incarnation > answers.first);
         answers.seen.iter().try_for_each(|seen| self.saw(answers.asked, seen))
+    }
+
+    /// Failed frames of a job are going to be open again, durably: nothing of them is committed any more.
+    pub(crate) fn saw_retry(&mut self, job: JobId) -> Checked {
+        let Some(book) = self.ledger.durable.jobs.get(&job) else { return Ok(()) };
+        let failed = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Failed);
+        let units: Vec<UnitKey> = failed
+            .flat_map(|(number, frame)| {
+                let key = |unit: &u32| UnitKey { job, frame: *number, unit: UnitIndex(*unit) };
+                frame.committed.keys().map(key).collect::<Vec<_>>()
+            })
+            .collect();
+        for unit in units {
+            self.saw(self.history.ask(), &Seen::TakenBack(unit))?;
+        }
+        self.saw(self.history.ask(), &Seen::Retried(job))
     }
 
     /// Somebody saw something.

@@ -65,6 +65,16 @@ impl World {
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
             }
+            Record::JobRetried { job, .. } => {
+                let ended = self.ledger.believed.jobs.get(job).and_then(|book| book.ended);
+                sometimes!(self, RetriedEnded, ended == Some(JobState::Failed));
+                sometimes!(self, RetriedCancelled, ended == Some(JobState::Cancelled));
+                sometimes!(self, RetriedUnderWay, ended.is_none());
+            }
+            Record::FrameFinished { job, frame, .. } => {
+                let book = self.ledger.believed.jobs.get(job).and_then(|book| book.frames.get(frame));
+                sometimes!(self, RetryFinished, book.is_some_and(|book| book.failures > 0));
+            }
             Record::JobPaused { job, .. } => {
                 let Some(process) = &self.shell.process else { return };
                 sometimes!(self, PauseUnderWay, process.watch.holds_any(*job));
@@ -112,7 +122,12 @@ impl World {
 
     fn note_message(&mut self, message: &CoordinatorToNode, kept: &BTreeSet<Lease>, seen: &Seen) {
         match message {
-            CoordinatorToNode::Unwanted { .. } => sometimes!(self, ResultRefused),
+            CoordinatorToNode::Unwanted { lease } => {
+                sometimes!(self, ResultRefused);
+                let book = self.ledger.believed.jobs.get(&lease.unit.job);
+                let late = book.is_some_and(|book| lease.epoch.0 < book.fence);
+                sometimes!(self, RetryLate, late && self.ledger.believed.is_open(lease.unit));
+            }
             CoordinatorToNode::Committed { lease } => {
                 sometimes!(self, AcknowledgedAgain, !kept.contains(lease));
             }

@@ -371,6 +371,9 @@ impl World {
             self.disk.keep(lease, film);
         }
         for record in pending.records.drain(..) {
+            if let Record::JobRetried { job, .. } = &record {
+                self.saw_retry(*job)?;
+            }
             self.ledger.durable.apply(&record)?;
             if let Record::UnitsTakenBack { job, frame, units, .. } = &record {
                 for unit in units {
@@ -410,7 +413,10 @@ impl World {
         sometimes!(self, ThirdLease, self.ledger.leased_thrice(&action));
         if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {
             self.acknowledged_at = self.now;
-            self.saw(self.history.ask(), &tessera_history::Seen::Committed(*lease))?;
+            // A later step of the same sync may have taken it back.
+            if self.ledger.durable.stands(*lease) {
+                self.saw(self.history.ask(), &tessera_history::Seen::Committed(*lease))?;
+            }
         }
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         match action {

@@ -323,8 +323,10 @@ impl Watch {
         let held: Vec<(&Lease, &Held)> = self.held_of(lease.unit).collect();
         let attempt = books.frame(lease.unit).and_then(|frame| frame.attempts.get(&lease.unit.unit.0));
         let is_held = held.iter().any(|(of, held)| **of == lease && held.node == node);
+        let fence = books.jobs.get(&lease.unit.job).map_or(0, |book| book.fence);
         let allowed = match attempt {
             _ if !held.is_empty() => is_held,
+            _ if lease.epoch.0 < fence => false,
             Some((epoch, last, failed)) if *epoch == lease.epoch => *last == node && !failed,
             Some((epoch, ..)) => lease.epoch > *epoch && self.is_former(lease.epoch),
             None => self.is_former(lease.epoch),

@@ -7,10 +7,11 @@ use crate::faults::Fault;
 use crate::markers::sometimes;
 use crate::trouble::{Checked, Violation, violated};
 use crate::world::World;
+use std::collections::BTreeSet;
 use tessera_core::{Core, Input, ResolveFailure};
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::node::NodeToCoordinator;
-use tessera_protocol::status::{FrameFile, JobSummary, NodeState};
+use tessera_protocol::status::{FrameFile, JobSummary, NodeState, Waits};
 
 impl World {
     /// An opportunity for everything that happens to whole processes and connections.
@@ -50,6 +51,7 @@ impl World {
         }
         if self.random.permille(100) {
             self.count_standings();
+            self.check_waits()?;
         }
         Ok(())
     }
@@ -184,6 +186,25 @@ impl World {
         let Some(process) = &self.shell.process else { return };
         if process.core.jobs().iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);
+        }
+        let waits: BTreeSet<Waits> = process.core.jobs().iter().filter_map(|row| row.waits).collect();
+        sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
+        sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));
+        sometimes!(self, WaitsForBuild, waits.contains(&Waits::Fingerprint));
+        sometimes!(self, WaitsForOutOfWork, waits.contains(&Waits::OutOfWork));
+    }
+
+    /// No job waits without a word: where nothing of it is leased and something is to be done, it says why.
+    fn check_waits(&self) -> Checked {
+        let Some(process) = &self.shell.process else { return Ok(()) };
+        let silent = |row: &&JobSummary| {
+            let book = self.ledger.believed.jobs.get(&row.job);
+            let to_do = book.is_some_and(|book| book.ended.is_none() && book.open_units() > 0);
+            to_do && row.units_leased == 0 && (row.waits.is_none() || row.note.is_empty())
+        };
+        match process.core.jobs().iter().find(silent) {
+            Some(row) => violated(format!("job {} waits, and does not say for what: {row:?}", row.job)),
+            None => Ok(()),
         }
     }
 

@@ -127,6 +127,7 @@ impl Ledger {
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),
             Record::JobResumed { job } => self.pause(job, false),
+            Record::JobRetried { job, .. } => self.retry(job),
         }
     }
 
@@ -152,6 +153,31 @@ impl Ledger {
             && std::mem::replace(&mut entry.paused, pause) == pause
         {
             self.problem(format!("job {id} is paused, or goes on, twice"));
+        }
+    }
+
+    /// What was committed of failed frames is gone: all that are not done, where the job has ended.
+    fn retry(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get_mut(&id) else {
+            return self.problem(format!("job {id} is retried, and was never accepted"));
+        };
+        let failed = |entry: &Entry, frame: &FrameNumber| {
+            entry.failed.contains(frame) || (entry.ended && !entry.done.contains(frame))
+        };
+        let frames: Vec<FrameNumber> =
+            entry.numbers.iter().filter(|frame| failed(entry, frame)).copied().collect();
+        let mut units = std::mem::take(&mut entry.units_of_failed);
+        for frame in &frames {
+            units += entry.committed.remove(frame).map_or(0, |units| u64::from(units.ones()));
+            entry.unchecked.retain(|(of, _), _| of != frame);
+        }
+        (entry.failed, entry.ended) = (BTreeSet::new(), false);
+        if entry.committed.values().all(|units| units.ones() == 0) {
+            entry.fingerprint = None;
+        }
+        self.report.units_committed -= units.min(self.report.units_committed);
+        if frames.is_empty() {
+            self.problem(format!("job {id} is retried, and none of its frames has failed"));
         }
     }
 
@@ -289,7 +315,7 @@ impl Ledger {
                 }
             }
             Part::Paused { job, .. } => self.pause(job, true),
-            Part::Makers { .. } | Part::Trust { .. } | Part::Copies { .. } => {}
+            Part::Makers { .. } | Part::Trust { .. } | Part::Copies { .. } | Part::Retried { .. } => {}
             Part::Frames { job, from, frames } => {
                 for (position, frame) in (from as usize..).zip(frames) {
                     self.take_frame(job, position, frame);

@@ -158,6 +158,7 @@ impl Core {
             Input::Submit { request, job, spec, caller } => self.on_submit(request, job, spec, caller),
             Input::Cancel { request, job, caller } => self.on_cancel(request, job, &caller),
             Input::Pause { request, job, pause, caller } => self.on_pause(request, job, pause, &caller),
+            Input::Retry { request, job, caller } => self.on_retry(request, job, &caller),
             Input::Forget { request, job, caller } => self.on_forget(request, job, &caller),
             Input::ForgetEnded { before } => self.on_forget_ended(before),
             Input::Drain { request, node, drain } => self.on_drain(request, &node, drain),

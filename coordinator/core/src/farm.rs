@@ -67,6 +67,7 @@ impl Farm {
             Record::CopyStopped { job, epoch, winner, millis, .. } => {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
+            Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
                 None => Err(format!("node {node} is released, and was not suspected")),

@@ -59,6 +59,15 @@ pub enum Input {
         /// Who asks.
         caller: Caller,
     },
+    /// A client wants the failed frames of a job rendered again; the shell has found the job's files. Replied: `Done`, or an error.
+    Retry {
+        /// To reply to.
+        request: RequestId,
+        /// Which job.
+        job: JobId,
+        /// Who asks.
+        caller: Caller,
+    },
     /// A client wants a job forgotten that has ended, with its frames. Replied: `Done`, or an error.
     Forget {
         /// To reply to.

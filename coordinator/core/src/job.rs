@@ -76,6 +76,8 @@ pub(crate) struct Job {
     pub(crate) end: Option<End>,
     /// Only of a job that has not ended.
     pub(crate) paused: Option<Pause>,
+    /// Results of leases below it, which nobody holds, are of frames that had failed.
+    pub(crate) fence: Epoch,
     pub(crate) failures: VecDeque<FailureNote>,
     pub(crate) copies: Copies,
     numbers: Vec<FrameNumber>,
@@ -99,6 +101,7 @@ impl Job {
             fingerprint: None,
             end: None,
             paused: None,
+            fence: Epoch(0),
             failures: VecDeque::new(),
             copies: Copies::default(),
             counts: Counts { units_open: u64::from(grid.units()) * frames.len() as u64, ..Counts::default() },
@@ -361,6 +364,29 @@ impl Job {
     pub(crate) fn resume(&mut self) -> Result<(), String> {
         let paused = self.paused.take();
         paused.map(drop).ok_or_else(|| format!("job {} is resumed, and was not paused", self.id))
+    }
+
+    /// Opens every failed frame again, and the job with them.
+    pub(crate) fn retry(&mut self, below: Epoch) -> Result<(), String> {
+        if self.counts.frames_failed == 0 {
+            return Err(format!("failed frames of job {} are opened again, and it has none", self.id));
+        }
+        for frame in self.frames.iter_mut().filter(|frame| matches!(frame, Frame::Failed(_))) {
+            *frame = Frame::Untouched;
+        }
+        self.counts = self.derived_counts();
+        self.end = None;
+        self.fence = self.fence.max(below);
+        if self.counts.units_committed == 0 {
+            // No result is left that others would have to fit.
+            self.fingerprint = None;
+        }
+        Ok(())
+    }
+
+    /// The first frame that nothing has happened to.
+    pub(crate) fn first_untouched(&self) -> Option<u32> {
+        self.frames.iter().position(|frame| matches!(frame, Frame::Untouched)).map(|position| position as u32)
     }
 
     /// Ends the job; frames that are not finished fail with the note.

@@ -28,16 +28,22 @@ impl Core {
                 false => Err(RequestError::Invalid(format!("job id {job} belongs to another job"))),
             };
         }
-        if self.work.len() >= OPEN_JOBS_MAX {
-            let text = format!("{OPEN_JOBS_MAX} jobs are open; wait until some have ended, or cancel some");
-            return Err(RequestError::Unavailable(text));
-        }
+        self.check_room_for_jobs()?;
         if let Some(problem) = self.fits_nowhere(spec.device_bytes) {
             return Err(RequestError::Invalid(problem));
         }
         self.record(Record::JobAccepted { job, spec, owner, at: self.now });
         self.open_work(job);
         Ok(Response::Accepted(job))
+    }
+
+    /// Another job may be open.
+    pub(crate) fn check_room_for_jobs(&self) -> Result<(), RequestError> {
+        if self.work.len() < OPEN_JOBS_MAX {
+            return Ok(());
+        }
+        let text = format!("{OPEN_JOBS_MAX} jobs are open; wait until some have ended, or cancel some");
+        Err(RequestError::Unavailable(text))
     }
 
     /// Everything open of a job may be leased.
@@ -112,7 +118,9 @@ impl Core {
         self.record(Record::JobEnded { job: id, state, at: self.now, note: note.to_owned() });
         self.work.remove(&id);
         self.resolves.retain(|(job, _), _| *job != id);
-        self.resolving.retain(|(job, _), _| *job != id);
+        // What comes of orders that are under way is not wanted, also if the job is opened again.
+        let orders = self.resolving.iter_mut().filter(|((job, _), _)| *job == id);
+        orders.for_each(|(_, stale)| *stale = true);
         if let Some(job) = self.farm.jobs.get(&id) {
             self.shares.remove(job.spec.priority, job.order);
         }

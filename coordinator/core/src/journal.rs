@@ -177,6 +177,18 @@ pub enum Record {
         /// How long the other was held, milliseconds.
         millis: u64,
     },
+    /// All failed frames of a job are open again, with nothing committed and no attempt made; and the job, if it had ended. Finished frames
+    /// stay.
+    JobRetried {
+        /// The job.
+        job: JobId,
+        /// Results of leases below it are not wanted any more, unless the lease is held.
+        below: Epoch,
+        /// Who wants that.
+        by: String,
+        /// When.
+        at: Moment,
+    },
 }
 
 /// One accepted result.
@@ -247,8 +259,8 @@ pub enum RecordVersion {
     /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say whether, frames who made what, and there are
     /// records of checks, units taken back and suspects.
     V3 = 3,
-    /// Jobs can be paused. Units can have two leases: there are records of the ones that were stopped, and snapshots count them. Attempts
-    /// can time out.
+    /// Jobs can be paused, and failed frames opened again. Units can have two leases: there are records of the ones that were stopped, and
+    /// snapshots count them. Attempts can time out.
     V4 = 4,
 }
 

@@ -42,6 +42,7 @@ mod rates;
 mod resolve;
 mod results;
 mod retry;
+mod retry_job;
 mod roster;
 mod scheduler;
 mod secret;
@@ -53,6 +54,7 @@ mod tail;
 mod timers;
 mod trust;
 mod verify;
+mod waiting;
 mod work;
 
 pub use action::{Action, Step, Timing};

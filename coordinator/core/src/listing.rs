@@ -3,10 +3,8 @@
 use crate::core::Core;
 use crate::devices::none_usable;
 use crate::frame::Frame;
-use crate::job::Job;
 use crate::moment::Moment;
 use crate::roster::{Node, Presence};
-use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
 use tessera_protocol::status::{
@@ -22,20 +20,6 @@ pub struct Census {
     pub jobs: usize,
     /// Units leased.
     pub units: usize,
-}
-
-/// Why no node that is ready runs such a job.
-fn cannot_do(job: &Job) -> String {
-    let compute = job.kind().compute();
-    let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
-    match to_compile {
-        true => {
-            "waits for a node with a CUDA device and NVRTC to compile the kernel; none is ready (submit PTX, \
-                 or from a machine that has NVRTC, and any node with a CUDA device will do)"
-                .to_owned()
-        }
-        false => "waits for a node with a CUDA device, which the kernel needs; none is ready".to_owned(),
-    }
 }
 
 impl Core {
@@ -107,6 +91,8 @@ impl Core {
             None if begun => JobState::Running,
             None => JobState::Queued,
         };
+        let waiting = self.waiting(job, units_leased);
+        let ended = || job.end.as_ref().map(|end| end.note.clone()).unwrap_or_default();
         Some(JobSummary {
             job: id,
             name: job.spec.name.clone(),
@@ -122,47 +108,9 @@ impl Core {
             units_committed: counts.units_committed,
             units_leased,
             samples_committed: counts.samples_committed,
-            note: self.job_note(job, units_leased),
+            waits: waiting.as_ref().map(|(waits, _)| *waits),
+            note: waiting.map_or_else(ended, |(_, note)| note),
         })
-    }
-
-    /// Why a job ended as it did, or why nothing of it is being rendered.
-    fn job_note(&self, job: &Job, units_leased: u64) -> String {
-        if let Some(end) = &job.end {
-            return end.note.clone();
-        }
-        if let Some(pause) = &job.paused {
-            return format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id);
-        }
-        if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id) {
-            return format!("{frame} cannot be written, and is tried again: {}", wait.reason);
-        }
-        if let Some(note) = self.shortage_note(job) {
-            return note;
-        }
-        if units_leased > 0 || job.counts().units_committed == self.units_of(job) {
-            return String::new();
-        }
-        let mut willing = self.roster.nodes.iter().filter(|(id, node)| self.is_ready(**id, node)).peekable();
-        if willing.peek().is_none() {
-            return "no node is ready".to_owned();
-        }
-        if !willing.clone().any(|(_, node)| node.can_do(job.kind())) {
-            return cannot_do(job);
-        }
-        if let Some(note) = self.memory_note(job) {
-            return note;
-        }
-        match job.fingerprint {
-            Some(pinned) if !willing.any(|(_, node)| node.fingerprint == pinned) => {
-                format!("no node that is ready has the fingerprint {pinned} of its first results")
-            }
-            _ => "waits for its turn".to_owned(),
-        }
-    }
-
-    fn units_of(&self, job: &Job) -> u64 {
-        u64::from(job.grid.units()) * job.frames().len() as u64
     }
 
     /// One job, whole.
@@ -223,7 +171,7 @@ impl Core {
         }
     }
 
-    fn standing(&self, id: NodeId, node: &Node) -> (NodeState, String) {
+    pub(crate) fn standing(&self, id: NodeId, node: &Node) -> (NodeState, String) {
         let (state, note) = self.standing_unsuspected(id, node);
         let Some(suspect) = self.farm.trust.suspects.get(&id) else { return (state, note) };
         let (barred, name) = (self.is_barred(id), &node.name);

@@ -125,7 +125,8 @@ impl Core {
         }
         let measured = self.work.get(&job.id).map(|work| &work.measured);
         let need = measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
-        let rooms = self.roster.nodes.iter().filter(|(id, node)| ready(**id, node)).flat_map(|(_, node)| {
+        let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.can_do(job.kind());
+        let rooms = self.roster.nodes.iter().filter(may).flat_map(|(_, node)| {
             let devices = node.devices.iter().enumerate().filter(|(_, device)| is_usable(device, job));
             devices.map(move |(position, device)| (room(node, position, device), node, device))
         });

@@ -16,7 +16,7 @@
 //! compared, and not committed (see `verify`).
 //!
 //! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given out, one of another node, one of a
-//! unit that is committed or of a frame or job that has ended. Once a unit is leased again, its former leases are void (1 is then the
+//! unit that is committed, of a frame or job that has ended, or of one that had and was opened again since. Once a unit is leased again, its former leases are void (1 is then the
 //! only door), although their pixels would be the same.
 
 use crate::action::Action;
@@ -44,7 +44,10 @@ impl Core {
         if self.leases.is_leased(lease.unit) {
             return self.leases.get(lease).is_some_and(|held| held.node == id);
         }
-        if !self.settings.secret.has_marked(lease, id) || self.may_be_of_another_unit(lease.epoch) {
+        if lease.epoch < job.fence
+            || !self.settings.secret.has_marked(lease, id)
+            || self.may_be_of_another_unit(lease.epoch)
+        {
             return false;
         }
         let of_former_process = self.epochs.is_of_former_process(lease.epoch);

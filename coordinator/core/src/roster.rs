@@ -139,6 +139,13 @@ impl Node {
         !compute.needs_cuda() || (has_cuda() && compiles())
     }
 
+    /// Some device of it is of the kind that such jobs need, whether it may work now or not.
+    pub(crate) fn has_kind(&self, kind: &JobKind) -> bool {
+        let Some(compute) = kind.compute().filter(|compute| compute.needs_cuda()) else { return true };
+        let compiles = self.compiles || !matches!(compute.program, Program::Cuda(_));
+        compiles && self.devices.iter().any(|device| device.kind == DeviceKind::Cuda)
+    }
+
     /// Counts a commit.
     pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
         self.units_committed += 1;

@@ -52,6 +52,11 @@ pub(crate) enum Part {
         job: JobId,
         copies: Copies,
     },
+    /// Failed frames of a job, known from a part before, were opened again.
+    Retried {
+        job: JobId,
+        fence: Epoch,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,6 +115,9 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         }
         if job.copies != Copies::default() {
             parts.push(SnapshotPart(Part::Copies { job: job.id, copies: job.copies }));
+        }
+        if job.fence > Epoch(0) {
+            parts.push(SnapshotPart(Part::Retried { job: job.id, fence: job.fence }));
         }
         push_frames(&mut parts, job);
     }
@@ -179,6 +187,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         Part::Paused { job, pause } => farm.job_mut(job)?.pause(pause),
         Part::Copies { job, copies } => {
             farm.job_mut(job)?.copies = copies;
+            Ok(())
+        }
+        Part::Retried { job, fence } => {
+            farm.job_mut(job)?.fence = fence;
             Ok(())
         }
         Part::Trust { passed, suspects } => {

@@ -153,6 +153,13 @@ impl Work {
         (place.position, place.unit.0) < self.cursor
     }
 
+    /// All units of frames from a position on that are open and in nobody's hands are to be found anew.
+    pub(crate) fn rewind(&mut self, position: u32) {
+        self.cursor = self.cursor.min((position, 0));
+        let cursor = self.cursor;
+        self.ready.retain(|place, _| (place.position, place.unit.0) < cursor);
+    }
+
     /// All units of a frame are off.
     pub(crate) fn drop_frame(&mut self, position: u32) {
         self.ready.retain(|place, _| place.position != position);

@@ -15,6 +15,7 @@ pub(crate) fn needed(request: &Request) -> Role {
         | Request::Cancel(_)
         | Request::Pause(_)
         | Request::Resume(_)
+        | Request::Retry(_)
         | Request::Forget(_) => Role::Artist,
         Request::Drain { .. } => Role::Operator,
         // Whoever adds machines need not be able to add people.

@@ -20,6 +20,7 @@ pub(crate) fn told(request: &Request) -> Option<(&'static str, String)> {
         Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
         Request::Pause(job) => Some(("job paused", format!("job {job}"))),
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
+        Request::Retry(job) => Some(("job retried", format!("job {job}"))),
         Request::Forget(job) => Some(("job forgotten", format!("job {job}"))),
         Request::Backup => Some(("backup made", "all but keys".to_owned())),
         Request::Drain { node, drain: true } => Some(("node drained", node.clone())),

@@ -43,6 +43,8 @@ pub(crate) enum Ask {
     Cancel { job: JobId, caller: Caller },
     /// Pause a job, or let it go on.
     Pause { job: JobId, pause: bool, caller: Caller },
+    /// Render the failed frames of a job again.
+    Retry { job: JobId, caller: Caller },
     /// Forget a job that has ended.
     Forget { job: JobId, caller: Caller },
     /// Take a node out of work, or put it back.
@@ -55,6 +57,7 @@ impl Ask {
             Self::Submit { job, spec, caller } => Input::Submit { request, job, spec, caller },
             Self::Cancel { job, caller } => Input::Cancel { request, job, caller },
             Self::Pause { job, pause, caller } => Input::Pause { request, job, pause, caller },
+            Self::Retry { job, caller } => Input::Retry { request, job, caller },
             Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain } => Input::Drain { request, node, drain },
         }

@@ -6,7 +6,7 @@ use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::Action;
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::status::{FrameState, JobSummary};
+use tessera_protocol::status::{FrameState, JobSummary, Waits};
 use tessera_protocol::{FrameNumber, JobId};
 use tokio::sync::oneshot;
 
@@ -18,6 +18,7 @@ fn noted(mut response: Response) -> Response {
     let note = |summary: &mut JobSummary| {
         if !summary.state.is_final() {
             summary.note = FULL.into();
+            summary.waits = Some(Waits::Disk);
         }
     };
     match &mut response {

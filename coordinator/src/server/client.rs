@@ -94,6 +94,7 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
         Request::Cancel(job) => durably(shared, Ask::Cancel { job, caller: caller(peer) }).await,
         Request::Pause(job) => durably(shared, Ask::Pause { job, pause: true, caller: caller(peer) }).await,
         Request::Resume(job) => durably(shared, Ask::Pause { job, pause: false, caller: caller(peer) }).await,
+        Request::Retry(job) => retry(shared, peer, job).await,
         Request::Forget(job) => durably(shared, Ask::Forget { job, caller: caller(peer) }).await,
         Request::Drain { node, drain } => durably(shared, Ask::Drain { node, drain }).await,
         Request::CreateToken(scope) => identity::create_token(shared, peer, scope).await,
@@ -223,6 +224,26 @@ async fn submit(
     let blobs = shared.blobs.clone();
     let spec = blocking(move || check_files(&blobs, spec)).await??;
     ask(shared, Ask::Submit { job, spec: Box::new(spec), caller: caller(peer) }).await
+}
+
+/// The files of a job that has ended may have been deleted since.
+async fn retry(shared: &Shared, peer: &PeerIdentity, job: JobId) -> Result<Response, RequestError> {
+    room(shared)?;
+    let detail = match question(shared, Question::Job(job)).await? {
+        Response::Job(detail) => *detail,
+        Response::Error(error) => return Err(error),
+        _ => return Err(RequestError::Unavailable("the coordinator does not know its own jobs".into())),
+    };
+    let blobs = shared.blobs.clone();
+    let found = blocking(move || check_files(&blobs, detail.spec)).await?;
+    found.map_err(|error| match error {
+        RequestError::Invalid(text) => RequestError::Invalid(format!(
+            "{text}: files of jobs that have ended are deleted after the coordinator's --blob-grace; submit the \
+             scene again"
+        )),
+        error => error,
+    })?;
+    ask(shared, Ask::Retry { job, caller: caller(peer) }).await
 }
 
 /// The spec, if all its files are here with the lengths it says.

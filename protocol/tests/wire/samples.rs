@@ -164,6 +164,7 @@ fn summary(state: JobState) -> JobSummary {
         units_leased: 2,
         samples_committed: 1 << 40,
         note: "n".into(),
+        waits: (state == JobState::Paused).then_some(Waits::Turn),
     }
 }
 
@@ -284,6 +285,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Backup,
         Pause(JobId(uuid(1))),
         Resume(JobId(uuid(1))),
+        Retry(JobId(uuid(1))),
     ];
     let others = compute_others()
         .into_iter()
@@ -299,6 +301,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Cancel(_) => "request.cancel",
         Pause(_) => "request.pause",
         Resume(_) => "request.resume",
+        Retry(_) => "request.retry",
 
         Nodes => "request.nodes",
         Drain { .. } => "request.drain",

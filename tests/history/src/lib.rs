@@ -33,6 +33,8 @@ pub enum Seen {
     Committed(Lease),
     /// A unit's result was taken back, because its node gave wrong ones.
     TakenBack(UnitKey),
+    /// Failed frames of a job are open again, and so is the job; what was committed of them is to be told as taken back before.
+    Retried(JobId),
     /// All jobs of the farm, as a listing gives them.
     Listed(Vec<JobId>),
     /// There is no such job.
@@ -95,6 +97,14 @@ struct Known {
     since: Asked,
     /// Its end, once somebody was shown it, and since when.
     end: Option<(Asked, JobState)>,
+    /// When it was opened again last: what was asked for before says nothing of its end.
+    opened: Asked,
+}
+
+impl Known {
+    fn new(since: Asked) -> Self {
+        Self { since, end: None, opened: Asked(0) }
+    }
 }
 
 /// Everything that was told so far.
@@ -133,7 +143,12 @@ impl History {
         let now = Asked(self.answers);
         match seen {
             Seen::Accepted(job) => {
-                self.jobs.entry(*job).or_insert(Known { since: now, end: None });
+                self.jobs.entry(*job).or_insert(Known::new(now));
+                Ok(())
+            }
+            Seen::Retried(job) => {
+                let known = self.jobs.entry(*job).or_insert(Known::new(now));
+                (known.end, known.opened) = (None, now);
                 Ok(())
             }
             Seen::Cancelled(job) => self.note_end(asked, now, *job, JobState::Cancelled),
@@ -173,8 +188,9 @@ impl History {
 
     /// A job ends once.
     fn note_end(&mut self, asked: Asked, now: Asked, job: JobId, state: JobState) -> Result<(), Broken> {
-        let known = self.jobs.entry(job).or_insert(Known { since: now, end: None });
+        let known = self.jobs.entry(job).or_insert(Known::new(now));
         match known.end {
+            _ if asked < known.opened => Ok(()),
             Some((_, end)) if end != state => broken(
                 "P1",
                 format!("job {job} ended as {end:?}, and now as {state:?} (asked at {})", asked.0),

@@ -78,6 +78,23 @@ fn an_end_that_changes_is_found() {
 }
 
 #[test]
+fn a_job_that_is_opened_again_may_end_otherwise_and_finished_frames_stay() {
+    let failed = shown(JobState::Failed, 8, 1);
+    let opened = [finished(b"a"), failed.clone(), Seen::Retried(job(1)), shown(JobState::Running, 4, 1)];
+    assert_eq!(last_of(&opened), None);
+    assert_eq!(last_of(&[&opened[..], &[shown(JobState::Done, 8, 2)]].concat()), None);
+    assert_eq!(last_of(&[&opened[..], &[finished(b"b")]].concat()), Some("P3"));
+    let ended = [shown(JobState::Done, 8, 2), shown(JobState::Running, 8, 2)];
+    assert_eq!(last_of(&[&opened[..], &ended].concat()), Some("P1"));
+    // What was asked for before says nothing of after.
+    let mut history = History::new();
+    let early = history.ask();
+    assert_eq!(history.saw(early, &Seen::Retried(job(1))), Ok(()));
+    assert_eq!(history.saw(early, &failed), Ok(()));
+    assert_eq!(history.saw(history.ask(), &shown(JobState::Running, 4, 1)), Ok(()));
+}
+
+#[test]
 fn an_answer_that_was_overtaken_breaks_nothing() {
     let mut history = History::new();
     let early = history.ask();

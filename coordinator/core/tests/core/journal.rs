@@ -1,7 +1,7 @@
 //! Pinned bytes of records. A layout that changes by accident fails here; one that changes on purpose is a new version of the record.
 
 use tessera_core::{Moment, Record};
-use tessera_protocol::ids::JobId;
+use tessera_protocol::ids::{Epoch, JobId};
 use uuid::Uuid;
 
 fn hex(bytes: &[u8]) -> String {
@@ -15,6 +15,10 @@ fn records_of_version_4_have_their_pinned_bytes() {
     let pinned = [
         (Record::JobPaused { job, by: "ada".to_owned(), at: Moment(300) }, format!("040f{id}03616461fb2c01")),
         (Record::JobResumed { job }, format!("0410{id}")),
+        (
+            Record::JobRetried { job, below: Epoch(9), by: "ada".to_owned(), at: Moment(300) },
+            format!("0412{id}0903616461fb2c01"),
+        ),
     ];
     for (record, expected) in pinned {
         let bytes = record.to_bytes().unwrap();

@@ -1,0 +1,194 @@
+//! Failed frames that are rendered again.
+
+use crate::plain::{self, TILE, joined};
+use crate::stand::Stand;
+use std::time::Duration;
+use tessera_core::{Caller, Core, Input, RequestId, SessionId, Settings, SnapshotPart};
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId};
+use tessera_protocol::job::RenderSpec;
+use tessera_protocol::node::Failure;
+use tessera_protocol::status::{FrameState, JobState};
+use uuid::Uuid;
+
+/// A unit is dead when it has failed twice.
+fn settings() -> Settings {
+    Settings { attempts: 2, settle: Duration::ZERO, ..Settings::default().without_checks() }
+}
+
+fn caller(name: &str) -> Caller {
+    Caller { name: name.to_owned(), admin: false }
+}
+
+fn retry(stand: &mut Stand, name: &str) -> Response {
+    let job = stand.job;
+    stand.ask(Input::Retry { request: RequestId(7), job, caller: caller(name) })
+}
+
+fn fail(stand: &mut Stand) {
+    let lease = stand.lease(1).expect("a lease");
+    let failure = Failure::Device("it broke".to_owned());
+    stand.step(Input::UnitFailed { session: SessionId(1), lease, failure });
+    stand.later(Duration::from_secs(70));
+}
+
+fn state(stand: &Stand) -> JobState {
+    stand.core.job_summary(stand.job).expect("a job").state
+}
+
+/// A job of two frames of so many units each.
+fn submit_two_frames(stand: &mut Stand, units: u32) {
+    stand.job = JobId(Uuid::from_u128(2));
+    let frames = "1-2".parse().expect("frames");
+    let render = RenderSpec { width: units * TILE, frames, ..plain::render() };
+    let job = stand.job;
+    stand.step(plain::submit(job, plain::job(render)));
+}
+
+fn frames(stand: &Stand) -> Vec<FrameState> {
+    stand.core.frames(stand.job, 0).expect("frames").into_iter().map(|row| row.state).collect()
+}
+
+fn restarted(stand: &Stand) -> Core {
+    let from_records = Core::replay(settings(), [], stand.records.clone(), stand.now).unwrap();
+    let parts = from_records.snapshot().into_iter();
+    let parts = parts.map(|part| SnapshotPart::from_bytes(&part.to_bytes().unwrap()).unwrap());
+    let again = Core::replay(settings(), parts, [], stand.now).unwrap();
+    assert_eq!(again.durable_difference(&from_records), None);
+    again
+}
+
+#[test]
+fn failed_frames_have_their_attempts_anew_and_finished_ones_stay() {
+    let mut stand = Stand::new(settings(), 1, 0);
+    submit_two_frames(&mut stand, 2);
+    stand.step(joined(1, plain::join(1, 1)));
+    // The first job, of one unit, was there before.
+    stand.work(1, 1);
+    (0..2).for_each(|_| stand.work(1, 1));
+    stand.finish();
+    stand.work(1, 1);
+    fail(&mut stand);
+    fail(&mut stand);
+    assert_eq!(state(&stand), JobState::Failed);
+    let first = frames(&stand)[0].clone();
+    assert!(matches!((&first, &frames(&stand)[1]), (FrameState::Done(_), FrameState::Failed(_))));
+
+    assert_eq!(retry(&mut stand, "ada"), Response::Done);
+    assert_eq!(state(&stand), JobState::Running);
+    assert_eq!(frames(&stand), [first.clone(), FrameState::Open { committed: 0, units: 2 }]);
+    // One failure more is not the end again.
+    fail(&mut stand);
+    assert_eq!(state(&stand), JobState::Running);
+    (0..2).for_each(|_| {
+        stand.work(1, 1);
+        stand.later(Duration::from_secs(70));
+    });
+    let files = match &first {
+        FrameState::Done(files) => files.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (job, frame) = (stand.job, FrameNumber(2));
+    stand.step(Input::FrameResolved { job, frame, files });
+    assert_eq!((state(&stand), frames(&stand)[0].clone()), (JobState::Done, first));
+    assert_eq!(stand.audit(), 5);
+}
+
+#[test]
+fn frames_of_a_job_that_goes_on_are_opened_again_beside_the_others() {
+    let mut stand = Stand::new(settings(), 1, 0);
+    submit_two_frames(&mut stand, 3);
+    stand.step(joined(1, plain::join(1, 1)));
+    stand.work(1, 1);
+    stand.work(1, 1);
+    // The first frame fails with its second unit; the second frame is begun.
+    fail(&mut stand);
+    while frames(&stand)[0] != FrameState::Failed(String::new()) && stand.lease(1).is_some() {
+        let lease = stand.lease(1).expect("a lease");
+        if lease.unit.frame == FrameNumber(1) && lease.unit.unit.0 == 1 {
+            fail(&mut stand);
+            break;
+        }
+        stand.work(1, 1);
+    }
+    assert!(matches!(frames(&stand)[0], FrameState::Failed(_)), "{:?}", frames(&stand));
+    assert_eq!(state(&stand), JobState::Running);
+    assert_eq!(retry(&mut stand, "ada"), Response::Done);
+    assert_eq!(frames(&stand)[0], FrameState::Open { committed: 0, units: 3 });
+    (0..8).for_each(|_| stand.work(1, 1));
+    assert_eq!(frames(&stand), [FrameState::Resolving, FrameState::Resolving]);
+    stand.audit();
+}
+
+#[test]
+fn what_nodes_still_have_of_a_failed_frame_is_not_taken() {
+    let mut stand = Stand::new(settings(), 2, 2);
+    let lease = stand.lease(2).expect("a lease");
+    // A restart forgets the lease; its result would be taken, were it not for the retry.
+    stand.core = restarted(&stand);
+    stand.step(joined(1, plain::join(1, 1)));
+    fail(&mut stand);
+    fail(&mut stand);
+    assert_eq!(state(&stand), JobState::Failed);
+    assert_eq!(retry(&mut stand, "ada"), Response::Done);
+    stand.core = restarted(&stand);
+    let mut join = plain::join(2, 0);
+    join.finished = vec![lease];
+    stand.step(joined(2, join));
+    stand.step(Input::ResultArrived { session: SessionId(2), result: plain::result(lease, 1) });
+    assert_eq!(stand.core.job_summary(stand.job).map(|job| job.units_committed), Some(0));
+    assert_eq!(stand.audit(), 0);
+}
+
+#[test]
+fn a_cancelled_job_can_be_retried_and_others_may_take_it() {
+    let mut stand = Stand::new(settings(), 2, 1);
+    stand.work(1, 1);
+    let cancel = Input::Cancel { request: RequestId(8), job: stand.job, caller: caller("ada") };
+    assert_eq!(stand.ask(cancel), Response::Done);
+    stand.step(Input::SessionLost { session: SessionId(1) });
+    assert_eq!(retry(&mut stand, "ada"), Response::Done);
+    // No result is left that a node of another build would have to fit.
+    assert_eq!(stand.core.job(stand.job).map(|job| job.fingerprint), Some(None));
+    let join = Box::new(plain::join(2, 1));
+    let (session, fingerprint) = (SessionId(2), Fingerprint([2; 32]));
+    stand.step(Input::NodeJoined { session, join, fingerprint, build: "newer".to_owned() });
+    (0..2).for_each(|_| stand.work(2, 1));
+    stand.finish();
+    assert_eq!(state(&stand), JobState::Done);
+    assert_eq!(stand.audit(), 2);
+}
+
+#[test]
+fn where_nothing_has_failed_there_is_nothing_to_retry() {
+    let mut stand = Stand::new(settings(), 1, 1);
+    let refused = |response: Response| match response {
+        Response::Error(RequestError::Invalid(text)) => assert!(text.contains("nothing to retry"), "{text}"),
+        other => panic!("{other:?}"),
+    };
+    refused(retry(&mut stand, "ada"));
+    stand.work(1, 1);
+    stand.finish();
+    assert_eq!(state(&stand), JobState::Done);
+    refused(retry(&mut stand, "ada"));
+    let foreign = retry(&mut stand, "eve");
+    assert!(matches!(foreign, Response::Error(RequestError::NotAllowed(_))), "{foreign:?}");
+    assert_eq!(state(&stand), JobState::Done);
+}
+
+#[test]
+fn an_order_of_before_the_end_makes_no_frame_of_after_the_retry() {
+    let mut stand = Stand::new(settings(), 1, 1);
+    stand.work(1, 1);
+    assert!(stand.is_resolving());
+    let cancel = Input::Cancel { request: RequestId(8), job: stand.job, caller: caller("ada") };
+    assert_eq!(stand.ask(cancel), Response::Done);
+    assert_eq!(retry(&mut stand, "ada"), Response::Done);
+    stand.work(1, 1);
+    // The first order is answered; the frame is asked for again, and its answer counts.
+    assert_eq!(stand.orders_of(stand.job), 1);
+    stand.finish();
+    assert_eq!((stand.frame(), stand.orders_of(stand.job)), (Some(FrameState::Resolving), 2));
+    stand.finish();
+    assert_eq!(state(&stand), JobState::Done);
+}
