@@ -5,6 +5,9 @@
 //!
 //! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are light (see `load`) and in this
 //! process, so that both share the machine. `--full` adds a job of 500,000 units and a restart after 1,000,000.
+//!
+//! With `TESSERA_BENCH_HYPERQUEUE=PYTHON`, a Python with the package `hyperqueue`, HyperQueue's own figure for tasks that do nothing stands
+//! beside ours (see `peer.py`).
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../../tests/farm/harness.rs"]
@@ -167,6 +170,30 @@ async fn client(farm: &Farm) -> FarmClient {
     FarmClient::connect(&address, &identity, &hello).await.expect("a connection")
 }
 
+/// What HyperQueue takes for as many tasks as are worth waiting for, in the same run.
+fn measure_peer() {
+    const TASKS: u32 = 10_000;
+    let Some(python) = std::env::var_os("TESSERA_BENCH_HYPERQUEUE") else {
+        println!("HyperQueue: not measured; name a Python that has it by TESSERA_BENCH_HYPERQUEUE");
+        return;
+    };
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/scale/peer.py");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = std::process::Command::new(python);
+    command.arg(script).args([TASKS.to_string(), cores.to_string()]);
+    let output = command.stderr(std::process::Stdio::null()).output().expect("the Python starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found: serde_json::Value = serde_json::from_str(text.lines().last().unwrap_or_default())
+        .expect("the peer's script ends with JSON");
+    let number = |name: &str| found[name].as_f64().expect("a number");
+    println!(
+        "HyperQueue {}: {:.0} us a task of {TASKS}, of which {:.0} us start `true` on one core",
+        found["version"].as_str().unwrap_or("?"),
+        number("micros_a_task"),
+        number("micros_a_start")
+    );
+}
+
 async fn measure(options: Options) {
     let mut stand = stand().await;
     let authority = Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
@@ -203,4 +230,5 @@ async fn measure(options: Options) {
         "restart with {committed} committed units: {:.2} s until it answers",
         begun.elapsed().as_secs_f64()
     );
+    measure_peer();
 }

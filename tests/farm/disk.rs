@@ -1,66 +1,110 @@
-//! A full disk: what it holds up is waited for, and nothing is lost.
+//! A full disk, the coordinator's or a node's: what it holds up is waited for, nobody is told what is not durable, and nothing is lost.
 
-use crate::harness::{Farm, library, skipped};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use crate::harness::{Farm, library};
+use crate::shim::{Disk, Shim};
+use crate::store::fsck;
 use std::time::Duration;
 
-/// A file system of its own in memory, unmounted when its owner goes.
-struct SmallDisk(PathBuf);
+const FILM: [&str; 8] = ["--size", "320x240", "--spp", "16", "--tile", "32", "--frames", "1-8"];
 
-impl SmallDisk {
-    /// None where this process may not mount.
-    fn mount(at: &Path, mebibytes: u32) -> Option<SmallDisk> {
-        std::fs::create_dir_all(at).expect("a folder to mount at");
-        let disk = SmallDisk(at.to_path_buf());
-        disk.run("mount", &["-t", "tmpfs", "-o", &format!("size={mebibytes}m"), "tmpfs"]).then_some(disk)
-    }
-
-    fn grow(&self, mebibytes: u32) {
-        assert!(self.run("mount", &["-o", &format!("remount,size={mebibytes}m")]), "the disk did not grow");
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> bool {
-        let mut command = Command::new(program);
-        command.args(arguments).arg(&self.0).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        self.run("umount", &["-l"]);
-    }
-}
-
-const FILM: [&str; 8] = ["--size", "640x480", "--spp", "1", "--depth", "1", "--frames", "1-8"];
-
-#[test]
-fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
-    let scene = library("spinning-cube.gltf");
+/// A farm whose coordinator runs behind the shim.
+fn farm_on(shim_folder: &std::path::Path) -> (Farm, Shim) {
+    let shim = Shim::build(shim_folder);
     let mut farm = Farm::prepare();
-    // 64 MiB are kept in reserve, so that the film's 40 MiB do not find room.
-    let Some(disk) = SmallDisk::mount(&farm.data(), 76) else {
-        skipped("this process may not mount a small disk");
-        return;
-    };
-    farm.start_with(1, 2);
-    let job = farm.submit(&scene, &FILM);
-    farm.wait_for("a full disk", |farm| farm.logs().contains("disk is full"));
-    std::thread::sleep(Duration::from_secs(1));
-    let listed = farm.text(&["jobs"]);
-    assert!(listed.contains("disk is full"), "{listed}");
-    assert!(done(&farm, &job) < 8, "the film found room on a disk that was thought too small");
-    disk.grow(400);
-    let held_up = farm.hashes(&job);
-    let undisturbed = farm.submit(&scene, &FILM);
-    assert_eq!(farm.hashes(&undisturbed), held_up);
-    assert!(farm.stop_coordinator(), "{}", farm.logs());
-    let data = farm.data();
-    farm.text(&["coordinator", "--audit", "--data", data.to_str().expect("a UTF-8 path")]);
+    std::fs::create_dir_all(farm.data()).expect("a data folder");
+    let mut command = farm.coordinator_command();
+    command.envs(shim.environment(&farm.data()));
+    farm.run_coordinator(command);
+    farm.add_node("node-0", 2);
+    (farm, shim)
 }
 
 fn done(farm: &Farm, job: &str) -> u64 {
     let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
     detail["summary"]["frames_done"].as_u64().expect("a number")
+}
+
+/// The disk fills after the first frame; what clients are told then must be there after a kill.
+fn fills_and_empties(kind: Disk) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut farm, shim) = farm_on(folder.path());
+    let scene = library("spinning-cube.gltf");
+    let want = farm.hashes(&farm.submit(&scene, &FILM));
+    let job = farm.submit(&scene, &FILM);
+    farm.wait_for("the first frame", |farm| done(farm, &job) > 0);
+    shim.set_disk(kind);
+    farm.wait_for("a full disk", |farm| farm.logs().contains("disk is full"));
+    let listed = farm.text(&["jobs"]);
+    assert!(listed.contains("disk is full"), "{listed}");
+    let refused = farm.run(&["submit", scene.to_str().expect("a UTF-8 path"), "--spp", "1"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("disk is full"), "{said}");
+    std::thread::sleep(Duration::from_secs(1));
+    let told = done(&farm, &job);
+
+    // Whoever was told of a frame finds it after the coordinator was killed, on a disk that has room again.
+    farm.kill_coordinator();
+    shim.set_disk(Disk::Roomy);
+    let report = fsck(&farm);
+    assert_eq!(report["clean"], true, "{report}");
+    let mut command = farm.coordinator_command();
+    command.envs(shim.environment(&farm.data()));
+    farm.run_coordinator(command);
+    let kept = done(&farm, &job);
+    assert!(kept >= told, "{told} frames were told of, {kept} are there\n{}", farm.logs());
+    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+    let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
+    assert_eq!(detail["failures"].as_array().map(Vec::len), Some(0), "{detail}\n{}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+}
+
+#[test]
+fn a_coordinator_whose_disk_says_that_it_is_full_takes_nothing_back() {
+    fills_and_empties(Disk::Full);
+}
+
+#[test]
+fn a_coordinator_whose_disk_fills_without_a_word_takes_nothing_back() {
+    fills_and_empties(Disk::Deceitful);
+}
+
+#[test]
+fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut farm, shim) = farm_on(folder.path());
+    let scene = library("spinning-cube.gltf");
+    let want = farm.hashes(&farm.submit(&scene, &FILM));
+    let job = farm.submit(&scene, &FILM);
+    farm.wait_for("the first frame", |farm| done(farm, &job) > 0);
+    shim.set_disk(Disk::Full);
+    farm.wait_for("a full disk", |farm| farm.logs().contains("disk is full"));
+    std::thread::sleep(Duration::from_secs(1));
+    shim.set_disk(Disk::Roomy);
+    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    assert_eq!(fsck(&farm)["clean"], true);
+}
+
+#[test]
+fn a_node_whose_disk_is_full_costs_no_attempt() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shim = Shim::build(folder.path());
+    let mut farm = Farm::start(0, 1);
+    let data = farm.folder().join("small");
+    std::fs::create_dir_all(&data).expect("a data folder");
+    farm.add_node_with("small", &["--device", "cpu", "--threads", "1"], shim.environment(&data));
+    let scene = library("spinning-cube.gltf");
+    let want = farm.hashes(&farm.submit(&scene, &FILM));
+    let job = farm.submit(&scene, &FILM);
+    farm.wait_for("the first frame", |farm| done(farm, &job) > 0);
+    shim.set_disk(Disk::Deceitful);
+    std::thread::sleep(Duration::from_secs(2));
+    // Another node has room; the first one gets its own back later.
+    farm.add_node("roomy", 1);
+    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+    let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
+    assert_eq!(detail["failures"].as_array().map(Vec::len), Some(0), "{detail}\n{}", farm.logs());
+    shim.set_disk(Disk::Roomy);
+    farm.kill_node(1);
+    assert_eq!(farm.hashes(&farm.submit(&scene, &FILM)), want, "{}", farm.logs());
 }

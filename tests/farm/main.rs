@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod bits;
+mod clocks;
 mod disk;
 mod doctor;
 mod fault_proxy;
@@ -13,6 +14,7 @@ mod hostile_scenes;
 mod importer;
 mod kills;
 mod leaving;
+mod liar;
 mod limits;
 mod network;
 mod pause;
@@ -20,6 +22,7 @@ mod power;
 mod scenes;
 mod seen;
 mod service;
+mod shim;
 mod spot;
 mod store;
 mod sync_order;

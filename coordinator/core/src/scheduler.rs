@@ -25,6 +25,38 @@ enum Offer {
     Nothing,
 }
 
+/// Nodes that may have more units, those with the fewest first; of equals, by id.
+struct Line {
+    /// In falling order, so that the first in line is the last here.
+    waiting: Vec<(u32, NodeId)>,
+    /// Those who have been served and stand in line again.
+    again: BTreeSet<(u32, NodeId)>,
+}
+
+impl Line {
+    fn new(mut waiting: Vec<(u32, NodeId)>) -> Self {
+        waiting.sort_unstable_by(|one, other| other.cmp(one));
+        Self { waiting, again: BTreeSet::new() }
+    }
+
+    fn push(&mut self, held: u32, id: NodeId) {
+        self.again.insert((held, id));
+    }
+
+    fn pop(&mut self) -> Option<(u32, NodeId)> {
+        match (self.waiting.last(), self.again.first()) {
+            (Some(next), Some(served)) if served < next => self.again.pop_first(),
+            (Some(_), _) => self.waiting.pop(),
+            (None, _) => self.again.pop_first(),
+        }
+    }
+
+    /// Whoever is left, in order.
+    fn into_nodes(mut self) -> impl Iterator<Item = NodeId> {
+        std::iter::from_fn(move || self.pop()).map(|(_, id)| id)
+    }
+}
+
 impl Core {
     /// Leases out what can be, to the nodes that may have room.
     pub(crate) fn give_work(&mut self) {
@@ -35,30 +67,42 @@ impl Core {
         if self.shares.is_empty() && self.leases.len() == 0 {
             return;
         }
-        let mut line: BTreeSet<(u32, NodeId)> = match hungry {
-            Hungry::One(id) => {
-                self.roster.get(id).into_iter().filter_map(|node| self.room(id, node)).collect()
-            }
-            _ => self.roster.nodes.iter().filter_map(|(id, node)| self.room(*id, node)).collect(),
-        };
+        let mut line = self.line(hungry);
         let mut given: BTreeMap<NodeId, Vec<Assignment>> = BTreeMap::new();
         let mut idle = Vec::new();
-        while let Some((held, id)) = line.pop_first() {
+        // With nothing left to lease, whoever still stands in line is idle.
+        while !self.shares.is_empty()
+            && let Some((held, id)) = line.pop()
+        {
             let Some(assignment) = self.lease_next(id) else {
                 idle.push(id);
                 continue;
             };
             given.entry(id).or_default().push(assignment);
             if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity) {
-                line.insert((held + 1, id));
+                line.push(held + 1, id);
             }
         }
+        idle.extend(line.into_nodes());
         for (id, assignment) in self.copy_units(&idle) {
             given.entry(id).or_default().push(assignment);
         }
         for (id, assignments) in given {
             self.send_work(id, assignments);
         }
+    }
+
+    /// The nodes that may have more.
+    fn line(&self, hungry: Hungry) -> Line {
+        Line::new(match hungry {
+            Hungry::Nobody => Vec::new(),
+            Hungry::One(id) => {
+                self.roster.get(id).into_iter().filter_map(|node| self.room(id, node)).collect()
+            }
+            Hungry::Anybody => {
+                self.roster.nodes.iter().filter_map(|(id, node)| self.room(*id, node)).collect()
+            }
+        })
     }
 
     /// A node that may have more, with how many units it holds.

@@ -5,6 +5,7 @@
 mod event;
 mod perform;
 mod sessions;
+mod untold;
 
 pub(crate) use event::{Ask, Event, Question};
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
@@ -34,8 +35,8 @@ struct Waiting {
 /// Something to do once a step is durable.
 enum After {
     Action(Action),
-    /// An answer that was read from the core: it may speak of what is not durable before this step is.
-    Answer(oneshot::Sender<Response>, Box<Response>),
+    /// An answer that was read from the core, and the job that it is about: it may speak of what is not durable before this step is.
+    Answer(oneshot::Sender<Response>, Option<JobId>, Box<Response>),
     Tell(Box<dyn FnOnce() + Send>),
 }
 
@@ -45,6 +46,7 @@ struct Pending {
     /// The newest record that must be durable first.
     through: Sequence,
     after: Vec<After>,
+    untold: untold::Untold,
     /// Memory of results that the step keeps, given back with it.
     _permits: Vec<OwnedSemaphorePermit>,
 }
@@ -202,9 +204,11 @@ impl Driver {
         }
         let Step { records, actions } = step;
         let (mut commit, told) = Commit::new();
+        let mut untold = untold::Untold::default();
         for record in records {
             self.sequence += 1;
             tell_of_suspects(&record);
+            untold.note(&record);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
         }
@@ -239,7 +243,13 @@ impl Driver {
         if told.is_none() && self.pending.is_empty() {
             after.into_iter().for_each(|after| self.perform(after));
         } else {
-            self.pending.push_back(Pending { told, through: self.sequence, after, _permits: permits });
+            self.pending.push_back(Pending {
+                told,
+                through: self.sequence,
+                after,
+                untold,
+                _permits: permits,
+            });
         }
         Ok(())
     }

@@ -6,34 +6,15 @@ use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::Action;
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::status::{FrameState, JobSummary, Waits};
+use tessera_protocol::status::FrameState;
 use tessera_protocol::{FrameNumber, JobId};
 use tokio::sync::oneshot;
-
-/// What jobs say of themselves while the disk is full.
-const FULL: &str = "the coordinator's disk is full: results wait for room";
-
-/// The answer with that note on every job that goes on.
-fn noted(mut response: Response) -> Response {
-    let note = |summary: &mut JobSummary| {
-        if !summary.state.is_final() {
-            summary.note = FULL.into();
-            summary.waits = Some(Waits::Disk);
-        }
-    };
-    match &mut response {
-        Response::Jobs(jobs) => jobs.iter_mut().for_each(note),
-        Response::Job(detail) => note(&mut detail.summary),
-        _ => {}
-    }
-    response
-}
 
 impl Driver {
     pub(super) fn perform(&mut self, after: After) {
         match after {
             // Whoever asked may be gone.
-            After::Answer(reply, response) => drop(reply.send(*response)),
+            After::Answer(reply, _, response) => drop(reply.send(*response)),
             After::Tell(tell) => tell(),
             After::Action(action) => self.perform_action(action),
         }
@@ -119,23 +100,26 @@ impl Driver {
             }
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
         };
-        match self.around.writer.is_full() {
-            true => self.perform(After::Answer(reply, Box::new(noted(response)))),
-            false => self.after_pending(After::Answer(reply, Box::new(response))),
-        }
+        let about = match question {
+            Question::Job(job) | Question::Frames { job, .. } => Some(job),
+            Question::Jobs | Question::Nodes => None,
+        };
+        self.after_pending(After::Answer(reply, about, Box::new(response)));
     }
 
-    /// On a full disk, answers do not wait for room: whoever asks learns why nothing moves. Requests and watchers do wait, since
-    /// what they are told must hold.
+    /// On a full disk, answers do not wait for room: whoever asks learns why nothing moves, and nothing that a crash would take back.
+    /// Requests and watchers do wait, since what they are told must hold.
     pub(super) fn release_answers(&mut self) {
+        let mut untold = super::untold::Untold::default();
         for pending in &mut self.pending {
+            untold.extend(&pending.untold);
             let (answers, rest) = std::mem::take(&mut pending.after)
                 .into_iter()
                 .partition(|after| matches!(after, After::Answer(..)));
             pending.after = rest;
             for answer in answers {
-                if let After::Answer(reply, response) = answer {
-                    drop(reply.send(noted(*response)));
+                if let After::Answer(reply, about, response) = answer {
+                    drop(reply.send(untold.taken_from(about, *response)));
                 }
             }
         }

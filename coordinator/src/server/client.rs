@@ -70,8 +70,7 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (A
 async fn told(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> Response {
     let Some((what, about)) = told::told(&request) else { return answer(shared, peer, request).await };
     if let Err(error) = shared.access.tell(peer.to_string(), what, about.clone()).await {
-        let text = format!("the audit log cannot be written: {error}");
-        return Response::Error(bounded(RequestError::Unavailable(text)));
+        return Response::Error(bounded(untellable(&error)));
     }
     let response = answer(shared, peer, request).await;
     if let Response::Error(error) = &response
@@ -126,9 +125,7 @@ async fn send_backup(
     let begun = async {
         if let Some((what, about)) = told::told(&Request::Backup) {
             let told = shared.access.tell(peer.to_string(), what, about).await;
-            told.map_err(|error| {
-                RequestError::Unavailable(format!("the audit log cannot be written: {error}"))
-            })?;
+            told.map_err(|error| untellable(&error))?;
         }
         crate::backup::running(shared, peer).await
     };
@@ -166,10 +163,20 @@ fn caller(peer: &PeerIdentity) -> Caller {
 
 /// What asks for something durable is refused while the disk is full: it would wait, and nobody would know for what.
 pub(super) fn room(shared: &Shared) -> Result<(), RequestError> {
-    if shared.writer.has_room() {
-        return Ok(());
+    if shared.writer.has_room() { Ok(()) } else { Err(full()) }
+}
+
+fn full() -> RequestError {
+    RequestError::Unavailable("the coordinator's disk is full; make room and try again".into())
+}
+
+/// There is no act without its entry in the audit log.
+fn untellable(error: &std::io::Error) -> RequestError {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded => full(),
+        _ => RequestError::Unavailable(format!("the audit log cannot be written: {error}")),
     }
-    Err(RequestError::Unavailable("the coordinator's disk is full; make room and try again".into()))
 }
 
 fn stopping() -> RequestError {

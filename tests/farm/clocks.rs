@@ -1,0 +1,41 @@
+//! Wall clocks that are set while a farm works, forwards and back, the coordinator's and a node's: no lease ends for it, and no bit changes.
+
+use crate::harness::{Farm, library};
+use crate::shim::Shim;
+use crate::store::fsck;
+
+const FILM: [&str; 8] = ["--size", "320x240", "--spp", "32", "--tile", "32", "--frames", "1-4"];
+/// Less than what is left of any certificate, and far more than any lease.
+const HOURS: i64 = 3 * 3600;
+
+fn committed(farm: &Farm, job: &str) -> u64 {
+    let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
+    detail["summary"]["units_committed"].as_u64().expect("a number")
+}
+
+#[test]
+fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let [coordinators, nodes] = folders.each_ref().map(|folder| Shim::build(folder.path()));
+    let mut farm = Farm::prepare();
+    let mut command = farm.coordinator_command();
+    command.envs(coordinators.environment(&farm.data()));
+    farm.run_coordinator(command);
+    let data = farm.folder().join("node-0");
+    farm.add_node_with("node-0", &["--device", "cpu", "--threads", "1"], nodes.environment(&data));
+    farm.add_node("node-1", 1);
+    let scene = library("spinning-cube.gltf");
+    let want = farm.hashes(&farm.submit(&scene, &FILM));
+    for (coordinator, node) in [(HOURS, 0), (HOURS, -HOURS), (-HOURS / 8, HOURS), (0, 0)] {
+        let job = farm.submit(&scene, &FILM);
+        farm.wait_for("some commits", |farm| committed(farm, &job) > 20);
+        coordinators.set_clock(coordinator);
+        nodes.set_clock(node);
+        assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+        let detail: serde_json::Value =
+            serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
+        assert_eq!(detail["failures"].as_array().map(Vec::len), Some(0), "{detail}\n{}", farm.logs());
+    }
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    assert_eq!(fsck(&farm)["clean"], true);
+}
