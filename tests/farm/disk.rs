@@ -1,4 +1,4 @@
-//! A full disk, the coordinator's or a node's: what it holds up is waited for, nobody is told what is not durable, and nothing is lost.
+//! A full disk of the coordinator's: what it holds up is waited for, nobody is told what is not durable, and nothing is lost.
 
 use crate::harness::{Farm, library};
 use crate::shim::{Disk, Shim};
@@ -83,28 +83,4 @@ fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
     assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     assert_eq!(fsck(&farm)["clean"], true);
-}
-
-#[test]
-fn a_node_whose_disk_is_full_costs_no_attempt() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let shim = Shim::build(folder.path());
-    let mut farm = Farm::start(0, 1);
-    let data = farm.folder().join("small");
-    std::fs::create_dir_all(&data).expect("a data folder");
-    farm.add_node_with("small", &["--device", "cpu", "--threads", "1"], shim.environment(&data));
-    let scene = library("spinning-cube.gltf");
-    let want = farm.hashes(&farm.submit(&scene, &FILM));
-    let job = farm.submit(&scene, &FILM);
-    farm.wait_for("the first frame", |farm| done(farm, &job) > 0);
-    shim.set_disk(Disk::Deceitful);
-    std::thread::sleep(Duration::from_secs(2));
-    // Another node has room; the first one gets its own back later.
-    farm.add_node("roomy", 1);
-    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
-    let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
-    assert_eq!(detail["failures"].as_array().map(Vec::len), Some(0), "{detail}\n{}", farm.logs());
-    shim.set_disk(Disk::Roomy);
-    farm.kill_node(1);
-    assert_eq!(farm.hashes(&farm.submit(&scene, &FILM)), want, "{}", farm.logs());
 }

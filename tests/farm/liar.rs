@@ -37,7 +37,7 @@ const OPTIONS: [&str; 12] = [
     "1-2",
 ];
 /// What the liar takes for a unit: no less than others.
-const UNIT: Duration = Duration::from_millis(10);
+const UNIT: Duration = Duration::from_millis(2);
 
 /// What the liar has done.
 #[derive(Debug, Default)]
@@ -95,8 +95,7 @@ impl Liar {
                 },
                 _ = beat.tick() => {
                     sequence += 1;
-                    let (leases, devices) = (Vec::new(), Vec::new());
-                    telemetry.send(&Heartbeat { sequence, leases, outbox: 0, busy: 1.0, devices }).await?;
+                    telemetry.send(&pulse(sequence)).await?;
                 }
             }
         }
@@ -144,6 +143,17 @@ impl Liar {
     }
 }
 
+fn pulse(sequence: u64) -> Heartbeat {
+    Heartbeat {
+        sequence,
+        leases: Vec::new(),
+        outbox: 0,
+        busy: 1.0,
+        devices: Vec::new(),
+        progress: Vec::new(),
+    }
+}
+
 fn rendered(
     device: &CpuDevice,
     spec: &RenderSpec,
@@ -169,7 +179,7 @@ fn introduction(node: NodeId) -> Join {
             parallelism: 1,
             state: DeviceState::Ready,
         }],
-        capacity: 2,
+        capacity: 8,
         running: Vec::new(),
         finished: Vec::new(),
         scenes: Vec::new(),
