@@ -66,7 +66,7 @@ impl Core {
         }
         let idle = &idle[..idle.len().min(IDLE_MAX)];
         let (mut offers, mut look) = (Offers::new(), f64::INFINITY);
-        for Held { node, expected } in self.to_copy() {
+        for Held { node, expected } in self.worth_copying() {
             let Some(other) = self.who_copies(idle, node, &expected, &mut offers, &mut look) else {
                 continue;
             };
@@ -83,7 +83,7 @@ impl Core {
     }
 
     /// Units that may be copied, those with the longest to go first.
-    fn to_copy(&mut self) -> Vec<Held> {
+    fn worth_copying(&mut self) -> Vec<Held> {
         let here = self.leases.holders().filter(|id| self.roster.session_of(*id).is_some());
         let held = here.flat_map(|node| {
             self.expected(node, None).0.into_iter().map(move |expected| Held { node, expected })
