@@ -550,7 +550,7 @@ pub(crate) fn heartbeat() -> Heartbeat {
         outbox: 1,
         busy: 0.75,
         devices: vec![telemetry()],
-        progress: vec![Progress { lease: lease(), device: 1, done: 300 }],
+        progress: vec![tessera_protocol::node::Progress { lease: lease(), device: 1, done: 300 }],
     }
 }
 

@@ -50,10 +50,12 @@ fn frames(stand: &Stand) -> Vec<FrameState> {
 }
 
 fn restarted(stand: &Stand) -> Core {
-    let from_records = Core::replay(settings(), [], stand.records.clone(), stand.now).unwrap();
+    let from_records =
+        Core::replay(settings(), [], stand.records.clone(), stand.now).expect("a sound journal");
     let parts = from_records.snapshot().into_iter();
-    let parts = parts.map(|part| SnapshotPart::from_bytes(&part.to_bytes().unwrap()).unwrap());
-    let again = Core::replay(settings(), parts, [], stand.now).unwrap();
+    let parts = parts
+        .map(|part| SnapshotPart::from_bytes(&part.to_bytes().expect("bytes of a part")).expect("a part"));
+    let again = Core::replay(settings(), parts, [], stand.now).expect("a sound journal");
     assert_eq!(again.durable_difference(&from_records), None);
     again
 }
