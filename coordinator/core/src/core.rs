@@ -67,6 +67,8 @@ pub struct Core {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hungry {
     Nobody,
+    /// This one, more leases but no copies.
+    Heard(NodeId),
     One(NodeId),
     Anybody,
 }

@@ -19,7 +19,7 @@ const WITHHELD_BEYOND: f64 = 2.0;
 /// Seconds beyond which no time is told from another.
 const YEAR: f64 = 365.0 * 86_400.0;
 /// With more nodes at work than this, what is known of all of them is used for [`PACE_LASTS`] instead of worked out for each unit.
-const PACE_FROM: usize = 64;
+const PACE_FROM: usize = 16;
 /// A large farm as a whole changes slowly: at the end of a job it is looked at this often, and before that in a part of the time that is
 /// left, but often enough to see nodes come and go.
 pub(crate) const PACE_LASTS: Duration = Duration::from_millis(100);
@@ -211,7 +211,7 @@ impl Core {
     }
 
     /// Of a job with many nodes at work, works out how they are getting on, once in a while.
-    fn refresh_pace(&mut self, id: JobId) {
+    pub(crate) fn refresh_pace(&mut self, id: JobId) {
         let (Some(job), Some(work)) = (self.farm.jobs.get(&id), self.work.get(&id)) else { return };
         let fresh = work.pace.is_some_and(|pace| self.now < pace.until);
         if fresh || work.rates.nodes().nth(PACE_FROM).is_none() {

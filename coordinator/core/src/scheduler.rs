@@ -84,8 +84,10 @@ impl Core {
             }
         }
         idle.extend(line.into_nodes());
-        for (id, assignment) in self.copy_units(&idle) {
-            given.entry(id).or_default().push(assignment);
+        if !matches!(hungry, Hungry::Heard(_)) {
+            for (id, assignment) in self.copy_units(&idle) {
+                given.entry(id).or_default().push(assignment);
+            }
         }
         for (id, assignments) in given {
             self.send_work(id, assignments);
@@ -96,7 +98,7 @@ impl Core {
     fn line(&self, hungry: Hungry) -> Line {
         Line::new(match hungry {
             Hungry::Nobody => Vec::new(),
-            Hungry::One(id) => {
+            Hungry::Heard(id) | Hungry::One(id) => {
                 self.roster.get(id).into_iter().filter_map(|node| self.room(id, node)).collect()
             }
             Hungry::Anybody => {

@@ -9,6 +9,7 @@ use crate::roster::{Node, Presence, SCENES_MAX, capacity};
 use crate::timers::Timer;
 use std::collections::BTreeSet;
 use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::device::DeviceTelemetry;
 use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, JobId, Lease, NodeId};
 use tessera_protocol::limits::LEASES_MAX;
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join};
@@ -143,9 +144,6 @@ impl Core {
 
     pub(crate) fn on_heartbeat(&mut self, session: SessionId, heartbeat: &Heartbeat) {
         let Some(id) = self.heard_from(session) else { return };
-        if let Some(node) = self.roster.get_mut(id) {
-            node.telemetry = telemetry(&heartbeat.devices, node.devices.len());
-        }
         let mut stale = Vec::new();
         for lease in listed(&heartbeat.leases) {
             match self.leases.get(*lease) {
@@ -160,7 +158,22 @@ impl Core {
             self.send(session, CoordinatorToNode::Revoke { leases: stale });
         }
         self.on_progress(id, &heartbeat.progress);
-        self.feed(id);
+        self.on_telemetry(id, &heartbeat.devices);
+    }
+
+    /// Memory that others have given back may make room for what did not fit.
+    fn on_telemetry(&mut self, id: NodeId, told: &[DeviceTelemetry]) {
+        let Some(node) = self.roster.get_mut(id) else { return };
+        let telemetry = telemetry(told, node.devices.len());
+        let room = |all: &[DeviceTelemetry]| -> Vec<(u8, Option<u64>, Option<u64>)> {
+            all.iter().map(|one| (one.device, one.memory_free, one.memory_held)).collect()
+        };
+        let changed = room(&telemetry) != room(&node.telemetry);
+        node.telemetry = telemetry;
+        match changed {
+            true => self.feed(id),
+            false => self.feed_with_leases(id),
+        }
     }
 
     pub(crate) fn on_capacity(&mut self, session: SessionId, units: u32) {
@@ -223,7 +236,16 @@ impl Core {
     pub(crate) fn feed(&mut self, id: NodeId) {
         self.hungry = match self.hungry {
             Hungry::Nobody => Hungry::One(id),
-            Hungry::One(other) if other == id => Hungry::One(id),
+            Hungry::Heard(other) | Hungry::One(other) if other == id => Hungry::One(id),
+            _ => Hungry::Anybody,
+        };
+    }
+
+    /// A node that said only that it lives may have units that time has made its own: all that looks for copies has timers.
+    fn feed_with_leases(&mut self, id: NodeId) {
+        self.hungry = match self.hungry {
+            Hungry::Nobody => Hungry::Heard(id),
+            Hungry::Heard(other) | Hungry::One(other) if other == id => self.hungry,
             _ => Hungry::Anybody,
         };
     }

@@ -12,6 +12,7 @@
 
 use crate::core::Core;
 use crate::finish::{Expected, PACE_LASTS, span};
+use crate::job::Job;
 use crate::journal::Record;
 use crate::moment::Moment;
 use crate::timers::Timer;
@@ -38,15 +39,32 @@ struct Held {
     expected: Expected,
 }
 
-/// What an idle node could do for a job.
+/// What an idle node whose speed at a job is known could do for it.
 #[derive(Clone, Copy)]
 struct Offer {
-    /// Seconds until a device is free, and a unit of the mean size takes after that; None where nobody knows its speed at the job.
-    times: Option<(f64, f64)>,
+    node: NodeId,
+    /// Seconds until a device is free.
+    wait: f64,
+    /// Seconds that a unit of the mean size takes after that.
+    mean: f64,
 }
 
-/// Offers of idle nodes, as far as they were asked for; None: the node is of no use to the job.
-type Offers = BTreeMap<(NodeId, JobId), Option<Offer>>;
+impl Offer {
+    /// Seconds after which it would end a unit of so many times the mean size.
+    fn ends_in(&self, share: f64) -> f64 {
+        self.wait + self.mean * share
+    }
+}
+
+/// The idle nodes that are known at a job: the soonest first. Others are looked for one by one, since any of them will do.
+struct Offers(Vec<Offer>);
+
+impl Offers {
+    fn insert(&mut self, offer: Offer) {
+        let place = self.0.partition_point(|other| other.ends_in(1.0) <= offer.ends_in(1.0));
+        self.0.insert(place, offer);
+    }
+}
 
 impl Core {
     /// Gives nodes that have room, and found nothing to lease, copies of units that others are to take longer for.
@@ -56,7 +74,7 @@ impl Core {
             return given;
         }
         if self.leases.len() > LONGEST_MAX {
-            // So many are not looked through for every idle node that says it lives.
+            // So many are not looked through at every result.
             let next = self.looked_at.after(PACE_LASTS);
             if self.now < next {
                 self.look_again(next);
@@ -65,14 +83,17 @@ impl Core {
             self.looked_at = self.now;
         }
         let idle = &idle[..idle.len().min(IDLE_MAX)];
-        let (mut offers, mut look) = (Offers::new(), f64::INFINITY);
+        let (mut offers, mut look) = (BTreeMap::new(), f64::INFINITY);
         for Held { node, expected } in self.worth_copying() {
-            let Some(other) = self.who_copies(idle, node, &expected, &mut offers, &mut look) else {
-                continue;
-            };
+            let job = expected.lease.unit.job;
+            let offered = offers.entry(job).or_insert_with(|| {
+                self.refresh_pace(job);
+                self.offers_for(idle, job)
+            });
+            let Some(other) = self.who_copies(idle, offered, node, &expected, &mut look) else { continue };
             if let Some(assignment) = self.copy(expected.lease, other) {
                 given.push((other, assignment));
-                offers.retain(|(id, _), _| *id != other);
+                offers.iter_mut().for_each(|(job, offered)| self.offer_again(offered, other, *job));
             }
         }
         if look.is_finite() {
@@ -115,65 +136,92 @@ impl Core {
         place.zip(work).and_then(|(place, work)| work.copies.get(&place).copied()).unwrap_or(0)
     }
 
+    /// What idle nodes could do for a job.
+    fn offers_for(&self, idle: &[NodeId], job: JobId) -> Offers {
+        let mut offers = Offers(Vec::new());
+        let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get(&job)) else { return offers };
+        let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
+        let known = work.rates.nodes().filter(|id| idle.contains(id));
+        known.filter_map(|id| self.offer_of(id, job)).for_each(|offer| offers.insert(offer));
+        offers
+    }
+
+    /// A node that has been given something may have room for more.
+    fn offer_again(&self, offers: &mut Offers, id: NodeId, job: JobId) {
+        offers.0.retain(|offer| offer.node != id);
+        let offer = self.farm.jobs.get(&job).and_then(|job| self.offer_of(id, job));
+        offer.into_iter().for_each(|offer| offers.insert(offer));
+    }
+
     /// The idle node that would end a unit soonest, if that is clearly sooner than its holder. Notes when one may be.
     fn who_copies(
         &self,
         idle: &[NodeId],
+        offers: &Offers,
         holder: NodeId,
         expected: &Expected,
-        offers: &mut Offers,
         look: &mut f64,
     ) -> Option<NodeId> {
         let unit = expected.lease.unit;
         let job = self.farm.jobs.get(&unit.job)?;
         let share = job.grid.unit_camera_samples(unit.unit) as f64 / job.mean_unit_samples();
-        let mut best: Option<(f64, NodeId)> = None;
-        for id in idle.iter().copied().filter(|id| *id != holder) {
-            let offer = *offers.entry((id, job.id)).or_insert_with(|| self.offer_of(id, job));
-            let Some(Offer { times }) = offer else { continue };
-            let ends_in = times.map_or(f64::INFINITY, |(wait, mean)| wait + mean * share);
-            let limit = match times {
-                Some(_) => ends_in * GAIN + COPY_COSTS,
-                None => self.settings.copy_after.as_secs_f64(),
-            };
-            if best.is_some_and(|(least, _)| ends_in >= least) || !self.may_take(id, unit) {
-                continue;
+        let may = |id: NodeId| id != holder && self.may_take(id, unit);
+        let mut is_late = |limit: f64| match expected.remaining() > limit {
+            // What is given in this very step is not sent yet.
+            true if expected.age <= 0.0 => {
+                *look = 0.0;
+                false
             }
-            match expected.remaining() > limit {
-                // What is given in this very step is not sent yet.
-                true if expected.age <= 0.0 => *look = 0.0,
-                true => best = Some((ends_in, id)),
-                false => *look = look.min(expected.until(limit)),
+            true => true,
+            false => {
+                *look = look.min(expected.until(limit));
+                false
             }
-        }
-        let (_, id) = best?;
+        };
+        // Where the soonest is not soon enough, no other is.
+        let soonest = offers.0.iter().find(|offer| may(offer.node));
+        let soonest = soonest.filter(|offer| is_late(offer.ends_in(share) * GAIN + COPY_COSTS));
+        let best = match soonest {
+            Some(offer) => offer.node,
+            None if is_late(self.settings.copy_after.as_secs_f64()) => {
+                idle.iter().copied().find(|id| may(*id) && self.is_unknown_and_free(*id, job))?
+            }
+            None => return None,
+        };
         // Those at work may be through with everything before it is.
-        match job.place(unit).and_then(|place| self.better_left(id, job.id, place)) {
+        match job.place(unit).and_then(|place| self.better_left(best, job.id, place)) {
             Some(seconds) => {
                 *look = look.min(seconds);
                 None
             }
-            None => Some(id),
+            None => Some(best),
         }
     }
 
-    /// What an idle node could do for a job now. Of nodes that nobody knows, those with a free device: their word is the copy's result.
-    fn offer_of(&self, id: NodeId, job: &crate::job::Job) -> Option<Offer> {
+    /// What an idle node could do for a job now; None where it may not work, or nobody knows its speed.
+    fn offer_of(&self, id: NodeId, job: &Job) -> Option<Offer> {
         let node = self.roster.get(id)?;
-        let held = self.leases.count_of(id);
-        if held >= node.capacity || !self.may_work_at(id, node, job) {
+        if self.leases.count_of(id) >= node.capacity || !self.may_work_at(id, node, job) {
             return None;
         }
-        let Some(speed) = self.speed_at(id, job) else {
-            let free = (held as usize) < self.usable(id, node, job).count();
-            return free.then_some(Offer { times: None });
-        };
+        let speed = self.speed_at(id, job)?;
         let (_, queue) = self.expected(id, Some(speed));
         let mean = job.mean_unit_samples();
         let (alone, share) = (speed.alone(mean), speed.share(mean));
         // Until a device is free. Short units are taken several at a time.
         let wait = (queue - (alone - share)).max(0.0);
-        (wait < COPY_COSTS).then_some(Offer { times: Some((wait, alone)) })
+        (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: alone })
+    }
+
+    /// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's result.
+    fn is_unknown_and_free(&self, id: NodeId, job: &Job) -> bool {
+        self.roster.get(id).is_some_and(|node| {
+            let held = self.leases.count_of(id);
+            held < node.capacity
+                && self.may_work_at(id, node, job)
+                && (held as usize) < self.usable(id, node, job).count()
+                && self.speed_at(id, job).is_none()
+        })
     }
 
     fn copy(&mut self, lease: Lease, to: NodeId) -> Option<Assignment> {
