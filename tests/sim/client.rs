@@ -318,6 +318,17 @@ impl World {
         }
     }
 
+    /// Whoever submitted a job sees that a frame of it has failed, and may not wait for the others.
+    pub(crate) fn retry_soon(&mut self, job: JobId) {
+        let index = self.clients.jobs.iter().position(|known| known.plan.id == job);
+        if let Some(index) = index
+            && self.chance(Fault::RetryOwn)
+        {
+            let delay = self.random.between(1, 5_000);
+            self.after(delay, Event::Ask(Ask::Retry(index)));
+        }
+    }
+
     fn is_recorded(&self, is_it: impl Fn(&Record) -> bool) -> bool {
         self.disk.history.iter().any(is_it)
     }

@@ -7,7 +7,7 @@ use crate::film::Film;
 use crate::node::{NodeProcess, Unit, UnitState};
 use crate::trouble::{Checked, violated};
 use crate::world::World;
-use tessera_protocol::ids::{JobId, Lease};
+use tessera_protocol::ids::{JobId, Lease, UnitKey};
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator};
 
 /// Old leases that a liar remembers.
@@ -220,6 +220,9 @@ impl World {
             self.tally.count(Fault::BadNode);
             return Some(Failure::Device(text()));
         }
+        if self.is_poisoned(lease.unit) {
+            return Some(Failure::Worker(text()));
+        }
         if self.files_gone.get(&lease.unit.job).is_some_and(|until| self.now < *until) {
             return Some(Failure::Asset(text()));
         }
@@ -239,6 +242,15 @@ impl World {
         } else {
             None
         }
+    }
+
+    /// Nobody can render the unit now, whatever he tries.
+    fn is_poisoned(&mut self, unit: UnitKey) -> bool {
+        if self.chance(Fault::PoisonUnit) {
+            let until = self.now + self.random.between(5_000, 30_000);
+            self.poisoned.insert(unit, until);
+        }
+        self.poisoned.get(&unit).is_some_and(|until| self.now < *until)
     }
 
     fn fail_unit(&mut self, node: usize, lease: Lease, failure: Failure) {

@@ -80,7 +80,8 @@ pub(crate) struct JobPlan {
 
 impl Plan {
     pub(crate) fn of(random: &mut Random) -> Self {
-        let heal_at = random.between(12_000, 45_000);
+        let climate = Climate::of(random);
+        let heal_at = climate.heal_at;
         let forged = random.permille(400);
         let settings = settings(random, forged);
         let herd = Herd {
@@ -98,8 +99,10 @@ impl Plan {
         }
         // Some farms have far more work than room.
         let large = random.permille(250);
-        let jobs = (0..random.between(4, 14)).map(|number| job(random, number, heal_at, large)).collect();
-        Self { settings, heal_at, rates: rates(random), mixed: herd.mixed, nodes, jobs }
+        let jobs = (0..random.between(4, 14))
+            .map(|number| job(random, number, climate.submit_until, large))
+            .collect();
+        Self { settings, heal_at, rates: rates(random, climate.divisor), mixed: herd.mixed, nodes, jobs }
     }
 
     pub(crate) fn rate(&self, fault: Fault) -> u32 {
@@ -117,11 +120,32 @@ pub(crate) fn fingerprint(number: u8) -> Fingerprint {
     Fingerprint([number; 32])
 }
 
+/// How long and how heavy the faults are. In storms hardly a job comes to its end before the healing; in long and mild weather most do,
+/// and faults meet what happens late: resolves, ends, retries.
+struct Climate {
+    heal_at: u64,
+    /// Jobs are submitted before, milliseconds.
+    submit_until: u64,
+    /// Faults are so many times rarer.
+    divisor: u32,
+}
+
+impl Climate {
+    fn of(random: &mut Random) -> Self {
+        if random.permille(350) {
+            let heal_at = random.between(45_000, 100_000);
+            return Self { heal_at, submit_until: heal_at / 4, divisor: 4 };
+        }
+        let heal_at = random.between(12_000, 45_000);
+        Self { heal_at, submit_until: heal_at * 3 / 4, divisor: 1 }
+    }
+}
+
 /// Each run has its own weather: a third of the faults do not occur at all, others more often than in the mean.
-fn rates(random: &mut Random) -> Vec<u32> {
+fn rates(random: &mut Random, divisor: u32) -> Vec<u32> {
     let rate = |fault: &Fault| {
         let factor = [0, 0, 1, 1, 1, 3][random.index(6)];
-        (fault.permille() * factor).min(900)
+        (fault.permille() * factor).div_ceil(divisor).min(900)
     };
     Fault::ALL.iter().map(rate).collect()
 }
@@ -183,7 +207,7 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
     }
 }
 
-fn job(random: &mut Random, number: u64, heal_at: u64, large: bool) -> JobPlan {
+fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobPlan {
     let owner = USERS[random.index(USERS.len())];
     // The last is larger than any device.
     let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
@@ -204,7 +228,7 @@ fn job(random: &mut Random, number: u64, heal_at: u64, large: bool) -> JobPlan {
         id: JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number))),
         spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
         owner,
-        submit_at: random.between(0, heal_at * 3 / 4),
+        submit_at: random.between(0, submit_until),
     }
 }
 

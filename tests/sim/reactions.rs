@@ -57,7 +57,10 @@ impl World {
                     }
                 }
             }
-            Record::FrameFailed { .. } => self.tally.count(Fault::FrameFailed),
+            Record::FrameFailed { job, .. } => {
+                self.tally.count(Fault::FrameFailed);
+                self.retry_soon(*job);
+            }
             Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),

@@ -166,6 +166,10 @@ impl World {
             None => input,
         };
         process.watch.on_input(&input, &mut process.seen, now.0);
+        let copied = match &input {
+            Input::ResultArrived { result, .. } => process.core.leases_of(result.lease.unit).count() > 1,
+            _ => false,
+        };
         let passed = match &mut self.planted {
             Some(planted) => planted.on_input(input, process, &mut self.random),
             None => Some(input),
@@ -178,14 +182,15 @@ impl World {
         if let Some(input) = passed {
             process.core.handle(input, now);
         }
-        let process_planned = process.step_planned;
-        if !self.chance(Fault::Batch) {
+        if process.step_planned {
+            return Ok(());
+        }
+        let long = copied && self.chance(Fault::LongBatch);
+        if !long && !self.chance(Fault::Batch) {
             return self.take_step();
         }
-        if !process_planned {
-            let delay = self.random.between(1, 20);
-            self.after(delay, Event::TakeStep(self.shell.incarnation));
-        }
+        let delay = if long { self.random.between(500, 4_000) } else { self.random.between(1, 20) };
+        self.after(delay, Event::TakeStep(self.shell.incarnation));
         if let Some(process) = &mut self.shell.process {
             process.step_planned = true;
         }

@@ -196,7 +196,10 @@ impl World {
 
     /// No job waits without a word: where nothing of it is leased and something is to be done, it says why.
     fn check_waits(&self) -> Checked {
-        let Some(process) = &self.shell.process else { return Ok(()) };
+        // Inputs whose step is not taken yet may have changed what the books do not have.
+        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0) else {
+            return Ok(());
+        };
         let silent = |row: &&JobSummary| {
             let book = self.ledger.believed.jobs.get(&row.job);
             let to_do = book.is_some_and(|book| book.ended.is_none() && book.open_units() > 0);
@@ -241,6 +244,7 @@ impl World {
     pub(crate) fn heal(&mut self) -> Checked {
         self.healed = true;
         self.files_gone.clear();
+        self.poisoned.clear();
         for node in 0..self.nodes.len() {
             let healed = &mut self.nodes[node];
             (healed.cut_off_until, healed.fails_until, healed.lag, healed.slowness) = (0, 0, 0, 1);

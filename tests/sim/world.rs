@@ -55,6 +55,8 @@ pub(crate) struct World {
     pub(crate) shortages: BTreeSet<UnitKey>,
     /// Jobs whose files cannot be had, and until when.
     pub(crate) files_gone: BTreeMap<JobId, u64>,
+    /// Units that nobody can render, and until when.
+    pub(crate) poisoned: BTreeMap<UnitKey, u64>,
     pub(crate) steps: u64,
     /// Everything is compared with everything after each so many steps, besides what a step touches, which is checked at once.
     pub(crate) whole_every: u64,
@@ -91,6 +93,7 @@ impl World {
             planted,
             shortages: BTreeSet::new(),
             files_gone: BTreeMap::new(),
+            poisoned: BTreeMap::new(),
             steps: 0,
             whole_every: WHOLE_EVERY,
             over: false,
