@@ -109,6 +109,7 @@ async fn give(link: &Link, assignment: &Assignment) -> Result<(), FrameError> {
         device: 0,
         device_micros: 1,
         device_bytes: 0,
+        first_sample: 0,
         rays: 0,
     };
     let mut stream = open_one_way(&link.connection, StreamKind::Result).await?;

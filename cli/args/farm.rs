@@ -90,7 +90,7 @@ pub struct LimitArgs {
 /// Options of `node`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed back. A second signal hands all of it back and ends it at once."
+    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed back (see --hand-in-after). A second signal hands all of it back and ends it at once."
 )]
 pub struct NodeArgs {
     /// The coordinator
@@ -120,7 +120,10 @@ pub struct NodeArgs {
     /// Leave, with success, when no work has come for so long: 90s, 30m, 24h
     #[arg(long, value_name = "TIME", value_parser = parse_ttl, help_heading = "Batch")]
     pub max_idle: Option<u64>,
-    /// Whose notices that this machine is taken back are waited for: auto, off, aws, gcp or azure; then the node drains within 25 s
+    /// After SIGTERM, finish units for so long and no longer: 0s, 20s, 5m; then they end early, and the samples that they have are handed in
+    #[arg(long, value_name = "TIME", value_parser = parse_grace)]
+    pub hand_in_after: Option<u64>,
+    /// Whose notices that this machine is taken back are waited for: auto, off, aws, gcp or azure; then the node leaves within 25 s
     #[arg(long, value_name = "CLOUD", env = "TESSERA_SPOT", default_value_t = tessera_node::spot::Spot::Auto)]
     pub spot: tessera_node::spot::Spot,
 }

@@ -158,7 +158,12 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     field("frames", format!("{frames_wanted}: {} of {} done", summary.frames_done, summary.frames));
     let leased = summary.units_leased;
     field("units", format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units));
-    field("samples", count(summary.samples_committed as f64).trim_end().to_owned());
+    let samples = count(summary.samples_committed as f64);
+    let kept = match summary.samples_kept {
+        0 => String::new(),
+        kept => format!(", {} of them kept from nodes that left", count(kept as f64).trim_end()),
+    };
+    field("samples", format!("{}{kept}", samples.trim_end()));
     if *copies != CopyCount::default() {
         field("copies", copy_words(copies));
     }

@@ -46,6 +46,9 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
                         tracing::info!("draining: what is in work will be finished and delivered; a second signal hands it back and ends the node at once");
                         keeper.leave("draining");
                         leaves = Leaves::Asked;
+                        if let Some(secs) = args.hand_in_after {
+                            notices.hand_in_after(Duration::from_secs(secs));
+                        }
                     }
                     Leaves::Asked => keeper.node.stop_now(),
                 }
@@ -56,8 +59,12 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
                     keeper.leave("draining: this machine is to go");
                     leaves = Leaves::Asked;
                 }
+                Heard::HandIn => {
+                    tracing::warn!("units end at the next sample, and what they have is handed in: time is nearly up");
+                    keeper.node.hand_in();
+                }
                 Heard::Over => {
-                    tracing::warn!("what is not finished is handed back: this machine goes within seconds");
+                    tracing::warn!("what is not delivered is handed back: time is up");
                     keeper.node.stop_now();
                 }
             },

@@ -147,6 +147,12 @@ impl RunningNode {
         self.order(Command::Drain);
     }
 
+    /// End what has begun at the next sample that all its pixels have, hand those samples in, and then as [`Self::drain`]. What a device cannot
+    /// end early it finishes. Returns at once; [`Self::join`] waits for the end.
+    pub fn hand_in(&self) {
+        self.order(Command::HandIn);
+    }
+
     /// Leave at once: every unit is given back, what has begun is lost, what is finished stays in the outbox. Returns at once.
     pub fn stop_now(&self) {
         self.order(Command::Stop);

@@ -15,8 +15,8 @@ use tessera_protocol::node::ResultHeader;
 use tessera_protocol::{BlobHash, Fingerprint, Lease, decode, encode};
 
 const MAGIC: [u8; 4] = *b"TBOX";
-/// 2: the header names its device and the bytes it needed.
-const VERSION: u8 = 2;
+/// 3: the header names its first sample.
+const VERSION: u8 = 3;
 /// Magic, version, fingerprint and length of the header.
 const PREFIX_BYTES: usize = 4 + 1 + 32 + 4;
 /// A header is a lease, a hash and three numbers: far less than this.
@@ -187,6 +187,7 @@ mod tests {
             device_micros: 12,
             device_bytes: 0,
             rays: 34,
+            first_sample: 5,
         }
     }
 
@@ -234,7 +235,8 @@ mod tests {
             bytes[position] ^= 0x40;
             fs::write(&path, &bytes).unwrap();
             let opened = Outbox::open(folder.path(), OURS, 1000).unwrap();
-            // Device time and rays are told to people alone and stand outside the hash; all else must be noticed.
+            // Device time and rays are told to people alone and stand outside the hash, as does the first sample, which the coordinator
+            // compares with its own; all else must be noticed.
             for lease in opened.leases() {
                 let (read, bytes) = opened.read(lease).unwrap();
                 assert_eq!((read.lease, bytes), (header.lease, b"some bytes".to_vec()), "byte {position}");

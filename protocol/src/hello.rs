@@ -21,6 +21,7 @@ pub enum ProtocolVersion {
     V3 = 3,
     /// Jobs can be paused and resumed, and failed frames rendered again; a job says in a word why it waits. `job` tells what came of units
     /// that two nodes worked on at once. Heartbeats tell how far units are.
+    /// A result names its first sample, so that a node that leaves can hand in a part of a unit; jobs tell how many samples were kept so.
     V4 = 4,
 }
 

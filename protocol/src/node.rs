@@ -234,6 +234,9 @@ pub struct ResultHeader {
     pub device_bytes: u64,
     /// Rays cast (closest and any hit).
     pub rays: u64,
+    /// First sample index of a film, which says itself how many it has; 0 of a chunk. A node that leaves may hand in fewer samples than the
+    /// lease asked for, from its first one on: that is a part, and the rest of the unit goes to another node.
+    pub first_sample: u32,
 }
 
 /// Proof of life and load, sent every few seconds.

@@ -95,6 +95,8 @@ pub struct JobSummary {
     pub units_leased: u64,
     /// Samples per pixel × pixels committed: camera samples.
     pub samples_committed: u64,
+    /// Those of them that nodes handed in as parts of units when they had to leave.
+    pub samples_kept: u64,
     /// Why it waits, or failed: one line; empty where there is nothing to say.
     pub note: String,
     /// Why it waits, in a word; None where it does not.

@@ -116,7 +116,7 @@ impl Liar {
     }
 
     async fn answer(&mut self, assignment: &Assignment) -> Result<(), FrameError> {
-        let Task::Tile { tile, .. } = assignment.task else { panic!("a tile") };
+        let Task::Tile { tile, samples } = assignment.task else { panic!("a tile") };
         let mut sums = self.films[&(assignment.frame, tile.x, tile.y)].clone();
         let count = u64::from(self.told.results.fetch_add(1, Relaxed));
         if count % 100 == self.next_lie {
@@ -134,6 +134,7 @@ impl Liar {
             device_micros: UNIT.as_micros() as u64,
             device_bytes: 0,
             rays: 0,
+            first_sample: samples.first,
         };
         let mut stream = open_one_way(&self.link.connection, StreamKind::Result).await?;
         stream.send(&header).await?;

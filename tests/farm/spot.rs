@@ -1,4 +1,5 @@
-//! A node on a machine that its cloud takes back: it hears of it, stops taking work, and hands its units back before the machine is gone.
+//! A node on a machine that its cloud takes back: it hears of it, stops taking work, and hands in what its units have before the machine is
+//! gone.
 
 use crate::harness::{Farm, library};
 use std::io::{Read, Write};
@@ -6,8 +7,10 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Units that take a thread far longer than a notice, and units that take it less than a second.
-const LONG: [&str; 8] = ["--size", "256x256", "--spp", "65536", "--tile", "256", "--unit-samples", "32768"];
+/// A unit that takes a thread the best part of an hour, one that takes it longer than a notice, and some that take it less than a second.
+const ENDLESS: [&str; 8] =
+    ["--size", "64x64", "--spp", "1000000", "--tile", "64", "--unit-samples", "1000000"];
+const LONG: [&str; 8] = ["--size", "64x64", "--spp", "150000", "--tile", "64", "--unit-samples", "150000"];
 const SHORT: [&str; 8] = ["--size", "128x128", "--spp", "256", "--tile", "64", "--unit-samples", "128"];
 
 /// Amazon's metadata service as its documents describe it: a token, and an action once there is one.
@@ -83,20 +86,73 @@ fn a_notice_ends_a_node_whose_units_others_finish() {
     assert_eq!(farm.hashes(&id).len(), 1);
 }
 
+/// Camera samples of a job that were kept from nodes that left, and all that are committed.
+fn samples(farm: &Farm, id: &str) -> (u64, u64) {
+    let summary = summary(farm, id);
+    let count = |name: &str| summary[name].as_u64().expect("a count of samples");
+    (count("samples_kept"), count("samples_committed"))
+}
+
+/// Waits until the only node's device has begun the unit, and has told so: its heartbeats say how busy it was.
+fn wait_until_busy(farm: &Farm) {
+    farm.wait_for("a device at work", |farm| {
+        let nodes: serde_json::Value =
+            serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("nodes as JSON");
+        nodes[0]["telemetry"][0]["busy"].as_f64().is_some_and(|busy| busy > 0.0)
+    });
+}
+
 #[test]
-fn units_that_would_outlast_the_machine_are_handed_back() {
-    // Twenty-five seconds of one core: with the long tests.
+fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
+    let mut farm = Farm::prepare();
+    farm.start_coordinator();
+    farm.invite("node-0", 1);
+    let mut command = farm.node_command(0);
+    command.args(["--hand-in-after", "0s"]);
+    let mut node = farm.spawn(command, "node-0");
+    let id = farm.submit(&library("cornell-box.gltf"), &ENDLESS);
+    wait_until_busy(&farm);
+    node.signal("TERM");
+    assert_eq!(node.wait(), Some(0), "{}", farm.logs());
+    let (kept, committed) = samples(&farm, &id);
+    // So many samples of every pixel, and no unit.
+    assert!(kept > 0 && kept == committed && kept.is_multiple_of(64 * 64), "{kept}\n{}", farm.logs());
+    let job = summary(&farm, &id);
+    assert_eq!((&job["units_leased"], &job["units_committed"]), (&0.into(), &0.into()));
+    let told = farm.text(&["job", &id]);
+    assert!(told.contains("kept from nodes that left"), "{told}");
+    // Another one goes on where it stopped; the coordinator may have ended meanwhile.
+    farm.kill_coordinator();
+    farm.start_coordinator();
+    farm.add_node("node-1", 1);
+    farm.wait_for("the rest to be leased", |farm| summary(farm, &id)["units_leased"].as_u64() > Some(0));
+    assert_eq!(samples(&farm, &id), (kept, committed));
+}
+
+#[test]
+fn units_that_would_outlast_the_machine_are_handed_in_as_far_as_they_are() {
+    // Minutes of a core: with the long tests.
     if std::env::var_os("TESSERA_BAD_NETWORK").is_none() {
         return crate::harness::skipped(
             "NOT RUN: a unit longer than a notice: TESSERA_BAD_NETWORK is not set",
         );
     }
     let metadata = Metadata::start();
-    let (farm, mut node, id) = begun(&metadata, &LONG);
+    let (mut farm, mut node, id) = begun(&metadata, &LONG);
+    wait_until_busy(&farm);
     metadata.notice.store(true, Relaxed);
     let noticed = std::time::Instant::now();
     assert_eq!(node.wait(), Some(0), "{}", farm.logs());
-    println!("handed back after {:.1} s", noticed.elapsed().as_secs_f32());
-    assert!(farm.logs().contains("is handed back"), "{}", farm.logs());
-    farm.wait_for("the units to be open again", |farm| summary(farm, &id)["units_leased"] == 0);
+    let (kept, committed) = samples(&farm, &id);
+    println!("left after {:.1} s, {kept} samples kept", noticed.elapsed().as_secs_f32());
+    assert!(farm.logs().contains("are handed in"), "{}", farm.logs());
+    assert!(kept > 0 && kept == committed && kept < 64 * 64 * 150_000, "{kept}\n{}", farm.logs());
+    assert_eq!(summary(&farm, &id)["units_leased"], 0);
+    // Others render the rest, and the picture is the one of a farm that nobody has left.
+    farm.add_node("node-1", 2);
+    let hashes = farm.hashes(&id);
+    assert_eq!(samples(&farm, &id), (kept, 64 * 64 * 150_000));
+    let again = farm.submit(&library("cornell-box.gltf"), &LONG);
+    assert_eq!(farm.hashes(&again), hashes);
+    assert_eq!(samples(&farm, &again).0, 0);
 }

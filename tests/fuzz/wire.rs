@@ -6,13 +6,15 @@ use std::error::Error;
 use std::fmt::Debug;
 use tessera_coordinator::spool::{EntryHeader, HEADER_BYTES};
 use tessera_coordinator::store::snapshot as snapshots_on_disk;
+use tessera_core::journal::Commit;
 use tessera_core::{Record, SnapshotPart};
 use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Response};
 use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
 use tessera_protocol::{
-    BlobHash, Epoch, Fingerprint, Hello, RawJobSpec, TileSums, UnitIndex, decode, encode,
+    BlobHash, Epoch, Fingerprint, FrameNumber, Hello, JobId, NodeId, RawJobSpec, TileSums, UnitIndex, decode,
+    encode,
 };
 use tessera_transport::Authority;
 use tessera_transport::peer::PeerIdentity;
@@ -161,7 +163,18 @@ pub(crate) fn records() -> Vec<Vec<u8>> {
     let bodies: Vec<Vec<u8>> =
         messages("request").into_iter().chain(messages("response")).chain(specs()).collect();
     let kinds = (0..VARIANTS).zip(bodies.iter().cycle());
-    kinds.map(|(kind, body)| [&[version, kind][..], body].concat()).chain([whole.clone()]).collect()
+    let kinds = kinds.map(|(kind, body)| [&[version, kind][..], body].concat());
+    kinds.chain([whole.clone()]).chain(records_of_parts()).collect()
+}
+
+/// A part of a unit, and parts that are dropped.
+fn records_of_parts() -> Vec<Vec<u8>> {
+    let (job, frame, unit) = (JobId(uuid::Uuid::from_u128(1)), FrameNumber(3), UnitIndex(7));
+    let (epoch, hash) = (Epoch(70_000), BlobHash([9; 32]));
+    let commit = Commit { unit, epoch, node: NodeId(uuid::Uuid::from_u128(2)), hash, check: true };
+    let part = Record::PartCommitted { job, frame, commit, first: 16, samples: 48 };
+    let dropped = Record::PartsDropped { job, frame, units: vec![unit], below: epoch };
+    [part, dropped].map(|record| record.to_bytes().expect("a record")).into()
 }
 
 /// A snapshot, or a part of one.
@@ -185,16 +198,21 @@ pub(crate) fn snapshots() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn spool_entry(bytes: &[u8]) -> Result<(), String> {
-    let header = bytes.first_chunk::<HEADER_BYTES>().ok_or("short")?;
-    let entry = EntryHeader::from_bytes(header).ok_or("foreign")?;
-    assert_eq!(EntryHeader::from_bytes(&entry.to_bytes()), Some(entry));
+    let (entry, taken) = EntryHeader::from_bytes(bytes).ok_or("foreign, or cut short")?;
+    assert!(taken <= bytes.len());
+    assert_eq!(EntryHeader::from_bytes(&entry.to_bytes()), Some((entry, HEADER_BYTES)));
     Ok(())
 }
 
 pub(crate) fn spool_entries() -> Vec<Vec<u8>> {
     let hash = BlobHash([9; 32]);
-    let header = EntryHeader { unit: UnitIndex(3), epoch: Epoch(70_000), samples: 64, length: 1000, hash };
-    vec![header.to_bytes().to_vec()]
+    let header =
+        EntryHeader { unit: UnitIndex(3), epoch: Epoch(70_000), first: 0, samples: 64, length: 1000, hash };
+    // A part of a unit, and one of the version before, which had no first sample.
+    let part = EntryHeader { first: 16, ..header }.to_bytes();
+    let mut former = header.to_bytes()[..56].to_vec();
+    former[3] = b'1';
+    vec![header.to_bytes().to_vec(), part.to_vec(), former]
 }
 
 pub(crate) fn npy(bytes: &[u8]) -> Result<(), String> {

@@ -86,6 +86,8 @@ pub(crate) enum NodeEvent {
     /// A result is on the node's disk.
     Stored(Lease),
     DeviceOn(u32),
+    /// Its machine is going to be taken away, or it must have left soon.
+    Cut,
     /// Its machine is taken away.
     Preempted,
 }

@@ -1,5 +1,6 @@
 //! The farm as its records tell it, kept by rules of the simulator's own: the core's state is compared with it, never copied.
 
+use crate::parts::{PartBook, size_of};
 use crate::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::{Commit, EndedAttempt, Redone};
@@ -26,6 +27,8 @@ pub(crate) struct Books {
     pub(crate) suspects: BTreeSet<NodeId>,
     /// Leases whose results were committed and then taken back, or compared and not kept.
     settled: BTreeSet<Lease>,
+    /// Leases whose results were committed as parts of their units.
+    pub(crate) part_leases: BTreeSet<Lease>,
 }
 
 /// One job.
@@ -44,6 +47,8 @@ pub(crate) struct JobBook {
     /// How often it has ended, and was opened again.
     pub(crate) ends: u32,
     pub(crate) retried: u32,
+    /// Samples that came in parts of frames that were opened again.
+    kept_before: u64,
     /// Leases below it that nobody holds are of frames that had failed.
     pub(crate) fence: u64,
 }
@@ -58,6 +63,8 @@ pub(crate) struct FrameBook {
     pub(crate) checks: BTreeMap<u32, Vec<(NodeId, BlobHash)>>,
     /// Committed units that another node has rendered alike.
     pub(crate) verified: BTreeSet<u32>,
+    /// Parts of units, in the order of their samples; of a unit that is committed, its last too.
+    pub(crate) parts: BTreeMap<u32, Vec<PartBook>>,
     /// The newest attempt of a unit that ended, whose it was, and whether it failed.
     pub(crate) attempts: BTreeMap<u32, (Epoch, NodeId, bool)>,
     pub(crate) end: FrameEnd,
@@ -190,7 +197,7 @@ impl Books {
 
     /// The result of this lease was committed, or compared with one that was.
     pub(crate) fn has_commit(&self, lease: Lease) -> bool {
-        self.settled.contains(&lease) || self.stands(lease)
+        self.settled.contains(&lease) || self.part_leases.contains(&lease) || self.stands(lease)
     }
 
     /// Takes a record in, if it may follow those before it.
@@ -227,10 +234,19 @@ impl Books {
             }
             Record::UnitChecked { job, frame, redone } => self.compare_results(*job, *frame, redone),
             Record::CheckWaived { job, frame, unit } => {
-                match self.open_frame(*job, *frame)?.checks.remove(&unit.0) {
+                let book = self.open_frame(*job, *frame)?;
+                let results = book.checks.get(&unit.0).cloned();
+                book.end_check(unit.0, false);
+                match results {
                     Some(results) if results.len() == 1 => Ok(()),
                     other => violated(format!("the check of {job}/{frame}/{unit:?} is waived: {other:?}")),
                 }
+            }
+            Record::PartCommitted { job, frame, commit, first, samples } => {
+                self.commit_part((*job, *frame), commit, (*first, *samples))
+            }
+            Record::PartsDropped { job, frame, units, below } => {
+                units.iter().try_for_each(|unit| self.drop_parts(*job, *frame, *unit, *below))
             }
             Record::UnitsTakenBack { job, frame, units, below } => {
                 units.iter().try_for_each(|unit| self.take_back(*job, *frame, *unit, *below))
@@ -271,8 +287,7 @@ impl Books {
         };
         results.push((redone.node, redone.hash));
         if stands(results) {
-            book.checks.remove(&redone.unit.0);
-            book.verified.insert(redone.unit.0);
+            book.end_check(redone.unit.0, true);
         }
         Ok(())
     }
@@ -314,8 +329,10 @@ impl Books {
         let Some((epoch, node)) = book.committed.remove(&unit.0) else {
             return violated(format!("{key} is taken back, and was not committed"));
         };
-        if book.verified.contains(&unit.0) {
-            return violated(format!("{key} is taken back, and another node has rendered it alike"));
+        let parts = book.parts.remove(&unit.0).unwrap_or_default();
+        let all_alike = !parts.is_empty() && parts.iter().all(|part| part.alike);
+        if book.verified.contains(&unit.0) || all_alike {
+            return violated(format!("{key} is taken back, and other nodes have rendered it alike"));
         }
         book.checks.remove(&unit.0);
         book.attempts.insert(unit.0, (below, node, true));
@@ -330,6 +347,7 @@ impl Books {
             committed: BTreeMap::new(),
             checks: BTreeMap::new(),
             verified: BTreeSet::new(),
+            parts: BTreeMap::new(),
             attempts: BTreeMap::new(),
             end: FrameEnd::Open,
             failures: 0,
@@ -345,6 +363,7 @@ impl Books {
             copies: CopyCount::default(),
             ends: 0,
             retried: 0,
+            kept_before: 0,
             fence: 0,
         };
         self.order.push(job);
@@ -372,17 +391,18 @@ impl Books {
         let mut any = false;
         for (number, frame) in failed {
             any = true;
+            book.kept_before += frame.samples(&book.spec.kind, job, *number).1;
             let committed = std::mem::take(&mut frame.committed);
             self.settled.extend(committed.into_iter().map(|(unit, (epoch, _))| {
                 let unit = UnitKey { job, frame: *number, unit: UnitIndex(unit) };
                 Lease { unit, epoch }
             }));
-            (frame.checks, frame.verified) = (BTreeMap::new(), BTreeSet::new());
+            (frame.checks, frame.verified, frame.parts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
             (frame.attempts, frame.end) = (BTreeMap::new(), FrameEnd::Open);
         }
         (book.ended, book.retried) = (None, book.retried + 1);
         book.fence = book.fence.max(below.0);
-        if book.frames.values().all(|frame| frame.committed.is_empty()) {
+        if book.frames.values().all(|frame| frame.committed.is_empty() && frame.parts.is_empty()) {
             book.pinned = None;
         }
         if any {
@@ -410,24 +430,31 @@ impl Books {
     }
 
     /// A frame that has not ended, of a job that has not.
-    fn open_frame(&mut self, job: JobId, frame: FrameNumber) -> Result<&mut FrameBook, Violation> {
+    pub(crate) fn open_frame(&mut self, job: JobId, frame: FrameNumber) -> Result<&mut FrameBook, Violation> {
         let book = self.going(job)?.frames.get_mut(&frame).filter(|frame| frame.end == FrameEnd::Open);
         book.ok_or_else(|| {
             Violation(format!("a record speaks of {job}/{frame}, which is unknown or has ended"))
         })
     }
 
-    fn commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) -> Checked {
-        let unit = UnitKey { job, frame, unit: commit.unit };
+    /// What holds of every result that is committed, and of every part.
+    pub(crate) fn check_commit(&mut self, unit: UnitKey, commit: &Commit) -> Checked {
         if commit.epoch.0 >= self.reserved {
             return violated(format!("{unit} is committed with {}, which was never reserved", commit.epoch));
         }
         if let Some(other) = self.commit_epochs.insert(commit.epoch.0, unit) {
             return violated(format!("{} is committed for {unit} and for {other}", commit.epoch));
         }
-        if self.going(job)?.pinned.is_none() {
-            return violated(format!("{unit} is committed before its job is pinned"));
+        match self.going(unit.job)?.pinned {
+            Some(_) => Ok(()),
+            None => violated(format!("{unit} is committed before its job is pinned")),
         }
+    }
+
+    fn commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) -> Checked {
+        let unit = UnitKey { job, frame, unit: commit.unit };
+        self.check_commit(unit, commit)?;
+        let whole = self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
         let book = self.open_frame(job, frame)?;
         if commit.unit.0 >= book.units {
             return violated(format!("{unit} is committed and does not exist"));
@@ -435,9 +462,7 @@ impl Books {
         if book.committed.insert(commit.unit.0, (commit.epoch, commit.node)).is_some() {
             return violated(format!("{unit} is committed twice"));
         }
-        if commit.check {
-            book.checks.insert(commit.unit.0, vec![(commit.node, commit.hash)]);
-        }
+        book.complete(commit, whole);
         Ok(())
     }
 
@@ -512,6 +537,17 @@ impl Books {
                 return violated(format!(
                     "the core says of job {}: {copies:?}; the records: {:?}",
                     row.job, book.copies
+                ));
+            }
+            let samples =
+                book.frames.iter().map(|(number, frame)| frame.samples(book.kind(), row.job, *number));
+            let known =
+                samples.fold((0, book.kept_before), |(all, kept), (more, also)| (all + more, kept + also));
+            if known != (row.samples_committed, row.samples_kept) {
+                let said = (row.samples_committed, row.samples_kept);
+                return violated(format!(
+                    "the core counts {said:?} samples of job {}, the records {known:?}",
+                    row.job
                 ));
             }
             compare_frames(row.job, book, core)?;

@@ -37,6 +37,7 @@ faults! {
     DeviceStall 30 "a node's devices stand still, its heart beats",
     NodeSlow 20 "a node becomes many times slower",
     NodePreempted 12 "a spot machine is taken away, with short notice",
+    NodeLeaves 150 "a node at work has to be gone at once, and hands in what its units have",
     ClockSkew 60 "a node's clock runs fast or slow",
     BadNode 0 "every attempt fails on a node",
     PowerCut 2 "all nodes and the coordinator end at once",

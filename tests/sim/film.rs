@@ -13,11 +13,18 @@ pub(crate) struct Film {
     pub(crate) shape: ResultShape,
 }
 
-/// What a unit renders to.
-pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint) -> u64 {
+/// What a unit renders to; of a film, the sum of its samples.
+pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint, shape: ResultShape) -> u64 {
     let job = unit.job.0.as_u128();
     let place = u64::from(unit.frame.0) << 32 | u64::from(unit.unit.0);
-    mix(mix(job as u64 ^ (job >> 64) as u64) ^ mix(place) ^ u64::from(fingerprint.0[0]))
+    let whole = mix(mix(job as u64 ^ (job >> 64) as u64) ^ mix(place) ^ u64::from(fingerprint.0[0]));
+    match shape {
+        ResultShape::Film(film) => {
+            let samples = film.first..film.first.saturating_add(film.samples);
+            samples.fold(0, |sum, sample| sum.wrapping_add(mix(whole ^ mix(u64::from(sample)))))
+        }
+        ResultShape::Chunk(_) => whole,
+    }
 }
 
 /// What the result of a unit looks like; None where the task is not of such a job.
@@ -27,6 +34,7 @@ pub(crate) fn shape_of(kind: &JobKind, task: Task) -> Option<ResultShape> {
             width: tile.width,
             height: tile.height,
             channels: render.channels(),
+            first: samples.first,
             samples: samples.count,
         })),
         (JobKind::Compute(compute), Task::Chunk { count, .. }) => {
@@ -39,7 +47,8 @@ pub(crate) fn shape_of(kind: &JobKind, task: Task) -> Option<ResultShape> {
 /// A shape that looks well and is wrong.
 pub(crate) fn other_shape(shape: ResultShape) -> ResultShape {
     match shape {
-        ResultShape::Film(film) => ResultShape::Film(FilmShape { samples: film.samples + 1, ..film }),
+        // Not other samples: some of them would be a part.
+        ResultShape::Film(film) => ResultShape::Film(FilmShape { width: film.width + 1, ..film }),
         ResultShape::Chunk(mut chunk) => {
             chunk.bytes += 1;
             ResultShape::Chunk(chunk)
@@ -57,7 +66,8 @@ pub(crate) fn hash_of(sum: u64) -> BlobHash {
 impl Film {
     /// None where the task is not of such a job.
     pub(crate) fn of(unit: UnitKey, fingerprint: Fingerprint, kind: &JobKind, task: Task) -> Option<Self> {
-        Some(Self { sum: sum_of(unit, fingerprint), shape: shape_of(kind, task)? })
+        let shape = shape_of(kind, task)?;
+        Some(Self { sum: sum_of(unit, fingerprint, shape), shape })
     }
 
     /// How it arrives.

@@ -148,7 +148,13 @@ impl Farm {
             hash.0[9] ^= 1 << (count % 8);
         }
         let Some((tile, samples)) = self.grid.unit(lease.unit.unit) else { return };
-        let shape = FilmShape { width: tile.width, height: tile.height, channels: 3, samples: samples.count };
+        let shape = FilmShape {
+            width: tile.width,
+            height: tile.height,
+            channels: 3,
+            first: samples.first,
+            samples: samples.count,
+        };
         let result = Arrived {
             lease,
             hash,

@@ -3,11 +3,12 @@
 use crate::books::{Books, FrameBook, FrameEnd, task_of};
 use crate::disk::Disk;
 use crate::film::{shape_of, sum_of};
+use crate::parts::{PartBook, cut, size_of};
 use crate::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Action;
 use tessera_protocol::client::Response;
-use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
 /// Facts and promises.
@@ -160,18 +161,39 @@ impl Ledger {
         let (mut sum, mut expected) = (0u64, 0u64);
         for (unit, (epoch, node)) in &frame_book.committed {
             let key = UnitKey { job, frame, unit: UnitIndex(*unit) };
-            let mut entries = disk.spool(job, frame).iter();
-            let Some(entry) = entries.find(|entry| entry.unit.0 == *unit && entry.epoch == *epoch) else {
-                return violated(format!("{key}@{epoch} is committed, and its result is not in the spool"));
+            let Some(whole) = task_of(book.kind(), key) else { continue };
+            let own = PartBook {
+                samples: size_of(whole),
+                epoch: *epoch,
+                node: *node,
+                hash: BlobHash([0; 32]),
+                to_check: false,
+                alike: frame_book.verified.contains(unit),
             };
-            let shape = task_of(book.kind(), key).and_then(|task| shape_of(book.kind(), task));
-            if shape != Some(entry.film.shape) {
-                return violated(format!("{key} is committed with the shape {:?}", entry.film.shape));
+            let (own, mut first) = ([own], 0);
+            for part in frame_book.parts.get(unit).map_or(own.as_slice(), Vec::as_slice) {
+                let epoch = part.epoch;
+                let mut entries = disk.spool(job, frame).iter();
+                let Some(entry) = entries.find(|entry| entry.unit.0 == *unit && entry.epoch == epoch) else {
+                    return violated(format!(
+                        "{key}@{epoch} is committed, and its result is not in the spool"
+                    ));
+                };
+                let shape = shape_of(book.kind(), cut(whole, first, part.samples));
+                first += part.samples;
+                if shape != Some(entry.film.shape) {
+                    return violated(format!(
+                        "{key} is committed with {:?}, not {shape:?}",
+                        entry.film.shape
+                    ));
+                }
+                // What no other node has looked at is as good as its node.
+                let blind = self.forgers.contains(&part.node) && !part.alike;
+                let truth = sum_of(key, pinned, entry.film.shape);
+                sum = sum.wrapping_add(if blind { truth } else { entry.film.sum });
             }
-            // What no other node has looked at is as good as its node.
-            let blind = self.forgers.contains(node) && !frame_book.verified.contains(unit);
-            sum = sum.wrapping_add(if blind { sum_of(key, pinned) } else { entry.film.sum });
-            expected = expected.wrapping_add(sum_of(key, pinned));
+            let shape = shape_of(book.kind(), whole);
+            expected = expected.wrapping_add(shape.map_or(0, |shape| sum_of(key, pinned, shape)));
         }
         match sum == expected {
             true => Ok(()),

@@ -3,6 +3,7 @@
 use crate::agenda::Parcel;
 use crate::faults::Fault;
 use crate::film::{Film, sum_of};
+use crate::parts::{cut, size_of};
 use crate::world::World;
 use tessera_core::{FilmShape, ResultShape};
 use tessera_protocol::ids::{Epoch, JobId, Lease, UnitIndex};
@@ -89,11 +90,14 @@ impl World {
         let claimed = change(lease);
         let film = kind.and_then(|kind| {
             let task = crate::books::task_of(&kind, lease.unit)?;
+            let some = self.random.permille(200) && size_of(task) > 1;
+            let task = if some { cut(task, 0, 1) } else { task };
             Film::of(claimed.unit, fingerprint, &kind, task)
         });
         let film = film.unwrap_or_else(|| {
-            let shape = ResultShape::Film(FilmShape { width: 8, height: 8, channels: 3, samples: 1 });
-            Film { sum: sum_of(claimed.unit, fingerprint), shape }
+            let shape =
+                ResultShape::Film(FilmShape { width: 8, height: 8, channels: 3, first: 0, samples: 1 });
+            Film { sum: sum_of(claimed.unit, fingerprint, shape), shape }
         });
         self.send_up(link, Parcel::Result(claimed, film), 0);
     }

@@ -26,6 +26,7 @@ mod mixed_farm;
 mod network;
 mod node;
 mod node_work;
+mod parts;
 #[path = "../../coordinator/core/tests/core/plain.rs"]
 #[expect(dead_code, reason = "the simulator needs a part of what the core's own tests do")]
 mod plain;
@@ -131,6 +132,7 @@ fn a_lost_retry_is_caught() {
 #[test]
 fn a_result_that_counts_twice_is_caught() {
     assert_caught(Bug::CountedTwice);
+    assert_caught(Bug::PartCountedTwice);
 }
 
 #[test]

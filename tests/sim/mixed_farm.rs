@@ -261,7 +261,13 @@ impl Farm {
             self.at(WAY, Event::ToCore(Box::new(Input::Capacity { session, units: capacity })));
         }
         let Some((tile, samples)) = self.grid.unit(unit.unit) else { return };
-        let shape = FilmShape { width: tile.width, height: tile.height, channels: 3, samples: samples.count };
+        let shape = FilmShape {
+            width: tile.width,
+            height: tile.height,
+            channels: 3,
+            first: samples.first,
+            samples: samples.count,
+        };
         let result = Arrived {
             lease,
             hash: BlobHash([2; 32]),

@@ -204,6 +204,7 @@ impl World {
             NodeEvent::Rendered(run) => self.on_rendered(node, run),
             NodeEvent::Stored(lease) => self.on_stored(node, lease),
             NodeEvent::DeviceOn(device) => self.on_device_on(node, device),
+            NodeEvent::Cut => self.cut_units(node),
             NodeEvent::Preempted => {
                 let away = self.random.between(3_000, 20_000);
                 self.end_node(node, away);
@@ -363,7 +364,8 @@ impl World {
         if self.chance(Fault::WrongShape) {
             film.shape = other_shape(film.shape);
         }
-        if self.chance(Fault::ResultRepeated) {
+        let leaving = self.nodes[node].process.as_ref().is_some_and(|process| process.draining);
+        if self.chance(Fault::ResultRepeated) || (leaving && self.random.permille(100)) {
             let again = slow + self.random.between(1, 5_000);
             self.send_up(link, Parcel::Result(lease, film), again);
         }

@@ -5,6 +5,7 @@ use crate::books::task_of;
 use crate::faults::Fault;
 use crate::film::Film;
 use crate::node::{NodeProcess, Unit, UnitState};
+use crate::parts::is_within;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
@@ -63,7 +64,7 @@ impl World {
             let kind = kind.clone();
             self.fetch_inputs(assignment.job, &kind)?;
             let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
-            if task_of(&kind, lease.unit) != Some(assignment.task) {
+            if !task_of(&kind, lease.unit).is_some_and(|whole| is_within(assignment.task, whole)) {
                 return violated(format!("{assignment:?} is not what its job says"));
             }
             if process.draining {

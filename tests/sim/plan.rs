@@ -277,6 +277,8 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
     let frames = (0..random.between(1, 6) as u32).map(|number| FrameNumber(first + number * step));
     let spp = random.between(1, 8) as u32;
     let unit_samples = random.between(0, 4).min(u64::from(spp)) as u32;
+    // Where a unit has all samples, it may have many.
+    let spp = if unit_samples == 0 { spp * 4 } else { spp };
     let formats = [vec![FormatSpec::Exr], vec![FormatSpec::Png], vec![FormatSpec::Exr, FormatSpec::Png16]];
     RenderSpec {
         scene,

@@ -1,6 +1,6 @@
 //! Bugs planted between the simulator and the core, to see that they are caught. The core itself stays whole.
 
-use crate::books::Books;
+use crate::books::{Books, task_of};
 use crate::film::{hash_of, sum_of};
 use crate::random::Random;
 use crate::shell::Process;
@@ -32,6 +32,8 @@ pub(crate) enum Bug {
     RetryLost,
     /// A result counts twice.
     CountedTwice,
+    /// A part of a unit counts twice: whoever renders the rest renders all of it.
+    PartCountedTwice,
     /// Results of one job are passed over, as if its nodes had given the units back: it never ends, while others do.
     JobStarved,
     /// A node that fails everything is quarantined although no other one is here: the core believes in one that does not exist.
@@ -76,7 +78,8 @@ impl Planted {
             Input::ResultArrived { session, mut result } if self.bug == Bug::LiarNotVerified => {
                 let unit = result.lease.unit;
                 let pinned = books.jobs.get(&unit.job).and_then(|job| job.pinned);
-                result.hash = pinned.map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned)));
+                result.hash =
+                    pinned.map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned, result.shape)));
                 Input::ResultArrived { session, result }
             }
             Input::ResultArrived { session, result }
@@ -153,6 +156,9 @@ impl Planted {
                 commits.extend_from_within(..1);
             }
         }
+        if self.bug == Bug::PartCountedTwice {
+            give_whole_units(step, books);
+        }
         if self.bug == Bug::LeaseNotRevoked {
             let is_revoke = |action: &Action| {
                 matches!(action, Action::Send { message: CoordinatorToNode::Revoke { .. }, .. })
@@ -201,6 +207,18 @@ impl Planted {
                 records.insert(position, records[position].clone());
             }
             _ => {}
+        }
+    }
+}
+
+/// Work is sent as if no unit had parts.
+fn give_whole_units(step: &mut Step, books: &Books) {
+    for action in &mut step.actions {
+        let Action::Send { message: CoordinatorToNode::Work(work), .. } = action else { continue };
+        for assignment in work {
+            let kind = books.jobs.get(&assignment.job).map(|job| job.kind());
+            let whole = kind.and_then(|kind| task_of(kind, assignment.lease().unit));
+            assignment.task = whole.unwrap_or(assignment.task);
         }
     }
 }

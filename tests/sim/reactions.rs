@@ -64,6 +64,7 @@ impl World {
             Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
+            Record::PartCommitted { commit, .. } => self.note_part(commit),
             Record::NodeSuspected { guilty: true, .. } => self.tally.count(Fault::ForgerFound),
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
@@ -106,10 +107,20 @@ impl World {
         let attempt = self.ledger.believed.frame(unit).and_then(|frame| frame.attempts.get(&commit.unit.0));
         let elsewhere = attempt.is_some_and(|(_, node, failed)| *failed && *node != commit.node);
         let after_end = attempt.is_some_and(|(epoch, ..)| *epoch == commit.epoch);
+        let parts = self.ledger.believed.frame(unit).and_then(|frame| frame.parts.get(&commit.unit.0));
+        let by_others = parts.is_some_and(|parts| parts.iter().any(|part| part.node != commit.node));
+        let elsewhere = elsewhere && parts.is_none();
+        sometimes!(self, RestElsewhere, by_others);
         sometimes!(self, RetryElsewhere, elsewhere);
         sometimes!(self, CommitAfterEnd, after_end);
         let Some(process) = &self.shell.process else { return };
         sometimes!(self, CommitAfterRestart, process.watch.is_former(commit.epoch));
+    }
+
+    fn note_part(&mut self, commit: &Commit) {
+        sometimes!(self, PartKept);
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, PartAfterRestart, process.watch.is_former(commit.epoch));
     }
 
     fn note_end(&mut self, job: JobId, state: JobState, note: &str) {
@@ -153,6 +164,14 @@ impl World {
                     let copy = held && seen.inputs == 1 && self.ledger.believed.is_wanted(unit);
                     sometimes!(self, CopyGiven, copy && !check);
                     sometimes!(self, CheckCopied, copy && check);
+                    let parts =
+                        self.ledger.believed.frame(unit).and_then(|frame| frame.parts.get(&unit.unit.0));
+                    let former = |epoch| {
+                        self.shell.process.as_ref().is_some_and(|process| process.watch.is_former(epoch))
+                    };
+                    let before = parts.is_some_and(|parts| parts.iter().all(|part| former(part.epoch)));
+                    sometimes!(self, PartChecked, check && parts.is_some());
+                    sometimes!(self, RestAfterRestart, !check && before);
                 }
             }
             _ => {}

@@ -166,7 +166,13 @@ impl Farm {
 
     fn result(&self, node: usize, assignment: Assignment) -> Option<Input> {
         let (tile, samples) = self.grid.unit(assignment.unit)?;
-        let shape = FilmShape { width: tile.width, height: tile.height, channels: 3, samples: samples.count };
+        let shape = FilmShape {
+            width: tile.width,
+            height: tile.height,
+            channels: 3,
+            first: samples.first,
+            samples: samples.count,
+        };
         let result = Arrived {
             lease: assignment.lease(),
             hash: BlobHash([2; 32]),

@@ -283,7 +283,13 @@ impl World {
             {
                 return violated(format!("{node} is found guilty, and never lied: {reason}"));
             }
-            let Record::UnitsCommitted { job, frame, commits } = record else { continue };
+            let (job, frame, commits) = match record {
+                Record::UnitsCommitted { job, frame, commits } => (job, frame, commits.as_slice()),
+                Record::PartCommitted { job, frame, commit, .. } => {
+                    (job, frame, std::slice::from_ref(commit))
+                }
+                _ => continue,
+            };
             for commit in commits {
                 let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
                 let lease = Lease { unit, epoch: commit.epoch };
@@ -419,7 +425,9 @@ impl World {
         if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {
             self.acknowledged_at = self.now;
             // A later step of the same sync may have taken it back.
-            if self.ledger.durable.stands(*lease) {
+            if self.ledger.durable.part_leases.contains(lease) {
+                self.saw(self.history.ask(), &tessera_history::Seen::PartCommitted(*lease))?;
+            } else if self.ledger.durable.stands(*lease) {
                 self.saw(self.history.ask(), &tessera_history::Seen::Committed(*lease))?;
             }
         }

@@ -64,6 +64,10 @@ impl World {
         }
         if self.chance(Fault::NodeDrains) {
             self.drain_node(node);
+            if self.random.permille(500) {
+                let within = self.random.between(1, 3_000);
+                self.node_after(node, within, NodeEvent::Cut);
+            }
         }
         if self.chance(Fault::CapacityChange) {
             let units = self.random.between(0, 6) as u32;
@@ -91,9 +95,17 @@ impl World {
         if self.chance(Fault::NodeSlow) {
             self.nodes[node].slowness = self.random.between(3, 20);
         }
+        if self.chance(Fault::NodeLeaves)
+            && let Some(node) = self.node_to_leave()
+        {
+            self.drain_node(node);
+            let within = self.random.between(1, 1_000);
+            self.node_after(node, within, NodeEvent::Cut);
+        }
         if self.chance(Fault::NodePreempted) {
             self.drain_node(node);
             let notice = self.random.between(500, 25_000);
+            self.node_after(node, notice * 3 / 4, NodeEvent::Cut);
             self.node_after(node, notice, NodeEvent::Preempted);
         }
     }

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::frame::Frame;
 use crate::journal::{Commit, Record, Redone};
 use crate::opinions::{Check, Opinion};
+use crate::parts::{PARTS_MAX, Standing, UnitPart};
 use crate::snapshot::{Part, SnapshotPart};
 use crate::splitter::Split;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,12 +46,17 @@ struct Ledger {
     epochs: BTreeSet<Epoch>,
 }
 
+/// Samples of a part, and its result where that is to be checked yet.
+type PartEntry = (u32, Option<Opinion>);
+
 struct Entry {
     grid: Split,
     numbers: Vec<FrameNumber>,
     committed: BTreeMap<FrameNumber, Bitmap>,
     /// Units that are to be checked.
     unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
+    /// Units in parts: the samples of each, and the result where it is to be checked yet.
+    parts: BTreeMap<(FrameNumber, UnitIndex), Vec<PartEntry>>,
     done: BTreeSet<FrameNumber>,
     failed: BTreeSet<FrameNumber>,
     fingerprint: Option<Fingerprint>,
@@ -58,6 +64,42 @@ struct Entry {
     paused: bool,
     /// Units committed of frames that had failed when the snapshot was made.
     units_of_failed: u64,
+}
+
+fn total_of(parts: &[PartEntry]) -> u32 {
+    parts.iter().fold(0, |sum: u32, (samples, _)| sum.saturating_add(*samples))
+}
+
+impl Entry {
+    /// A unit is whole: its own result is to be checked, or those of its parts, one after another.
+    fn begin_checks(&mut self, frame: FrameNumber, commit: &Commit) {
+        let key = (frame, commit.unit);
+        let result = Opinion { node: commit.node, epoch: commit.epoch, hash: commit.hash };
+        let own = commit.check.then_some(result);
+        let first = match self.parts.get_mut(&key) {
+            None => own,
+            Some(parts) => {
+                let before = total_of(parts);
+                parts.push((self.grid.unit_size(commit.unit).saturating_sub(before), own));
+                parts.iter().find_map(|(_, result)| *result)
+            }
+        };
+        self.unchecked.extend(first.map(|first| (key, Check::new(first))));
+    }
+
+    /// A check is over, and that of the next part begins; false where there was none.
+    fn next_check(&mut self, frame: FrameNumber, unit: UnitIndex) -> bool {
+        let key = (frame, unit);
+        let Some(over) = self.unchecked.remove(&key) else { return false };
+        let parts = self.parts.get_mut(&key).into_iter().flatten();
+        let mut to_check = parts.filter(|(_, result)| result.is_some());
+        if let Some((_, result)) = to_check.next().filter(|(_, result)| *result == Some(over.committed)) {
+            *result = None;
+        }
+        let next = to_check.find_map(|(_, result)| *result);
+        self.unchecked.extend(next.map(|next| (key, Check::new(next))));
+        true
+    }
 }
 
 impl Ledger {
@@ -73,6 +115,7 @@ impl Ledger {
             numbers: spec.kind.frames().iter().collect(),
             committed: BTreeMap::new(),
             unchecked: BTreeMap::new(),
+            parts: BTreeMap::new(),
             done: BTreeSet::new(),
             failed: BTreeSet::new(),
             fingerprint: None,
@@ -123,6 +166,12 @@ impl Ledger {
             }
             Record::NodeSuspected { node, .. } => self.suspect(node),
             Record::CopyStopped { job, frame, unit, epoch, .. } => self.stop_copy(job, frame, unit, epoch),
+            Record::PartCommitted { job, frame, commit, first, samples } => {
+                self.commit_part(job, frame, &commit, (first, samples));
+            }
+            Record::PartsDropped { job, frame, units, .. } => {
+                units.iter().for_each(|unit| self.drop_parts(job, frame, *unit));
+            }
             Record::NodeDrained { .. } | Record::NodeReleased { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),
@@ -170,9 +219,10 @@ impl Ledger {
         for frame in &frames {
             units += entry.committed.remove(frame).map_or(0, |units| u64::from(units.ones()));
             entry.unchecked.retain(|(of, _), _| of != frame);
+            entry.parts.retain(|(of, _), _| of != frame);
         }
         (entry.failed, entry.ended) = (BTreeSet::new(), false);
-        if entry.committed.values().all(|units| units.ones() == 0) {
+        if entry.committed.values().all(|units| units.ones() == 0) && entry.parts.is_empty() {
             entry.fingerprint = None;
         }
         self.report.units_committed -= units.min(self.report.units_committed);
@@ -189,13 +239,48 @@ impl Ledger {
         }
     }
 
+    fn take_epoch(&mut self, id: JobId, frame: FrameNumber, epoch: Epoch) {
+        if epoch >= self.reserved {
+            self.problem(format!("{id}/{frame}: {epoch} was never reserved"));
+        }
+        if !self.epochs.insert(epoch) {
+            self.problem(format!("{id}/{frame}: {epoch} is committed twice"));
+        }
+    }
+
+    fn commit_part(&mut self, id: JobId, frame: FrameNumber, commit: &Commit, (first, samples): (u32, u32)) {
+        self.take_epoch(id, frame, commit.epoch);
+        let unit = commit.unit;
+        let Some(entry) = self.open(id, "a part") else { return };
+        let whole = entry.grid.unit_size(unit);
+        let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
+        let committed = entry.committed.get(&frame).is_some_and(|units| units.get(unit.0));
+        let known = entry.numbers.binary_search(&frame).is_ok();
+        let parts = entry.parts.entry((frame, unit)).or_default();
+        let before = total_of(parts);
+        let follows =
+            first == before && samples > 0 && first.checked_add(samples).is_some_and(|end| end < whole);
+        let opinion = Opinion { node: commit.node, epoch: commit.epoch, hash: commit.hash };
+        parts.push((samples, commit.check.then_some(opinion)));
+        let many = parts.len() > PARTS_MAX;
+        if closed || committed || !known || !follows || many {
+            self.problem(format!(
+                "{id}/{frame}/u{:05}: {samples} samples from {first} are no part of {whole}, of which {before} were there",
+                unit.0
+            ));
+        }
+    }
+
+    fn drop_parts(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
+        let Some(entry) = self.open(id, "parts") else { return };
+        let committed = entry.committed.get(&frame).is_some_and(|units| units.get(unit.0));
+        if entry.parts.remove(&(frame, unit)).is_none() || committed {
+            self.problem(format!("{id}/{frame}/u{:05} loses parts, and had none, or is committed", unit.0));
+        }
+    }
+
     fn commit(&mut self, id: JobId, frame: FrameNumber, commit: &Commit) {
-        if commit.epoch >= self.reserved {
-            self.problem(format!("{id}/{frame}: {} was never reserved", commit.epoch));
-        }
-        if !self.epochs.insert(commit.epoch) {
-            self.problem(format!("{id}/{frame}: {} is committed twice", commit.epoch));
-        }
+        self.take_epoch(id, frame, commit.epoch);
         let unit = commit.unit.0;
         let Some(entry) = self.open(id, "a result") else { return };
         let units = entry.grid.units();
@@ -210,9 +295,8 @@ impl Ledger {
             self.report.units_committed_twice += 1;
             self.problem(format!("{id}/{frame}/u{unit:05} is committed twice"));
         }
-        if let (true, Some(entry)) = (commit.check, self.jobs.get_mut(&id)) {
-            let committed = Opinion { node: commit.node, epoch: commit.epoch, hash: commit.hash };
-            entry.unchecked.insert((frame, commit.unit), Check::new(committed));
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.begin_checks(frame, commit);
         }
         if closed {
             self.problem(format!("{id}/{frame}/u{unit:05} is committed after the frame's end"));
@@ -233,7 +317,7 @@ impl Ledger {
             opinions.verdict(&opinion).is_some_and(|verdict| verdict.truth == opinions.committed.hash);
         opinions.others.push(opinion);
         if stands {
-            entry.unchecked.remove(&(frame, unit));
+            entry.next_check(frame, unit);
         }
     }
 
@@ -249,7 +333,7 @@ impl Ledger {
 
     fn end_check(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
         let Some(entry) = self.open(id, "a check") else { return };
-        if entry.unchecked.remove(&(frame, unit)).is_none() {
+        if !entry.next_check(frame, unit) {
             self.problem(format!("{id}/{frame}/u{:05} is waived, and was not to be checked", unit.0));
         }
     }
@@ -257,6 +341,7 @@ impl Ledger {
     fn take_back(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
         let Some(entry) = self.open(id, "a unit") else { return };
         entry.unchecked.remove(&(frame, unit));
+        entry.parts.remove(&(frame, unit));
         let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);
         let committed = entry.committed.get_mut(&frame).is_some_and(|units| units.clear(unit.0));
         match committed && !ended {
@@ -315,7 +400,24 @@ impl Ledger {
                 }
             }
             Part::Paused { job, .. } => self.pause(job, true),
-            Part::Makers { .. } | Part::Trust { .. } | Part::Copies { .. } | Part::Retried { .. } => {}
+            Part::Makers { .. }
+            | Part::Trust { .. }
+            | Part::Copies { .. }
+            | Part::Retried { .. }
+            | Part::Kept { .. } => {}
+            Part::UnitParts { job, position, units } => {
+                let entry = self.jobs.get_mut(&job);
+                let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+                let (Some(entry), Some(frame)) = (entry, number) else {
+                    return self.problem(format!("parts of a frame of job {job} that does not exist"));
+                };
+                for (unit, parts) in units {
+                    let to_check = |part: &UnitPart| {
+                        (part.samples, (part.standing == Standing::ToCheck).then_some(part.result))
+                    };
+                    entry.parts.insert((frame, unit), parts.iter().map(to_check).collect());
+                }
+            }
             Part::Frames { job, from, frames } => {
                 for (position, frame) in (from as usize..).zip(frames) {
                     self.take_frame(job, position, frame);

@@ -68,6 +68,12 @@ impl Farm {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
             Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
+            Record::PartCommitted { job, frame, commit, first, samples } => {
+                self.commit_part(*job, *frame, commit, (*first, *samples))
+            }
+            Record::PartsDropped { job, frame, units, below } => {
+                self.job_mut(*job)?.drop_parts(*frame, units, *below)
+            }
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
                 None => Err(format!("node {node} is released, and was not suspected")),
@@ -103,12 +109,31 @@ impl Farm {
         }
         self.job_mut(job)?.commit(frame, commits)?;
         for commit in commits {
-            self.recent.insert(commit.epoch, UnitKey { job, frame, unit: commit.unit });
+            self.remember(commit.epoch, UnitKey { job, frame, unit: commit.unit });
         }
+        Ok(())
+    }
+
+    fn commit_part(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        commit: &Commit,
+        (first, samples): (u32, u32),
+    ) -> Result<(), String> {
+        if commit.epoch >= self.epochs_reserved {
+            return Err(format!("a part of {} is committed, which was never reserved", commit.epoch));
+        }
+        self.job_mut(job)?.commit_part(frame, commit, first, samples)?;
+        self.remember(commit.epoch, UnitKey { job, frame, unit: commit.unit });
+        Ok(())
+    }
+
+    fn remember(&mut self, epoch: Epoch, unit: UnitKey) {
+        self.recent.insert(epoch, unit);
         while self.recent.len() > RECENT_COMMITS_MAX {
             self.recent.pop_first();
         }
-        Ok(())
     }
 
     fn compare(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) -> Result<(), String> {

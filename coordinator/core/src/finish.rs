@@ -114,7 +114,7 @@ impl Core {
             let age = self.now.since(held.granted).as_secs_f64();
             let known = self.farm.jobs.get(&lease.unit.job).and_then(|job| {
                 let speed = self.measured_speed(id, node, job).or(of)?;
-                Some((speed, job.grid.unit_camera_samples(lease.unit.unit) as f64))
+                Some((speed, job.lease_samples(lease.unit) as f64))
             });
             let ends_in = known.map(|(speed, samples)| {
                 let (share, alone) = (speed.share(samples), speed.alone(samples));
@@ -173,7 +173,7 @@ impl Core {
         if (open - self.leases.count() as f64) * mean / together > mine.alone(mean) * (held + 1.0) * 2.0 {
             return None;
         }
-        let unit = job.grid.unit_camera_samples(place.unit) as f64;
+        let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
         let Pace { queued, soonest, leased, .. } = match work.pace {
             Some(pace) => pace.without(mine, self.expected(id, Some(mine)).1),
             None => self.pace(job, Some(id), unit),

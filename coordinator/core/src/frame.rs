@@ -5,9 +5,11 @@ use crate::class::{Class, Cost};
 use crate::journal::{Commit, Ending};
 use crate::makers::Makers;
 use crate::opinions::{Check, Opinion};
+use crate::parts::{Parts, Standing, UnitPart};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{Epoch, NodeId, UnitIndex};
+use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::{FrameFile, FrameState};
 
 /// Durable state of a frame.
@@ -38,6 +40,9 @@ pub(crate) struct OpenFrame {
     /// In parts of their own in a snapshot.
     #[serde(skip)]
     pub(crate) makers: Makers,
+    /// Units that are committed in parts, or have some of them. In parts of their own in a snapshot.
+    #[serde(skip)]
+    pub(crate) parts: Parts,
 }
 
 /// What became of a frame that failed.
@@ -147,24 +152,68 @@ impl Frame {
 }
 
 impl OpenFrame {
-    /// Takes a result in; false where the unit has one.
-    pub(crate) fn commit(&mut self, commit: &Commit) -> bool {
+    /// Takes a result in, of all samples of a unit or of those that its parts lack; false where the unit has one.
+    pub(crate) fn commit(&mut self, commit: &Commit, samples: u32) -> bool {
         let Commit { unit, epoch, node, hash, check } = *commit;
         if !self.committed.set(unit.0) {
             return false;
         }
         self.troubled.remove(&unit);
         self.makers.set(unit, node);
-        if check {
+        if self.parts.has(unit) {
+            let missing = samples.saturating_sub(self.parts.samples(unit));
+            self.parts.push(unit, part_of(commit, missing));
+            self.open_next_check(unit);
+        } else if check {
             self.checks.insert(unit, Check::new(Opinion { node, epoch, hash }));
         }
         true
     }
 
-    /// A unit's check ends without a verdict against it; it speaks for the unit where another node has rendered it alike.
+    /// Takes a part in of an open unit that has `whole` samples. False where it does not begin behind those that are there, or leaves none.
+    pub(crate) fn commit_part(&mut self, commit: &Commit, first: u32, samples: u32, whole: u32) -> bool {
+        let unit = commit.unit;
+        let end = first.checked_add(samples).filter(|end| samples > 0 && *end < whole);
+        if self.committed.get(unit.0) || self.parts.samples(unit) != first || end.is_none() {
+            return false;
+        }
+        self.parts.push(unit, part_of(commit, samples));
+        // Whatever was leased before is void, and so is the rest of this lease: what comes next is the rest.
+        self.disown(unit, commit.epoch, commit.node);
+        true
+    }
+
+    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch. False where it has none.
+    pub(crate) fn drop_parts(&mut self, unit: UnitIndex, below: Epoch) -> Option<Vec<UnitPart>> {
+        if self.committed.get(unit.0) || !self.parts.has(unit) {
+            return None;
+        }
+        self.disown(unit, below, NodeId(Default::default()));
+        Some(self.parts.remove(unit))
+    }
+
+    /// No result of a lease up to this one is wanted any more; attempts that ended still count.
+    fn disown(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId) {
+        let none = Trouble { failed: 0, lost: 0, epoch, node, disowned: true };
+        let trouble = self.troubled.entry(unit).or_insert(none);
+        (trouble.epoch, trouble.node, trouble.disowned) = (epoch.max(trouble.epoch), node, true);
+    }
+
+    /// The next part of a committed unit that is to be checked.
+    fn open_next_check(&mut self, unit: UnitIndex) {
+        if let Some((part, _)) = self.parts.to_check(unit) {
+            self.checks.insert(unit, Check::new(part.result));
+        }
+    }
+
+    /// A unit's check ends without a verdict against it; it speaks for the unit where another node has rendered it alike. Of a unit in parts,
+    /// the check of one part, and that of the next begins.
     pub(crate) fn end_check(&mut self, unit: UnitIndex, verified: bool) -> Option<Check> {
         let check = self.checks.remove(&unit)?;
-        if verified {
+        if self.parts.has(unit) {
+            self.parts.end_check(unit, verified);
+            self.open_next_check(unit);
+        } else if verified {
             self.verified.set(unit.0);
         }
         Some(check)
@@ -178,14 +227,29 @@ impl OpenFrame {
         self.checks.remove(&unit);
         self.verified.clear(unit.0);
         self.makers.clear(unit);
+        self.parts.remove(unit);
         let node = NodeId(Default::default());
         self.troubled.insert(unit, Trouble { failed: 0, lost: 0, epoch: below, node, disowned: true });
         true
     }
 
-    /// Committed units of a node that no other node has rendered alike.
+    /// Committed units of a node, or with parts of its, that no other node has rendered alike.
     pub(crate) fn unverified_of(&self, node: NodeId) -> Vec<UnitIndex> {
-        self.makers.units_of(node).filter(|unit| !self.verified.get(unit.0)).collect()
+        let blind = |unit: &UnitIndex| !self.verified.get(unit.0) && !self.parts.has(*unit);
+        let mut units: Vec<UnitIndex> = self.makers.units_of(node).filter(blind).collect();
+        units.extend(self.parts.units_of(node).filter(|unit| self.committed.get(unit.0)));
+        units.sort_unstable();
+        units
+    }
+
+    /// Open units with parts of a node.
+    pub(crate) fn open_parts_of(&self, node: NodeId) -> Vec<UnitIndex> {
+        self.parts.units_of(node).filter(|unit| !self.committed.get(unit.0)).collect()
+    }
+
+    /// Samples of a lease on a unit that has these in all.
+    pub(crate) fn wanted_samples(&self, unit: UnitIndex, whole: SampleRange) -> SampleRange {
+        self.parts.wanted(unit, whole, self.committed.get(unit.0))
     }
 
     /// Counts an ended attempt.
@@ -201,4 +265,10 @@ impl OpenFrame {
             (trouble.epoch, trouble.node, trouble.disowned) = (epoch, node, ending.has_failed());
         }
     }
+}
+
+fn part_of(commit: &Commit, samples: u32) -> UnitPart {
+    let Commit { epoch, node, hash, check, .. } = *commit;
+    let standing = if check { Standing::ToCheck } else { Standing::Unchecked };
+    UnitPart { samples, result: Opinion { node, epoch, hash }, standing }
 }

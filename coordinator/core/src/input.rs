@@ -230,6 +230,14 @@ impl ResultShape {
             Self::Chunk(chunk) => chunk.count,
         }
     }
+
+    /// First sample index; 0 of a chunk.
+    pub fn first(&self) -> u32 {
+        match self {
+            Self::Film(film) => film.first,
+            Self::Chunk(_) => 0,
+        }
+    }
 }
 
 /// Shape of a unit's film.
@@ -241,6 +249,8 @@ pub struct FilmShape {
     pub height: u32,
     /// Channels.
     pub channels: u8,
+    /// First sample index.
+    pub first: u32,
     /// Samples per pixel.
     pub samples: u32,
 }

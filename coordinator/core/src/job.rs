@@ -5,12 +5,14 @@ use crate::journal::{Commit, EndedAttempt, Redone};
 use crate::journal_v2::fill_former;
 use crate::moment::Moment;
 use crate::opinions::{Check, Opinion};
+use crate::parts::{PARTS_MAX, UnitPart, total};
 use crate::splitter::Split;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
 use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::node::{SampleRange, Task};
 use tessera_protocol::status::{FailureNote, FrameFile, JobState};
 
 /// Failed attempts that are kept for people.
@@ -80,6 +82,8 @@ pub(crate) struct Job {
     pub(crate) fence: Epoch,
     pub(crate) failures: VecDeque<FailureNote>,
     pub(crate) copies: Copies,
+    /// Camera samples that nodes handed in as parts when they had to leave, without those that were taken back later.
+    pub(crate) samples_kept: u64,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
     counts: Counts,
@@ -104,6 +108,7 @@ impl Job {
             fence: Epoch(0),
             failures: VecDeque::new(),
             copies: Copies::default(),
+            samples_kept: 0,
             counts: Counts { units_open: u64::from(grid.units()) * frames.len() as u64, ..Counts::default() },
             numbers,
             frames,
@@ -218,10 +223,11 @@ impl Job {
             if commit.unit.0 >= units {
                 return Err(format!("{id}/{number} has no unit {}", commit.unit.0));
             }
-            if !open.commit(commit) {
+            let before = open.parts.samples(commit.unit);
+            if !open.commit(commit, grid.unit_size(commit.unit)) {
                 return Err(format!("unit {} of {id}/{number} is committed already", commit.unit.0));
             }
-            samples += grid.unit_camera_samples(commit.unit);
+            samples += grid.unit_camera_samples(commit.unit) - grid.camera_samples(commit.unit, before);
         }
         frame.settle(units);
         self.counts.units_committed += commits.len() as u64;
@@ -285,8 +291,9 @@ impl Job {
         let (Frame::Open(open) | Frame::Complete(open)) = frame else {
             return Err(format!("units of {number} are taken back, which is not open"));
         };
-        let mut samples = 0;
+        let (mut samples, mut kept) = (0, 0);
         for unit in taken {
+            kept += parts_before_last(open, *unit, &grid);
             if !open.take_back(*unit, below) {
                 return Err(format!("unit {} of {number} is taken back, and was not committed", unit.0));
             }
@@ -296,7 +303,79 @@ impl Job {
         self.counts.units_committed -= taken.len() as u64;
         self.counts.units_open += taken.len() as u64;
         self.counts.samples_committed -= samples;
+        self.samples_kept = self.samples_kept.saturating_sub(kept);
         Ok(())
+    }
+
+    /// The first of the missing samples of an open unit are committed.
+    pub(crate) fn commit_part(
+        &mut self,
+        number: FrameNumber,
+        commit: &Commit,
+        first: u32,
+        samples: u32,
+    ) -> Result<(), String> {
+        let (grid, units, unit, id) = (self.grid, self.grid.units(), commit.unit, self.id);
+        let frame = self.frame_mut(number)?;
+        let open = frame.open_mut(units).filter(|_| unit.0 < units);
+        let open = open.ok_or_else(|| format!("{id}/{number} takes no part of unit {}", unit.0))?;
+        if open.parts.of(unit).len() >= PARTS_MAX
+            || !open.commit_part(commit, first, samples, grid.unit_size(unit))
+        {
+            let text =
+                format!("{samples} samples from {first} are no part of unit {} of {id}/{number}", unit.0);
+            return Err(text);
+        }
+        let samples = grid.camera_samples(unit, samples);
+        self.counts.samples_committed += samples;
+        self.samples_kept += samples;
+        Ok(())
+    }
+
+    /// The parts of open units are not wanted any more.
+    pub(crate) fn drop_parts(
+        &mut self,
+        number: FrameNumber,
+        units: &[UnitIndex],
+        below: Epoch,
+    ) -> Result<(), String> {
+        let grid = self.grid;
+        let Frame::Open(open) = self.frame_mut(number)? else {
+            return Err(format!("parts of {number} are dropped, which is not open"));
+        };
+        let mut samples = 0;
+        for unit in units {
+            let parts = open.drop_parts(*unit, below).ok_or_else(|| {
+                format!("parts of unit {} of {number} are dropped, and there were none", unit.0)
+            })?;
+            samples += grid.camera_samples(*unit, total(&parts));
+        }
+        self.counts.samples_committed -= samples;
+        self.samples_kept = self.samples_kept.saturating_sub(samples);
+        Ok(())
+    }
+
+    /// What a lease of a unit is about: all of it, what its parts lack, or the part that is to be checked.
+    pub(crate) fn task(&self, place: Place) -> Option<Task> {
+        let task = self.grid.task(place.unit, self.fed(place.position))?;
+        let open = self.frames.get(place.position as usize).and_then(Frame::unfinished);
+        Some(match (task, open) {
+            (Task::Tile { tile, samples }, Some(open)) => {
+                Task::Tile { tile, samples: open.wanted_samples(place.unit, samples) }
+            }
+            (task, _) => task,
+        })
+    }
+
+    /// Work of a lease on a unit now: camera samples, or indices.
+    pub(crate) fn lease_samples(&self, unit: UnitKey) -> u64 {
+        let open =
+            self.frame(unit.frame).and_then(Frame::unfinished).filter(|open| open.parts.has(unit.unit));
+        let whole = SampleRange { first: 0, count: self.grid.unit_size(unit.unit) };
+        match open {
+            Some(open) => self.grid.camera_samples(unit.unit, open.wanted_samples(unit.unit, whole).count),
+            None => self.grid.unit_camera_samples(unit.unit),
+        }
     }
 
     /// A suspect's word about the units of others counts no more.
@@ -377,7 +456,8 @@ impl Job {
         self.counts = self.derived_counts();
         self.end = None;
         self.fence = self.fence.max(below);
-        if self.counts.units_committed == 0 {
+        let in_parts = self.frames.iter().filter_map(Frame::unfinished).any(|open| !open.parts.is_empty());
+        if self.counts.units_committed == 0 && !in_parts {
             // No result is left that others would have to fit.
             self.fingerprint = None;
         }
@@ -448,6 +528,31 @@ impl Job {
         sound.then_some(()).ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
     }
 
+    /// Puts parts of a frame's units in, as a part of a snapshot has them.
+    pub(crate) fn restore_parts(
+        &mut self,
+        position: u32,
+        parts: Vec<(UnitIndex, Vec<UnitPart>)>,
+    ) -> Result<(), String> {
+        let (grid, id) = (self.grid, self.id);
+        let damaged = || format!("parts of a frame of job {id} make no sense");
+        let Some(Frame::Open(open) | Frame::Complete(open)) = self.frames.get_mut(position as usize) else {
+            return Err(damaged());
+        };
+        for (unit, parts) in parts {
+            let (whole, committed) = (grid.unit_size(unit), open.committed.get(unit.0));
+            let sound = !parts.is_empty()
+                && parts.len() <= PARTS_MAX + usize::from(committed)
+                && parts.iter().all(|part| part.samples > 0)
+                && if committed { total(&parts) == whole } else { total(&parts) < whole };
+            if !sound || !open.parts.restore(unit, parts) {
+                return Err(damaged());
+            }
+        }
+        self.counts = self.derived_counts();
+        Ok(())
+    }
+
     /// The counts as the frames have them.
     fn derived_counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -468,6 +573,28 @@ impl Job {
         if derived != self.counts {
             return Err(format!("job {} counts {:?}, its frames have {derived:?}", self.id, self.counts));
         }
+        self.frames.iter().filter_map(Frame::unfinished).try_for_each(|open| self.check_parts(open))
+    }
+
+    /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the check of one is about its first part that
+    /// is to be checked.
+    fn check_parts(&self, open: &OpenFrame) -> Result<(), String> {
+        for (unit, parts) in open.parts.iter() {
+            let (whole, samples) = (self.grid.unit_size(unit), total(parts));
+            let committed = open.committed.get(unit.0);
+            let sound = if committed { samples == whole } else { samples < whole };
+            if !sound || parts.is_empty() || parts.len() > PARTS_MAX + usize::from(committed) {
+                return Err(format!("unit {} of {whole} samples has the parts {parts:?}", unit.0));
+            }
+            let next = open.parts.to_check(unit).filter(|_| committed).map(|(part, _)| part.result);
+            if open.checks.get(&unit).map(|check| check.committed) != next {
+                return Err(format!(
+                    "unit {} is checked as {:?}, not {next:?}",
+                    unit.0,
+                    open.checks.get(&unit)
+                ));
+            }
+        }
         Ok(())
     }
 }
@@ -487,11 +614,20 @@ fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
         Frame::Untouched => (0, 0),
         Frame::Open(open) => {
             let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
-            (open.committed.ones(), committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum())
+            let whole: u64 = committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum();
+            let begun = open.parts.iter().filter(|(unit, _)| !open.committed.get(unit.0));
+            let parts: u64 = begun.map(|(unit, parts)| grid.camera_samples(unit, total(parts))).sum();
+            (open.committed.ones(), whole + parts)
         }
         Frame::Complete(_) | Frame::Done(_) => (grid.units(), grid.frame_camera_samples()),
         Frame::Failed(failed) => (failed.units_committed, failed.samples_committed),
     }
+}
+
+/// Camera samples of a committed unit that came in parts before its last result.
+fn parts_before_last(open: &OpenFrame, unit: UnitIndex, grid: &Split) -> u64 {
+    let parts = open.parts.of(unit);
+    grid.camera_samples(unit, total(&parts[..parts.len().saturating_sub(1)]))
 }
 
 fn failed(frame: &Frame, grid: &Split, reason: &str) -> Frame {

@@ -189,6 +189,30 @@ pub enum Record {
         /// When.
         at: Moment,
     },
+    /// A node that left handed in the first of the samples that it was to render of an open unit. They are committed; the rest is still open.
+    PartCommitted {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// Whose, and by which lease.
+        commit: Commit,
+        /// Their first, counted from the unit's first: as many as the unit's parts before have.
+        first: u32,
+        /// How many, fewer than are missing.
+        samples: u32,
+    },
+    /// Parts of open units are not wanted any more: one of their nodes gave wrong results.
+    PartsDropped {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The units.
+        units: Vec<UnitIndex>,
+        /// Results of leases below it are not wanted any more.
+        below: Epoch,
+    },
 }
 
 /// One accepted result.
@@ -260,7 +284,8 @@ pub enum RecordVersion {
     /// records of checks, units taken back and suspects.
     V3 = 3,
     /// Jobs can be paused, and failed frames opened again. Units can have two leases: there are records of the ones that were stopped, and
-    /// snapshots count them. Attempts can time out.
+    /// snapshots count them. Attempts can time out. A unit may be committed in parts, when nodes leave in the middle of it: records of parts,
+    /// and of parts that are dropped.
     V4 = 4,
 }
 

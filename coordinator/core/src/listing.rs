@@ -5,8 +5,9 @@ use crate::devices::none_usable;
 use crate::frame::Frame;
 use crate::moment::Moment;
 use crate::roster::{Node, Presence};
-use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
+use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
+use tessera_protocol::node::Task;
 use tessera_protocol::status::{
     CopyCount, FrameStatus, JobDetail, JobState, JobSummary, NodeState, NodeSummary,
 };
@@ -20,6 +21,21 @@ pub struct Census {
     pub jobs: usize,
     /// Units leased.
     pub units: usize,
+}
+
+/// A committed part of a unit, as its frame's spool must have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptPart {
+    /// The unit.
+    pub unit: UnitIndex,
+    /// First sample, counted from the unit's first.
+    pub first: u32,
+    /// Samples per pixel.
+    pub samples: u32,
+    /// The lease that made it.
+    pub epoch: Epoch,
+    /// Its bytes.
+    pub hash: BlobHash,
 }
 
 impl Core {
@@ -56,6 +72,36 @@ impl Core {
             Frame::Done(_) | Frame::Failed(_) => return None,
         };
         Some(committed)
+    }
+
+    /// Index of a unit's first sample; 0 of a compute job, or where there is no such unit.
+    pub fn first_sample(&self, unit: UnitKey) -> u32 {
+        let task = self.farm.jobs.get(&unit.job).and_then(|job| job.grid.task(unit.unit, None));
+        match task {
+            Some(Task::Tile { samples, .. }) => samples.first,
+            _ => 0,
+        }
+    }
+
+    /// Parts of a frame's units, whole by now or not, each unit's in the order of their samples: those of a spool that count. None of a
+    /// frame that has ended.
+    pub fn parts(&self, id: JobId, frame: FrameNumber) -> Vec<KeptPart> {
+        let frame = self.farm.jobs.get(&id).and_then(|job| job.frame(frame)?.unfinished());
+        let units = frame.into_iter().flat_map(|open| open.parts.iter());
+        let kept = units.flat_map(|(unit, parts)| {
+            parts.iter().scan(0, move |first, part| {
+                let kept = KeptPart {
+                    unit,
+                    first: *first,
+                    samples: part.samples,
+                    epoch: part.result.epoch,
+                    hash: part.result.hash,
+                };
+                *first += part.samples;
+                Some(kept)
+            })
+        });
+        kept.collect()
     }
 
     /// Units of a job that wait for a result.
@@ -110,6 +156,7 @@ impl Core {
             samples_committed: counts.samples_committed,
             waits: waiting.as_ref().map(|(waits, _)| *waits),
             note: waiting.map_or_else(ended, |(_, note)| note),
+            samples_kept: job.samples_kept,
         })
     }
 

@@ -15,6 +15,11 @@
 //! named. A unit that is committed and waits for its check takes results by 1, and by 3 of a node that has not been heard about it: they are
 //! compared, and not committed (see `verify`).
 //!
+//! A result names its samples. A node that has to leave hands in the first of those that it was to render: a *part*, accepted by the same
+//! rule. It is committed, its lease has ended, and the rest of the unit is open; from then on no lease of the unit up to this one is good for
+//! anything. A part of a check compares with nothing, a unit with [`crate::parts::PARTS_MAX`] parts takes no more, and one with another
+//! lease waits for that: then the lease is as if it had been given back.
+//!
 //! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given out, one of another node, one of a
 //! unit that is committed, of a frame or job that has ended, or of one that had and was opened again since. Once a unit is leased again, its former leases are void (1 is then the
 //! only door), although their pixels would be the same.
@@ -25,7 +30,8 @@ use crate::farm::RECENT_COMMITS_MAX;
 use crate::input::{Arrived, FilmShape, ResultShape, SessionId};
 use crate::job::Job;
 use crate::journal::{Commit, Record};
-use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use crate::parts::PARTS_MAX;
+use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 
@@ -93,20 +99,68 @@ impl Core {
             let message = self.refusal(lease);
             return self.send(session, message);
         }
-        let expected = self.farm.jobs.get(&lease.unit.job).and_then(|job| shape_of(job, lease.unit.unit));
-        if expected != Some(result.shape) {
-            self.act(Action::DropResult { session, lease });
-            let reason = format!("the result has the shape {:?} instead of {expected:?}", result.shape);
-            return self.on_result_damaged(session, lease, &reason);
-        }
-        match self.check_of(lease.unit) {
-            Some(_) => self.on_redone(node, session, result),
-            None => {
+        let expected = self.farm.jobs.get(&lease.unit.job).and_then(|job| shape_of(job, lease.unit));
+        match (fit(expected, result.shape), self.check_of(lease.unit)) {
+            (Fit::Whole, Some(_)) => self.on_redone(node, session, result),
+            (Fit::Whole, None) => {
                 self.pin(node, lease.unit.job);
                 self.commit(node, session, result);
             }
+            (Fit::Part { first, samples }, None) if self.takes_part(lease) => {
+                self.pin(node, lease.unit.job);
+                self.commit_part(node, session, result, (first, samples));
+            }
+            (Fit::Part { .. }, _) | (Fit::Elsewhere, Some(_)) => self.set_aside(session, lease),
+            // A former process gave it before there were parts.
+            (Fit::Elsewhere, None) if self.leases.get(lease).is_none() => self.set_aside(session, lease),
+            (Fit::Elsewhere | Fit::Foreign, _) => {
+                self.act(Action::DropResult { session, lease });
+                let reason = format!("the result has the shape {:?} instead of {expected:?}", result.shape);
+                return self.on_result_damaged(session, lease, &reason);
+            }
         }
         self.feed(node);
+    }
+
+    /// A result that is good for nothing, and nobody's fault: its lease is given back.
+    fn set_aside(&mut self, session: SessionId, lease: Lease) {
+        self.act(Action::DropResult { session, lease });
+        self.send(session, CoordinatorToNode::Unwanted { lease });
+        if self.release(lease.epoch).is_some() {
+            self.give_back(lease.unit, self.now);
+        }
+    }
+
+    /// An open unit may have one more part: it has few, and nobody else has another lease of it, whose result would be too much then.
+    fn takes_part(&self, lease: Lease) -> bool {
+        let unit = lease.unit;
+        let frame = self.farm.jobs.get(&unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());
+        self.leases.of_unit(unit).all(|epoch| epoch == lease.epoch)
+            && frame.is_none_or(|open| open.parts.of(unit.unit).len() < PARTS_MAX)
+    }
+
+    fn commit_part(
+        &mut self,
+        node: NodeId,
+        session: SessionId,
+        result: &Arrived,
+        (first, samples): (u32, u32),
+    ) {
+        let lease = result.lease;
+        let Lease { unit, epoch } = lease;
+        let check = self.is_to_be_checked(node, lease);
+        let held = self.leases.end(epoch);
+        let commit = Commit { unit: unit.unit, epoch, node, hash: result.hash, check };
+        self.record(Record::PartCommitted { job: unit.job, frame: unit.frame, commit, first, samples });
+        self.act(Action::KeepResult { session, lease });
+        self.send(session, CoordinatorToNode::Committed { lease });
+        self.note_result(node, result);
+        if held.is_some() {
+            if let Some(job) = self.farm.jobs.get(&unit.job) {
+                self.shares.refund(job.spec.priority, job.lease_samples(unit));
+            }
+            self.give_back(unit, self.now);
+        }
     }
 
     pub(crate) fn on_result_damaged(&mut self, session: SessionId, lease: Lease, reason: &str) {
@@ -134,8 +188,9 @@ impl Core {
             work.shortages.remove(&place);
         }
         self.note_result(node, result);
-        if check {
-            self.open_check(unit, node);
+        // Of a unit in parts, that of the first that was chosen.
+        if let Some(maker) = self.check_of(unit).map(|check| check.committed.node) {
+            self.open_check(unit, maker);
         }
         self.resolve_if_complete(unit.job, unit.frame);
     }
@@ -144,7 +199,7 @@ impl Core {
     pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
         let unit = result.lease.unit;
         let Some(job) = self.farm.jobs.get(&unit.job) else { return };
-        let camera_samples = job.grid.unit_camera_samples(unit.unit);
+        let camera_samples = job.grid.camera_samples(unit.unit, result.shape.size());
         // A unit cannot have needed more than the device has that did it; where a node says so, its word is not taken for the job.
         let known = self.roster.get(node).and_then(|node| node.devices.get(usize::from(result.device)));
         let has = known.map_or(0, |device| device.memory_bytes);
@@ -184,17 +239,55 @@ impl Core {
     }
 }
 
-/// What the result of a unit must look like.
-fn shape_of(job: &Job, unit: UnitIndex) -> Option<ResultShape> {
-    match (job.grid.task(unit, None)?, job.kind()) {
-        (Task::Tile { tile, samples }, JobKind::Render(render)) => Some(ResultShape::Film(FilmShape {
-            width: tile.width,
-            height: tile.height,
-            channels: render.channels(),
-            samples: samples.count,
-        })),
-        (Task::Chunk { count, .. }, JobKind::Compute(compute)) => {
-            Some(ResultShape::Chunk(compute.chunk_shape(count)))
+/// How a result fits its lease.
+enum Fit {
+    /// It is all that the lease asked for.
+    Whole,
+    /// It has the first samples of those, and not all.
+    Part {
+        /// Counted from the unit's first.
+        first: u32,
+        samples: u32,
+    },
+    /// It is of other samples of the unit.
+    Elsewhere,
+    /// It has another shape.
+    Foreign,
+}
+
+fn fit(expected: Option<(ResultShape, u32)>, found: ResultShape) -> Fit {
+    let Some((expected, unit_first)) = expected else { return Fit::Foreign };
+    if expected == found {
+        return Fit::Whole;
+    }
+    let (ResultShape::Film(wanted), ResultShape::Film(film)) = (expected, found) else { return Fit::Foreign };
+    let same_samples = FilmShape { first: wanted.first, samples: wanted.samples, ..film };
+    match (same_samples == wanted, film.first == wanted.first) {
+        (false, _) => Fit::Foreign,
+        (true, false) => Fit::Elsewhere,
+        (true, true) if (1..wanted.samples).contains(&film.samples) => {
+            Fit::Part { first: film.first - unit_first, samples: film.samples }
+        }
+        (true, true) => Fit::Foreign,
+    }
+}
+
+/// What the result of a lease must look like, and the first sample of its unit.
+fn shape_of(job: &Job, unit: UnitKey) -> Option<(ResultShape, u32)> {
+    let place = job.place(unit)?;
+    match (job.task(place)?, job.grid.task(unit.unit, None)?, job.kind()) {
+        (Task::Tile { tile, samples }, Task::Tile { samples: whole, .. }, JobKind::Render(render)) => {
+            let film = FilmShape {
+                width: tile.width,
+                height: tile.height,
+                channels: render.channels(),
+                first: samples.first,
+                samples: samples.count,
+            };
+            Some((ResultShape::Film(film), whole.first))
+        }
+        (Task::Chunk { count, .. }, _, JobKind::Compute(compute)) => {
+            Some((ResultShape::Chunk(compute.chunk_shape(count)), 0))
         }
         _ => None,
     }

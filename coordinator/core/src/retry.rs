@@ -84,7 +84,7 @@ impl Core {
     pub(crate) fn release(&mut self, epoch: Epoch) -> Option<crate::lease::Held> {
         let held = self.leases.end(epoch)?;
         if let Some(job) = self.farm.jobs.get(&held.unit.job) {
-            self.shares.refund(job.spec.priority, job.grid.unit_camera_samples(held.unit.unit));
+            self.shares.refund(job.spec.priority, job.lease_samples(held.unit));
         }
         Some(held)
     }

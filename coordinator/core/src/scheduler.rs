@@ -226,7 +226,7 @@ impl Core {
     pub(crate) fn lease(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
         let known = self.farm.jobs.get(&job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
-        let task = known.grid.task(unit, known.fed(place.position))?;
+        let task = known.task(place)?;
         let (count, reserve) = self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
         if let Some(up_to) = reserve {
             self.record(crate::journal::Record::EpochsReserved { up_to });
@@ -247,7 +247,7 @@ impl Core {
         work.take(place);
         work.begun = true;
         work.passed_over_since = None;
-        self.shares.charge(job.spec.priority, job.grid.unit_camera_samples(lease.unit.unit));
+        self.shares.charge(job.spec.priority, job.lease_samples(lease.unit));
         self.leases.grant(lease, id, self.now, &self.settings);
         if let Some(node) = self.roster.get_mut(id) {
             node.knows.insert(lease.unit.job);

@@ -6,10 +6,11 @@ use crate::job::{Copies, End, Job, Pause};
 use crate::journal::{JournalError, from_versioned, to_versioned};
 use crate::makers::Makers;
 use crate::moment::Moment;
+use crate::parts::UnitPart;
 use crate::trust::{Suspect, Trust};
 use serde::{Deserialize, Serialize};
 use tessera_protocol::CodecError;
-use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitKey};
+use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::FailureNote;
 
@@ -17,6 +18,8 @@ use tessera_protocol::status::FailureNote;
 const PART_BYTES: usize = 1 << 20;
 /// Makers in one part: three bytes each at most, and 65,534 nodes of 16.
 const MAKERS_MAX: usize = 1 << 20;
+/// Units in parts in one part: 5 of some 70 bytes each at most.
+const UNITS_IN_PARTS_MAX: usize = 4096;
 
 /// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +59,17 @@ pub(crate) enum Part {
     Retried {
         job: JobId,
         fence: Epoch,
+    },
+    /// Camera samples that a job got in parts.
+    Kept {
+        job: JobId,
+        samples: u64,
+    },
+    /// Units in parts of a frame that is not finished; in several parts where there are many.
+    UnitParts {
+        job: JobId,
+        position: u32,
+        units: Vec<(UnitIndex, Vec<UnitPart>)>,
     },
 }
 
@@ -119,6 +133,9 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         if job.fence > Epoch(0) {
             parts.push(SnapshotPart(Part::Retried { job: job.id, fence: job.fence }));
         }
+        if job.samples_kept > 0 {
+            parts.push(SnapshotPart(Part::Kept { job: job.id, samples: job.samples_kept }));
+        }
         push_frames(&mut parts, job);
     }
     parts
@@ -138,6 +155,11 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
     for (position, frame) in (0..).zip(job.frames()) {
         if let Some(open) = frame.unfinished() {
             push_makers(parts, job.id, position, &open.makers);
+            let units: Vec<_> = open.parts.iter().map(|(unit, parts)| (unit, parts.to_vec())).collect();
+            for units in units.chunks(UNITS_IN_PARTS_MAX) {
+                let units = units.to_vec();
+                parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
+            }
         }
     }
 }
@@ -193,6 +215,11 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.job_mut(job)?.fence = fence;
             Ok(())
         }
+        Part::Kept { job, samples } => {
+            farm.job_mut(job)?.samples_kept = samples;
+            Ok(())
+        }
+        Part::UnitParts { job, position, units } => farm.job_mut(job)?.restore_parts(position, units),
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
             farm.trust = Trust { passed, suspects };

@@ -58,6 +58,26 @@ impl Split {
         }
     }
 
+    /// Samples per pixel of a unit, or its indices; 0 beyond the last.
+    pub fn unit_size(&self, unit: UnitIndex) -> u32 {
+        match self {
+            Self::Tiles(grid) => grid.unit(unit).map_or(0, |(_, samples)| samples.count),
+            Self::Chunks(chunks) => chunks.range(unit).map_or(0, |(_, count)| count),
+        }
+    }
+
+    /// Work of so many samples per pixel of a unit: camera samples, or indices.
+    pub fn camera_samples(&self, unit: UnitIndex, size: u32) -> u64 {
+        match self {
+            Self::Tiles(grid) => {
+                let pixels =
+                    |(tile, _): (TileRect, SampleRange)| u64::from(tile.width) * u64::from(tile.height);
+                grid.unit(unit).map_or(0, pixels) * u64::from(size)
+            }
+            Self::Chunks(_) => u64::from(size),
+        }
+    }
+
     /// What a unit is, with the result that is fed to its frame; None beyond the last.
     pub fn task(&self, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
         match self {

@@ -164,7 +164,7 @@ impl Core {
     ) -> Option<NodeId> {
         let unit = expected.lease.unit;
         let job = self.farm.jobs.get(&unit.job)?;
-        let share = job.grid.unit_camera_samples(unit.unit) as f64 / job.mean_unit_samples();
+        let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
         let may = |id: NodeId| id != holder && self.may_take(id, unit);
         let mut is_late = |limit: f64| match expected.remaining() > limit {
             // What is given in this very step is not sent yet.
@@ -238,7 +238,7 @@ impl Core {
             return;
         };
         let busy = self.busy_for(id, node);
-        let samples = job.grid.unit_camera_samples(lease.unit.unit) as f64;
+        let samples = job.lease_samples(lease.unit) as f64;
         let overdue = self.measured_speed(id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
         if let Some(work) = self.work.get_mut(&lease.unit.job).filter(|_| overdue) {
             work.rates.slow_down(id, samples / busy);

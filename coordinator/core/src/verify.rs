@@ -17,7 +17,7 @@ use crate::roster::{Node, Presence};
 use crate::timers::Timer;
 use crate::work::Redo;
 use std::collections::BTreeSet;
-use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
 impl Core {
@@ -67,6 +67,17 @@ impl Core {
         }
     }
 
+    /// The check of a unit has ended; of a unit in parts, that of its next part may begin.
+    fn end_check(&mut self, unit: UnitKey) {
+        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
+        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+            work.end_check(place);
+        }
+        if let Some(maker) = self.check_of(unit).map(|check| check.committed.node) {
+            self.open_check(unit, maker);
+        }
+    }
+
     /// Checks of a frame that nobody makes are looked at later.
     fn look_at_checks(&mut self, job: JobId, frame: FrameNumber) {
         if self.looks.insert((job, frame)) {
@@ -95,21 +106,21 @@ impl Core {
         let verdict = check.verdict(&Opinion { node, epoch, hash });
         let redone = Redone { unit: unit.unit, epoch, node, hash };
         self.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
-        let stands = self.check_of(unit).is_none();
+        let goes_on = self.check_of(unit).is_some_and(|now| now.committed == check.committed);
         let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
-            match stands {
-                true => work.end_check(place),
-                // A copy of it goes on, as one more opinion.
-                false => work.reopen_check(place, self.leases.is_leased(unit)),
+        match (goes_on, place, self.work.get_mut(&unit.job)) {
+            // A copy of it goes on, as one more opinion.
+            (true, Some(place), Some(work)) => work.reopen_check(place, self.leases.is_leased(unit)),
+            _ => {
+                self.stop_copy(unit, epoch);
+                self.end_check(unit);
             }
-        }
-        if stands {
-            self.stop_copy(unit, epoch);
         }
         match verdict {
             Some(verdict) => self.judge(unit, &verdict),
-            None if self.check_of(unit).is_some_and(Check::is_exhausted) => return self.give_up(unit),
+            None if goes_on && self.check_of(unit).is_some_and(Check::is_exhausted) => {
+                return self.give_up(unit);
+            }
             None => self.offer_job(unit.job),
         }
         self.resolve_if_complete(unit.job, unit.frame);
@@ -169,17 +180,51 @@ impl Core {
         for id in jobs {
             let Some(job) = self.farm.jobs.get(&id) else { continue };
             let unfinished = (0..).zip(job.frames()).filter_map(|(position, frame)| {
-                let units = frame.unfinished()?.unverified_of(node);
-                (!units.is_empty()).then_some((position, job.number(position)?, units))
+                let open = frame.unfinished()?;
+                let (units, begun) = (open.unverified_of(node), open.open_parts_of(node));
+                let some = !units.is_empty() || !begun.is_empty();
+                some.then_some((position, job.number(position)?, units, begun))
             });
-            let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>)> = unfinished.collect();
-            for (position, frame, units) in taken {
-                self.open_again(id, position, frame, units);
+            let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>, Vec<UnitIndex>)> = unfinished.collect();
+            for (position, frame, units, begun) in taken {
+                if !begun.is_empty() {
+                    self.drop_parts(id, frame, begun);
+                }
+                if !units.is_empty() {
+                    self.open_again(id, position, frame, units);
+                }
             }
         }
     }
 
+    /// Parts of open units are not wanted any more. Whoever renders the rest renders too little.
+    fn drop_parts(&mut self, job: JobId, frame: FrameNumber, units: Vec<UnitIndex>) {
+        let leased = self.revoke_leases(job, frame, &units);
+        let below = self.epochs.next();
+        self.record(Record::PartsDropped { job, frame, units, below });
+        leased.into_iter().for_each(|unit| self.give_back(unit, self.now));
+    }
+
+    /// Ends the leases of units; gives the units that were leased.
+    fn revoke_leases(&mut self, job: JobId, frame: FrameNumber, units: &[UnitIndex]) -> Vec<UnitKey> {
+        let mut leased = Vec::new();
+        for unit in units.iter().map(|unit| UnitKey { job, frame, unit: *unit }) {
+            let epochs: Vec<Epoch> = self.leases.of_unit(unit).collect();
+            if !epochs.is_empty() {
+                leased.push(unit);
+            }
+            epochs.into_iter().for_each(|epoch| self.revoke(unit, epoch));
+        }
+        leased
+    }
+
     fn open_again(&mut self, job: JobId, position: u32, frame: FrameNumber, units: Vec<UnitIndex>) {
+        // A check of a part that is under way is about fewer samples than the unit has.
+        let unfinished = self.farm.jobs.get(&job).and_then(|job| job.frame(frame)?.unfinished());
+        let in_parts: Vec<UnitIndex> = unfinished.map_or_else(Vec::new, |open| {
+            units.iter().copied().filter(|unit| open.parts.has(*unit)).collect()
+        });
+        self.revoke_leases(job, frame, &in_parts);
         let below = self.epochs.next();
         self.record(Record::UnitsTakenBack { job, frame, units: units.clone(), below });
         // An order to resolve it may be under way: what comes of that is not wanted.
@@ -256,9 +301,7 @@ impl Core {
             }
         } else if last {
             self.record(Record::CheckWaived { job: unit.job, frame: unit.frame, unit: unit.unit });
-            if let Some(work) = self.work.get_mut(&unit.job) {
-                work.end_check(place);
-            }
+            self.end_check(unit);
         }
         true
     }

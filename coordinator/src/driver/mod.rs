@@ -268,6 +268,7 @@ impl Driver {
         let header = EntryHeader {
             unit: lease.unit.unit,
             epoch: lease.epoch,
+            first: waiting.arrived.shape.first().saturating_sub(self.core.first_sample(lease.unit)),
             samples: waiting.arrived.shape.size(),
             length: waiting.bytes.len() as u32,
             hash: waiting.arrived.hash,

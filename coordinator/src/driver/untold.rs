@@ -100,6 +100,7 @@ fn take_units(summary: &mut JobSummary, units: u64) {
     summary.units_committed = before.saturating_sub(units);
     let share = u128::from(summary.units_committed) * u128::from(summary.samples_committed);
     summary.samples_committed = u64::try_from(share / u128::from(before.max(1))).unwrap_or(u64::MAX);
+    summary.samples_kept = summary.samples_kept.min(summary.samples_committed);
 }
 
 #[cfg(test)]
@@ -123,6 +124,7 @@ mod tests {
             units_committed: 8,
             units_leased: 0,
             samples_committed: 800,
+            samples_kept: 0,
             note: String::new(),
             waits: None,
         }

@@ -6,11 +6,11 @@ use crate::spool::{EntryHeader, SpoolError, SpoolIndex, SpoolKey};
 use crate::store::Loaded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tessera_core::{Core, Record};
+use tessera_core::{Core, KeptPart, Record};
 use tessera_protocol::status::{FrameState, FrameStatus};
 use tessera_protocol::{BlobHash, Epoch, JobId, UnitIndex};
 
-/// Commits of the records, by frame and unit; what a snapshot stands for is known by unit alone.
+/// The newest commit of each unit in the records, by frame and unit; what a snapshot stands for is known by unit alone.
 type Commits = BTreeMap<(SpoolKey, UnitIndex), (Epoch, BlobHash)>;
 
 /// Checks the spool of every frame that has results and no files yet.
@@ -31,8 +31,14 @@ pub(super) fn check(
             from += page.len() as u32;
             for key in page.iter().filter_map(|status| key_of(job, status)) {
                 let mut check = Check { root, commits: &commits, problems: Vec::new(), results: 0 };
-                let committed = core.committed_units(key.job, key.frame).unwrap_or_default();
-                check.spool(key, loaded.spools.get(&key).copied(), &committed);
+                let wanted = Wanted {
+                    committed: core.committed_units(key.job, key.frame).unwrap_or_default(),
+                    parts: core.parts(key.job, key.frame),
+                };
+                if wanted.committed.is_empty() && wanted.parts.is_empty() {
+                    continue;
+                }
+                check.spool(key, loaded.spools.get(&key).copied(), &wanted);
                 report.spools += 1;
                 report.results += check.results;
                 if still_there(key) {
@@ -45,21 +51,28 @@ pub(super) fn check(
     }
 }
 
-/// The spool of a frame that must have one.
+/// What a spool must have.
+struct Wanted {
+    committed: Vec<UnitIndex>,
+    /// Of units that are committed in parts, or have some.
+    parts: Vec<KeptPart>,
+}
+
+/// The spool of a frame that may have one.
 fn key_of(job: JobId, status: &FrameStatus) -> Option<SpoolKey> {
-    let needs = match status.state {
-        FrameState::Open { committed, .. } => committed > 0,
-        FrameState::Resolving => true,
-        FrameState::Done(_) | FrameState::Failed(_) => false,
-    };
-    needs.then_some(SpoolKey { job, frame: status.frame })
+    let goes_on = matches!(status.state, FrameState::Open { .. } | FrameState::Resolving);
+    goes_on.then_some(SpoolKey { job, frame: status.frame })
 }
 
 fn commits(loaded: &Loaded) -> Commits {
     let mut commits = Commits::new();
     let Ok((_, records)) = decode(loaded) else { return commits };
     for record in records {
-        let Record::UnitsCommitted { job, frame, commits: new } = record else { continue };
+        let (job, frame, new) = match record {
+            Record::UnitsCommitted { job, frame, commits } => (job, frame, commits),
+            Record::PartCommitted { job, frame, commit, .. } => (job, frame, vec![commit]),
+            _ => continue,
+        };
         let key = SpoolKey { job, frame };
         commits.extend(new.iter().map(|commit| ((key, commit.unit), (commit.epoch, commit.hash))));
     }
@@ -78,10 +91,10 @@ impl Check<'_> {
         self.problems.push((kind, problem.into()));
     }
 
-    fn spool(&mut self, key: SpoolKey, length: Option<u64>, committed: &[UnitIndex]) {
+    fn spool(&mut self, key: SpoolKey, length: Option<u64>, wanted: &Wanted) {
         let Some(length) = length else {
-            let problem =
-                format!("{} results are committed, and the journal knows no spool", committed.len());
+            let results = wanted.committed.len() + wanted.parts.len();
+            let problem = format!("{results} results are committed, and the journal knows no spool");
             return self.find(FindingKind::LostSpool, problem);
         };
         let index = match SpoolIndex::read(self.root, key, length) {
@@ -91,39 +104,62 @@ impl Check<'_> {
             }
             Err(error) => return self.find(FindingKind::DamagedSpool, error.to_string()),
         };
-        let headers: Vec<EntryHeader> = index.headers().copied().collect();
-        self.results += headers.len() as u64;
-        self.compare_units(&headers, committed);
-        for header in headers {
-            if let Some((epoch, hash)) = self.commits.get(&(key, header.unit))
-                && (*epoch, *hash) != (header.epoch, header.hash)
-            {
-                let problem = format!(
-                    "unit {} is of {} with the hash {}, and {epoch} with {hash} was committed",
-                    header.unit.0, header.epoch, header.hash
-                );
+        let mut results: BTreeMap<UnitIndex, Vec<EntryHeader>> = BTreeMap::new();
+        for header in index.headers() {
+            results.entry(header.unit).or_default().push(*header);
+            self.results += 1;
+        }
+        self.compare_units(key, &results, wanted);
+        for error in index.check_bytes() {
+            self.find(FindingKind::DamagedSpool, with_cause(&error));
+        }
+    }
+
+    /// A result that is not committed may stand there: of a unit that was taken back since, or of parts that were dropped.
+    fn compare_units(
+        &mut self,
+        key: SpoolKey,
+        results: &BTreeMap<UnitIndex, Vec<EntryHeader>>,
+        wanted: &Wanted,
+    ) {
+        let mut in_parts: BTreeMap<UnitIndex, Vec<KeptPart>> = BTreeMap::new();
+        for part in &wanted.parts {
+            in_parts.entry(part.unit).or_default().push(*part);
+        }
+        for (unit, parts) in &in_parts {
+            let there: Vec<KeptPart> = results.get(unit).into_iter().flatten().map(part_of).collect();
+            if there != *parts {
+                let problem =
+                    format!("unit {} has the parts {there:?}, and {parts:?} were committed", unit.0);
                 self.find(FindingKind::SpoolDiffers, problem);
             }
-            if let Err(error) = index.bytes(header.unit) {
-                self.find(FindingKind::DamagedSpool, with_cause(&error));
+        }
+        for unit in wanted.committed.iter().filter(|unit| !in_parts.contains_key(*unit)) {
+            match results.get(unit).map_or(&[][..], Vec::as_slice) {
+                [] => self
+                    .find(FindingKind::SpoolDiffers, format!("unit {} is committed and not there", unit.0)),
+                [header] => self.compare_commit(key, header),
+                _ => self.find(FindingKind::SpoolDiffers, format!("unit {} stands there twice", unit.0)),
             }
         }
     }
 
-    fn compare_units(&mut self, headers: &[EntryHeader], committed: &[UnitIndex]) {
-        // A result that is not committed may stand there: of a unit that was taken back since.
-        let wanted: BTreeSet<UnitIndex> = committed.iter().copied().collect();
-        let mut seen = BTreeSet::new();
-        for header in headers {
-            let unit = header.unit.0;
-            if !seen.insert(header.unit) {
-                self.find(FindingKind::SpoolDiffers, format!("unit {unit} stands there twice"));
-            }
-        }
-        for unit in wanted.difference(&seen) {
-            self.find(FindingKind::SpoolDiffers, format!("unit {} is committed and not there", unit.0));
+    fn compare_commit(&mut self, key: SpoolKey, header: &EntryHeader) {
+        if let Some((epoch, hash)) = self.commits.get(&(key, header.unit))
+            && (*epoch, *hash) != (header.epoch, header.hash)
+        {
+            let problem = format!(
+                "unit {} is of {} with the hash {}, and {epoch} with {hash} was committed",
+                header.unit.0, header.epoch, header.hash
+            );
+            self.find(FindingKind::SpoolDiffers, problem);
         }
     }
+}
+
+fn part_of(header: &EntryHeader) -> KeptPart {
+    let EntryHeader { unit, epoch, first, samples, hash, .. } = *header;
+    KeptPart { unit, first, samples, epoch, hash }
 }
 
 fn with_cause(error: &SpoolError) -> String {

@@ -108,6 +108,7 @@ fn entry(spec: &RenderSpec, key: SpoolKey, unit: u32) -> SpoolEntry {
     let header = EntryHeader {
         unit: UnitIndex(unit),
         epoch: Epoch(u64::from(unit)),
+        first: 0,
         samples: samples.count,
         length: bytes.len() as u32,
         hash: BlobHash::of(&bytes),

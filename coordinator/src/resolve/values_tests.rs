@@ -73,6 +73,7 @@ impl Bench {
                 let header = EntryHeader {
                     unit: UnitIndex(*unit),
                     epoch: Epoch(u64::from(*unit)),
+                    first: 0,
                     samples: chunk.count,
                     length: bytes.len() as u32,
                     hash: BlobHash::of(&bytes),

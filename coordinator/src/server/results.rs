@@ -88,6 +88,9 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
         return Err(format!("its bytes have the hash {found}, not {}", header.hash));
     }
     if ChunkValues::is_chunk(&bytes) {
+        if header.first_sample != 0 {
+            return Err(format!("a chunk has no samples, and its header names {}", header.first_sample));
+        }
         let chunk = ChunkValues::from_bytes(&bytes).map_err(|error| error.to_string())?;
         return Ok((ResultShape::Chunk(chunk.shape()), bytes));
     }
@@ -96,6 +99,7 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
         width: u32::from(film.width),
         height: u32::from(film.height),
         channels: film.channels,
+        first: header.first_sample,
         samples: film.samples,
     };
     Ok((ResultShape::Film(shape), bytes))

@@ -1,4 +1,4 @@
-//! The reading side: where each unit's result stands in a spool, and the result itself, checked.
+//! The reading side: where each unit's results stand in a spool, and the results themselves, checked.
 
 use super::{EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
 use std::fs::File;
@@ -6,7 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
-/// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px tiles.
+/// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px tiles. A unit in parts has several, in the
+/// order of their samples.
 #[derive(Debug)]
 pub struct SpoolIndex {
     path: PathBuf,
@@ -28,13 +29,11 @@ impl SpoolIndex {
         let mut offset = 0;
         while offset < length {
             let mut bytes = [0; HEADER_BYTES];
+            let there = usize::try_from(length - offset).unwrap_or(usize::MAX).min(HEADER_BYTES);
+            file.read_exact_at(&mut bytes[..there], offset).map_err(failed)?;
             let damaged = || SpoolError::Damaged { path: path.clone(), offset };
-            if length - offset < HEADER_BYTES as u64 {
-                return Err(damaged());
-            }
-            file.read_exact_at(&mut bytes, offset).map_err(failed)?;
-            let header = EntryHeader::from_bytes(&bytes).ok_or_else(damaged)?;
-            let start = offset + HEADER_BYTES as u64;
+            let (header, taken) = EntryHeader::from_bytes(&bytes[..there]).ok_or_else(damaged)?;
+            let start = offset + taken as u64;
             let end = start + u64::from(header.length);
             if end > length {
                 return Err(damaged());
@@ -42,69 +41,110 @@ impl SpoolIndex {
             entries.push((header, start));
             offset = end;
         }
-        entries.sort_by_key(|(header, _): &(EntryHeader, u64)| (header.unit, header.epoch));
-        // A unit that was taken back and done again stands here twice: the newer lease's result is the one that counts.
-        entries.dedup_by(|newer, older| {
-            let again = newer.0.unit == older.0.unit && newer.0.epoch > older.0.epoch;
-            if again {
-                *older = *newer;
-            }
-            again
-        });
-        Ok(Self { path, file, entries })
+        Ok(Self { path, file, entries: newest(entries) })
     }
 
-    /// The headers, by unit.
+    /// The headers, by unit, and those of a unit by their samples.
     pub fn headers(&self) -> impl Iterator<Item = &EntryHeader> {
         self.entries.iter().map(|(header, _)| header)
     }
 
-    /// Fails unless every unit from 0 to `units` - 1 stands here once, and no other.
+    /// Fails unless every unit from 0 to `units` - 1 stands here once, or in parts of which each begins where the one before ends, and no
+    /// other.
     pub fn check_complete(&self, units: u32) -> Result<(), SpoolError> {
-        let mut entries = self.entries.iter().map(|(header, _)| header.unit).peekable();
+        let mut entries = self.entries.iter().map(|(header, _)| *header).peekable();
         for expected in 0..units {
             let unit = UnitIndex(expected);
-            let mut count = 0;
-            while entries.next_if_eq(&unit).is_some() {
-                count += 1;
+            let (mut samples, mut epoch) = (0, None);
+            while let Some(entry) = entries.next_if(|entry| entry.unit == unit) {
+                let path = self.path.clone();
+                if epoch == Some(entry.epoch) {
+                    return Err(SpoolError::Count { path, unit, count: 2 });
+                }
+                if entry.first != samples {
+                    return Err(SpoolError::Gap { path, unit, first: entry.first, samples });
+                }
+                (samples, epoch) = (entry.first.saturating_add(entry.samples), Some(entry.epoch));
             }
-            if count != 1 {
-                return Err(SpoolError::Count { path: self.path.clone(), unit, count });
+            if epoch.is_none() {
+                return Err(SpoolError::Count { path: self.path.clone(), unit, count: 0 });
             }
         }
         match entries.next() {
             None => Ok(()),
-            Some(unit) => Err(SpoolError::Count { path: self.path.clone(), unit, count: 1 }),
+            Some(entry) => Err(SpoolError::Count { path: self.path.clone(), unit: entry.unit, count: 1 }),
         }
     }
 
-    /// The bytes of a unit's result, with the hash that they were written with.
-    pub fn bytes(&self, unit: UnitIndex) -> Result<Vec<u8>, SpoolError> {
+    /// Where the entries of a unit stand.
+    fn of_unit(&self, unit: UnitIndex) -> Result<&[(EntryHeader, u64)], SpoolError> {
+        let start = self.entries.partition_point(|(header, _)| header.unit < unit);
+        let end = self.entries.partition_point(|(header, _)| header.unit <= unit);
+        match self.entries.get(start..end) {
+            Some(entries) if !entries.is_empty() => Ok(entries),
+            _ => Err(SpoolError::Count { path: self.path.clone(), unit, count: 0 }),
+        }
+    }
+
+    fn read_entry(&self, (header, start): &(EntryHeader, u64)) -> Result<Vec<u8>, SpoolError> {
         let path = || self.path.clone();
-        let position = self
-            .entries
-            .binary_search_by_key(&unit, |(header, _)| header.unit)
-            .map_err(|_| SpoolError::Count { path: path(), unit, count: 0 })?;
-        let (header, start) = &self.entries[position];
         let mut bytes = vec![0; header.length as usize];
         self.file
             .read_exact_at(&mut bytes, *start)
             .map_err(|source| SpoolError::Io { path: path(), source })?;
         if BlobHash::of(&bytes) != header.hash {
-            return Err(SpoolError::Hash { path: path(), unit });
+            return Err(SpoolError::Hash { path: path(), unit: header.unit });
         }
         Ok(bytes)
     }
 
-    /// A unit's film.
-    pub fn film(&self, unit: UnitIndex) -> Result<TileSums, SpoolError> {
-        let bytes = self.bytes(unit)?;
-        TileSums::from_bytes(&bytes).map_err(|source| SpoolError::Film {
-            path: self.path.clone(),
-            unit,
-            source,
-        })
+    /// The bytes of a unit's only result, with the hash that they were written with.
+    pub fn bytes(&self, unit: UnitIndex) -> Result<Vec<u8>, SpoolError> {
+        match self.of_unit(unit)? {
+            [entry] => self.read_entry(entry),
+            several => {
+                let count = several.len() as u32;
+                Err(SpoolError::Count { path: self.path.clone(), unit, count })
+            }
+        }
     }
+
+    /// Fails unless all results have the bytes that they were written with.
+    pub fn check_bytes(&self) -> impl Iterator<Item = SpoolError> + '_ {
+        self.entries.iter().filter_map(|entry| self.read_entry(entry).err())
+    }
+
+    /// A unit's film: the sum of its parts.
+    pub fn film(&self, unit: UnitIndex) -> Result<TileSums, SpoolError> {
+        let failed = |source| SpoolError::Film { path: self.path.clone(), unit, source };
+        let mut whole: Option<TileSums> = None;
+        for entry in self.of_unit(unit)? {
+            let film = TileSums::from_bytes(&self.read_entry(entry)?).map_err(failed)?;
+            match &mut whole {
+                None => whole = Some(film),
+                Some(whole) => whole.add(&film).map_err(failed)?,
+            }
+        }
+        whole.ok_or_else(|| SpoolError::Count { path: self.path.clone(), unit, count: 0 })
+    }
+}
+
+/// The entries that count, by unit and samples. What was taken back and done again stands in a spool twice: of a unit, the newest lease's
+/// result counts, and, where it does not begin with the unit's first sample, the parts that were committed before it, back to the one that
+/// does. Several with one epoch all stay: that must not be, and is told by whoever reads.
+fn newest(mut entries: Vec<(EntryHeader, u64)>) -> Vec<(EntryHeader, u64)> {
+    entries.sort_by_key(|(header, start): &(EntryHeader, u64)| (header.unit, header.epoch, *start));
+    let mut counting: Vec<(EntryHeader, u64)> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let header = entry.0;
+        let begins_anew = header.first == 0;
+        let before = |last: &&(EntryHeader, u64)| last.0.unit == header.unit && last.0.epoch < header.epoch;
+        while begins_anew && counting.last().as_ref().is_some_and(before) {
+            counting.pop();
+        }
+        counting.push(entry);
+    }
+    counting
 }
 
 #[cfg(test)]
@@ -122,6 +162,7 @@ mod tests {
         let header = EntryHeader {
             unit: UnitIndex(unit),
             epoch: Epoch(100 + u64::from(unit)),
+            first: 0,
             samples: unit + 1,
             length: bytes.len() as u32,
             hash: BlobHash::of(&bytes),
@@ -168,6 +209,48 @@ mod tests {
         let lengths = files.append(&[again.clone(), again]).unwrap();
         let twice = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
         assert!(twice.check_complete(2).is_err(), "one lease has one result");
+    }
+
+    #[test]
+    fn a_unit_in_parts_is_their_sum_and_parts_that_were_dropped_do_not_count() {
+        let root = tempfile::tempdir().unwrap();
+        let key = key(3);
+        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let part = |epoch: u64, first: u32, samples: u32| {
+            let mut film = TileSums::empty(4, 4, 3);
+            film.samples = samples;
+            film.values.fill(i64::from(samples) << epoch);
+            let bytes = Bytes::from(film.to_bytes());
+            let (length, hash) = (bytes.len() as u32, BlobHash::of(&bytes));
+            let header =
+                EntryHeader { unit: UnitIndex(1), epoch: Epoch(epoch), first, samples, length, hash };
+            SpoolEntry { key, header, bytes }
+        };
+        // The first two were dropped; then a part of five, one of three, and the rest.
+        let group =
+            [part(1, 0, 4), part(2, 4, 6), part(3, 0, 5), entry(key, 0), part(4, 5, 3), part(5, 8, 2)];
+        let mut length = 0;
+        for entry in &group {
+            let lengths = files.append(std::slice::from_ref(entry)).unwrap();
+            length = lengths[&key];
+            files.accept(lengths);
+        }
+        let index = SpoolIndex::read(root.path(), key, length).unwrap();
+        index.check_complete(2).unwrap();
+        let film = index.film(UnitIndex(1)).unwrap();
+        assert_eq!((film.samples, film.values[7]), (10, (5 << 3) + (3 << 4) + (2 << 5)));
+        assert!(matches!(index.bytes(UnitIndex(1)), Err(SpoolError::Count { count: 3, .. })));
+        assert_eq!((index.check_bytes().count(), index.headers().count()), (0, 4));
+
+        // One that was taken back whole, and done again whole.
+        let lengths = files.append(&[part(6, 0, 10)]).unwrap();
+        let again = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        again.check_complete(2).unwrap();
+        assert_eq!(again.film(UnitIndex(1)).unwrap().values[0], 10 << 6);
+        // A part is missing.
+        let lengths = files.append(&[part(6, 0, 4), part(7, 5, 5)]).unwrap();
+        let gap = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        assert!(matches!(gap.check_complete(2), Err(SpoolError::Gap { first: 5, samples: 4, .. })));
     }
 
     #[test]

@@ -97,6 +97,18 @@ pub enum SpoolError {
         #[source]
         source: FilmError,
     },
+    /// A part of a unit does not begin where the one before it ends.
+    #[error("unit {} in spool `{path}` goes on at sample {first} after {samples}", unit.0)]
+    Gap {
+        /// The file.
+        path: PathBuf,
+        /// Which unit.
+        unit: UnitIndex,
+        /// First sample of the part.
+        first: u32,
+        /// Samples before it.
+        samples: u32,
+    },
     /// A unit that must be there is not, or is there twice.
     #[error("unit {} stands {count} times in spool `{path}`, not once", unit.0)]
     Count {

@@ -63,7 +63,7 @@ fn key() -> SpoolKey {
 fn entry() -> SpoolEntry {
     let bytes = bytes::Bytes::from_static(b"film");
     let hash = BlobHash::of(&bytes);
-    let header = EntryHeader { unit: UnitIndex(0), epoch: Epoch(1), samples: 1, length: 4, hash };
+    let header = EntryHeader { unit: UnitIndex(0), epoch: Epoch(1), first: 0, samples: 1, length: 4, hash };
     SpoolEntry { key: key(), header, bytes }
 }
 
@@ -85,7 +85,7 @@ fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
     assert_eq!(bench.writer.spool_length(key()), None);
     bench.go_on.send(Ok(())).unwrap();
     first_told.blocking_recv().unwrap();
-    assert_eq!(bench.writer.spool_length(key()), Some(60));
+    assert_eq!(bench.writer.spool_length(key()), Some(64));
     // What came meanwhile is one group.
     assert_eq!(bench.seen.recv().unwrap(), [2, 3, 4, 5]);
     assert!(others.iter_mut().all(|told| told.try_recv().is_err()));

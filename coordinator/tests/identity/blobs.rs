@@ -104,6 +104,7 @@ impl FakeNode {
             device: 0,
             device_micros: 1,
             device_bytes: 1,
+            first_sample: 0,
             rays: 1,
         };
         let mut sender = open_one_way(&self.link.connection, StreamKind::Result).await.unwrap();

@@ -36,6 +36,8 @@ pub(crate) enum Action<F> {
     Start { device: usize, assignment: Assignment, spec: Arc<JobKind>, frame: F },
     /// Take a unit back from its device if it has not begun; if so, call [`Agent::on_withdrawn`].
     Withdraw(Lease),
+    /// End a unit at the next sample; what there is by then is its output.
+    Cut(Lease),
     /// Stop a unit; nobody wants to hear of it any more.
     Cancel(Lease),
     /// Send a result of the outbox; where that fails, call [`Agent::on_offer_failed`].
@@ -425,6 +427,13 @@ impl<F: Clone> Agent<F> {
         self.give_back(returned);
         self.pump();
         self.leave_if_done();
+    }
+
+    /// Takes no new work, gives back what has not begun, ends what has at the next sample, hands that in, and leaves when it is acknowledged.
+    pub(crate) fn hand_in(&mut self) {
+        self.drain();
+        let begun = self.units.iter().filter(|(_, unit)| matches!(unit.state, UnitState::Given { .. }));
+        self.actions.extend(begun.map(|(lease, _)| Action::Cut(*lease)));
     }
 
     /// Takes no new work and gives back every unit, begun or not: somebody else can begin it at once. Results in the outbox

@@ -190,6 +190,31 @@ fn draining_finishes_what_has_begun_and_gives_back_the_rest() {
 }
 
 #[test]
+fn a_node_that_hands_in_ends_its_units_early_and_leaves_when_they_are_acknowledged() {
+    let mut agent = busy();
+    agent.drain();
+    agent.on_withdrawn(lease(1));
+    agent.on_rendered(0, lease(1), Rendered::Cancelled);
+    actions(&mut agent);
+    agent.hand_in();
+    assert_eq!(actions(&mut agent), [Action::Cut(lease(0))]);
+    assert!(agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
+    agent.on_stored(lease(0));
+    assert_eq!(actions(&mut agent), [Action::Offer(lease(0))]);
+    agent.on_message(Down::Committed { lease: lease(0) });
+    assert_eq!(actions(&mut agent), [Action::Remove(lease(0)), Action::Leave]);
+
+    // Without a word before; and a device that cannot end a unit early may have nothing.
+    let mut agent = busy();
+    agent.hand_in();
+    let told = actions(&mut agent);
+    assert!(told.contains(&Action::Send(Up::Draining)) && told.contains(&Action::Cut(lease(1))), "{told:?}");
+    agent.on_rendered(0, lease(1), Rendered::Cancelled);
+    let returned = Action::Send(Up::Returned { leases: vec![lease(1)] });
+    assert!(actions(&mut agent).contains(&returned));
+}
+
+#[test]
 fn short_units_are_held_in_greater_number() {
     let mut agent = busy();
     agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_millis(50)));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 const IDLE: u8 = 0;
 const BEGUN: u8 = 1;
 const CANCELLED: u8 = 2;
+const CUT: u8 = 3;
 
 /// Shared by whoever asks for a unit and the device that renders it.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,20 @@ impl CancelToken {
     /// Stop as soon as convenient, begun or not.
     pub fn cancel(&self) {
         self.state.store(CANCELLED, Ordering::Release);
+    }
+
+    /// Stop at the next sample that all pixels have: what there is until then is the result. A device that cannot goes on; one that has not
+    /// begun does not begin.
+    pub fn cut(&self) {
+        let cut = self.state.compare_exchange(BEGUN, CUT, Ordering::AcqRel, Ordering::Acquire);
+        if cut == Err(IDLE) {
+            self.withdraw();
+        }
+    }
+
+    /// The device should stop at the next sample.
+    pub fn is_cut(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CUT
     }
 
     /// Take the unit back if it has not begun; true where it will not begin any more.
@@ -72,6 +87,22 @@ mod tests {
         shared.advance(7);
         shared.advance(5);
         assert_eq!(token.done(), Some(12));
+    }
+
+    #[test]
+    fn a_unit_that_has_begun_is_cut_and_one_that_has_not_never_begins() {
+        let (begun, waiting, cancelled) =
+            (CancelToken::default(), CancelToken::default(), CancelToken::default());
+        assert!(begun.begin());
+        cancelled.cancel();
+        for token in [&begun, &waiting, &cancelled] {
+            token.cut();
+        }
+        assert!(begun.is_cut() && !begun.is_cancelled());
+        assert!(!waiting.begin() && !waiting.is_cut());
+        assert!(cancelled.is_cancelled() && !cancelled.is_cut());
+        begun.cancel();
+        assert!(begun.is_cancelled());
     }
 
     #[test]

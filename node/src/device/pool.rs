@@ -2,6 +2,9 @@
 //!
 //! A thread takes the next block of the first unit that has any. So all threads are busy until the last block of the last
 //! unit: while some finish a unit's last blocks, the others have begun the next unit.
+//!
+//! Blocks go through a tile's samples run by run, so that a unit that is cut ends with the run that is under way: then all pixels have as many
+//! samples, and what there is is a film.
 
 use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput, Work};
 use std::collections::VecDeque;
@@ -23,6 +26,9 @@ pub(super) type BlockRenderer =
 const BLOCK_EDGE: u32 = 16;
 /// Camera samples in a block about: some milliseconds of work, so that a cancel is heard soon and the ends of units are even.
 const BLOCK_SAMPLES: u32 = 4096;
+/// Camera samples in a run of a whole tile at most, where that allows one sample: some seconds of a slow core, so that a unit that is cut
+/// ends soon.
+const RUN_SAMPLES: u32 = 1 << 19;
 
 /// Threads and their queue.
 pub(super) struct Pool {
@@ -57,6 +63,8 @@ struct Unit {
 struct Progress {
     /// Blocks that have not ended, taken or not.
     open: u64,
+    /// Blocks that are in it: fewer than the unit has where it was cut.
+    blocks: u64,
     sums: Option<TileSums>,
     rays: u64,
     nanos: u64,
@@ -64,7 +72,7 @@ struct Progress {
     finish: Option<Finish>,
 }
 
-/// How a unit is cut: rectangles row by row, each of them in runs of samples.
+/// How a unit is divided: runs of samples, each of them in rectangles row by row.
 #[derive(Clone, Copy)]
 struct Blocks {
     across: u32,
@@ -75,7 +83,9 @@ struct Blocks {
 
 impl Blocks {
     fn of(params: &UnitParams) -> Self {
-        let samples = (BLOCK_SAMPLES / (BLOCK_EDGE * BLOCK_EDGE)).min(params.sample_count).max(1);
+        let pixels = params.width.saturating_mul(params.height).max(1);
+        let most = (BLOCK_SAMPLES / (BLOCK_EDGE * BLOCK_EDGE)).min(RUN_SAMPLES / pixels);
+        let samples = most.min(params.sample_count).max(1);
         Self {
             across: params.width.div_ceil(BLOCK_EDGE),
             down: params.height.div_ceil(BLOCK_EDGE),
@@ -88,10 +98,21 @@ impl Blocks {
         u64::from(self.across) * u64::from(self.down) * u64::from(self.runs)
     }
 
+    /// Blocks of a run.
+    fn places(&self) -> u64 {
+        u64::from(self.across) * u64::from(self.down)
+    }
+
+    /// Samples of all pixels in the first blocks, where those end with a run.
+    fn samples_in(&self, params: &UnitParams, blocks: u64) -> u32 {
+        let runs = (blocks / self.places()) as u32;
+        runs.saturating_mul(self.samples).min(params.sample_count)
+    }
+
     /// Block `index` of `params` as a unit of its own.
     fn params(&self, params: &UnitParams, index: u64) -> UnitParams {
-        let run = (index % u64::from(self.runs)) as u32;
-        let place = (index / u64::from(self.runs)) as u32;
+        let run = (index / self.places()) as u32;
+        let place = (index % self.places()) as u32;
         let (left, top) = (place % self.across * BLOCK_EDGE, place / self.across * BLOCK_EDGE);
         UnitParams {
             x: params.x + left,
@@ -132,6 +153,7 @@ impl Pool {
         let blocks = Blocks::of(&params);
         let progress = Progress {
             open: blocks.count(),
+            blocks: blocks.count(),
             sums: None,
             rays: 0,
             nanos: 0,
@@ -188,7 +210,11 @@ impl Shared {
                 continue;
             };
             let cancel = &first.unit.cancel;
-            let ended = if first.next == 0 { !cancel.begin() } else { cancel.is_cancelled() };
+            let between_runs = first.next.is_multiple_of(first.unit.blocks.places());
+            let ended = match first.next {
+                0 => !cancel.begin(),
+                _ => cancel.is_cancelled() || (between_runs && cancel.is_cut()),
+            };
             if ended {
                 if let Some(queued) = queue.pop_front() {
                     // Its callback may take time or other locks: never under this one.
@@ -266,7 +292,12 @@ impl Unit {
     /// Ends the blocks that were not taken.
     fn skip(&self, queued: &Queued, threads: u32) {
         let mut progress = self.progress();
-        progress.error = progress.error.take().or(Some(DeviceError::Cancelled));
+        // A pool that goes leaves its units anywhere.
+        let is_film = queued.next > 0 && queued.next.is_multiple_of(self.blocks.places());
+        match self.cancel.is_cut() && is_film {
+            true => progress.blocks = queued.next,
+            false => progress.error = progress.error.take().or(Some(DeviceError::Cancelled)),
+        }
         self.close(progress, self.blocks.count() - queued.next, threads);
     }
 
@@ -277,7 +308,7 @@ impl Unit {
         }
         let result = match (progress.error.take(), progress.sums.take()) {
             (None, Some(mut sums)) => {
-                sums.samples = self.params.sample_count;
+                sums.samples = self.blocks.samples_in(&self.params, progress.blocks);
                 let device_time = Duration::from_nanos(progress.nanos / u64::from(threads));
                 Ok(UnitOutput { sums, chunk: None, rays: progress.rays, device_time, device_bytes: 0 })
             }

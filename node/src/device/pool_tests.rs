@@ -94,6 +94,55 @@ fn a_panic_fails_its_unit_and_no_other() {
 }
 
 #[test]
+fn a_unit_that_is_cut_has_the_samples_that_all_its_pixels_have() {
+    // Twelve blocks are a run of 16 samples; the unit is cut in the middle of its second run, and in the last block of all.
+    for (stop_at, samples) in [(14, 32), (36, 41)] {
+        let ((reached, heard), (go, gone)) = (mpsc::channel(), mpsc::channel());
+        let (state, gone) = (Mutex::new((0, reached)), Mutex::new(gone));
+        let renderer = move |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
+            let mut state = state.lock().unwrap();
+            state.0 += 1;
+            if state.0 == stop_at {
+                state.1.send(()).unwrap();
+                gone.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
+            }
+            Ok(add_pattern(params, film))
+        };
+        let pool = Pool::start(1, Box::new(renderer)).unwrap();
+        let unit = submit(&pool, test_scene::unit(0, 0, 64, 48, 7..48));
+        let behind = submit(&pool, test_scene::unit(0, 0, 8, 8, 0..1));
+        heard.recv_timeout(Duration::from_secs(60)).unwrap();
+        unit.cancel.cut();
+        behind.cancel.cut();
+        go.send(()).unwrap();
+        let mut part = TileSums::empty(64, 48, 13);
+        let rays = add_pattern(&test_scene::unit(0, 0, 64, 48, 7..7 + samples), &mut part.values);
+        part.samples = samples;
+        let output = unit.wait().unwrap();
+        assert_eq!((output.sums, output.rays), (part, rays));
+        assert_eq!(behind.wait(), Err(DeviceError::Cancelled), "it had not begun");
+    }
+}
+
+#[test]
+fn a_pool_that_goes_in_the_middle_of_a_run_leaves_no_film() {
+    let (reached, heard) = mpsc::channel();
+    let reached = Mutex::new(reached);
+    let renderer = move |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
+        // Nobody listens after the first.
+        let _ = reached.lock().unwrap().send(());
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(add_pattern(params, film))
+    };
+    let pool = Pool::start(1, Box::new(renderer)).unwrap();
+    let unit = submit(&pool, test_scene::unit(0, 0, 512, 512, 0..40_000));
+    heard.recv_timeout(Duration::from_secs(60)).unwrap();
+    unit.cancel.cut();
+    drop(pool);
+    assert_eq!(unit.wait(), Err(DeviceError::Cancelled));
+}
+
+#[test]
 fn cancelled_and_withdrawn_units_end_early() {
     let renderer = |_: &CheckedScene, _: &UnitParams, _: &mut [i64]| {
         std::thread::sleep(Duration::from_millis(2));

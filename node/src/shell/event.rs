@@ -59,6 +59,8 @@ pub(super) enum Event {
 pub(crate) enum Command {
     /// Finish what has begun, give back the rest, leave.
     Drain,
+    /// End what has begun at the next sample, hand that in, leave.
+    HandIn,
     /// Leave at once.
     Stop,
 }

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Progress,
-    Task,
+    SampleRange, Task,
 };
 use tessera_protocol::{BlobHash, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -41,6 +41,14 @@ use tokio::task::JoinHandle;
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// How often what did not get through is tried again.
 const TICK: Duration = Duration::from_millis(500);
+
+/// A unit that a device has.
+struct Given {
+    device: usize,
+    cancel: CancelToken,
+    /// The samples that it is to render; None of a compute unit.
+    samples: Option<SampleRange>,
+}
 
 /// One node at work.
 pub(crate) struct Shell {
@@ -61,7 +69,7 @@ pub(crate) struct Shell {
     sender: mpsc::UnboundedSender<Event>,
     session: Option<Session>,
     /// Units that devices have.
-    given: BTreeMap<Lease, (usize, CancelToken)>,
+    given: BTreeMap<Lease, Given>,
     pulse: Pulse,
     vitals: watch::Sender<Vitals>,
     /// Scenes that the coordinator believes are held here.
@@ -154,6 +162,7 @@ impl Shell {
                 },
                 command = commands.recv() => match command {
                     Some(Command::Drain) => self.agent.drain(),
+                    Some(Command::HandIn) => self.agent.hand_in(),
                     // A handle that is dropped without a word takes its node along.
                     Some(Command::Stop) | None => {
                         self.agent.give_up();
@@ -241,7 +250,8 @@ impl Shell {
     }
 
     fn on_rendered(&mut self, device: usize, lease: Lease, result: Result<UnitOutput, DeviceError>) {
-        self.given.remove(&lease);
+        let given = self.given.remove(&lease);
+        let samples = given.and_then(|given| given.samples);
         // First, so that a device that has just failed is not given what it gives back.
         self.look_at_devices();
         self.pulse.ended(device, Instant::now());
@@ -269,7 +279,11 @@ impl Shell {
         }
         let wanted = self.agent.on_rendered(device, lease, rendered);
         if let (true, Some(output)) = (wanted, output) {
-            self.results.store(lease, device as u8, output);
+            let (done, of) = (output.sums.samples, samples.map_or(0, |samples| samples.count));
+            if done < of {
+                tracing::info!(%lease, done, of, "the samples that are done are handed in");
+            }
+            self.results.store(lease, device as u8, samples.map_or(0, |samples| samples.first), output);
         }
     }
 
@@ -300,13 +314,18 @@ impl Shell {
                     self.start(device, assignment, &spec, frame);
                 }
                 Action::Withdraw(lease) => {
-                    if self.given.get(&lease).is_some_and(|(_, cancel)| cancel.withdraw()) {
+                    if self.given.get(&lease).is_some_and(|given| given.cancel.withdraw()) {
                         self.agent.on_withdrawn(lease);
                     }
                 }
                 Action::Cancel(lease) => {
-                    if let Some((_, cancel)) = self.given.get(&lease) {
-                        cancel.cancel();
+                    if let Some(given) = self.given.get(&lease) {
+                        given.cancel.cancel();
+                    }
+                }
+                Action::Cut(lease) => {
+                    if let Some(given) = self.given.get(&lease) {
+                        given.cancel.cut();
                     }
                 }
                 Action::Offer(lease) => {
@@ -355,7 +374,11 @@ impl Shell {
     fn start(&mut self, device: usize, assignment: Assignment, kind: &JobKind, frame: Prepared) {
         let (lease, events) = (assignment.lease(), self.sender.clone());
         let cancel = CancelToken::default();
-        self.given.insert(lease, (device, cancel.clone()));
+        let samples = match assignment.task {
+            Task::Tile { samples, .. } => Some(samples),
+            Task::Chunk { .. } => None,
+        };
+        self.given.insert(lease, Given { device, cancel: cancel.clone(), samples });
         self.pulse.given(device, Instant::now());
         let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
@@ -406,8 +429,9 @@ impl Shell {
 
     /// How far the units are whose devices tell.
     fn progress(&self) -> Vec<Progress> {
-        let told = self.given.iter().filter_map(|(lease, (device, cancel))| {
-            Some(Progress { lease: *lease, device: u8::try_from(*device).ok()?, done: cancel.done()? })
+        let told = self.given.iter().filter_map(|(lease, given)| {
+            let (device, done) = (u8::try_from(given.device).ok()?, given.cancel.done()?);
+            Some(Progress { lease: *lease, device, done })
         });
         told.collect()
     }
@@ -473,8 +497,8 @@ impl Shell {
 
     /// Says goodbye, and lets the devices go.
     async fn leave(mut self) {
-        for (_, cancel) in self.given.values() {
-            cancel.cancel();
+        for given in self.given.values() {
+            given.cancel.cancel();
         }
         // Before the session goes, so that its end is known to be ours.
         if let Some(hang_up) = self.hang_up.take() {

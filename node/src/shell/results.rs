@@ -39,14 +39,15 @@ impl Results {
         Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
     }
 
-    /// Encodes and keeps an output of the device at that position; [`Event::Stored`] follows. A full disk is waited out: the unit is done, and telling
+    /// Encodes and keeps an output of the device at that position, from this sample on; [`Event::Stored`] follows. A full disk is waited out: the unit is done, and telling
     /// the coordinator otherwise would be false.
-    pub(super) fn store(&self, lease: Lease, device: u8, output: UnitOutput) {
+    pub(super) fn store(&self, lease: Lease, device: u8, first_sample: u32, output: UnitOutput) {
         let this = self.clone();
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = this.stores.acquire().await;
-            let encoded = tokio::task::spawn_blocking(move || encode(lease, device, output)).await;
+            let encoded =
+                tokio::task::spawn_blocking(move || encode(lease, device, first_sample, output)).await;
             let result = match encoded {
                 Ok(encoded) => this.keep(Arc::new(encoded)).await,
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
@@ -107,7 +108,7 @@ impl Results {
     }
 }
 
-fn encode(lease: Lease, device: u8, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
+fn encode(lease: Lease, device: u8, first_sample: u32, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
     let bytes = match &output.chunk {
         Some(chunk) => chunk.to_bytes(),
         None => output.sums.to_bytes(),
@@ -121,6 +122,7 @@ fn encode(lease: Lease, device: u8, output: UnitOutput) -> (ResultHeader, Vec<u8
         device_micros: u64::try_from(output.device_time.as_micros()).unwrap_or(u64::MAX),
         device_bytes: output.device_bytes,
         rays: output.rays,
+        first_sample,
     };
     (header, bytes)
 }
@@ -147,7 +149,8 @@ mod tests {
         let chunk = UnitOutput::of_chunk(values, Duration::from_micros(11), 123_456);
         let tile = UnitOutput { sums: TileSums::empty(2, 2, 0), chunk: None, rays: 5, ..chunk.clone() };
         for (output, rays) in [(chunk, 0), (tile, 5)] {
-            let (header, bytes) = encode(lease, 1, output);
+            let (header, bytes) = encode(lease, 1, 7, output);
+            assert_eq!(header.first_sample, 7);
             assert_eq!((header.device, header.device_micros, header.device_bytes), (1, 11, 123_456));
             assert_eq!((header.rays, header.length as usize), (rays, bytes.len()));
             assert_eq!(header.hash, BlobHash::of(&bytes));

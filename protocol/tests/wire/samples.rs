@@ -163,6 +163,7 @@ fn summary(state: JobState) -> JobSummary {
         units_committed: 300,
         units_leased: 2,
         samples_committed: 1 << 40,
+        samples_kept: 1 << 20,
         note: "n".into(),
         waits: (state == JobState::Paused).then_some(Waits::Turn),
     }
@@ -540,6 +541,7 @@ pub(crate) fn result_header() -> ResultHeader {
         device_micros: 1_500_000,
         device_bytes: 1 << 32,
         rays: 1 << 40,
+        first_sample: 300,
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Seen {
     Cancelled(JobId),
     /// A node was told that the farm has its result.
     Committed(Lease),
+    /// A node was told that the farm has its part of a unit.
+    PartCommitted(Lease),
     /// A unit's result was taken back, because its node gave wrong ones.
     TakenBack(UnitKey),
     /// Failed frames of a job are open again, and so is the job; what was committed of them is to be told as taken back before.
@@ -153,6 +155,7 @@ impl History {
             }
             Seen::Cancelled(job) => self.note_end(asked, now, *job, JobState::Cancelled),
             Seen::Committed(lease) => self.units.committed(now, *lease),
+            Seen::PartCommitted(lease) => self.units.part_committed(*lease),
             Seen::TakenBack(unit) => {
                 self.units.taken_back(*unit);
                 Ok(())

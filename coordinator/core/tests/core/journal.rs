@@ -1,7 +1,8 @@
 //! Pinned bytes of records. A layout that changes by accident fails here; one that changes on purpose is a new version of the record.
 
+use tessera_core::journal::Commit;
 use tessera_core::{Moment, Record};
-use tessera_protocol::ids::{Epoch, JobId};
+use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
 use uuid::Uuid;
 
 fn hex(bytes: &[u8]) -> String {
@@ -12,7 +13,16 @@ fn hex(bytes: &[u8]) -> String {
 fn records_of_version_4_have_their_pinned_bytes() {
     let job = JobId(Uuid::from_bytes([0x11; 16]));
     let id = format!("10{}", "11".repeat(16));
+    let (unit, epoch, node, hash) =
+        (UnitIndex(5), Epoch(9), NodeId(Uuid::from_bytes([0x22; 16])), BlobHash([0x33; 32]));
+    let commit = Commit { unit, epoch, node, hash, check: true };
+    let frame = FrameNumber(7);
+    let part = Record::PartCommitted { job, frame, commit, first: 16, samples: 300 };
+    let dropped = Record::PartsDropped { job, frame, units: vec![unit], below: Epoch(10) };
+    let (maker, bytes) = (format!("10{}", "22".repeat(16)), "33".repeat(32));
     let pinned = [
+        (part, format!("0413{id}070509{maker}{bytes}0110fb2c01")),
+        (dropped, format!("0414{id}0701050a")),
         (Record::JobPaused { job, by: "ada".to_owned(), at: Moment(300) }, format!("040f{id}03616461fb2c01")),
         (Record::JobResumed { job }, format!("0410{id}")),
         (

@@ -4,6 +4,7 @@ mod devices;
 mod epochs;
 mod failures;
 mod journal;
+mod parts;
 mod pause;
 mod plain;
 mod retry;

@@ -97,7 +97,12 @@ pub(crate) fn joined(number: u64, join: Join) -> Input {
 
 /// A film of one whole tile and one sample, of this hash, after a microsecond.
 pub(crate) fn result(lease: Lease, hash: u8) -> Arrived {
-    let shape = FilmShape { width: TILE, height: TILE, channels: 3, samples: 1 };
+    film(lease, hash, (0, 1))
+}
+
+/// A film of one whole tile with so many samples from a first one, of this hash, after a microsecond.
+pub(crate) fn film(lease: Lease, hash: u8, (first, samples): (u32, u32)) -> Arrived {
+    let shape = FilmShape { width: TILE, height: TILE, channels: 3, first, samples };
     Arrived {
         lease,
         hash: BlobHash([hash; 32]),

@@ -1,11 +1,13 @@
 //! A small farm for tests of the core: nodes that are here, one job of a frame at a time, and what they hold.
 
 use crate::plain::{self, TILE, node};
+use std::collections::BTreeMap;
 use std::time::Duration;
-use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, Step};
+use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, SnapshotPart, Step};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
 use tessera_protocol::job::RenderSpec;
+use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{FrameFile, FrameState};
 use uuid::Uuid;
 
@@ -16,6 +18,10 @@ pub(crate) struct Stand {
     /// The newest job.
     pub(crate) job: JobId,
     pub(crate) records: Vec<Record>,
+    /// What the nodes were told of every lease, and what they were answered.
+    pub(crate) given: BTreeMap<Lease, Task>,
+    pub(crate) told: Vec<CoordinatorToNode>,
+    settings: Settings,
     resolving: Vec<JobId>,
     reply: Option<Response>,
 }
@@ -24,12 +30,15 @@ impl Stand {
     /// Nodes 1 to `nodes`, each with room for one unit, and a job of so many units.
     pub(crate) fn new(settings: Settings, units: u32, nodes: u64) -> Self {
         let now = Moment(1_000_000);
-        let core = Core::new(settings, now);
+        let core = Core::new(settings.clone(), now);
         let mut stand = Self {
             core,
             now,
             job: JobId(Uuid::nil()),
             records: Vec::new(),
+            given: BTreeMap::new(),
+            told: Vec::new(),
+            settings,
             resolving: Vec::new(),
             reply: None,
         };
@@ -44,8 +53,12 @@ impl Stand {
     }
 
     fn submit_units(&mut self, number: u128, units: u32) {
+        self.submit_render(number, RenderSpec { width: units * TILE, ..plain::render() });
+    }
+
+    /// Another job, that renders this.
+    pub(crate) fn submit_render(&mut self, number: u128, render: RenderSpec) {
         self.job = JobId(Uuid::from_u128(number));
-        let render = RenderSpec { width: units * TILE, ..plain::render() };
         self.step(plain::submit(self.job, plain::job(render)));
     }
 
@@ -57,6 +70,12 @@ impl Stand {
             match action {
                 Action::ResolveFrame { job, .. } => self.resolving.push(job),
                 Action::Reply { response, .. } => self.reply = Some(response),
+                Action::Send { message, .. } => {
+                    if let CoordinatorToNode::Work(work) = &message {
+                        self.given.extend(work.iter().map(|unit| (unit.lease(), unit.task)));
+                    }
+                    self.told.push(message);
+                }
                 _ => {}
             }
         }
@@ -85,6 +104,24 @@ impl Stand {
         let Some(lease) = self.lease(number) else { return };
         let result = plain::result(lease, hash);
         self.step(Input::ResultArrived { session: SessionId(number), result });
+    }
+
+    /// The coordinator ends, and another process goes on with its records, or with a snapshot of the same; nobody is here yet.
+    pub(crate) fn restart(&mut self, from_snapshot: bool) {
+        let records = self.records.clone();
+        let bytes =
+            self.core.snapshot().iter().map(|part| part.to_bytes().expect("bytes")).collect::<Vec<_>>();
+        let parts =
+            bytes.iter().map(|bytes| SnapshotPart::from_bytes(bytes).expect("a part")).collect::<Vec<_>>();
+        let (settings, now) = (self.settings.clone(), self.now);
+        let replayed = Core::replay(settings.clone(), [], records, now).expect("a journal of its own");
+        let restored = Core::replay(settings, parts.clone(), [], now).expect("a snapshot of its own");
+        assert_eq!(Core::audit(parts, []).problems, Vec::<String>::new());
+        for other in [&replayed, &restored] {
+            assert_eq!(self.core.durable_difference(other), None);
+            other.verify().expect("the core stands by its invariants");
+        }
+        self.core = if from_snapshot { restored } else { replayed };
     }
 
     /// The newest job's frame is asked for.
