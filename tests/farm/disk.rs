@@ -1,4 +1,5 @@
-//! A full disk of the coordinator's: what it holds up is waited for, nobody is told what is not durable, and nothing is lost.
+//! Full disks. The coordinator's: what it holds up is waited for, nobody is told what is not durable, and nothing is lost. A node's: it
+//! says so and gets no work, and goes on when there is room.
 
 use crate::harness::{Farm, library};
 use crate::shim::{Disk, Shim};
@@ -83,4 +84,65 @@ fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
     assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     assert_eq!(fsck(&farm)["clean"], true);
+}
+
+/// A node of a farm, as `tessera nodes` has it.
+fn node(farm: &Farm, name: &str) -> serde_json::Value {
+    let nodes: serde_json::Value = serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
+    let mut nodes = nodes.as_array().expect("a list").iter();
+    nodes.find(|node| node["name"] == name).expect("it has joined").clone()
+}
+
+fn add_node_on(farm: &mut Farm, shim: &Shim, name: &str) {
+    let data = farm.folder().join(name);
+    farm.add_node_with(name, &["--device", "cpu", "--threads", "1"], shim.environment(&data));
+}
+
+fn is_out(farm: &Farm, name: &str) -> bool {
+    let node = node(farm, name);
+    node["state"] == "unfit" && node["note"].as_str().is_some_and(|note| note.contains("no room for results"))
+}
+
+#[test]
+fn a_node_whose_disk_is_full_says_so_and_leaves_the_work_to_others() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shim = Shim::build(folder.path());
+    let mut farm = Farm::prepare();
+    farm.start_coordinator();
+    add_node_on(&mut farm, &shim, "full");
+    farm.add_node("roomy", 1);
+    let scene = library("spinning-cube.gltf");
+    let film = ["--size", "320x240", "--spp", "16", "--tile", "32", "--frames", "1-3"];
+    let want = farm.hashes(&farm.submit(&scene, &film));
+    shim.set_disk(Disk::Full);
+    let job = farm.submit(&scene, &film);
+    farm.wait_for("the node to say so", |farm| is_out(farm, "full"));
+    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+    shim.set_disk(Disk::Roomy);
+    farm.wait_for("the node to go on", |farm| node(farm, "full")["state"] == "ready");
+    assert_eq!(farm.hashes(&farm.submit(&scene, &film)), want, "{}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    assert_eq!(fsck(&farm)["clean"], true);
+}
+
+#[test]
+fn a_job_waits_for_room_where_the_only_node_has_none() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shim = Shim::build(folder.path());
+    let mut farm = Farm::prepare();
+    farm.start_coordinator();
+    add_node_on(&mut farm, &shim, "full");
+    let scene = library("spinning-cube.gltf");
+    let film = ["--size", "160x120", "--spp", "4", "--frames", "1"];
+    let want = farm.hashes(&farm.submit(&scene, &film));
+    shim.set_disk(Disk::Full);
+    let job = farm.submit(&scene, &film);
+    farm.wait_for("the job to say so", |farm| {
+        let detail: serde_json::Value =
+            serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
+        detail["summary"]["note"].as_str().is_some_and(|note| note.contains("no room for results"))
+    });
+    shim.set_disk(Disk::Roomy);
+    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
 }

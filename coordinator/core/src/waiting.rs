@@ -2,6 +2,7 @@
 //! nothing.
 
 use crate::core::Core;
+use crate::devices::none_usable;
 use crate::frame::Frame;
 use crate::job::Job;
 use crate::roster::Node;
@@ -110,12 +111,15 @@ impl Core {
         self.memory_note(job).map(|note| (Waits::Memory, note))
     }
 
-    /// How a node that is here is out of work, in a word or two.
-    fn out_word(&self, id: NodeId, node: &Node) -> &'static str {
+    /// How a node that is here is out of work: in a word, or as its devices say.
+    fn out_word(&self, id: NodeId, node: &Node) -> String {
         match self.standing(id, node).0 {
-            NodeState::Draining => "draining",
-            _ if self.is_barred(id) || node.fitness.unfit.is_some() => "quarantined",
-            _ => "without a device that may work",
+            NodeState::Draining => "draining".to_owned(),
+            _ if self.is_barred(id) || node.fitness.unfit.is_some() => "quarantined".to_owned(),
+            _ => match none_usable(&node.devices) {
+                Some(said) => format!("without a device that may work ({said})"),
+                None => "out of work".to_owned(),
+            },
         }
     }
 

@@ -70,6 +70,8 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
+    /// Outputs that have been waiting for room on the disk, and what it said.
+    no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
     vitals: watch::Sender<Vitals>,
     /// Scenes that the coordinator believes are held here.
@@ -86,6 +88,14 @@ pub(crate) struct Shell {
     status: watch::Sender<NodeStatus>,
     dialling: JoinHandle<()>,
     hang_up: Option<oneshot::Sender<()>>,
+}
+
+/// Devices whose outputs have no place to go.
+fn no_room(problem: &str) -> DeviceState {
+    DeviceState::Quarantined {
+        reason: format!("its node has no room for results: {problem}"),
+        remedy: "make room on that disk; then it goes on by itself".to_owned(),
+    }
 }
 
 impl Shell {
@@ -128,6 +138,7 @@ impl Shell {
             events,
             session: None,
             given: BTreeMap::new(),
+            no_room: BTreeMap::new(),
             pulse: Pulse::new(devices.len(), Instant::now()),
             vitals,
             scenes_told: Vec::new(),
@@ -213,8 +224,16 @@ impl Shell {
                 self.tell_scenes();
             }
             Event::Rendered { device, lease, result } => self.on_rendered(device, lease, result),
-            Event::Stored { lease, result: Ok(()) } => self.agent.on_stored(lease),
-            Event::Stored { lease, result: Err(failure) } => self.agent.on_store_failed(lease, failure),
+            Event::NoRoom { lease, problem } => {
+                self.no_room.insert(lease, problem);
+            }
+            Event::Stored { lease, result } => {
+                self.no_room.remove(&lease);
+                match result {
+                    Ok(()) => self.agent.on_stored(lease),
+                    Err(failure) => self.agent.on_store_failed(lease, failure),
+                }
+            }
             Event::NotOffered { session, lease } => {
                 if self.session.as_ref().is_some_and(|current| current.number == session) {
                     self.agent.on_offer_failed(lease);
@@ -438,7 +457,12 @@ impl Shell {
 
     /// Tells the agent which devices take units now, and the coordinator what has changed about them.
     fn look_at_devices(&mut self) {
-        let infos: Vec<DeviceInfo> = self.devices.iter().map(|device| device.info()).collect();
+        let mut infos: Vec<DeviceInfo> = self.devices.iter().map(|device| device.info()).collect();
+        if let Some(problem) = self.no_room.values().next() {
+            // What they would make has no place to go.
+            let ready = infos.iter_mut().filter(|info| info.state == DeviceState::Ready);
+            ready.for_each(|info| info.state = no_room(problem));
+        }
         if infos == self.devices_told {
             return;
         }

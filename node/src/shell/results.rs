@@ -7,7 +7,7 @@ use crate::outbox::{Outbox, OutboxError};
 use crate::scene::chain;
 use quinn::Connection;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_protocol::node::{Failure, ResultHeader};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Lease};
@@ -21,6 +21,8 @@ const STORES_MAX: usize = 4;
 const OFFERS_MAX: usize = 8;
 /// Wait before another try where the disk, or the outbox, is full.
 const FULL_WAIT: Duration = Duration::from_secs(1);
+/// A disk that has been full for this long is told of, and gets no more units: others may render them meanwhile.
+const FULL_TOLD: Duration = Duration::from_secs(4);
 /// A result that takes longer than this to be taken is sent again. Far above what any usable line needs for 28 MiB.
 const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
 
@@ -39,8 +41,8 @@ impl Results {
         Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
     }
 
-    /// Encodes and keeps an output of the device at that position, from this sample on; [`Event::Stored`] follows. A full disk is waited out: the unit is done, and telling
-    /// the coordinator otherwise would be false.
+    /// Encodes and keeps an output of the device at that position, from this sample on; [`Event::Stored`] follows. A full disk is
+    /// waited out, and after a while told of by [`Event::NoRoom`].
     pub(super) fn store(&self, lease: Lease, device: u8, first_sample: u32, output: UnitOutput) {
         let this = self.clone();
         tokio::spawn(async move {
@@ -49,15 +51,15 @@ impl Results {
             let encoded =
                 tokio::task::spawn_blocking(move || encode(lease, device, first_sample, output)).await;
             let result = match encoded {
-                Ok(encoded) => this.keep(Arc::new(encoded)).await,
+                Ok(encoded) => this.keep(lease, Arc::new(encoded)).await,
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
             };
             let _ = this.events.send(Event::Stored { lease, result });
         });
     }
 
-    async fn keep(&self, encoded: Arc<(ResultHeader, Vec<u8>)>) -> Result<(), Failure> {
-        let mut waited = false;
+    async fn keep(&self, lease: Lease, encoded: Arc<(ResultHeader, Vec<u8>)>) -> Result<(), Failure> {
+        let (mut waited, mut told, since) = (false, false, Instant::now());
         loop {
             let (outbox, encoded) = (self.outbox.clone(), encoded.clone());
             let stored = tokio::task::spawn_blocking(move || outbox.store(&encoded.0, &encoded.1)).await;
@@ -76,6 +78,11 @@ impl Results {
             }
             if !std::mem::replace(&mut waited, true) {
                 tracing::warn!(error = chain(&error), "no room for a result; waiting for room");
+            }
+            // An outbox that has reached its limit waits for the coordinator: no other node could do better.
+            let disk = matches!(error, OutboxError::Disk { .. });
+            if disk && since.elapsed() >= FULL_TOLD && !std::mem::replace(&mut told, true) {
+                let _ = self.events.send(Event::NoRoom { lease, problem: chain(&error) });
             }
             tokio::time::sleep(FULL_WAIT).await;
         }
