@@ -2,7 +2,8 @@
 // from a small file that the test maps too, so that it changes while the process runs:
 //
 //     8 bytes   seconds that the wall clock is ahead (below 0: behind)
-//     8 bytes   0: the disk has room; 1: it says that it has none; 2: it says that it has some, and takes nothing more
+//     8 bytes   0: the disk has room; 1: it says that it has none, and takes nothing more; 2: it says that it has some, and takes
+//               nothing more; 3: it says that it has none, and takes what comes: its last bytes, kept for what was begun
 //
 // The file is SHIM_STATE, the disk is everything below the folder SHIM_DISK.
 #define _GNU_SOURCE
@@ -28,6 +29,14 @@ struct state {
 
 static const struct state *state;
 static char disk[PATH_MAX];
+
+static int takes_nothing(void) {
+    return state != NULL && (state->disk == 1 || state->disk == 2);
+}
+
+static int says_full(void) {
+    return state != NULL && (state->disk == 1 || state->disk == 3);
+}
 
 __attribute__((constructor)) static void begin(void) {
     const char *file = getenv("SHIM_STATE"), *folder = getenv("SHIM_DISK");
@@ -100,7 +109,7 @@ static int is_on_disk(int file) {
 // Whether a file would grow to `end` on a disk that takes nothing more.
 static int is_full(int file, long long end) {
     struct stat known;
-    if (state == NULL || state->disk == 0 || fstat(file, &known) != 0 || !S_ISREG(known.st_mode)) {
+    if (!takes_nothing() || fstat(file, &known) != 0 || !S_ISREG(known.st_mode)) {
         return 0;
     }
     return end > known.st_size && is_on_disk(file);
@@ -128,7 +137,7 @@ static long long length_of(const struct iovec *parts, int count) {
         real = (result(*)(__VA_ARGS__))next(name); \
     }
 #define REFUSE_IF_FULL(file, end) \
-    if (state != NULL && state->disk != 0 && is_full(file, end)) { \
+    if (is_full(file, end)) { \
         errno = ENOSPC; \
         return -1; \
     }
@@ -169,7 +178,7 @@ int ftruncate64(int file, off64_t length) {
 
 int posix_fallocate64(int file, off64_t at, off64_t length) {
     REAL(int, "posix_fallocate64", int, off64_t, off64_t)
-    return state != NULL && is_full(file, at + length) ? ENOSPC : real(file, at, length);
+    return is_full(file, at + length) ? ENOSPC : real(file, at, length);
 }
 
 ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t length, unsigned flags) {
@@ -182,7 +191,7 @@ int statvfs64(const char *path, struct statvfs64 *told) {
     REAL(int, "statvfs64", const char *, struct statvfs64 *)
     int result = real(path, told);
     char whole[PATH_MAX];
-    if (result == 0 && state != NULL && state->disk == 1 && realpath(path, whole) != NULL && is_below(whole)) {
+    if (result == 0 && says_full() && realpath(path, whole) != NULL && is_below(whole)) {
         told->f_bavail = told->f_bfree = 0;
     }
     return result;

@@ -5,17 +5,23 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// What the disk of a process under test does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     /// It takes what comes.
     Roomy = 0,
-    /// It says that it has no room, and takes nothing more.
+    /// It says that it has no room, and takes nothing more but what was being written when it began to say so.
     Full = 1,
     /// It says that it has room, and takes nothing more.
     Deceitful = 2,
 }
+
+/// The disk says that it has no room, and takes what comes.
+const LAST_BYTES: i64 = 3;
+/// How long the last bytes of a disk are enough: nothing that was begun on a roomy one is still being written then.
+const LAST_BYTES_FOR: Duration = Duration::from_secs(1);
 
 /// The library, and the file by which it is told what holds.
 pub(crate) struct Shim {
@@ -57,6 +63,14 @@ impl Shim {
 
     /// From now on the disk is like this.
     pub(crate) fn set_disk(&self, disk: Disk) {
-        self.told.write_all_at(&(disk as i64).to_ne_bytes(), 8).expect("the disk is told");
+        if disk == Disk::Full {
+            self.tell_disk(LAST_BYTES);
+            std::thread::sleep(LAST_BYTES_FOR);
+        }
+        self.tell_disk(disk as i64);
+    }
+
+    fn tell_disk(&self, state: i64) {
+        self.told.write_all_at(&state.to_ne_bytes(), 8).expect("the disk is told");
     }
 }
