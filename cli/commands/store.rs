@@ -143,10 +143,10 @@ fn tell(summary: &BackupSummary, done: &str, as_json: bool) -> Result<(), CliErr
     if as_json {
         return json::print(summary);
     }
-    let BackupSummary { keys, values, spools, blobs, bytes: length } = summary;
+    let BackupSummary { keys, values, spools, blobs, log, bytes: length } = summary;
     let length = bytes(*length);
     eprintln!(
-        "{done}: {length}: {values} values of the journal, {spools} spools, {blobs} blobs, {keys} files of keys"
+        "{done}: {length}: {values} values of the journal, {spools} spools, {blobs} blobs, {log} files of the audit log, {keys} files of keys"
     );
     Ok(())
 }

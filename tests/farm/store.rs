@@ -67,6 +67,10 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
     farm.start_coordinator();
     assert_eq!(farm.hashes(&open), want, "{}", farm.logs());
     assert_eq!(farm.hashes(&finished), small);
+    let told = farm.text(&["audit"]);
+    for act in ["job submitted", "backup made", "farm restored from a backup"] {
+        assert!(told.contains(act), "no `{act}` in\n{told}");
+    }
 
     // A user may not make one, and an admin gets one from afar, without keys.
     let token = farm.folder().join("user.token");

@@ -2,6 +2,8 @@
 //! act that they tell of. Decides neither what is told nor by whom; see [`super::told`].
 //!
 //! Beside the files stands the head: number and hash of the newest entry, replaced after each. A file that ends before its head was cut.
+//!
+//! A backup takes the files as they are, damage and all: what they prove is judged by whoever reads them.
 
 use crate::server::lock;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,8 @@ const FILE_BYTES: u64 = 4 << 20;
 const FILES_MAX: usize = 64;
 /// Longest line taken: its texts are cut to far less.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-const HEAD_FILE: &str = "head";
+/// The name of the head.
+pub(crate) const HEAD_FILE: &str = "head";
 /// Problems told at most.
 const PROBLEMS_MAX: usize = 20;
 
@@ -34,6 +37,48 @@ impl Head {
     fn origin() -> Self {
         Self { after: 0, hash: "0".repeat(64) }
     }
+}
+
+/// The files of a log at one moment: what is appended later, or goes, does not change it.
+#[derive(Debug, Default)]
+pub(crate) struct Still {
+    /// The head's bytes; None where nothing was ever written.
+    pub(crate) head: Option<Vec<u8>>,
+    /// Each file's name, the file, and its length then, oldest first.
+    pub(crate) files: Vec<(String, File, u64)>,
+}
+
+impl Still {
+    /// Of a folder that nobody appends to. A folder that is not there is a log without entries.
+    pub(crate) fn of(folder: &Path) -> io::Result<Self> {
+        let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let head = match files::read_bounded(&folder.join(HEAD_FILE), LINE_BYTES_MAX) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if absent(&error) => None,
+            Err(error) => return Err(error),
+        };
+        let named = match names(folder) {
+            Ok(named) => named,
+            Err(error) if absent(&error) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let open = |(number, path): (u64, PathBuf)| {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            Ok((file_name(number), file, length))
+        };
+        Ok(Self { head, files: named.into_iter().map(open).collect::<io::Result<_>>()? })
+    }
+}
+
+/// Whether a log has files of this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let number = name.strip_suffix(".log").and_then(|digits| digits.parse().ok());
+    name == HEAD_FILE || number.is_some_and(|number| file_name(number) == name)
+}
+
+fn file_name(number: u64) -> String {
+    format!("{number:08}.log")
 }
 
 /// The log, open for appending.
@@ -99,7 +144,7 @@ impl Log {
     fn begin_file(&self, state: &mut State) -> io::Result<()> {
         let names = names(&self.folder)?;
         let number = names.last().map_or(1, |(number, _)| number + 1);
-        let path = self.folder.join(format!("{number:08}.log"));
+        let path = self.folder.join(file_name(number));
         let mut line = serde_json::to_string(&state.head)?;
         line.push('\n');
         files::write_atomically(&path, line.as_bytes(), Access::Secret)?;
@@ -109,6 +154,12 @@ impl Log {
             std::fs::remove_file(old)?;
         }
         Ok(())
+    }
+
+    /// The log as it is now. Blocks.
+    pub(crate) fn still(&self) -> io::Result<Still> {
+        let _state = lock(&self.state);
+        Still::of(&self.folder)
     }
 
     /// Reads the whole log, checks its chain, and gives its newest entries, at most so many. Blocks.

@@ -3,7 +3,7 @@
 
 mod denied;
 mod keeper;
-mod log;
+pub(crate) mod log;
 pub(crate) mod rules;
 mod standing;
 pub(crate) mod told;

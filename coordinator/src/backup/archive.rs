@@ -5,8 +5,10 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use tessera_protocol::BlobHash;
 
-/// The last byte is the version.
-const MAGIC: [u8; 8] = *b"TSRABKP\x01";
+/// The last byte is the version: 2 has the audit log.
+const MAGIC: [u8; 8] = *b"TSRABKP\x02";
+/// What a backup of before began with. All else is the same.
+const MAGIC_1: [u8; 8] = *b"TSRABKP\x01";
 /// Longest name: a job's id, a slash and a number, or two names of files.
 const NAME_BYTES_MAX: usize = 255;
 const HASH_BYTES: usize = 32;
@@ -23,13 +25,15 @@ pub(super) enum Kind {
     Spool = 3,
     /// A blob, by its hash.
     Blob = 4,
+    /// A file of the audit log, by its name.
+    Log = 5,
     /// The end, with the number of entries but keys.
     End = 255,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Key, Self::Value, Self::Spool, Self::Blob, Self::End]
+        [Self::Key, Self::Value, Self::Spool, Self::Blob, Self::Log, Self::End]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -76,6 +80,8 @@ pub struct BackupSummary {
     pub spools: u64,
     /// Blobs.
     pub blobs: u64,
+    /// Files of the audit log.
+    pub log: u64,
     /// Bytes of all of it.
     pub bytes: u64,
 }
@@ -169,7 +175,7 @@ impl<R: Read> ArchiveReader<R> {
     pub(super) fn begin(mut from: R) -> Result<Self, ArchiveError> {
         let mut magic = [0; MAGIC.len()];
         match from.read_exact(&mut magic) {
-            Ok(()) if magic == MAGIC => {
+            Ok(()) if magic == MAGIC || magic == MAGIC_1 => {
                 Ok(Self { from, position: 0, keys: 0, summary: BackupSummary::default() })
             }
             Ok(()) => Err(ArchiveError::Foreign),
@@ -245,6 +251,7 @@ impl<R: Read> ArchiveReader<R> {
             Kind::Value => self.summary.values += 1,
             Kind::Spool => self.summary.spools += 1,
             Kind::Blob => self.summary.blobs += 1,
+            Kind::Log => self.summary.log += 1,
             Kind::End => {}
         }
         Ok(())

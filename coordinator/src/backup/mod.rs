@@ -1,7 +1,7 @@
 //! Backups: one file that holds a farm as it was at one moment, and the way back from it. Owns what goes in; its form is `archive`'s.
 //!
-//! In it: the journal, the spools of frames that are not finished, the files of open jobs and every finished frame, each with its checksum;
-//! and, where the backup was made with the data folder at hand, the farm's keys and who is denied. Not in it: what no job names, and interrupted uploads.
+//! In it: the journal, the spools of frames that are not finished, the files of open jobs, every finished frame and the audit log, each with its
+//! checksum; and, where the backup was made with the data folder at hand, the farm's keys and who is denied. Not in it: what no job names, and interrupted uploads.
 
 mod archive;
 mod restore;
@@ -9,6 +9,7 @@ mod restore;
 pub use archive::{ArchiveError, BackupSummary, verify};
 pub use restore::{RestoreError, restore};
 
+use crate::access::log::{HEAD_FILE, Still};
 use crate::audit::AuditError;
 use crate::blobs::Blobs;
 use crate::folder::DataFolder;
@@ -34,6 +35,8 @@ pub const PIECE_BYTES: usize = 256 << 10;
 const PIECES_WAITING_MAX: usize = 4;
 /// Largest file of keys: a certificate chain has a few KiB.
 const KEY_BYTES_MAX: u64 = 1 << 20;
+/// What the audit log is called in errors.
+const AUDIT_LOG: &str = "the audit log";
 
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
@@ -99,11 +102,12 @@ pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupErro
 pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupError> {
     let folder = DataFolder::inspect(data)?;
     let loaded = Journal::open(&folder, true)?.load()?;
-    write(&loaded, &Places { blobs: Blobs::open(&folder, 0), spools: folder.spool() }, out)
+    let log = Still::of(&folder.audit_log()).map_err(|error| part(AUDIT_LOG, &error))?;
+    write(&loaded, &Places { blobs: Blobs::open(&folder, 0), spools: folder.spool() }, log, out)
 }
 
 /// Writes all but the keys.
-fn write(loaded: &Loaded, places: &Places, out: &mut impl Write) -> Result<(), BackupError> {
+fn write(loaded: &Loaded, places: &Places, log: Still, out: &mut impl Write) -> Result<(), BackupError> {
     let (parts, records) = decode(loaded).map_err(BackupError::Farm)?;
     let core = Core::replay(Settings::default(), parts, records, Moment(0))
         .map_err(|error| BackupError::Farm(error.to_string()))?;
@@ -123,7 +127,19 @@ fn write(loaded: &Loaded, places: &Places, out: &mut impl Write) -> Result<(), B
     for hash in named {
         write_blob(&mut archive, &places.blobs, hash)?;
     }
+    write_log(&mut archive, log)?;
     archive.end().map_err(BackupError::Write)
+}
+
+fn write_log<W: Write>(archive: &mut ArchiveWriter<W>, log: Still) -> Result<(), BackupError> {
+    if let Some(head) = log.head {
+        archive.bytes(Kind::Log, HEAD_FILE, &head).map_err(BackupError::Write)?;
+    }
+    for (name, file, length) in log.files {
+        let written = archive.file(Kind::Log, &name, length, &mut file.take(length));
+        written.map_err(|error| broken(AUDIT_LOG, error))?;
+    }
+    Ok(())
 }
 
 /// A frame that is finished needs no spool, though a crash may have left it one.
@@ -167,13 +183,14 @@ pub(crate) type Pieces = mpsc::Receiver<Result<Vec<u8>, RequestError>>;
 pub(crate) async fn running(shared: &Arc<Shared>, peer: &PeerIdentity) -> Result<Pieces, RequestError> {
     let held = (shared.blobs.hold(), shared.writer.hold_spools());
     let loaded = crate::audit::inspect(shared).await?;
+    let log = still(shared).await.map_err(|error| RequestError::Unavailable(error.to_string()))?;
     tracing::info!(by = %peer, records = loaded.records.len(), "backup begins");
     let places = Places { blobs: (*shared.blobs).clone(), spools: shared.spools.clone() };
     let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
     tokio::task::spawn_blocking(move || {
         let _held = held;
         let mut out = Sending { piece: Vec::new(), sender };
-        let written = write(&loaded, &places, &mut out);
+        let written = write(&loaded, &places, log, &mut out);
         match written.and_then(|()| out.flush().map_err(BackupError::Write)) {
             Ok(()) => tracing::info!("backup is sent"),
             Err(error) => {
@@ -188,6 +205,13 @@ pub(crate) async fn running(shared: &Arc<Shared>, peer: &PeerIdentity) -> Result
         }
     });
     Ok(pieces)
+}
+
+/// The audit log as it is now: what asked for this backup is in it.
+async fn still(shared: &Shared) -> Result<Still, BackupError> {
+    let log = shared.access.log.clone();
+    let taken = tokio::task::spawn_blocking(move || log.still()).await;
+    taken.map_err(io::Error::other).flatten().map_err(|error| part(AUDIT_LOG, &error))
 }
 
 /// A writer whose bytes go to a client, in pieces.

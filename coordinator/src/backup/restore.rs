@@ -1,6 +1,7 @@
 //! Restoring a backup into an empty folder. The folder is refused by everybody until all of it is there.
 
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
+use crate::access::log::{self, Log};
 use crate::blobs::{BlobError, Blobs};
 use crate::durable;
 use crate::folder::{DataFolder, FolderError};
@@ -13,11 +14,14 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tessera_core::{Core, Moment, Record, Settings};
 use tessera_protocol::{Epoch, FrameNumber};
+use tessera_transport::validity::now_secs;
 
 /// Largest value of the journal that is taken from a backup: a snapshot of a thousand million units is 128 MiB.
 const VALUE_BYTES_MAX: u64 = 1 << 30;
 /// Largest file of keys.
 const KEY_BYTES_MAX: u64 = 1 << 20;
+/// Largest file of the audit log: one is followed by another at a quarter of it.
+const LOG_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Values put into the journal at once.
 const VALUES_AT_ONCE: usize = 256;
 /// Epochs that are passed over. The farm may have gone on after the backup: what its nodes still hold from then must not be taken for the answer
@@ -65,8 +69,9 @@ pub fn restore(backup: &Path, data: &Path) -> Result<BackupSummary, RestoreError
     while let Some(entry) = reader.next()? {
         target.take(&mut reader, entry)?;
     }
-    target.finish()?;
-    Ok(reader.summary())
+    let summary = reader.summary();
+    target.finish(&summary)?;
+    Ok(summary)
 }
 
 struct Target {
@@ -91,7 +96,17 @@ impl Target {
                 let path = self.folder.root().join(folder);
                 let mut bytes = Vec::new();
                 reader.read(entry, &mut bytes)?;
-                write_key(&path, &name, &bytes).map_err(RestoreError::Write)?;
+                write_secret(&path, &name, &bytes).map_err(RestoreError::Write)?;
+            }
+            Kind::Log => {
+                let folder = self.folder.audit_log();
+                let name = entry.name.clone();
+                if !log::is_name(&name) || entry.length > LOG_FILE_BYTES_MAX {
+                    return Err(wrong());
+                }
+                let mut bytes = Vec::new();
+                reader.read(entry, &mut bytes)?;
+                write_secret(&folder, &name, &bytes).map_err(RestoreError::Write)?;
             }
             Kind::Value => {
                 let key = unhex(&entry.name).filter(|_| entry.length <= VALUE_BYTES_MAX).ok_or_else(wrong)?;
@@ -126,8 +141,8 @@ impl Target {
         Ok(())
     }
 
-    /// The last values, the epochs, and the word that the folder is whole.
-    fn finish(mut self) -> Result<(), RestoreError> {
+    /// The last values, the epochs, a line in the audit log, and the word that the folder is whole.
+    fn finish(mut self, summary: &BackupSummary) -> Result<(), RestoreError> {
         self.journal.put(&std::mem::take(&mut self.values))?;
         let loaded = self.journal.load()?;
         let (parts, records) = decode(&loaded).map_err(RestoreError::Journal)?;
@@ -141,6 +156,10 @@ impl Target {
         self.journal.commit(&Changes { records: vec![(newest + 1, bytes)], ..Changes::default() })?;
         durable::sync_folder(&self.folder.spool()).map_err(RestoreError::Write)?;
         drop(self.journal);
+        let log = Log::open(&self.folder.audit_log()).map_err(RestoreError::Write)?;
+        let about = format!("{} values of the journal, {} blobs", summary.values, summary.blobs);
+        log.append((now_secs(), "whoever has the folder"), "farm restored from a backup", &about)
+            .map_err(RestoreError::Write)?;
         Ok(self.folder.finish_restore()?)
     }
 }
@@ -157,7 +176,7 @@ fn key_name(name: &str) -> Option<(&str, String)> {
 }
 
 /// Readable by its owner alone, whatever it was before.
-fn write_key(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+fn write_secret(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
     std::fs::create_dir_all(folder)?;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;

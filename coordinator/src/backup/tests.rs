@@ -1,6 +1,7 @@
 //! Tests of backups: what a killed farm of version 2 held comes back whole, and what is not whole is refused before anything is written.
 
 use super::*;
+use crate::access::Log;
 use crate::fsck::{Depth, fsck};
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A farm and its backup.
+/// A farm with an audit log of two entries, and its backup.
 fn backed_up() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let (data, file) = (root.path().join("farm"), root.path().join("backup"));
@@ -26,6 +27,9 @@ fn backed_up() -> (tempfile::TempDir, PathBuf, PathBuf) {
         std::fs::create_dir(data.join(name)).unwrap();
         std::fs::write(data.join(name).join(text), text).unwrap();
     }
+    let log = Log::open(&data.join("audit")).unwrap();
+    log.append((1, "admin ada"), "job submitted", "job 1").unwrap();
+    log.append((2, "admin ada"), "job cancelled", "job 1").unwrap();
     let mut out = File::create(&file).unwrap();
     begin(Some(&data), &mut out).unwrap();
     backup_stopped(&data, &mut out).unwrap();
@@ -37,7 +41,7 @@ fn what_is_restored_is_the_farm_and_its_keys_are_readable_by_their_owner_alone()
     use std::os::unix::fs::PermissionsExt;
     let (root, data, file) = backed_up();
     let summary = verify(&file).unwrap();
-    assert_eq!((summary.keys, summary.spools, summary.blobs), (2, 1, 3));
+    assert_eq!((summary.keys, summary.spools, summary.blobs, summary.log), (2, 1, 3, 2));
     let back = root.path().join("back");
     assert_eq!(restore(&file, &back).unwrap(), summary);
     let (before, after) = (fsck(&data, Depth::Whole).unwrap(), fsck(&back, Depth::Whole).unwrap());
@@ -54,6 +58,50 @@ fn what_is_restored_is_the_farm_and_its_keys_are_readable_by_their_owner_alone()
     assert_eq!(after.records, before.records + 1);
     let key = back.join("authority/authority.key");
     assert_eq!(std::fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn the_audit_log_goes_on_from_the_one_in_the_backup_and_says_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let (root, data, file) = backed_up();
+    let back = root.path().join("back");
+    restore(&file, &back).unwrap();
+    let log = Log::open(&back.join("audit")).unwrap();
+    let report = log.report(9).unwrap();
+    assert_eq!((report.first, report.problems.len()), (1, 0), "{report:?}");
+    let told: Vec<_> = report.newest.iter().map(|entry| entry.what.as_str()).collect();
+    assert_eq!(told, ["job submitted", "job cancelled", "farm restored from a backup"]);
+    for part in ["audit/head", "audit/00000001.log"] {
+        assert_eq!(std::fs::metadata(back.join(part)).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    // Damage goes with it, and is told of, by the restore and ever after.
+    let path = data.join("audit/00000001.log");
+    let text = std::fs::read_to_string(&path).unwrap().replace("job 1", "job 7");
+    std::fs::write(&path, text).unwrap();
+    let mut out = File::create(&file).unwrap();
+    begin(None, &mut out).unwrap();
+    backup_stopped(&data, &mut out).unwrap();
+    let back = root.path().join("damaged");
+    restore(&file, &back).unwrap();
+    let report = Log::open(&back.join("audit")).unwrap().report(9).unwrap();
+    assert!(report.problems[0].contains("entry 1 was changed"), "{report:?}");
+}
+
+#[test]
+fn a_backup_of_before_the_audit_log_was_in_it_is_restored() {
+    let (root, data, file) = backed_up();
+    std::fs::remove_dir_all(data.join("audit")).unwrap();
+    let mut bytes = Vec::new();
+    begin(Some(&data), &mut bytes).unwrap();
+    backup_stopped(&data, &mut bytes).unwrap();
+    bytes[7] = 1;
+    std::fs::write(&file, &bytes).unwrap();
+    let back = root.path().join("back");
+    assert_eq!(restore(&file, &back).unwrap().log, 0);
+    assert!(fsck(&back, Depth::Whole).unwrap().is_clean());
+    let report = Log::open(&back.join("audit")).unwrap().report(9).unwrap();
+    assert_eq!((report.entries, report.problems.len()), (1, 0), "{report:?}");
 }
 
 #[test]
@@ -92,6 +140,9 @@ fn names_that_lead_elsewhere_are_refused_and_the_folder_stays_unfinished() {
         (Kind::Spool, "../1"),
         (Kind::Blob, "../../x"),
         (Kind::Value, "zz"),
+        (Kind::Log, "../head"),
+        (Kind::Log, "1.log"),
+        (Kind::Log, "00000001.log/x"),
     ];
     for (position, (kind, name)) in names.into_iter().enumerate() {
         let (file, back) = (root.path().join("evil"), root.path().join(format!("back-{position}")));
