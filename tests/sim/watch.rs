@@ -17,6 +17,8 @@ use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure};
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) inputs: u32,
+    /// When the core had the first of them.
+    since: u64,
     named: BTreeSet<(NodeId, Lease)>,
     joined: BTreeSet<NodeId>,
     returned: BTreeSet<Lease>,
@@ -61,6 +63,8 @@ struct Held {
     node: NodeId,
     granted: u64,
     renewed: u64,
+    /// What was granted or renewed may have been so much earlier: somewhere among the inputs of one step.
+    earlier: u64,
 }
 
 /// One process of the coordinator, watched.
@@ -128,6 +132,9 @@ impl Watch {
     /// Notes an input before the core has it.
     pub(crate) fn on_input(&mut self, input: &Input, seen: &mut Seen, now: u64) {
         self.now = self.now.max(now);
+        if seen.inputs == 0 {
+            seen.since = self.now;
+        }
         seen.inputs += 1;
         match input {
             Input::NodeJoined { session, join, fingerprint, .. } => {
@@ -565,7 +572,7 @@ impl Watch {
         for (lease, held) in new {
             if is_quiet {
                 let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
-                self.quiet.insert(lease, if away { 0 } else { self.due(&held) });
+                self.quiet.insert(lease, if away { 0 } else { self.due(&held) - held.earlier });
             }
             self.by_node.entry(held.node).or_default().insert(lease);
             self.held.insert(lease, held);
@@ -610,7 +617,8 @@ impl Watch {
         changes: &Changes,
         books: &Books,
     ) -> Result<Held, crate::trouble::Violation> {
-        let fresh = Held { node, granted: self.now, renewed: self.now };
+        let earlier = self.now - seen.since.min(self.now);
+        let fresh = Held { node, granted: self.now, renewed: self.now, earlier };
         if !books.is_wanted(lease.unit) || books.is_paused(lease.unit.job) {
             return violated(format!("{lease} is held, and its unit is not wanted, or its job is paused"));
         }
@@ -629,7 +637,7 @@ impl Watch {
             return Ok(fresh);
         }
         if named {
-            return Ok(Held { renewed: self.now, ..*before });
+            return Ok(Held { renewed: self.now, earlier: earlier.max(before.earlier), ..*before });
         }
         // Nothing ends while the core is handed nothing.
         if seen.inputs > 0 {
@@ -643,10 +651,7 @@ impl Watch {
         let Some(known) = self.known.get(&held.node) else {
             return violated(format!("{lease} is held by {}, which never joined", held.node));
         };
-        let until = match known.away_since {
-            Some(since) => since + self.settings.grace.as_millis() as u64,
-            None => self.due(held),
-        };
+        let until = self.until(known, held);
         match until <= self.now {
             true => violated(format!(
                 "{lease} is held by {} at {}, and was due at {until} (away since {:?})",
@@ -656,11 +661,28 @@ impl Watch {
         }
     }
 
+    /// When a lease ends at the latest, if nothing more is heard of it.
+    fn until(&self, known: &Known, held: &Held) -> u64 {
+        match known.away_since {
+            Some(since) => self.longest(held).min(since + self.settings.grace.as_millis() as u64),
+            None => self.due(held),
+        }
+    }
+
+    /// A lease may be due now, for all that is known of when it was granted and renewed.
+    fn may_be_due(&self, held: &Held) -> bool {
+        let known = self.known.get(&held.node);
+        known.is_none_or(|known| self.until(known, held) - held.earlier <= self.now)
+    }
+
     /// When a lease ends of a node that is here, if nothing more is heard of it.
     fn due(&self, held: &Held) -> u64 {
-        let millis = |duration: std::time::Duration| duration.as_millis() as u64;
-        let longest = held.granted + millis(self.settings.lease_longest);
-        longest.min(held.renewed + millis(self.settings.lease))
+        self.longest(held).min(held.renewed + self.settings.lease.as_millis() as u64)
+    }
+
+    /// When a lease ends whatever is heard of it.
+    fn longest(&self, held: &Held) -> u64 {
+        held.granted + self.settings.lease_longest.as_millis() as u64
     }
 
     fn may_end(&self, lease: Lease, held: &Held, seen: &Seen, changes: &Changes, books: &Books) -> bool {
@@ -678,7 +700,7 @@ impl Watch {
 
     /// A lease may have ended without a result.
     fn has_ended(&self, lease: Lease, held: &Held, seen: &Seen) -> bool {
-        seen.inputs > 1 || seen.failed.contains(&lease) || self.check_due(lease, held).is_err()
+        seen.inputs > 1 || seen.failed.contains(&lease) || self.may_be_due(held)
     }
 
     /// Nobody is given more than it asked for.

@@ -90,10 +90,13 @@ impl Leases {
         }
     }
 
-    /// All leases of a node end at this time unless they are renewed.
-    pub(crate) fn hold_until(&mut self, node: NodeId, until: Moment) {
+    /// All leases of a node end at this time unless they are renewed, or have lasted for the longest before.
+    pub(crate) fn hold_until(&mut self, node: NodeId, until: Moment, settings: &Settings) {
         for epoch in self.epochs_of(node) {
-            self.set_until(epoch, until);
+            if let Some(held) = self.held.get(&epoch) {
+                let longest = held.granted.after(settings.lease_longest);
+                self.set_until(epoch, until.min(longest));
+            }
         }
     }
 

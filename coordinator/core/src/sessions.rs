@@ -138,7 +138,7 @@ impl Core {
         let Some(id) = self.roster.node_of(session) else { return };
         let until = self.now.after(self.settings.grace);
         self.roster.leave(id, Presence::Away(until));
-        self.leases.hold_until(id, until);
+        self.leases.hold_until(id, until, &self.settings);
         self.timers.set(until, Timer::Away(id));
     }
 

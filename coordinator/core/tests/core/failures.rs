@@ -134,3 +134,19 @@ fn a_file_that_comes_in_time_costs_nothing_and_the_note_goes() {
     assert!(stand.is_resolving());
     assert_eq!((endings(&stand), stand.audit()), (Vec::new(), 1));
 }
+
+#[test]
+fn a_lease_lasts_no_longer_because_its_node_is_away() {
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let longest = Settings { lease: minutes(2), lease_longest: minutes(5), grace: minutes(4), ..settings() };
+    let mut stand = Stand::new(longest, 1, 1);
+    for _ in 0..4 {
+        stand.later(minutes(1));
+        beat(&mut stand, 1, None);
+    }
+    assert_eq!(stand.leased(1), [0]);
+    stand.step(Input::SessionLost { session: SessionId(1) });
+    stand.later(minutes(1));
+    assert_eq!(endings(&stand), [Ending::Expired]);
+    assert_eq!(stand.core.leases().count(), 0);
+}
