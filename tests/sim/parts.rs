@@ -151,6 +151,12 @@ fn part_of(commit: &Commit, samples: u32) -> PartBook {
 }
 
 impl Books {
+    /// A unit has as many parts as it may have: another one is set aside, and the rest is leased anew.
+    pub(crate) fn takes_no_part(&self, unit: UnitKey) -> bool {
+        let parts = self.frame(unit).and_then(|frame| frame.parts.get(&unit.unit.0));
+        parts.is_some_and(|parts| parts.len() >= PARTS_MAX)
+    }
+
     /// What a lease of a unit is about now, worked out anew.
     pub(crate) fn lease_task(&self, unit: UnitKey) -> Option<Task> {
         let whole = task_of(self.jobs.get(&unit.job)?.kind(), unit)?;

@@ -690,6 +690,7 @@ impl Watch {
         changes.ended.contains(&lease)
             // The end of a check is no attempt of its unit, so that no record tells of it.
             || (books.is_to_be_checked(lease.unit) && self.has_ended(lease, held, seen))
+            || (books.takes_no_part(lease.unit) && seen.failed.contains(&lease))
             || books.suspects.contains(&node)
             || !books.is_wanted(lease.unit)
             || seen.joined.contains(&node)
