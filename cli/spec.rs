@@ -90,6 +90,8 @@ pub(crate) struct JobOptions {
     pub(crate) name: Option<String>,
     /// 0 to 100.
     pub(crate) priority: u8,
+    /// Only nodes of this pool.
+    pub(crate) pool: Option<String>,
     /// File formats.
     pub(crate) formats: Vec<FormatSpec>,
     /// Bytes that a device must hold, as predicted; 0: unknown.
@@ -138,6 +140,7 @@ pub(crate) fn job(
         priority: options.priority,
         kind: JobKind::Render(render),
         device_bytes: options.device_bytes,
+        pool: options.pool,
     };
     RawJobSpec::from(spec)
         .check()

@@ -130,6 +130,7 @@ fn join(node: NodeId, capacity: u32) -> Join {
         state: DeviceState::Ready,
     };
     Join {
+        pool: None,
         node,
         name: format!("light-{node}"),
         process: ProcessEpoch(1),

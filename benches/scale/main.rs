@@ -102,6 +102,7 @@ impl Stand {
             name: format!("{units}-units"),
             priority: 50,
             device_bytes: 0,
+            pool: None,
             kind: JobKind::Compute(compute),
         };
         let spec = Box::new(RawJobSpec::from(spec));

@@ -67,6 +67,9 @@ pub struct ComputeArgs {
     /// Share of the farm relative to other jobs, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Job")]
     pub priority: u8,
+    /// Give it to nodes of this pool alone [default: any node]
+    #[arg(long, value_name = "POOL", help_heading = "Job")]
+    pub pool: Option<String>,
     /// Use this machine alone, in this process, as `render` does; needs no farm
     #[arg(long, conflicts_with = "detach", help_heading = "Work")]
     pub local: bool,

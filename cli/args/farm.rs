@@ -105,6 +105,9 @@ pub struct NodeArgs {
     /// Name for people [default: the host's name]
     #[arg(long, value_name = "NAME", env = "TESSERA_NODE_NAME")]
     pub name: Option<String>,
+    /// The pool of this node: jobs for a pool get its nodes alone (a token for a pool puts nodes there by itself)
+    #[arg(long, value_name = "POOL", env = "TESSERA_POOL")]
+    pub pool: Option<String>,
     /// How the devices are used.
     #[command(flatten)]
     pub devices: DeviceArgs,
@@ -148,6 +151,9 @@ pub struct TokenCreateArgs {
     /// The pool that nodes become part of by it; it stands in their certificates
     #[arg(long, value_name = "POOL")]
     pub pool: Option<String>,
+    /// The name that its bearer must have, a node's or a person's; it stands in the certificate
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// How long it is good for: 90s, 30m, 24h, 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
     pub ttl: u64,

@@ -22,6 +22,9 @@ pub struct SubmitArgs {
     /// Share of the farm relative to other jobs, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Job")]
     pub priority: u8,
+    /// Give it to nodes of this pool alone [default: any node]
+    #[arg(long, value_name = "POOL", help_heading = "Job")]
+    pub pool: Option<String>,
     /// Wait for the job's end; the exit status says how it ended
     #[arg(long, conflicts_with = "watch", help_heading = "Job")]
     pub wait: bool,

@@ -55,6 +55,7 @@ fn short(job: &JobSummary) -> String {
         Some(Waits::Disk) => "the disk is full, or a frame cannot be written",
         Some(Waits::Start) => "the coordinator has just started",
         Some(Waits::Nodes) => "no node is connected",
+        Some(Waits::Pool) => "no node of its pool is connected",
         Some(Waits::Device) => "no node has a CUDA device",
         Some(Waits::Compiler) => "no node has a CUDA device and NVRTC",
         Some(Waits::Fingerprint) => "no node has its fingerprint",
@@ -139,6 +140,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     }
     field("owner", summary.owner.clone());
     field("priority", summary.priority.to_string());
+    if let Some(pool) = &spec.pool {
+        field("pool", pool.clone());
+    }
     let files = spec.kind.files();
     let total = bytes(files.iter().map(|(_, _, length)| length).sum());
     match &spec.kind {

@@ -12,6 +12,8 @@ use crate::stay::{Reason, Stay};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tessera_node::{Config, Ended, Node, NodeStatus, RunningNode};
+use tessera_protocol::job::is_label;
+use tessera_protocol::limits::NAME_MAX;
 
 /// How long the service manager waits for a session before it hears that the node runs without one.
 const JOIN_WAIT: Duration = Duration::from_secs(30);
@@ -162,6 +164,12 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     let token = args.token_file.as_deref().map(read_token).transpose()?;
     // A package leaves an empty file where the token goes.
     config.token = token.filter(|token| !token.is_empty());
+    if let Some(pool) = args.pool.as_deref().filter(|pool| !is_label(pool)) {
+        let message =
+            format!("--pool {pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`");
+        return Err(CliError::new(Status::Usage, message));
+    }
+    config.pool = args.pool.clone();
     config.cache_bytes = args.cache.saturating_mul(1 << 20);
     config.import = args.import.limits();
     Ok(config)

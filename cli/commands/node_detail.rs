@@ -13,6 +13,7 @@ pub(crate) fn describe(node: &NodeSummary) -> String {
     line(&mut text, "", "name", &node.name);
     line(&mut text, "", "state", state(node.state));
     line(&mut text, "", "note", &node.note);
+    line(&mut text, "", "pool", node.pool.as_deref().unwrap_or_default());
     line(&mut text, "", "build", &node.build);
     line(&mut text, "", "heard", &format!("{} ago", span(node.silent_secs)));
     line(
@@ -128,9 +129,11 @@ mod tests {
             silent_secs: 2,
             build: "tessera".into(),
             note: String::new(),
+            pool: Some("gpu".into()),
         };
         let text = describe(&node);
         for expected in [
+            "pool        gpu",
             "device      cuda:0: NVIDIA T",
             "  state     quarantined: wrong results; run `tessera doctor`",
             "  size      40 multiprocessors, 8.0 GiB",

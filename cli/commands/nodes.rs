@@ -33,7 +33,8 @@ pub(crate) async fn list(args: NodesArgs) -> Result<Status, CliError> {
         return Ok(Status::Done);
     }
     let rows: Vec<_> = nodes.iter().map(row).collect();
-    let head = ["NODE", "NAME", "STATE", "DEVICES", "UNITS", "COMMITTED", "SAMPLES/S", "HEARD", "NOTE"];
+    let head =
+        ["NODE", "NAME", "STATE", "POOL", "DEVICES", "UNITS", "COMMITTED", "SAMPLES/S", "HEARD", "NOTE"];
     json::line(table(&head, &rows).trim_end())?;
     Ok(Status::Done)
 }
@@ -59,6 +60,7 @@ fn row(node: &NodeSummary) -> Vec<String> {
         node.node.to_string(),
         printable(&node.name),
         state(node.state).into(),
+        printable(node.pool.as_deref().unwrap_or("-")),
         printable(&devices(&node.devices)),
         node.units_leased.to_string(),
         node.units_committed.to_string(),

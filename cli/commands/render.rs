@@ -31,7 +31,13 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let (scene, env) = (args.picture.scene.clone(), args.picture.env.clone());
     let gathered = tokio::task::spawn_blocking(move || SceneFiles::gather(&scene, &env)).await;
     let files = gathered.map_err(|error| CliError::new(Status::Failure, error))??;
-    let options = JobOptions { name: None, priority: 50, formats: outputs.formats.clone(), device_bytes: 0 };
+    let options = JobOptions {
+        name: None,
+        priority: 50,
+        pool: None,
+        formats: outputs.formats.clone(),
+        device_bytes: 0,
+    };
     let spec = spec::job(&args.picture, options, &files)?;
 
     let folder = tempfile::Builder::new().prefix("tessera-render-").tempdir()?;

@@ -55,7 +55,13 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     formats.sort();
     formats.dedup();
     let device_bytes = device_bytes(&scene, &args.picture)?;
-    let options = JobOptions { name: args.name.clone(), priority: args.priority, formats, device_bytes };
+    let options = JobOptions {
+        name: args.name.clone(),
+        priority: args.priority,
+        pool: args.pool.clone(),
+        formats,
+        device_bytes,
+    };
     let spec = spec::job(&args.picture, options, &files)?;
     Ok((spec, files))
 }
@@ -83,7 +89,8 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     }
     let total = files.assets.iter().map(|asset| asset.length).sum();
     let frames = spec::frames(&args.picture);
-    json::line(&format!("job     {}, priority {}", spec.name, spec.priority))?;
+    let pool = spec.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
+    json::line(&format!("job     {}, priority {}{pool}", spec.name, spec.priority))?;
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;
     json::line(&format!(
         "frames  {frames} ({}), {}, {} spp",

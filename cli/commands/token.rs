@@ -33,12 +33,13 @@ pub(crate) async fn run(command: TokenCommand) -> Result<Status, CliError> {
 }
 
 async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
-    let TokenCreateArgs { role, pool, ttl, uses, .. } = args;
-    let request = Request::CreateToken(TokenScope { role, pool: pool.clone(), ttl_secs: ttl, uses });
+    let TokenCreateArgs { role, pool, name, ttl, uses, .. } = args;
+    let scope = TokenScope { role, pool: pool.clone(), name: name.clone(), ttl_secs: ttl, uses };
+    let request = Request::CreateToken(scope);
     let Response::Token(token) = Farm::of(&args.farm)?.ask(&request).await? else { return Err(unexpected()) };
     match args.json {
         true => json::print(
-            &json!({ "token": token, "role": role, "pool": pool, "ttl_secs": ttl, "uses": uses }),
+            &json!({ "token": token, "role": role, "pool": pool, "name": name, "ttl_secs": ttl, "uses": uses }),
         )?,
         false => json::line(&token)?,
     }
@@ -70,15 +71,16 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
             uses => format!("{} of {uses}", token.uses_left),
         };
         let pool = printable(token.pool.as_deref().unwrap_or("-"));
+        let name = printable(token.name.as_deref().unwrap_or("-"));
         let left = span(token.expires_at.saturating_sub(now));
-        vec![token.id.clone(), token.role.to_string(), pool, uses, left, printable(&token.made_by)]
+        vec![token.id.clone(), token.role.to_string(), pool, name, uses, left, printable(&token.made_by)]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
     if rows.is_empty() {
         eprintln!("no tokens");
         return Ok(Status::Done);
     }
-    json::line(table(&["TOKEN", "ROLE", "POOL", "USES LEFT", "EXPIRES IN", "BY"], &rows).trim_end())?;
+    json::line(table(&["TOKEN", "ROLE", "POOL", "NAME", "USES LEFT", "EXPIRES IN", "BY"], &rows).trim_end())?;
     Ok(Status::Done)
 }
 

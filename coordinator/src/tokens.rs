@@ -42,7 +42,7 @@ impl Ledger {
         check_scope(&scope)?;
         let token = JoinToken::generate(authority.pin())
             .map_err(|error| RequestError::Unavailable(error.to_string()))?;
-        let TokenScope { role, pool, ttl_secs, uses } = scope;
+        let TokenScope { role, pool, name, ttl_secs, uses } = scope;
         let record = TokenRecord {
             hash: token.hash(),
             role,
@@ -51,6 +51,7 @@ impl Ledger {
             pool,
             uses,
             made_by: by.to_owned(),
+            name,
         };
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
@@ -131,13 +132,18 @@ impl Ledger {
 }
 
 fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
-    let TokenScope { role, pool, ttl_secs, uses } = scope;
+    let TokenScope { role, pool, name, ttl_secs, uses } = scope;
     if !(1..=TTL_SECS_MAX).contains(ttl_secs) {
         let text = format!("ttl of {ttl_secs} s is not in 1 s to a year ({TTL_SECS_MAX} s)");
         return Err(RequestError::Invalid(text));
     }
     if !(1..=USES_MAX).contains(uses) {
         return Err(RequestError::Invalid(format!("uses {uses} is not in 1 to {USES_MAX}")));
+    }
+    if let Some(name) = name.as_deref().filter(|name| !is_name(name)) {
+        return Err(RequestError::Invalid(format!(
+            "name {name:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`"
+        )));
     }
     match pool {
         Some(_) if *role != Role::Node => {
@@ -155,6 +161,7 @@ fn summary(record: &TokenRecord) -> TokenSummary {
         id: record.id(),
         role: record.role,
         pool: record.pool.clone(),
+        name: record.name.clone(),
         expires_at: record.expires_at,
         uses: record.uses,
         uses_left: record.uses_left,

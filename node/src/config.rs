@@ -61,6 +61,8 @@ pub struct Config {
     pub data: PathBuf,
     /// Name for people: 1 to [`tessera_protocol::limits::NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
     pub name: String,
+    /// The pool that it is of, unless its certificate names one.
+    pub pool: Option<String>,
     /// Join token; needed only while `data` holds no identity.
     pub token: Option<String>,
     /// Program whose `device-worker` command drives CUDA devices, and whose `scene-importer` command reads scenes: this one.
@@ -100,6 +102,7 @@ impl Config {
             coordinator: coordinator.into(),
             data: data.into(),
             name: name.into(),
+            pool: None,
             token: None,
             // The file that runs, even where another one has taken its name since.
             worker: PathBuf::from("/proc/self/exe"),

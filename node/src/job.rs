@@ -10,7 +10,7 @@ use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, Load
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
 pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<JobKind>, Failure> {
-    let raw = JobSpec { name: "job".into(), priority: 0, kind, device_bytes: 0 };
+    let raw = JobSpec { name: "job".into(), priority: 0, kind, device_bytes: 0, pool: None };
     match RawJobSpec::from(raw).check() {
         Ok(JobSpec { kind, .. }) => Ok(Arc::new(kind)),
         Err(error) => Err(Failure::Scene(format!("the job makes no sense: {error}"))),

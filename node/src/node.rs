@@ -48,6 +48,17 @@ pub enum NodeError {
     /// The identity is of another node.
     #[error("the identity at `{0}` is not of this node; remove it and enrol again")]
     OtherNode(PathBuf),
+    /// The identity is of another pool.
+    #[error(
+        "this node's certificate says that it is of pool `{fixed}`, and it was started for pool `{claimed}`; leave --pool away, or \
+         remove its identity and enrol it with a token for that pool"
+    )]
+    OtherPool {
+        /// As its certificate has it.
+        fixed: String,
+        /// As it was started.
+        claimed: String,
+    },
     /// The coordinator does not let it join the farm.
     #[error(transparent)]
     Enrol(EnrolError),

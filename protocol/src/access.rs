@@ -17,6 +17,8 @@ pub struct TokenScope {
     pub role: Role,
     /// The pool that nodes become part of; None for nodes of no pool, and for people.
     pub pool: Option<String>,
+    /// The name that its bearer must have; None: any.
+    pub name: Option<String>,
     /// Seconds it is good for, 1 to 31,536,000.
     pub ttl_secs: u64,
     /// Times it may be used, 1 to 10,000.
@@ -32,6 +34,8 @@ pub struct TokenSummary {
     pub role: Role,
     /// The pool of the nodes that it lets in.
     pub pool: Option<String>,
+    /// The name that its bearer must have.
+    pub name: Option<String>,
     /// Seconds since the Unix epoch from which it is good no more.
     pub expires_at: u64,
     /// Times it may be used in all; 0 where an older build made it and did not say.

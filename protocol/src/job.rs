@@ -22,6 +22,8 @@ pub struct JobSpec {
     /// Bytes that a device must hold for any unit of it, as the client predicts; 0 where it cannot tell. What devices measure counts
     /// for more.
     pub device_bytes: u64,
+    /// Only nodes of this pool may have units of it; None: any node may. 1 to [`NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
+    pub pool: Option<String>,
 }
 
 /// Kinds of jobs.
@@ -311,6 +313,9 @@ impl RawJobSpec {
         if self.0.priority > 100 {
             wrong("priority", format!("{} is not in 0 to 100", self.0.priority))?;
         }
+        if let Some(pool) = self.0.pool.as_deref().filter(|pool| !is_label(pool)) {
+            wrong("pool", format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"))?;
+        }
         match &self.0.kind {
             JobKind::Render(render) => {
                 check_files(render)?;
@@ -322,6 +327,12 @@ impl RawJobSpec {
         }
         Ok(self.0)
     }
+}
+
+/// May this be the name of a pool? Names in certificates are of the same characters.
+pub fn is_label(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(fits)
 }
 
 fn check_name(name: &str) -> Result<(), SpecError> {

@@ -69,6 +69,8 @@ pub struct Join {
     pub node: NodeId,
     /// Its name.
     pub name: String,
+    /// The pool that it says it is of. What its certificate says counts for more.
+    pub pool: Option<String>,
     /// This run of its process.
     pub process: ProcessEpoch,
     /// Its devices.

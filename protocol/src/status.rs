@@ -42,6 +42,8 @@ pub enum Waits {
     Start,
     /// No node is connected.
     Nodes,
+    /// No node of its pool is.
+    Pool,
     /// No node has a device of the kind that it needs.
     Device,
     /// No node has such a device and NVRTC to compile its kernel.
@@ -101,6 +103,8 @@ pub struct JobSummary {
     pub note: String,
     /// Why it waits, in a word; None where it does not.
     pub waits: Option<Waits>,
+    /// Only nodes of this pool may work on it; None: any node.
+    pub pool: Option<String>,
 }
 
 /// One job, whole.
@@ -226,4 +230,6 @@ pub struct NodeSummary {
     pub build: String,
     /// Why it gets no work; empty where it does.
     pub note: String,
+    /// The pool that it is of.
+    pub pool: Option<String>,
 }

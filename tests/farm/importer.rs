@@ -59,7 +59,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
     };
-    JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 }
+    JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }
 
 /// Uploads a trap's files and submits the job, without looking at either.

@@ -168,6 +168,7 @@ fn rendered(
 
 fn introduction(node: NodeId) -> Join {
     Join {
+        pool: None,
         node,
         name: "liar".into(),
         process: ProcessEpoch(1),

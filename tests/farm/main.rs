@@ -18,6 +18,7 @@ mod liar;
 mod limits;
 mod network;
 mod pause;
+mod pools;
 mod power;
 mod scenes;
 mod seen;

@@ -81,6 +81,7 @@ markers! {
     PartChecked "a part of a unit is leased to be checked",
     PendingTold "a client's answer waits for a sync",
     WaitsForNodes "a job says that no node is connected",
+    WaitsForPool "a job says that no node of its pool is connected",
     WaitsForCheck "a job says that its results wait for another node",
     WaitsForBuild "a job says that no node has its fingerprint",
     WaitsForOutOfWork "a job says that all its nodes are out of work",

@@ -271,6 +271,7 @@ impl World {
         Join {
             node: node.plan.id,
             name: node.plan.name.clone(),
+            pool: node.plan.pool.map(str::to_owned),
             process: ProcessEpoch(process.number),
             devices,
             capacity: process.capacity,

@@ -52,6 +52,10 @@ impl World {
                 return violated(format!("{lease} is given to a node that has its result"));
             }
             let predicted = self.clients.jobs.iter().find(|known| known.plan.id == assignment.job);
+            let pool = predicted.and_then(|known| known.plan.spec.pool.as_deref());
+            if pool.is_some() && pool != self.nodes[node].plan.pool {
+                return violated(format!("{lease} of a job for pool {pool:?} is given to a node of another"));
+            }
             let least = predicted.map_or(0, |known| known.plan.spec.device_bytes.min(known.plan.needs));
             if least > self.nodes[node].plan.memory {
                 return violated(format!("{lease} is given to a node whose devices cannot hold it"));

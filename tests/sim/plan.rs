@@ -23,6 +23,8 @@ const FIRST_NODE: u128 = 1000;
 const GIB: u64 = 1 << 30;
 /// Memory of the largest devices.
 pub(crate) const LARGEST: u64 = 24 * GIB;
+/// The pool that some jobs are for.
+pub(crate) const POOL: &str = "gpu";
 /// Users who submit jobs.
 pub(crate) const USERS: [&str; 3] = ["ada", "ben", "cleo"];
 
@@ -54,6 +56,7 @@ pub(crate) struct NodePlan {
     pub(crate) compiles: bool,
     /// Memory of each device, bytes.
     pub(crate) memory: u64,
+    pub(crate) pool: Option<&'static str>,
     /// Time for a unit, milliseconds: from half of this to twice.
     pub(crate) unit_millis: u64,
     /// Time of a message, milliseconds.
@@ -196,6 +199,8 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
         capacity: random.between(1, 5) as u32,
         devices: random.between(1, 3) as u32,
         compiles: anchored || random.permille(500),
+        // Those who are always there are of every pool that jobs ask for.
+        pool: if anchored { Some(POOL) } else { [None, None, Some(POOL), Some("other")][random.index(4)] },
         memory: if anchored { LARGEST } else { [4, 8, 16, 24][random.index(4)] * GIB },
         unit_millis: random.between(500, 6_000),
         latency: [1, 5, 20, 150][random.index(4)],
@@ -221,6 +226,7 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
             JobKind::Render(render(random, large))
         },
         device_bytes,
+        pool: random.permille(250).then(|| POOL.to_owned()),
     };
     let needs = if device_bytes == 0 || random.permille(200) { sizes[random.index(6)] } else { device_bytes };
     JobPlan {

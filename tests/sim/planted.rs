@@ -251,6 +251,7 @@ fn ghost() -> Input {
     let join = Join {
         node: NodeId(Uuid::from_u128(7)),
         name: "ghost".to_owned(),
+        pool: None,
         process: ProcessEpoch(1),
         devices: vec![device],
         capacity: 0,

@@ -201,6 +201,7 @@ impl World {
         }
         let waits: BTreeSet<Waits> = process.core.jobs().iter().filter_map(|row| row.waits).collect();
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
+        sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
         sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));
         sometimes!(self, WaitsForBuild, waits.contains(&Waits::Fingerprint));
         sometimes!(self, WaitsForOutOfWork, waits.contains(&Waits::OutOfWork));

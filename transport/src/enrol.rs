@@ -118,6 +118,10 @@ fn accept(
 
 /// Who the bearer of a request becomes by this grant.
 pub fn grant_to(grant: &Grant, request: &EnrolRequest) -> Result<PeerIdentity, PeerError> {
+    if let Some(name) = grant.name.as_ref().filter(|name| **name != request.name) {
+        let claimed = crate::close::cut(&request.name, 64).to_owned();
+        return Err(PeerError::OtherName { granted: name.clone(), claimed });
+    }
     PeerIdentity::new(grant.role, &request.name, request.node)?.in_pool(grant.pool.as_deref())
 }
 

@@ -38,6 +38,16 @@ pub enum PeerError {
     /// A node without an id, or an id without a node.
     #[error("a node needs an id, and nobody else has one")]
     NodeId,
+    /// The token is for another.
+    #[error(
+        "the token is for the name `{granted}`, and `{claimed}` was given; use --name {granted}, or another token"
+    )]
+    OtherName {
+        /// Whom it is for.
+        granted: String,
+        /// Who came.
+        claimed: String,
+    },
     /// A pool of people.
     #[error("nodes are in pools, and nobody else is")]
     Pool,
@@ -109,6 +119,5 @@ impl fmt::Display for PeerIdentity {
 
 /// May this stand in a certificate as a name?
 pub fn is_name(name: &str) -> bool {
-    (1..=NAME_MAX).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte))
+    tessera_protocol::job::is_label(name)
 }

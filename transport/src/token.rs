@@ -132,6 +132,8 @@ pub struct TokenRecord {
     pub uses: u32,
     /// Who made it; empty where that is not known.
     pub made_by: String,
+    /// The name that its bearer must have.
+    pub name: Option<String>,
 }
 
 /// What a token lets its bearer become.
@@ -141,6 +143,8 @@ pub struct Grant {
     pub role: Role,
     /// A node's pool.
     pub pool: Option<String>,
+    /// The name that it must have.
+    pub name: Option<String>,
 }
 
 /// A line as builds before pools and ranks wrote it: the beginning of today's.
@@ -152,14 +156,33 @@ struct FormerRecord {
     uses_left: u32,
 }
 
+/// A line as builds before tokens for a name wrote it: the beginning of today's.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct NamelessRecord {
+    hash: [u8; 32],
+    role: Role,
+    expires_at: u64,
+    uses_left: u32,
+    pool: Option<String>,
+    uses: u32,
+    made_by: String,
+}
+
 impl TokenRecord {
-    /// The line of these bytes, which [`tessera_protocol::encode`] has made, in this build or in one before pools and ranks.
+    /// The line of these bytes, which [`tessera_protocol::encode`] has made, in this build or in one before tokens for a name, or before
+    /// pools and ranks.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, tessera_protocol::CodecError> {
-        // The former one is shorter, so neither is ever read as the other.
-        tessera_protocol::decode(bytes).or_else(|error| {
+        // Each former one is shorter, so that none is ever read as another.
+        let nameless = |_| {
+            let NamelessRecord { hash, role, expires_at, uses_left, pool, uses, made_by } =
+                tessera_protocol::decode(bytes)?;
+            Ok(Self { hash, role, expires_at, uses_left, pool, uses, made_by, name: None })
+        };
+        tessera_protocol::decode(bytes).or_else(nameless).or_else(|error| {
             let former: FormerRecord = tessera_protocol::decode(bytes).map_err(|_| error)?;
             let FormerRecord { hash, role, expires_at, uses_left } = former;
-            Ok(Self { hash, role, expires_at, uses_left, pool: None, uses: 0, made_by: String::new() })
+            let made_by = String::new();
+            Ok(Self { hash, role, expires_at, uses_left, pool: None, uses: 0, made_by, name: None })
         })
     }
 
@@ -180,7 +203,7 @@ impl TokenRecord {
         if self.uses_left == 0 {
             return Err(TokenError::Used);
         }
-        Ok(Grant { role: self.role, pool: self.pool.clone() })
+        Ok(Grant { role: self.role, pool: self.pool.clone(), name: self.name.clone() })
     }
 }
 
@@ -219,13 +242,17 @@ mod tests {
             pool: Some("gpu".into()),
             uses: 3,
             made_by: "admin ada".into(),
+            name: Some("rig".into()),
         }
     }
 
     #[test]
     fn lines_of_an_older_build_are_read() {
-        let bytes = tessera_protocol::encode(&record()).unwrap();
+        let mut bytes = tessera_protocol::encode(&record()).unwrap();
         assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), record());
+        // The name, which stands last, was not there.
+        bytes.truncate(bytes.len() - 5);
+        assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), TokenRecord { name: None, ..record() });
         // As version 1 of the ledger wrote it: hash, role (1 was `user`), expiry, uses left.
         let former = [vec![7; 32], vec![1, 99, 3]].concat();
         let read = TokenRecord::from_bytes(&former).unwrap();
@@ -237,6 +264,7 @@ mod tests {
             pool: None,
             uses: 0,
             made_by: String::new(),
+            name: None,
         };
         assert_eq!(read, expected);
         assert_eq!(read.id(), "070707070707");
@@ -254,7 +282,7 @@ mod tests {
     #[test]
     fn a_record_lets_in_the_right_secret_in_time_and_number() {
         let record = record();
-        let grant = Grant { role: Role::Node, pool: Some("gpu".into()) };
+        let grant = Grant { role: Role::Node, pool: Some("gpu".into()), name: Some("rig".into()) };
         assert_eq!(record.check(&[9; 32], 99), Ok(grant));
         assert_eq!(record.check(&[9; 32], 100), Err(TokenError::Expired));
         assert_eq!(record.check(&[8; 32], 99), Err(TokenError::Unknown));

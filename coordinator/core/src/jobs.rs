@@ -29,7 +29,7 @@ impl Core {
             };
         }
         self.check_room_for_jobs()?;
-        if let Some(problem) = self.fits_nowhere(spec.device_bytes) {
+        if let Some(problem) = self.fits_nowhere(spec.device_bytes, spec.pool.as_deref()) {
             return Err(RequestError::Invalid(problem));
         }
         self.record(Record::JobAccepted { job, spec, owner, at: self.now });

@@ -9,6 +9,7 @@ use tessera_protocol::{CodecError, decode, encode};
 
 use crate::journal_v1::FromV1;
 use crate::journal_v2::FromV2;
+use crate::journal_v3::FromV3;
 use crate::moment::Moment;
 
 /// One durable fact.
@@ -285,7 +286,7 @@ pub enum RecordVersion {
     V3 = 3,
     /// Jobs can be paused, and failed frames opened again. Units can have two leases: there are records of the ones that were stopped, and
     /// snapshots count them. Attempts can time out. A unit may be committed in parts, when nodes leave in the middle of it: records of parts,
-    /// and of parts that are dropped.
+    /// and of parts that are dropped. A job's spec may name a pool.
     V4 = 4,
 }
 
@@ -314,13 +315,14 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2>(bytes: &[u8]) -> Result<T, JournalError> {
+pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3>(
+    bytes: &[u8],
+) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
     let value = match *version {
         v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
         v if v == RecordVersion::V2 as u8 => T::from_v2(rest),
-        // What is new since stands behind what there was.
-        v if v == RecordVersion::V3 as u8 => decode(rest),
+        v if v == RecordVersion::V3 as u8 => T::from_v3(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

@@ -27,7 +27,7 @@ struct Spec {
 impl From<Spec> for JobSpec {
     fn from(former: Spec) -> Self {
         let Spec { name, priority, kind } = former;
-        Self { name, priority, kind, device_bytes: 0 }
+        Self { name, priority, kind, device_bytes: 0, pool: None }
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::bitmap::Bitmap;
 use crate::frame::{FailedFrame, Frame, OpenFrame, Trouble};
 use crate::journal::{Commit, Record};
+use crate::journal_v3::FromV3;
 use crate::snapshot::{Part, SnapshotPart};
 use crate::splitter::Split;
 use serde::Deserialize;
@@ -62,7 +63,7 @@ pub(crate) trait FromV2: Sized {
 
 impl FromV2 for Record {
     fn from_v2(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&COMMITS_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&COMMITS_VARIANT, rest)) = bytes.split_first() else { return Self::from_v3(bytes) };
         let Commits { job, frame, commits } = decode(rest)?;
         let commit = |former: FormerCommit| {
             let FormerCommit { unit, epoch, node, hash } = former;
@@ -74,7 +75,7 @@ impl FromV2 for Record {
 
 impl FromV2 for SnapshotPart {
     fn from_v2(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&FRAMES_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&FRAMES_VARIANT, rest)) = bytes.split_first() else { return Self::from_v3(bytes) };
         let Frames { job, from, frames } = decode(rest)?;
         Ok(Self(Part::Frames { job, from, frames: frames.into_iter().map(Frame::from).collect() }))
     }

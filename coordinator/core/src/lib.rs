@@ -32,6 +32,7 @@ mod job;
 mod jobs;
 mod journal_v1;
 mod journal_v2;
+mod journal_v3;
 mod lease;
 mod listing;
 mod makers;

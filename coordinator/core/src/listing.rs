@@ -157,6 +157,7 @@ impl Core {
             waits: waiting.as_ref().map(|(waits, _)| *waits),
             note: waiting.map_or_else(ended, |(_, note)| note),
             samples_kept: job.samples_kept,
+            pool: job.spec.pool.clone(),
         })
     }
 
@@ -215,6 +216,7 @@ impl Core {
             silent_secs: now.since(node.heard).as_secs(),
             build: node.build.clone(),
             note,
+            pool: node.pool.clone(),
         }
     }
 

@@ -79,7 +79,7 @@ impl Core {
         let measured = self.work.get(&job.id).map(|work| &work.measured);
         let need = measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
         let short = measured.and_then(|known| known.short.get(&id)).copied();
-        let can_do = node.can_do(job.kind());
+        let can_do = node.serves(job);
         let fits = move |position: usize, device: &DeviceInfo| {
             room(node, position, device) >= need && short.is_none_or(|short| device.memory_bytes > short)
         };
@@ -89,8 +89,8 @@ impl Core {
     }
 
     /// Why a job can never be rendered by the nodes that are known; None where one may do it, or none is known.
-    pub(crate) fn fits_nowhere(&self, needed: u64) -> Option<String> {
-        let (node, device) = self.largest(|_| true)?;
+    pub(crate) fn fits_nowhere(&self, needed: u64, pool: Option<&str>) -> Option<String> {
+        let (node, device) = self.largest(|node| node.is_of(pool))?;
         (device.memory_bytes < needed).then(|| {
             format!(
                 "the job needs {} on a device; the largest device known has {} (node `{}`, {}); a smaller scene, \
@@ -111,7 +111,8 @@ impl Core {
             .filter(|(_, device)| device.memory_bytes > 0)
             .max_by_key(|(_, device)| device.memory_bytes)
             .filter(|_| {
-                !self.roster.nodes.values().any(|node| node.devices.iter().any(|d| d.memory_bytes == 0))
+                let says_nothing = |node: &Node| node.devices.iter().any(|d| d.memory_bytes == 0);
+                !self.roster.nodes.values().any(|node| counts(node) && says_nothing(node))
             })
     }
 
@@ -125,7 +126,7 @@ impl Core {
         }
         let measured = self.work.get(&job.id).map(|work| &work.measured);
         let need = measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
-        let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.can_do(job.kind());
+        let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.serves(job);
         let rooms = self.roster.nodes.iter().filter(may).flat_map(|(_, node)| {
             let devices = node.devices.iter().enumerate().filter(|(_, device)| is_usable(device, job));
             devices.map(move |(position, device)| (room(node, position, device), node, device))
@@ -180,7 +181,7 @@ impl Core {
         self.roster.nodes.iter().any(|(id, node)| {
             let short = measured.short.get(id).copied();
             job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint)
-                && node.can_do(job.kind())
+                && node.serves(job)
                 && node.devices.iter().any(|device| {
                     is_of_kind(device, job)
                         && (device.memory_bytes == 0 || device.memory_bytes >= need)

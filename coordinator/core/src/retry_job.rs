@@ -19,11 +19,12 @@ impl Core {
             let text = format!("no frame of job {id} has failed, so there is nothing to retry");
             return Err(RequestError::Invalid(text));
         }
-        let (ended, needed) = (job.is_final(), job.spec.device_bytes);
+        let ended = job.is_final();
+        let nowhere = self.fits_nowhere(job.spec.device_bytes, job.spec.pool.as_deref());
         if ended {
             self.check_room_for_jobs()?;
         }
-        if let Some(problem) = self.fits_nowhere(needed) {
+        if let Some(problem) = nowhere {
             return Err(RequestError::Invalid(problem));
         }
         let below = self.epochs.next();

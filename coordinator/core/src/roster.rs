@@ -2,6 +2,7 @@
 
 use crate::devices::is_ready;
 use crate::input::SessionId;
+use crate::job::Job;
 use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -47,6 +48,7 @@ pub(crate) struct Fitness {
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) name: String,
+    pub(crate) pool: Option<String>,
     pub(crate) build: String,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) process: ProcessEpoch,
@@ -83,6 +85,7 @@ impl Node {
     ) -> Self {
         Self {
             name: cut(&join.name, NAME_MAX),
+            pool: join.pool.as_deref().map(|pool| cut(pool, NAME_MAX)),
             build: cut(build, NAME_MAX),
             fingerprint,
             process: join.process,
@@ -125,6 +128,16 @@ impl Node {
             && !self.leaving
             && self.fitness.unfit.is_none()
             && self.devices.iter().any(is_ready)
+    }
+
+    /// It is of the pool that a job is for, if that is for one.
+    pub(crate) fn is_of(&self, pool: Option<&str>) -> bool {
+        pool.is_none() || self.pool.as_deref() == pool
+    }
+
+    /// It is of the job's pool, and some device of it runs such jobs.
+    pub(crate) fn serves(&self, job: &Job) -> bool {
+        self.is_of(job.spec.pool.as_deref()) && self.can_do(job.kind())
     }
 
     /// Some device of it runs such jobs.

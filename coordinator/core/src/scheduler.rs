@@ -189,10 +189,7 @@ impl Core {
             let frame = job.frames().get(place.position as usize);
             let last = frame.and_then(|frame| frame.trouble(place.unit));
             let elsewhere = |(other, node): (&NodeId, &Node)| {
-                *other != id
-                    && node.is_willing()
-                    && node.fingerprint == fingerprint
-                    && node.can_do(job.kind())
+                *other != id && node.is_willing() && node.fingerprint == fingerprint && node.serves(job)
             };
             until > now
                 && (last.is_some_and(|trouble| trouble.node == id) || short.contains(&place))

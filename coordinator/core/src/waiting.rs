@@ -83,26 +83,32 @@ impl Core {
         if here.is_empty() {
             return Some((Waits::Nodes, "no node is connected".to_owned()));
         }
-        if !here.iter().any(|(_, node)| node.has_kind(job.kind())) {
+        let pool = job.spec.pool.as_deref();
+        let of_pool: Vec<(NodeId, &Node)> = here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
+        let pool = pool.map_or(String::new(), |pool| format!(" of pool `{pool}`"));
+        if of_pool.is_empty() {
+            return Some((Waits::Pool, format!("no node{pool} is connected")));
+        }
+        if !of_pool.iter().any(|(_, node)| node.has_kind(job.kind())) {
             return Some(cannot_do(job));
         }
         let fits = |node: &Node| job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint);
-        if let Some(pinned) = job.fingerprint.filter(|_| !here.iter().any(|(_, node)| fits(node))) {
-            let others: BTreeSet<Fingerprint> = here.iter().map(|(_, node)| node.fingerprint).collect();
+        if let Some(pinned) = job.fingerprint.filter(|_| !of_pool.iter().any(|(_, node)| fits(node))) {
+            let others: BTreeSet<Fingerprint> = of_pool.iter().map(|(_, node)| node.fingerprint).collect();
             let note = format!(
-                "its first results have the fingerprint {pinned}, and the nodes that are connected have {}; run \
+                "its first results have the fingerprint {pinned}, and the nodes{pool} that are connected have {}; run \
                  the build of the first results somewhere, or submit the job again",
                 some_of(others)
             );
             return Some((Waits::Fingerprint, note));
         }
-        let may: Vec<(NodeId, &Node)> = here.into_iter().filter(|(_, node)| fits(node)).collect();
+        let may: Vec<(NodeId, &Node)> = of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
         let ready: Vec<&Node> =
             may.iter().filter(|(id, node)| self.is_ready(*id, node)).map(|(_, node)| *node).collect();
         if ready.is_empty() {
             let named =
                 may.iter().map(|(id, node)| format!("`{}` is {}", node.name, self.out_word(*id, node)));
-            let note = format!("every node that could have it is out of work: {}", some_of(named));
+            let note = format!("every node{pool} that could have it is out of work: {}", some_of(named));
             return Some((Waits::OutOfWork, note));
         }
         if !ready.iter().any(|node| node.can_do(job.kind())) {

@@ -27,7 +27,8 @@ pub(crate) fn told(request: &Request) -> Option<(&'static str, String)> {
         Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),
         Request::CreateToken(scope) => {
             let pool = scope.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
-            let text = format!("role {}{pool}, {} uses, {} s", scope.role, scope.uses, scope.ttl_secs);
+            let name = scope.name.as_ref().map(|name| format!(", for `{name}`")).unwrap_or_default();
+            let text = format!("role {}{pool}{name}, {} uses, {} s", scope.role, scope.uses, scope.ttl_secs);
             Some(("token created", text))
         }
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),

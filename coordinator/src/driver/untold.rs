@@ -110,6 +110,7 @@ mod tests {
 
     fn summary(job: JobId) -> JobSummary {
         JobSummary {
+            pool: None,
             job,
             name: "film".into(),
             owner: "ada".into(),

@@ -6,6 +6,7 @@ use crate::driver::{Event, Outgoing, Readable, SessionHandle};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tessera_core::{Input, SessionId};
+use tessera_protocol::job::is_label;
 use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
@@ -44,11 +45,11 @@ async fn run(
     let limit = link.timing.answer;
     let (sender, control) = renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
     let mut control = control.metered(meter.clone());
-    let join = match control.expect(limit).await? {
+    let mut join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,
         _ => return Err(Trouble::Protocol("a node's session begins with its join".into())),
     };
-    check_join(&join, link.peer.as_ref())?;
+    check_join(&mut join, link.peer.as_ref())?;
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let readable = Readable::default();
     let connection = link.connection.clone();
@@ -86,11 +87,30 @@ async fn run(
     read_control(shared, session, &mut control).await
 }
 
-fn check_join(join: &Join, peer: Option<&PeerIdentity>) -> Result<(), Trouble> {
-    if peer.and_then(|peer| peer.node) != Some(join.node) {
+/// What a node says of itself must be what its certificate says: the id, the pool where it has one, and the name, which is taken from there.
+fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Trouble> {
+    let Some(peer) = peer.filter(|peer| peer.node == Some(join.node)) else {
         let text = format!("node {} is not the node of this certificate", join.node);
         return Err(Trouble::NotAllowed(text));
+    };
+    if let (Some(fixed), Some(claimed)) =
+        (&peer.pool, join.pool.as_ref().filter(|pool| peer.pool.as_ref() != Some(pool)))
+    {
+        let text = format!(
+            "its certificate says that it is of pool `{fixed}`, and it was started for pool `{}`; leave --pool away, or \
+             enrol it anew with another token",
+            tessera_transport::close::cut(claimed, NAME_MAX)
+        );
+        return Err(Trouble::NotAllowed(text));
     }
+    if let Some(pool) = join.pool.as_deref().filter(|pool| !is_label(pool)) {
+        let pool = tessera_transport::close::cut(pool, NAME_MAX);
+        return Err(Trouble::Protocol(format!(
+            "pool {pool:?} is not of letters, digits and `.`, `_`, `-`, `@`"
+        )));
+    }
+    join.pool = peer.pool.clone().or(join.pool.take());
+    join.name = peer.name.clone();
     let within = [
         (join.name.len(), NAME_MAX, "name bytes"),
         (join.devices.len(), DEVICES_MAX, "devices"),

@@ -46,6 +46,7 @@ fn spool(frame: u32) -> SpoolKey {
 fn what_was_committed_is_there_after_a_reopen() {
     let farm = Farm::new();
     let token = TokenRecord {
+        name: None,
         hash: [1; 32],
         role: Role::Node,
         uses_left: 3,

@@ -43,7 +43,7 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
     };
-    JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 }
+    JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }
 
 struct FakeNode {
@@ -68,6 +68,7 @@ impl FakeNode {
         let join = Join {
             node: identity.peer.node.unwrap(),
             name: identity.peer.name.clone(),
+            pool: None,
             process: ProcessEpoch(7),
             devices: vec![device],
             capacity: 1,

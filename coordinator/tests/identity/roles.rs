@@ -14,7 +14,7 @@ use tessera_transport::{
 const PEOPLE: [Role; 4] = [Role::Viewer, Role::Artist, Role::Operator, Role::Admin];
 
 fn scope(role: Role, pool: Option<&str>, uses: u32) -> TokenScope {
-    TokenScope { role, pool: pool.map(str::to_owned), ttl_secs: 60, uses }
+    TokenScope { role, pool: pool.map(str::to_owned), name: None, ttl_secs: 60, uses }
 }
 
 async fn ask(farm: &Farm, identity: &Identity, request: Request) -> Result<Response, ClientError> {

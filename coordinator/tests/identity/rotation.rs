@@ -26,7 +26,7 @@ async fn log(farm: &Farm) -> LogReport {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_loses_nobody_and_ends() {
     let farm = Farm::start(lives(60, 60)).await;
-    let scope = TokenScope { role: Role::Node, pool: None, ttl_secs: 60, uses: 9 };
+    let scope = TokenScope { role: Role::Node, pool: None, name: None, ttl_secs: 60, uses: 9 };
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let folder = farm.folder.path().join("node");
     let (stays, later) = (farm.node("stays"), farm.person(Role::Admin, "later"));
@@ -89,7 +89,7 @@ async fn the_audit_log_tells_who_did_what_before_it_is_done() {
     ask(&farm, &admin, deny).await;
     let client = FarmClient::new(farm.dial(&admin).await.unwrap());
     client.request(&Request::Deny { identity: "ada".into(), reason: String::new() }).await.unwrap_err();
-    let scope = TokenScope { role: Role::Artist, pool: None, ttl_secs: 60, uses: 1 };
+    let scope = TokenScope { role: Role::Artist, pool: None, name: None, ttl_secs: 60, uses: 1 };
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let (address, ours) = (farm.coordinator.local_address().into(), hello());
     enrol(&address, Applicant { token: &token, name: "bob", node: None }, &ours, Timing::default())

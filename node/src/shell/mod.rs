@@ -254,6 +254,7 @@ impl Shell {
         let join = Join {
             node: self.folder.node(),
             name: self.config.name.clone(),
+            pool: self.config.pool.clone(),
             process: self.folder.process(),
             devices: self.devices_told.clone(),
             capacity: self.agent.capacity(),

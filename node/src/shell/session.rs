@@ -38,6 +38,7 @@ pub(super) struct Dialler {
     identity_folder: PathBuf,
     token: Option<JoinToken>,
     name: String,
+    pool: Option<String>,
     node: NodeId,
     hello: Hello,
     timing: Timing,
@@ -81,6 +82,7 @@ impl Dialler {
             identity_folder,
             token,
             name: config.name.clone(),
+            pool: config.pool.clone(),
             node,
             hello: Hello::ours(fingerprint),
             timing: config.timing,
@@ -138,6 +140,7 @@ impl Dialler {
         if identity.peer.node != Some(self.node) {
             return Err(Failed::ForGood(NodeError::OtherNode(self.identity_folder.clone())));
         }
+        self.check_pool(&identity)?;
         let connected = connect(&self.address, &identity, &self.hello, self.timing).await;
         let link = connected.map_err(|error| match (&error, error.failure()) {
             (_, ConnectFailure::Unreachable) => Failed::ForNow(chain(&error)),
@@ -160,6 +163,17 @@ impl Dialler {
             }
         }
         Ok(link)
+    }
+
+    /// Whoever has a pool by certificate cannot be started for another.
+    fn check_pool(&self, identity: &Identity) -> Result<(), Failed> {
+        match (&identity.peer.pool, &self.pool) {
+            (Some(fixed), Some(claimed)) if fixed != claimed => {
+                let (fixed, claimed) = (fixed.clone(), claimed.clone());
+                Err(Failed::ForGood(NodeError::OtherPool { fixed, claimed }))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What the end of a session says about the next try: the certificate is to be renewed first, or a person must do something.

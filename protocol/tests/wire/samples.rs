@@ -82,7 +82,13 @@ fn render_thirdly() -> RenderSpec {
 }
 
 pub(crate) fn job(render: RenderSpec) -> JobSpec {
-    JobSpec { name: "cornell".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 1 << 33 }
+    JobSpec {
+        name: "cornell".into(),
+        priority: 50,
+        kind: JobKind::Render(render),
+        device_bytes: 1 << 33,
+        pool: None,
+    }
 }
 
 /// A compute spec that is right, with something of everything in it.
@@ -144,7 +150,13 @@ fn compute_others() -> Vec<ComputeSpec> {
 }
 
 pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {
-    JobSpec { name: "blur".into(), priority: 50, kind: JobKind::Compute(compute), device_bytes: 1 << 20 }
+    JobSpec {
+        name: "blur".into(),
+        priority: 50,
+        kind: JobKind::Compute(compute),
+        device_bytes: 1 << 20,
+        pool: Some("gpu".into()),
+    }
 }
 
 fn summary(state: JobState) -> JobSummary {
@@ -166,6 +178,7 @@ fn summary(state: JobState) -> JobSummary {
         samples_kept: 1 << 20,
         note: "n".into(),
         waits: (state == JobState::Paused).then_some(Waits::Turn),
+        pool: Some("gpu".into()),
     }
 }
 
@@ -182,6 +195,7 @@ fn node_summary(state: NodeState) -> NodeSummary {
         silent_secs: 4,
         build: "tessera".into(),
         note: String::new(),
+        pool: Some("gpu".into()),
     }
 }
 
@@ -230,7 +244,13 @@ fn devices_in_every_state() -> Vec<DeviceInfo> {
 }
 
 fn token_scope(role: Role, pool: Option<&str>) -> Request {
-    Request::CreateToken(TokenScope { role, pool: pool.map(str::to_owned), ttl_secs: 86_400, uses: 2 })
+    Request::CreateToken(TokenScope {
+        role,
+        pool: pool.map(str::to_owned),
+        name: pool.map(|_| "rig".to_owned()),
+        ttl_secs: 86_400,
+        uses: 2,
+    })
 }
 
 pub(crate) fn renew_request() -> RenewRequest {
@@ -367,6 +387,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
             id: "0a1b2c3d4e5f".into(),
             role: Role::Node,
             pool: Some("gpu".into()),
+            name: Some("rig".into()),
             expires_at: 99,
             uses: 4,
             uses_left: 3,
@@ -423,6 +444,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
     let join = node::Join {
         node: NodeId(uuid(2)),
         name: "n1".into(),
+        pool: Some("gpu".into()),
         process: ProcessEpoch(9),
         devices: vec![device(DeviceKind::Cpu), device(DeviceKind::Cuda)],
         capacity: 4,

@@ -43,6 +43,7 @@ fn invitation(farm: &Farm, role: Role) -> (JoinToken, TokenRecord) {
         pool: None,
         uses: 1,
         made_by: String::new(),
+        name: None,
     };
     (token, record)
 }
@@ -100,6 +101,18 @@ async fn an_expired_a_used_and_a_foreign_token_are_refused() {
 }
 
 #[tokio::test]
+async fn a_token_for_a_name_makes_nobody_else() {
+    let farm = Farm::start(Timing::default());
+    let (token, record) = invitation(&farm, Role::Node);
+    let node = Some(NodeId(uuid::Uuid::now_v7()));
+    let other = TokenRecord { name: Some("n2".into()), ..record.clone() };
+    let error = try_enrol(&farm, (&token, &other), 0, node).await.unwrap_err().to_string();
+    assert!(error.contains("for the name `n2`, and `n1` was given; use --name n2"), "{error}");
+    let own = TokenRecord { name: Some("n1".into()), ..record };
+    try_enrol(&farm, (&token, &own), 0, node).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_coordinator_in_the_middle_does_not_get_the_secret() {
     let farm = Farm::start(Timing::default());
     let token = JoinToken::generate(Authority::generate().unwrap().pin()).unwrap();
@@ -122,7 +135,8 @@ async fn a_wrong_certificate_in_the_answer_is_not_taken() {
         let (_, mut receiver) = accept_kind(receiver, link.timing.answer).await.unwrap();
         let request: EnrolRequest = receiver.expect(link.timing.answer).await.unwrap();
         let renamed = EnrolRequest { name: "mallory".into(), ..request };
-        let (_, reply) = sign(&farm.authority, &Grant { role: Role::Artist, pool: None }, &renamed).unwrap();
+        let grant = Grant { role: Role::Artist, pool: None, name: None };
+        let (_, reply) = sign(&farm.authority, &grant, &renamed).unwrap();
         let mut sender = FrameSender::new(sender);
         sender.send(&reply).await.unwrap();
         sender.finish_and_deliver(link.timing.answer).await.unwrap();

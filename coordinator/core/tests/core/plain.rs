@@ -43,7 +43,7 @@ pub(crate) fn render() -> RenderSpec {
 
 /// A job that renders this, and says nothing of memory.
 pub(crate) fn job(render: RenderSpec) -> JobSpec {
-    JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes: 0 }
+    JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }
 
 /// Somebody submits it.
@@ -75,6 +75,7 @@ pub(crate) fn join(number: u64, capacity: u32) -> Join {
     Join {
         node: node(number),
         name: format!("n{number}"),
+        pool: None,
         process: ProcessEpoch(1),
         devices: vec![device()],
         capacity,

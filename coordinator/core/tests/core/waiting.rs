@@ -4,7 +4,7 @@ use crate::plain::{self, device, joined};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Caller, Core, Input, RequestId, SessionId, Settings};
-use tessera_protocol::client::Response;
+use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
@@ -38,6 +38,11 @@ fn waits(stand: &Stand, parts: &[&str]) -> Option<Waits> {
         assert!(summary.note.contains(part), "{part:?} is not in {:?}", summary.note);
     }
     summary.waits
+}
+
+fn join_in(stand: &mut Stand, number: u64, pool: &str) {
+    let join = Join { pool: Some(pool.to_owned()), ..plain::join(number, 1) };
+    stand.step(joined(number, join));
 }
 
 fn kernel(program: Program) -> JobSpec {
@@ -79,15 +84,41 @@ fn for_any_node_and_then_for_its_turn() {
 }
 
 #[test]
-fn for_memory_with_both_numbers() {
-    let mut stand = stand(quick(), 0);
-    submit(&mut stand, JobSpec { device_bytes: 3 << 30, ..plain::job(plain::render()) });
-    stand.step(joined(1, plain::join(1, 1)));
-    assert_eq!(waits(&stand, &["needs 3.0 GiB", "1.0 GiB", "`n1`"]), Some(Waits::Memory));
+fn for_a_node_of_its_pool_and_it_gets_no_other() {
+    let mut stand = stand(quick(), 1);
+    let spec = JobSpec { pool: Some("gpu".to_owned()), ..plain::job(plain::render()) };
+    submit(&mut stand, spec);
+    join_in(&mut stand, 2, "cpu");
+    assert_eq!(waits(&stand, &["no node of pool `gpu` is connected"]), Some(Waits::Pool));
     assert!(stand.core.leases().next().is_none());
+    join_in(&mut stand, 3, "gpu");
+    assert!(stand.lease(3).is_some() && stand.core.leases().count() == 1);
+    assert_eq!(waits(&stand, &[]), None);
+    let summary = stand.core.job_summary(stand.job).expect("a job");
+    assert_eq!(summary.pool.as_deref(), Some("gpu"));
+    // A job for no pool takes any node, also one of a pool.
+    stand.job = JobId(Uuid::from_u128(78));
+    let job = stand.job;
+    stand.step(plain::submit(job, plain::job(plain::render())));
+    assert!(stand.core.leases().any(|(lease, _)| lease.unit.job == job));
+}
+
+#[test]
+fn for_memory_with_both_numbers_of_its_pool() {
+    let mut stand = stand(quick(), 0);
+    let spec =
+        |bytes| JobSpec { pool: Some("gpu".to_owned()), device_bytes: bytes, ..plain::job(plain::render()) };
+    submit(&mut stand, spec(3 << 30));
+    join_in(&mut stand, 1, "gpu");
     let large = DeviceInfo { memory_bytes: 8 << 30, ..device() };
     stand.step(joined(2, Join { devices: vec![large], ..plain::join(2, 1) }));
-    assert_eq!((waits(&stand, &[]), stand.lease(2).is_some()), (None, true));
+    assert_eq!(waits(&stand, &["needs 3.0 GiB", "1.0 GiB", "`n1`"]), Some(Waits::Memory));
+    assert!(stand.core.leases().next().is_none());
+    // What no device of its pool can hold is not taken at all.
+    stand.job = JobId(Uuid::from_u128(79));
+    let job = stand.job;
+    let refused = stand.ask(plain::submit(job, spec(4 << 30)));
+    assert!(matches!(refused, Response::Error(RequestError::Invalid(_))), "{refused:?}");
 }
 
 #[test]

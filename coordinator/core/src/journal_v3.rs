@@ -1,0 +1,126 @@
+//! What records and snapshots of version 3 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//!
+//! A job's spec named no pool.
+
+use crate::job::End;
+use crate::journal::Record;
+use crate::moment::Moment;
+use crate::snapshot::{JobPart, Part, SnapshotPart};
+use serde::Deserialize;
+use tessera_protocol::CodecError;
+use tessera_protocol::decode;
+use tessera_protocol::ids::{Fingerprint, JobId};
+use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::status::FailureNote;
+
+/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
+const JOB_VARIANT: u8 = 1;
+
+#[derive(Deserialize)]
+struct Spec {
+    name: String,
+    priority: u8,
+    kind: JobKind,
+    device_bytes: u64,
+}
+
+impl From<Spec> for JobSpec {
+    fn from(former: Spec) -> Self {
+        let Spec { name, priority, kind, device_bytes } = former;
+        Self { name, priority, kind, device_bytes, pool: None }
+    }
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    job: JobId,
+    spec: Spec,
+    owner: String,
+    at: Moment,
+}
+
+#[derive(Deserialize)]
+struct JobOfSnapshot {
+    id: JobId,
+    spec: Spec,
+    owner: String,
+    submitted_at: Moment,
+    fingerprint: Option<Fingerprint>,
+    end: Option<End>,
+    failures: Vec<FailureNote>,
+}
+
+/// What can be read from its bytes of version 3, without the version byte.
+pub(crate) trait FromV3: Sized {
+    fn from_v3(bytes: &[u8]) -> Result<Self, CodecError>;
+}
+
+impl FromV3 for Record {
+    fn from_v3(bytes: &[u8]) -> Result<Self, CodecError> {
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Accepted { job, spec, owner, at } = decode(rest)?;
+        Ok(Self::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
+    }
+}
+
+impl FromV3 for SnapshotPart {
+    fn from_v3(bytes: &[u8]) -> Result<Self, CodecError> {
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let JobOfSnapshot { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(rest)?;
+        let spec = spec.into();
+        let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
+        Ok(Self(Part::Job(Box::new(part))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job accepted, as version 1 wrote it: version 3 has its predicted bytes behind the kind, which is followed by owner and time.
+    const ACCEPTED: &str = include_str!("journal_v1.hex");
+
+    fn accepted() -> (Record, Vec<u8>) {
+        let digits: Vec<u8> =
+            ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
+        let mut bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let record = Record::from_bytes(&bytes).unwrap();
+        let Record::JobAccepted { owner, at, .. } = &record else { panic!("{record:?}") };
+        // Owner and time stand last: a length, the letters, and the time's own form.
+        let tail = 1 + owner.len() + tessera_protocol::encode(at).unwrap().len();
+        let place = bytes.len() - tail;
+        bytes.splice(place..place, [77]);
+        bytes[0] = 3;
+        (record, bytes)
+    }
+
+    #[test]
+    fn a_job_of_version_3_is_read_and_is_for_any_node() {
+        let (first, bytes) = accepted();
+        for version in [2, 3] {
+            let mut bytes = bytes.clone();
+            bytes[0] = version;
+            let record = Record::from_bytes(&bytes).unwrap();
+            let (Record::JobAccepted { spec, owner, .. }, Record::JobAccepted { spec: before, .. }) =
+                (&record, &first)
+            else {
+                panic!("{record:?}")
+            };
+            let expected = JobSpec { device_bytes: 77, ..(**before).clone() };
+            assert_eq!((&**spec, owner.as_str(), spec.pool.as_ref()), (&expected, "ada", None));
+            let again = record.to_bytes().unwrap();
+            assert_eq!(Record::from_bytes(&again).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn a_job_of_a_snapshot_of_version_3_is_read() {
+        let (record, bytes) = accepted();
+        let Record::JobAccepted { job, spec, owner, .. } = record else { panic!("a job") };
+        // The same beginning; then a time as of the record, no fingerprint, no end, no failure.
+        let part = [&bytes[..], &[0, 0, 0]].concat();
+        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else { panic!("a job") };
+        assert_eq!((part.id, part.owner, part.spec.pool), (job, owner, None));
+        assert_eq!((part.spec.kind, part.spec.device_bytes), (spec.kind, 77));
+    }
+}
