@@ -1,11 +1,12 @@
 //! P6 in virtual time: once a pause or a cancel has been answered, no node works on the job any more than messages take to arrive. Looked at
 //! when nothing goes wrong any more; the bound is then the longest time of a message.
 
-use crate::agenda::{Event, LinkId};
+use crate::agenda::Event;
 use crate::client::Ask;
 use crate::markers::sometimes;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
+use tessera_core::SessionId;
 use tessera_protocol::ids::JobId;
 
 /// Longest time of a message between coordinator and node when nothing is wrong, milliseconds: twice the largest latency of a plan.
@@ -19,8 +20,8 @@ pub(crate) struct Halt {
     job: JobId,
     /// Process of the coordinator.
     incarnation: u64,
-    /// Connections that were there.
-    before: LinkId,
+    /// Sessions that were there: whoever joins later is told when it has.
+    before: SessionId,
     /// How often the job had gone on.
     resumed: u32,
 }
@@ -40,7 +41,8 @@ impl World {
     pub(crate) fn expect_halt(&mut self, job: JobId) {
         let calm = self.healed && self.now > self.plan.heal_at + CALM_AFTER;
         let Some(book) = self.ledger.believed.jobs.get(&job).filter(|_| calm) else { return };
-        let (incarnation, before) = (self.shell.incarnation, self.links.next_id());
+        let Some(process) = &self.shell.process else { return };
+        let (incarnation, before) = (self.shell.incarnation, SessionId(process.next_session));
         let halt = Halt { job, incarnation, before, resumed: book.resumed };
         self.after(MESSAGE_MAX + 1, Event::Stopped(halt));
     }
@@ -56,7 +58,8 @@ impl World {
             let working = self.nodes[link.node].process.as_ref().filter(|process| process.link == Some(*id));
             let leases = working.into_iter().flat_map(|process| process.units.keys());
             let mut of_job = leases.filter(|lease| lease.unit.job == halt.job);
-            if let Some(lease) = of_job.next().filter(|_| *id < halt.before) {
+            let was_there = link.session.is_some_and(|session| session < halt.before);
+            if let Some(lease) = of_job.next().filter(|_| was_there) {
                 let name = &self.nodes[link.node].plan.name;
                 return violated(format!(
                     "{name} works on {lease} {MESSAGE_MAX} ms after its job was halted"

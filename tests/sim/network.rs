@@ -48,13 +48,6 @@ pub(crate) struct Links {
     next: LinkId,
 }
 
-impl Links {
-    /// The number of the next connection.
-    pub(crate) fn next_id(&self) -> LinkId {
-        self.next
-    }
-}
-
 impl World {
     pub(crate) fn open_link(&mut self, node: usize, process: u64) -> LinkId {
         let id = self.links.next;

@@ -34,7 +34,7 @@ pub(crate) struct Process {
     pub(crate) core: Core,
     pub(crate) watch: Watch,
     pub(crate) sessions: BTreeMap<SessionId, LinkId>,
-    next_session: u64,
+    pub(crate) next_session: u64,
     asks: BTreeMap<RequestId, Ask>,
     next_request: u64,
     /// Results that wait for the core's word.
