@@ -382,7 +382,7 @@ impl Ledger {
 
     fn end(&mut self, id: JobId, state: JobState) {
         let Some(entry) = self.open(id, "the end") else { return };
-        entry.ended = true;
+        (entry.ended, entry.paused) = (true, false);
         let (done, all) = (entry.done.len(), entry.numbers.len());
         if (state == JobState::Done) != (done == all) {
             self.problem(format!("job {id} ends as {state:?} with {done} of {all} frames"));

@@ -162,6 +162,21 @@ fn a_cancelled_job_can_be_retried_and_others_may_take_it() {
 }
 
 #[test]
+fn a_job_that_was_paused_at_its_end_can_be_retried_and_paused_again() {
+    let mut stand = Stand::new(settings(), 1, 1);
+    let job = stand.job;
+    let pause = || Input::Pause { request: RequestId(9), job, pause: true, caller: caller("ada") };
+    assert_eq!(stand.ask(pause()), Response::Done);
+    let cancel = Input::Cancel { request: RequestId(8), job, caller: caller("ada") };
+    assert_eq!(stand.ask(cancel), Response::Done);
+    assert_eq!(retry(&mut stand, "ada"), Response::Done);
+    assert_eq!(state(&stand), JobState::Running);
+    assert_eq!(stand.ask(pause()), Response::Done);
+    assert_eq!(state(&stand), JobState::Paused);
+    assert_eq!(stand.audit(), 0);
+}
+
+#[test]
 fn where_nothing_has_failed_there_is_nothing_to_retry() {
     let mut stand = Stand::new(settings(), 1, 1);
     let refused = |response: Response| match response {
