@@ -167,7 +167,9 @@ fn parse_span(part: &str) -> Result<Span, FrameSetError> {
     if last < first {
         return Err(FrameSetError::Backwards(part.to_owned()));
     }
-    Ok(Span { first, last: last - (last - first) % step, step })
+    let last = last - (last - first) % step;
+    // A range of one frame is that frame, however it was written.
+    Ok(Span { first, last, step: if last == first { 1 } else { step } })
 }
 
 impl fmt::Display for FrameSet {
@@ -224,6 +226,8 @@ mod tests {
         assert_eq!(numbers("1-10x3"), [1, 4, 7, 10]);
         assert_eq!(numbers("1-9x3"), [1, 4, 7]);
         assert_eq!(numbers("7, 1-3"), [1, 2, 3, 7]);
+        assert_eq!(numbers("9-11x3"), [9]);
+        assert_eq!("9-11x3".parse::<FrameSet>(), "9".parse());
         assert_eq!(numbers("1-6x2,2-6x2,3"), [1, 2, 3, 4, 5, 6]);
     }
 
