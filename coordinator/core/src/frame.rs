@@ -183,7 +183,7 @@ impl OpenFrame {
         true
     }
 
-    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch. False where it has none.
+    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch. None where it has no parts.
     pub(crate) fn drop_parts(&mut self, unit: UnitIndex, below: Epoch) -> Option<Vec<UnitPart>> {
         if self.committed.get(unit.0) || !self.parts.has(unit) {
             return None;

@@ -2,20 +2,13 @@
 //!
 //! The only difference from version 2 is a job's spec, which ended with its kind: it predicted no device bytes.
 
-use crate::job::End;
 use crate::journal::Record;
 use crate::journal_v2::FromV2;
-use crate::moment::Moment;
-use crate::snapshot::{JobPart, Part, SnapshotPart};
+use crate::journal_v3::{JOB_VARIANT, accepted, job_part};
+use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
 use tessera_protocol::CodecError;
-use tessera_protocol::decode;
-use tessera_protocol::ids::{Fingerprint, JobId};
 use tessera_protocol::job::{JobKind, JobSpec};
-use tessera_protocol::status::FailureNote;
-
-/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
-const JOB_VARIANT: u8 = 1;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -31,25 +24,6 @@ impl From<Spec> for JobSpec {
     }
 }
 
-#[derive(Deserialize)]
-struct Accepted {
-    job: JobId,
-    spec: Spec,
-    owner: String,
-    at: Moment,
-}
-
-#[derive(Deserialize)]
-struct JobOfSnapshot {
-    id: JobId,
-    spec: Spec,
-    owner: String,
-    submitted_at: Moment,
-    fingerprint: Option<Fingerprint>,
-    end: Option<End>,
-    failures: Vec<FailureNote>,
-}
-
 /// What can be read from its bytes of version 1, without the version byte.
 pub(crate) trait FromV1: Sized {
     fn from_v1(bytes: &[u8]) -> Result<Self, CodecError>;
@@ -58,24 +32,21 @@ pub(crate) trait FromV1: Sized {
 impl FromV1 for Record {
     fn from_v1(bytes: &[u8]) -> Result<Self, CodecError> {
         let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v2(bytes) };
-        let Accepted { job, spec, owner, at } = decode(rest)?;
-        Ok(Self::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
+        accepted::<Spec>(rest)
     }
 }
 
 impl FromV1 for SnapshotPart {
     fn from_v1(bytes: &[u8]) -> Result<Self, CodecError> {
         let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v2(bytes) };
-        let JobOfSnapshot { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(rest)?;
-        let spec = spec.into();
-        let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
-        Ok(Self(Part::Job(Box::new(part))))
+        job_part::<Spec>(rest)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::Moment;
 
     /// A job accepted, as version 1 wrote it: the version byte, and no prediction behind the spec's kind.
     const ACCEPTED: &str = include_str!("journal_v1.hex");

@@ -7,6 +7,7 @@ use crate::journal::Record;
 use crate::moment::Moment;
 use crate::snapshot::{JobPart, Part, SnapshotPart};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tessera_protocol::CodecError;
 use tessera_protocol::decode;
 use tessera_protocol::ids::{Fingerprint, JobId};
@@ -14,7 +15,7 @@ use tessera_protocol::job::{JobKind, JobSpec};
 use tessera_protocol::status::FailureNote;
 
 /// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
-const JOB_VARIANT: u8 = 1;
+pub(crate) const JOB_VARIANT: u8 = 1;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -31,23 +32,41 @@ impl From<Spec> for JobSpec {
     }
 }
 
+/// `Record::JobAccepted`, with a spec of then.
 #[derive(Deserialize)]
-struct Accepted {
+struct Accepted<S> {
     job: JobId,
-    spec: Spec,
+    spec: S,
     owner: String,
     at: Moment,
 }
 
+/// [`JobPart`], with a spec of then.
 #[derive(Deserialize)]
-struct JobOfSnapshot {
+struct JobOfSnapshot<S> {
     id: JobId,
-    spec: Spec,
+    spec: S,
     owner: String,
     submitted_at: Moment,
     fingerprint: Option<Fingerprint>,
     end: Option<End>,
     failures: Vec<FailureNote>,
+}
+
+/// An accepted job whose spec was of the form `S`, from what stands behind the variant.
+pub(crate) fn accepted<S: DeserializeOwned + Into<JobSpec>>(bytes: &[u8]) -> Result<Record, CodecError> {
+    let Accepted::<S> { job, spec, owner, at } = decode(bytes)?;
+    Ok(Record::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
+}
+
+/// A snapshot's job whose spec was of the form `S`, from what stands behind the variant.
+pub(crate) fn job_part<S: DeserializeOwned + Into<JobSpec>>(
+    bytes: &[u8],
+) -> Result<SnapshotPart, CodecError> {
+    let JobOfSnapshot::<S> { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(bytes)?;
+    let spec = spec.into();
+    let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
+    Ok(SnapshotPart(Part::Job(Box::new(part))))
 }
 
 /// What can be read from its bytes of version 3, without the version byte.
@@ -58,18 +77,14 @@ pub(crate) trait FromV3: Sized {
 impl FromV3 for Record {
     fn from_v3(bytes: &[u8]) -> Result<Self, CodecError> {
         let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
-        let Accepted { job, spec, owner, at } = decode(rest)?;
-        Ok(Self::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
+        accepted::<Spec>(rest)
     }
 }
 
 impl FromV3 for SnapshotPart {
     fn from_v3(bytes: &[u8]) -> Result<Self, CodecError> {
         let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
-        let JobOfSnapshot { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(rest)?;
-        let spec = spec.into();
-        let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
-        Ok(Self(Part::Job(Box::new(part))))
+        job_part::<Spec>(rest)
     }
 }
 
