@@ -4,7 +4,7 @@ use crate::random::mix;
 use tessera_core::{Arrived, FilmShape, ResultShape};
 use tessera_protocol::ids::{BlobHash, Fingerprint, Lease, UnitKey};
 use tessera_protocol::job::JobKind;
-use tessera_protocol::node::Task;
+use tessera_protocol::node::{SampleRange, Task, TileRect};
 
 /// The sums of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,18 +30,20 @@ pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint, shape: ResultShape
 /// What the result of a unit looks like; None where the task is not of such a job.
 pub(crate) fn shape_of(kind: &JobKind, task: Task) -> Option<ResultShape> {
     match (kind, task) {
-        (JobKind::Render(render), Task::Tile { tile, samples }) => Some(ResultShape::Film(FilmShape {
-            width: tile.width,
-            height: tile.height,
-            channels: render.channels(),
-            first: samples.first,
-            samples: samples.count,
-        })),
+        (JobKind::Render(render), Task::Tile { tile, samples }) => {
+            Some(film_of(tile, samples, render.channels()))
+        }
         (JobKind::Compute(compute), Task::Chunk { count, .. }) => {
             Some(ResultShape::Chunk(compute.chunk_shape(count)))
         }
         _ => None,
     }
+}
+
+/// The film of a tile.
+pub(crate) fn film_of(tile: TileRect, samples: SampleRange, channels: u8) -> ResultShape {
+    let TileRect { width, height, .. } = tile;
+    ResultShape::Film(FilmShape { width, height, channels, first: samples.first, samples: samples.count })
 }
 
 /// A shape that looks well and is wrong.

@@ -1,12 +1,11 @@
 //! One node of ten flips a bit in one of each hundred of its results: when it is found, and whether the pictures are right.
 
+use crate::film::film_of;
 use crate::mixed::render;
 use crate::plain;
 use crate::random::mix;
 use std::collections::BTreeMap;
-use tessera_core::{
-    Action, Arrived, Core, FilmShape, Grid, Input, Moment, Record, ResultShape, SessionId, Settings,
-};
+use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, Record, SessionId, Settings};
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::{FrameFile, JobState};
@@ -148,17 +147,10 @@ impl Farm {
             hash.0[9] ^= 1 << (count % 8);
         }
         let Some((tile, samples)) = self.grid.unit(lease.unit.unit) else { return };
-        let shape = FilmShape {
-            width: tile.width,
-            height: tile.height,
-            channels: 3,
-            first: samples.first,
-            samples: samples.count,
-        };
         let result = Arrived {
             lease,
             hash,
-            shape: ResultShape::Film(shape),
+            shape: film_of(tile, samples, 3),
             device: 0,
             device_micros: 1_000_000,
             device_bytes: 0,

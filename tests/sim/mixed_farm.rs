@@ -1,9 +1,10 @@
 //! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last unit was committed. Drives the core
 //! alone; what it finds is judged in `mixed`.
 
+use crate::film::film_of;
 use crate::plain;
 use std::collections::{BTreeMap, VecDeque};
-use tessera_core::{Action, Arrived, Core, FilmShape, Grid, Input, Moment, ResultShape, SessionId, Settings};
+use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
@@ -261,17 +262,10 @@ impl Farm {
             self.at(WAY, Event::ToCore(Box::new(Input::Capacity { session, units: capacity })));
         }
         let Some((tile, samples)) = self.grid.unit(unit.unit) else { return };
-        let shape = FilmShape {
-            width: tile.width,
-            height: tile.height,
-            channels: 3,
-            first: samples.first,
-            samples: samples.count,
-        };
         let result = Arrived {
             lease,
             hash: BlobHash([2; 32]),
-            shape: ResultShape::Film(shape),
+            shape: film_of(tile, samples, 3),
             device: device as u8,
             device_micros: micros,
             device_bytes: 0,

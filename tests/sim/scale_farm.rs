@@ -1,10 +1,11 @@
 //! A large farm in virtual time, as cheap as can be: every node works on a unit a second and sends a heartbeat every two. Measures the
 //! core's time on the processor for each kind of input; what it finds is judged in `scale`.
 
+use crate::film::film_of;
 use crate::plain;
 use std::collections::VecDeque;
 use std::time::Instant;
-use tessera_core::{Action, Arrived, Core, FilmShape, Grid, Input, Moment, ResultShape, SessionId, Settings};
+use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, NodeId};
 use tessera_protocol::job::RenderSpec;
@@ -166,17 +167,10 @@ impl Farm {
 
     fn result(&self, node: usize, assignment: Assignment) -> Option<Input> {
         let (tile, samples) = self.grid.unit(assignment.unit)?;
-        let shape = FilmShape {
-            width: tile.width,
-            height: tile.height,
-            channels: 3,
-            first: samples.first,
-            samples: samples.count,
-        };
         let result = Arrived {
             lease: assignment.lease(),
             hash: BlobHash([2; 32]),
-            shape: ResultShape::Film(shape),
+            shape: film_of(tile, samples, 3),
             device: 0,
             device_micros: UNIT,
             device_bytes: 0,
