@@ -110,11 +110,17 @@ impl Core {
         let Some(node) = self.roster.get(id) else { return (Vec::new(), 0.0) };
         let busy = self.busy_for(id, node);
         let mut before = 0.0;
+        // Most units of a node are of one job.
+        let mut last: Option<(JobId, Option<Speed>)> = None;
         let units = self.leases.of_node(id).map(|(lease, held)| {
             let age = self.now.since(held.granted).as_secs_f64();
             let known = self.farm.jobs.get(&lease.unit.job).and_then(|job| {
-                let speed = self.measured_speed(id, node, job).or(of)?;
-                Some((speed, job.lease_samples(lease.unit) as f64))
+                let speed = match last {
+                    Some((of_job, speed)) if of_job == job.id => speed,
+                    _ => self.measured_speed(id, node, job).or(of),
+                };
+                last = Some((job.id, speed));
+                Some((speed?, job.lease_samples(lease.unit) as f64))
             });
             let ends_in = known.map(|(speed, samples)| {
                 let (share, alone) = (speed.share(samples), speed.alone(samples));

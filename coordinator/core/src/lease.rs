@@ -5,6 +5,7 @@ use crate::moment::Moment;
 use crate::secret::MARK_BITS;
 use crate::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::time::Duration;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::Progress;
@@ -172,6 +173,19 @@ impl Leases {
 
     pub(crate) fn epochs_of(&self, node: NodeId) -> Vec<Epoch> {
         self.by_node.get(&node).into_iter().flatten().copied().collect()
+    }
+
+    /// Jobs that have leases.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> + '_ {
+        let mut last = None;
+        std::iter::from_fn(move || {
+            let after = match last {
+                None => Bound::Unbounded,
+                Some(job) => Bound::Excluded((last_of(job, FrameNumber(u32::MAX)), Epoch(u64::MAX))),
+            };
+            last = self.by_unit.range((after, Bound::Unbounded)).next().map(|(unit, _)| unit.job);
+            last
+        })
     }
 
     /// Leases of a job, in the order of its units.

@@ -14,9 +14,9 @@ struct Rate {
     secs: f64,
 }
 
-/// Rates of the devices that have made results of a job.
+/// Rates of the devices that have made results of a job, by node.
 #[derive(Debug, Default)]
-pub(crate) struct Rates(BTreeMap<(NodeId, u8), Rate>);
+pub(crate) struct Rates(BTreeMap<NodeId, BTreeMap<u8, Rate>>);
 
 /// How fast a node is at a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,31 +42,31 @@ impl Speed {
 impl Rates {
     /// Takes a result in. One that took no time counts as a microsecond.
     pub(crate) fn note(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
-        let rate = self.0.entry((node, device)).or_default();
+        let rate = self.0.entry(node).or_default().entry(device).or_default();
         rate.samples = rate.samples * KEEP + samples as f64;
         rate.secs = rate.secs * KEEP + micros.max(1) as f64 * 1e-6;
     }
 
     /// No device of a node is faster than so many camera samples per second, whatever its former results say.
     pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
-        for (_, rate) in self.0.range_mut((node, 0)..=(node, u8::MAX)) {
+        for rate in self.0.get_mut(&node).into_iter().flat_map(BTreeMap::values_mut) {
             rate.secs = rate.secs.max(rate.samples / per_sec);
         }
     }
 
     /// Nodes that have made results of the job.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let mut last = None;
-        self.0.keys().map(|(node, _)| *node).filter(move |node| last.replace(*node) != Some(*node))
+        self.0.keys().copied()
     }
 
     /// The speed of these devices of a node; None before the first result of one of them. Those that have made none yet count like
     /// the slowest that has.
     pub(crate) fn speed(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
+        let rates = self.0.get(&node)?;
         let (mut sum, mut slowest, mut measured, mut all) = (0.0, f64::INFINITY, 0.0, 0.0);
         for device in devices {
             all += 1.0;
-            if let Some(rate) = self.0.get(&(node, device)) {
+            if let Some(rate) = rates.get(&device) {
                 let per_sec = rate.samples / rate.secs;
                 sum += per_sec;
                 slowest = per_sec.min(slowest);

@@ -16,6 +16,7 @@ use crate::job::Job;
 use crate::journal::Record;
 use crate::moment::Moment;
 use crate::timers::Timer;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
@@ -56,13 +57,19 @@ impl Offer {
     }
 }
 
-/// The idle nodes that are known at a job: the soonest first. Others are looked for one by one, since any of them will do.
-struct Offers(Vec<Offer>);
+/// What the idle nodes could do for a job.
+#[derive(Default)]
+struct Offers {
+    /// Those that are known at it, the soonest first.
+    known: Vec<Offer>,
+    /// Those that nobody knows at it, with a device free; looked for once somebody asks.
+    unknown: OnceCell<Vec<NodeId>>,
+}
 
 impl Offers {
     fn insert(&mut self, offer: Offer) {
-        let place = self.0.partition_point(|other| other.ends_in(1.0) <= offer.ends_in(1.0));
-        self.0.insert(place, offer);
+        let place = self.known.partition_point(|other| other.ends_in(1.0) <= offer.ends_in(1.0));
+        self.known.insert(place, offer);
     }
 }
 
@@ -105,18 +112,20 @@ impl Core {
 
     /// Units that may be copied, those with the longest to go first.
     fn worth_copying(&mut self) -> Vec<Held> {
+        let jobs: Vec<JobId> = self.leases.jobs().collect();
+        let ending: BTreeSet<JobId> = jobs.into_iter().filter(|job| !self.has_fresh_units(*job)).collect();
+        if ending.is_empty() {
+            return Vec::new();
+        }
         let here = self.leases.holders().filter(|id| self.roster.session_of(*id).is_some());
         let held = here.flat_map(|node| {
             self.expected(node, None).0.into_iter().map(move |expected| Held { node, expected })
         });
-        let fits = |held: &Held| !self.leases.is_copied(held.expected.lease.unit);
-        let mut held: Vec<Held> = held.filter(fits).collect();
-        let jobs: BTreeSet<JobId> = held.iter().map(|held| held.expected.lease.unit.job).collect();
-        let ending: BTreeSet<JobId> = jobs.into_iter().filter(|job| !self.has_fresh_units(*job)).collect();
-        held.retain(|held| {
+        let fits = |held: &Held| {
             let unit = held.expected.lease.unit;
-            ending.contains(&unit.job) && self.copies_of(unit) < COPIES_MAX
-        });
+            ending.contains(&unit.job) && !self.leases.is_copied(unit) && self.copies_of(unit) < COPIES_MAX
+        };
+        let mut held: Vec<Held> = held.filter(fits).collect();
         held.sort_by(|one, other| other.expected.remaining().total_cmp(&one.expected.remaining()));
         held.truncate(LONGEST_MAX);
         held
@@ -138,7 +147,7 @@ impl Core {
 
     /// What idle nodes could do for a job.
     fn offers_for(&self, idle: &[NodeId], job: JobId) -> Offers {
-        let mut offers = Offers(Vec::new());
+        let mut offers = Offers::default();
         let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get(&job)) else { return offers };
         let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
         let known = work.rates.nodes().filter(|id| idle.contains(id));
@@ -148,9 +157,12 @@ impl Core {
 
     /// A node that has been given something may have room for more.
     fn offer_again(&self, offers: &mut Offers, id: NodeId, job: JobId) {
-        offers.0.retain(|offer| offer.node != id);
-        let offer = self.farm.jobs.get(&job).and_then(|job| self.offer_of(id, job));
-        offer.into_iter().for_each(|offer| offers.insert(offer));
+        let Some(job) = self.farm.jobs.get(&job) else { return };
+        offers.known.retain(|offer| offer.node != id);
+        self.offer_of(id, job).into_iter().for_each(|offer| offers.insert(offer));
+        if let Some(unknown) = offers.unknown.get_mut() {
+            unknown.retain(|one| *one != id || self.is_unknown_and_free(id, job));
+        }
     }
 
     /// The idle node that would end a unit soonest, if that is clearly sooner than its holder. Notes when one may be.
@@ -179,12 +191,14 @@ impl Core {
             }
         };
         // Where the soonest is not soon enough, no other is.
-        let soonest = offers.0.iter().find(|offer| may(offer.node));
+        let soonest = offers.known.iter().find(|offer| may(offer.node));
         let soonest = soonest.filter(|offer| is_late(offer.ends_in(share) * GAIN + COPY_COSTS));
         let best = match soonest {
             Some(offer) => offer.node,
             None if is_late(self.settings.copy_after.as_secs_f64()) => {
-                idle.iter().copied().find(|id| may(*id) && self.is_unknown_and_free(*id, job))?
+                let are_free =
+                    || idle.iter().copied().filter(|id| self.is_unknown_and_free(*id, job)).collect();
+                offers.unknown.get_or_init(are_free).iter().copied().find(|id| may(*id))?
             }
             None => return None,
         };
