@@ -1,12 +1,16 @@
 //! One job as the journal tells it. What is leased of it, and what may be, is not durable and stands elsewhere.
 
+mod counts;
+mod restored;
+
 use crate::frame::{FailedFrame, Frame, OpenFrame};
 use crate::journal::{Commit, EndedAttempt, Redone};
-use crate::journal_v2::fill_former;
 use crate::moment::Moment;
 use crate::opinions::{Check, Opinion};
-use crate::parts::{PARTS_MAX, UnitPart, total};
+use crate::parts::{PARTS_MAX, total};
 use crate::splitter::Split;
+pub(crate) use counts::Counts;
+use counts::{committed_of, parts_before_last, units_open_of};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
@@ -49,17 +53,6 @@ pub(crate) struct Copies {
     pub(crate) lost: u64,
     /// How long the leases that were stopped had been held, milliseconds.
     pub(crate) wasted_millis: u64,
-}
-
-/// Counts of the frames; kept where the frames change, checked by [`Job::check_counts`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) frames_done: u32,
-    pub(crate) frames_failed: u32,
-    /// Not committed, of frames that wait for them.
-    pub(crate) units_open: u64,
-    pub(crate) units_committed: u64,
-    pub(crate) samples_committed: u64,
 }
 
 /// Durable state of a job.
@@ -490,144 +483,6 @@ impl Job {
         self.paused = None;
         Ok(())
     }
-
-    /// Puts frames in as a snapshot has them.
-    pub(crate) fn restore_frames(&mut self, from: u32, frames: Vec<Frame>) -> Result<(), String> {
-        let targets = self.frames.get_mut(from as usize..).unwrap_or_default();
-        if frames.len() > targets.len() {
-            return Err(format!("job {} has fewer frames than its snapshot", self.id));
-        }
-        for (target, mut frame) in targets.iter_mut().zip(frames) {
-            fill_former(&mut frame, &self.grid);
-            let units = self.grid.units();
-            let sound = |open: &OpenFrame| {
-                let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));
-                open.committed.is_sound(units) && open.verified.is_sound(units) && exist
-            };
-            if frame.unfinished().is_some_and(|open| !sound(open)) {
-                return Err(format!("a bitmap of job {} is damaged", self.id));
-            }
-            *target = frame;
-        }
-        self.counts = self.derived_counts();
-        Ok(())
-    }
-
-    /// Puts makers of a frame's units in, as a part of a snapshot has them, behind those of the parts before.
-    pub(crate) fn restore_makers(
-        &mut self,
-        position: u32,
-        nodes: Vec<NodeId>,
-        of: Vec<u16>,
-    ) -> Result<(), String> {
-        let units = self.grid.units() as usize;
-        let sound = match self.frames.get_mut(position as usize) {
-            Some(Frame::Open(open) | Frame::Complete(open)) => open.makers.extend(nodes, of, units),
-            _ => false,
-        };
-        sound.then_some(()).ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
-    }
-
-    /// Puts parts of a frame's units in, as a part of a snapshot has them.
-    pub(crate) fn restore_parts(
-        &mut self,
-        position: u32,
-        parts: Vec<(UnitIndex, Vec<UnitPart>)>,
-    ) -> Result<(), String> {
-        let (grid, id) = (self.grid, self.id);
-        let damaged = || format!("parts of a frame of job {id} make no sense");
-        let Some(Frame::Open(open) | Frame::Complete(open)) = self.frames.get_mut(position as usize) else {
-            return Err(damaged());
-        };
-        for (unit, parts) in parts {
-            let (whole, committed) = (grid.unit_size(unit), open.committed.get(unit.0));
-            let sound = !parts.is_empty()
-                && parts.len() <= PARTS_MAX + usize::from(committed)
-                && parts.iter().all(|part| part.samples > 0)
-                && if committed { total(&parts) == whole } else { total(&parts) < whole };
-            if !sound || !open.parts.restore(unit, parts) {
-                return Err(damaged());
-            }
-        }
-        self.counts = self.derived_counts();
-        Ok(())
-    }
-
-    /// The counts as the frames have them.
-    fn derived_counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for frame in &self.frames {
-            let (units, samples) = committed_of(frame, &self.grid);
-            counts.units_committed += u64::from(units);
-            counts.samples_committed += samples;
-            counts.units_open += u64::from(units_open_of(frame, &self.grid));
-            counts.frames_done += u32::from(matches!(frame, Frame::Done(_)));
-            counts.frames_failed += u32::from(matches!(frame, Frame::Failed(_)));
-        }
-        counts
-    }
-
-    /// The counts that are kept are those that the frames have.
-    pub(crate) fn check_counts(&self) -> Result<(), String> {
-        let derived = self.derived_counts();
-        if derived != self.counts {
-            return Err(format!("job {} counts {:?}, its frames have {derived:?}", self.id, self.counts));
-        }
-        self.frames.iter().filter_map(Frame::unfinished).try_for_each(|open| self.check_parts(open))
-    }
-
-    /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the check of one is about its first part that
-    /// is to be checked.
-    fn check_parts(&self, open: &OpenFrame) -> Result<(), String> {
-        for (unit, parts) in open.parts.iter() {
-            let (whole, samples) = (self.grid.unit_size(unit), total(parts));
-            let committed = open.committed.get(unit.0);
-            let sound = if committed { samples == whole } else { samples < whole };
-            if !sound || parts.is_empty() || parts.len() > PARTS_MAX + usize::from(committed) {
-                return Err(format!("unit {} of {whole} samples has the parts {parts:?}", unit.0));
-            }
-            let next = open.parts.to_check(unit).filter(|_| committed).map(|(part, _)| part.result);
-            if open.checks.get(&unit).map(|check| check.committed) != next {
-                return Err(format!(
-                    "unit {} is checked as {:?}, not {next:?}",
-                    unit.0,
-                    open.checks.get(&unit)
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Units of a frame that wait for a result.
-fn units_open_of(frame: &Frame, grid: &Split) -> u32 {
-    match frame {
-        Frame::Untouched => grid.units(),
-        Frame::Open(open) => grid.units() - open.committed.ones(),
-        Frame::Complete(_) | Frame::Done(_) | Frame::Failed(_) => 0,
-    }
-}
-
-/// Units and camera samples committed in a frame.
-fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
-    match frame {
-        Frame::Untouched => (0, 0),
-        Frame::Open(open) => {
-            let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
-            let whole: u64 = committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum();
-            let begun = open.parts.iter().filter(|(unit, _)| !open.committed.get(unit.0));
-            let parts: u64 = begun.map(|(unit, parts)| grid.camera_samples(unit, total(parts))).sum();
-            (open.committed.ones(), whole + parts)
-        }
-        Frame::Complete(_) | Frame::Done(_) => (grid.units(), grid.frame_camera_samples()),
-        Frame::Failed(failed) => (failed.units_committed, failed.samples_committed),
-    }
-}
-
-/// Camera samples of a committed unit that came in parts before its last result.
-fn parts_before_last(open: &OpenFrame, unit: UnitIndex, grid: &Split) -> u64 {
-    let parts = open.parts.of(unit);
-    grid.camera_samples(unit, total(&parts[..parts.len().saturating_sub(1)]))
 }
 
 fn failed(frame: &Frame, grid: &Split, reason: &str) -> Frame {

@@ -1,0 +1,71 @@
+//! A job's frames as a snapshot has them, put back. Rejects what makes no sense.
+
+use super::Job;
+use crate::frame::{Frame, OpenFrame};
+use crate::journal_v2::fill_former;
+use crate::parts::{PARTS_MAX, UnitPart, total};
+use tessera_protocol::ids::{NodeId, UnitIndex};
+
+impl Job {
+    /// Puts frames in as a snapshot has them.
+    pub(crate) fn restore_frames(&mut self, from: u32, frames: Vec<Frame>) -> Result<(), String> {
+        let targets = self.frames.get_mut(from as usize..).unwrap_or_default();
+        if frames.len() > targets.len() {
+            return Err(format!("job {} has fewer frames than its snapshot", self.id));
+        }
+        for (target, mut frame) in targets.iter_mut().zip(frames) {
+            fill_former(&mut frame, &self.grid);
+            let units = self.grid.units();
+            let sound = |open: &OpenFrame| {
+                let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));
+                open.committed.is_sound(units) && open.verified.is_sound(units) && exist
+            };
+            if frame.unfinished().is_some_and(|open| !sound(open)) {
+                return Err(format!("a bitmap of job {} is damaged", self.id));
+            }
+            *target = frame;
+        }
+        self.counts = self.derived_counts();
+        Ok(())
+    }
+
+    /// Puts makers of a frame's units in, as a part of a snapshot has them, behind those of the parts before.
+    pub(crate) fn restore_makers(
+        &mut self,
+        position: u32,
+        nodes: Vec<NodeId>,
+        of: Vec<u16>,
+    ) -> Result<(), String> {
+        let units = self.grid.units() as usize;
+        let sound = match self.frames.get_mut(position as usize) {
+            Some(Frame::Open(open) | Frame::Complete(open)) => open.makers.extend(nodes, of, units),
+            _ => false,
+        };
+        sound.then_some(()).ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
+    }
+
+    /// Puts parts of a frame's units in, as a part of a snapshot has them.
+    pub(crate) fn restore_parts(
+        &mut self,
+        position: u32,
+        parts: Vec<(UnitIndex, Vec<UnitPart>)>,
+    ) -> Result<(), String> {
+        let (grid, id) = (self.grid, self.id);
+        let damaged = || format!("parts of a frame of job {id} make no sense");
+        let Some(Frame::Open(open) | Frame::Complete(open)) = self.frames.get_mut(position as usize) else {
+            return Err(damaged());
+        };
+        for (unit, parts) in parts {
+            let (whole, committed) = (grid.unit_size(unit), open.committed.get(unit.0));
+            let sound = !parts.is_empty()
+                && parts.len() <= PARTS_MAX + usize::from(committed)
+                && parts.iter().all(|part| part.samples > 0)
+                && if committed { total(&parts) == whole } else { total(&parts) < whole };
+            if !sound || !open.parts.restore(unit, parts) {
+                return Err(damaged());
+            }
+        }
+        self.counts = self.derived_counts();
+        Ok(())
+    }
+}
