@@ -82,9 +82,29 @@ impl Drop for Process {
     }
 }
 
+/// Where a process runs: on this machine as it is, or behind a command that puts what follows it elsewhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Host(pub(crate) Vec<OsString>);
+
+impl Host {
+    /// A program there.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        match self.0.split_first() {
+            None => Command::new(program),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        }
+    }
+}
+
 /// A coordinator's folder and port, and the nodes that have joined it.
 pub(crate) struct Farm {
     folder: tempfile::TempDir,
+    /// Of the coordinator and of users.
+    host: Host,
     address: SocketAddr,
     coordinator: Option<Process>,
     nodes: Vec<Node>,
@@ -93,6 +113,7 @@ pub(crate) struct Farm {
 /// A node that has joined, running or not.
 struct Node {
     name: String,
+    host: Host,
     /// Its arguments beyond those that every node of a farm has.
     arguments: Vec<String>,
     environment: Vec<(OsString, OsString)>,
@@ -114,10 +135,14 @@ impl Farm {
 
     /// The same, at another address of this machine.
     pub(crate) fn prepare_at(ip: IpAddr) -> Farm {
-        let folder = tempfile::tempdir().expect("a temporary folder");
         let socket = UdpSocket::bind((ip, 0)).expect("a free port");
-        let address = socket.local_addr().expect("a bound socket has an address");
-        Farm { folder, address, coordinator: None, nodes: Vec::new() }
+        Farm::prepare_on(Host::default(), socket.local_addr().expect("a bound socket has an address"))
+    }
+
+    /// The same, on a host where this address and port are free.
+    pub(crate) fn prepare_on(host: Host, address: SocketAddr) -> Farm {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Farm { folder, host, address, coordinator: None, nodes: Vec::new() }
     }
 
     /// Starts what [`Self::prepare`] has not.
@@ -145,7 +170,11 @@ impl Farm {
 
     /// `tessera` with this farm's environment and nobody else's.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(TESSERA);
+        self.command_on(&self.host, arguments)
+    }
+
+    fn command_on(&self, host: &Host, arguments: &[&str]) -> Command {
+        let mut command = host.command(TESSERA);
         command.args(arguments);
         self.environment(&mut command);
         command
@@ -234,6 +263,15 @@ impl Farm {
         self.start_node(self.nodes.len() - 1);
     }
 
+    /// A node of one CPU thread joins from another host.
+    pub(crate) fn add_node_on(&mut self, host: Host, name: &str) {
+        self.invite(name, 1);
+        if let Some(node) = self.nodes.last_mut() {
+            node.host = host;
+        }
+        self.start_node(self.nodes.len() - 1);
+    }
+
     /// Makes a token for a node of CPU threads that is yet to be started; a `--device` on its command line wins.
     pub(crate) fn invite(&mut self, name: &str, threads: u32) {
         let cpu = ("TESSERA_DEVICE".into(), "cpu".into());
@@ -244,7 +282,8 @@ impl Farm {
         let token = self.text(&["token", "create", "--role", "node"]);
         std::fs::write(self.folder().join(format!("{name}.token")), token).expect("a token file");
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        self.nodes.push(Node { name: name.to_owned(), arguments, environment, process: None });
+        let (name, host) = (name.to_owned(), Host::default());
+        self.nodes.push(Node { name, host, arguments, environment, process: None });
     }
 
     /// Starts a node (again) in its own folder.
@@ -255,10 +294,10 @@ impl Farm {
 
     /// A node's command line.
     pub(crate) fn node_command(&self, index: usize) -> Command {
-        let Node { name, arguments, environment, .. } = &self.nodes[index];
+        let Node { name, host, arguments, environment, .. } = &self.nodes[index];
         let token = self.folder().join(format!("{name}.token"));
         let data = self.folder().join(name);
-        let mut command = self.command(&["node", "--name", name]);
+        let mut command = self.command_on(host, &["node", "--name", name]);
         command
             .arg("--token-file")
             .arg(token)

@@ -16,6 +16,7 @@ mod kills;
 mod leaving;
 mod liar;
 mod limits;
+mod namespaces;
 mod network;
 mod pause;
 mod pools;
