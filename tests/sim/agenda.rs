@@ -4,7 +4,7 @@ use crate::client::Ask;
 use crate::film::Film;
 use crate::questions::Answers;
 use std::collections::BTreeMap;
-use tessera_core::SessionId;
+use tessera_core::{Moment, SessionId};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId, Lease};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join, NodeToCoordinator};
@@ -44,8 +44,8 @@ pub(crate) enum Event {
     TakeStep(u64),
     /// A sync of this incarnation is done.
     Synced(u64),
-    /// This incarnation asked to be woken.
-    Tick(u64),
+    /// This incarnation asked to be woken at this time of its clock.
+    Tick(u64, Moment),
     /// A session of this incarnation that the core closed is reported lost.
     LateLoss(u64, SessionId),
     /// This incarnation's resolver answers.

@@ -141,11 +141,11 @@ impl World {
         self.input(Input::SessionLost { session })
     }
 
-    pub(crate) fn on_tick(&mut self) -> Checked {
-        if let Some(process) = &mut self.shell.process {
-            process.wakeup = None;
-        }
-        self.input(Input::Tick)
+    /// The core is woken by the last wakeup that was planned, and by none of those before it.
+    pub(crate) fn on_tick(&mut self, wakeup: Moment) -> Checked {
+        let planned =
+            self.shell.process.as_mut().and_then(|process| process.wakeup.take_if(|at| *at == wakeup));
+        if planned.is_some() { self.input(Input::Tick) } else { Ok(()) }
     }
 
     /// A client's request, as an input.
@@ -476,7 +476,7 @@ impl World {
         let Some(wakeup) = process.core.next_wakeup() else { return };
         if process.wakeup.is_none_or(|planned| wakeup < planned) {
             process.wakeup = Some(wakeup);
-            self.after(wakeup.0.saturating_sub(clock.0) + late, Event::Tick(incarnation));
+            self.after(wakeup.0.saturating_sub(clock.0) + late, Event::Tick(incarnation, wakeup));
         }
     }
 

@@ -153,7 +153,7 @@ impl World {
             Event::NodeWakes(node) => self.wake_node(node),
             Event::TakeStep(incarnation) => self.if_current(incarnation, Self::take_step),
             Event::Synced(incarnation) => self.if_current(incarnation, Self::on_synced),
-            Event::Tick(incarnation) => self.if_current(incarnation, Self::on_tick),
+            Event::Tick(incarnation, wakeup) => self.if_current(incarnation, |world| world.on_tick(wakeup)),
             Event::LateLoss(incarnation, session) => {
                 self.if_current(incarnation, |world| world.on_session_lost(session))
             }
