@@ -139,13 +139,6 @@ impl Core {
         self.work.get(&job.id)?.rates.speed(id, self.usable(id, node, job))
     }
 
-    /// Seconds after which a node would end one more unit.
-    fn would_end(&self, id: NodeId, speed: Speed, samples: f64) -> f64 {
-        let (_, queue) = self.expected(id, Some(speed));
-        let (share, alone) = (speed.share(samples), speed.alone(samples));
-        f64::max(0.0, queue - (alone - share)) + alone
-    }
-
     /// Whether a unit is better left to the other nodes. Wakes the core when that ends.
     pub(crate) fn withhold(&mut self, id: NodeId, job: JobId, place: Place) -> bool {
         self.refresh_pace(job);
@@ -180,12 +173,13 @@ impl Core {
             return None;
         }
         let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
+        let (_, queue) = self.expected(id, Some(mine));
         let Pace { queued, soonest, leased, .. } = match work.pace {
-            Some(pace) => pace.without(mine, self.expected(id, Some(mine)).1),
+            Some(pace) => pace.without(mine, queue),
             None => self.pace(job, Some(id), unit),
         };
         let others_end = (((open - leased).max(1.0) * mean + queued) / together).max(soonest);
-        (self.would_end(id, mine, unit) > others_end).then_some(others_end)
+        (mine.behind(queue, unit) > others_end).then_some(others_end)
     }
 
     /// The nodes at work on a job, without one of them.
@@ -210,8 +204,9 @@ impl Core {
         };
         for (id, speed) in self.others_at(job, without) {
             pace.together += speed.per_sec;
-            pace.queued += self.expected(id, Some(speed)).1 * speed.per_sec;
-            pace.soonest = pace.soonest.min(self.would_end(id, speed, samples));
+            let (_, queue) = self.expected(id, Some(speed));
+            pace.queued += queue * speed.per_sec;
+            pace.soonest = pace.soonest.min(speed.behind(queue, samples));
         }
         pace
     }

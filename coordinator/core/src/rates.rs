@@ -37,6 +37,12 @@ impl Speed {
     pub(crate) fn alone(&self, samples: f64) -> f64 {
         self.devices * self.share(samples)
     }
+
+    /// Seconds after which some work ends that comes behind so many seconds of work.
+    pub(crate) fn behind(&self, queue: f64, samples: f64) -> f64 {
+        let (share, alone) = (self.share(samples), self.alone(samples));
+        f64::max(0.0, queue - (alone - share)) + alone
+    }
 }
 
 impl Rates {
@@ -57,6 +63,11 @@ impl Rates {
     /// Nodes that have made results of the job.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.0.keys().copied()
+    }
+
+    /// The node has made a result of the job.
+    pub(crate) fn knows(&self, node: NodeId) -> bool {
+        self.0.contains_key(&node)
     }
 
     /// The speed of these devices of a node; None before the first result of one of them. Those that have made none yet count like

@@ -150,7 +150,7 @@ impl Core {
         let mut offers = Offers::default();
         let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get(&job)) else { return offers };
         let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
-        let known = work.rates.nodes().filter(|id| idle.contains(id));
+        let known = idle.into_iter().filter(|id| work.rates.knows(*id));
         known.filter_map(|id| self.offer_of(id, job)).for_each(|offer| offers.insert(offer));
         offers
     }
