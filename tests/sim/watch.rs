@@ -353,7 +353,8 @@ impl Watch {
         let is_held = held.iter().any(|(of, held)| **of == lease && held.node == node);
         let fence = books.jobs.get(&lease.unit.job).map_or(0, |book| book.fence);
         let allowed = match attempt {
-            _ if !held.is_empty() => is_held,
+            _ if is_held => true,
+            _ if !self.is_free(&held) => false,
             _ if lease.epoch.0 < fence => false,
             Some((epoch, last, failed)) if *epoch == lease.epoch => *last == node && !failed,
             Some((epoch, ..)) => lease.epoch > *epoch && self.is_former(lease.epoch),
@@ -368,13 +369,16 @@ impl Watch {
         }
     }
 
+    /// No lease of a unit stands in the way of a result: what is due ends before an input is looked at.
+    fn is_free(&self, held: &[(&Lease, &Held)]) -> bool {
+        held.iter().all(|(_, held)| self.may_be_due(held))
+    }
+
     /// A result is compared for the lease that its node holds, or of one that a restart forgot.
     fn check_fence_of_check(&self, lease: Lease, node: NodeId, seen: &Seen) -> Checked {
         let held: Vec<(&Lease, &Held)> = self.held_of(lease.unit).collect();
-        let allowed = match held.is_empty() {
-            false => held.iter().any(|(of, held)| **of == lease && held.node == node),
-            true => self.is_former(lease.epoch),
-        };
+        let is_held = held.iter().any(|(of, held)| **of == lease && held.node == node);
+        let allowed = is_held || (self.is_free(&held) && self.is_former(lease.epoch));
         match allowed || seen.inputs > 1 {
             true => Ok(()),
             false => violated(format!("{lease} of {node} is compared against the fence: held {held:?}")),

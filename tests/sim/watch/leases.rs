@@ -204,7 +204,7 @@ impl Watch {
     }
 
     /// A lease may be due now, for all that is known of when it was granted and renewed.
-    fn may_be_due(&self, held: &Held) -> bool {
+    pub(super) fn may_be_due(&self, held: &Held) -> bool {
         let known = self.known.get(&held.node);
         known.is_none_or(|known| self.until(known, held) - held.earlier <= self.now)
     }
