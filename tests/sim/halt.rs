@@ -49,7 +49,8 @@ impl World {
 
     pub(crate) fn check_halt(&mut self, halt: &Halt) -> Checked {
         let Some(book) = self.ledger.believed.jobs.get(&halt.job) else { return Ok(()) };
-        let stands = (book.paused && book.resumed == halt.resumed) || book.ended.is_some();
+        // A job that has gone on since may have been halted once more: that has a look of its own.
+        let stands = book.resumed == halt.resumed && (book.paused || book.ended.is_some());
         if !stands || self.shell.process.is_none() || self.shell.incarnation != halt.incarnation {
             return Ok(());
         }
