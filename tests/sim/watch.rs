@@ -412,7 +412,12 @@ impl Watch {
                 Ok(())
             }
             CoordinatorToNode::Revoke { leases } => {
-                changes.ended.extend(leases);
+                // A node that names the lease of another is told the same, and that lease goes on.
+                let told = self.nodes.get(&session);
+                let of_another = |lease: &&Lease| {
+                    self.held.get(lease).is_some_and(|held| told.is_some_and(|told| *told != held.node))
+                };
+                changes.ended.extend(leases.iter().filter(|lease| !of_another(lease)));
                 Ok(())
             }
             _ => Ok(()),
