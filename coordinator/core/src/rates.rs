@@ -38,10 +38,14 @@ impl Speed {
         self.devices * self.share(samples)
     }
 
-    /// Seconds after which some work ends that comes behind so many seconds of work.
+    /// Seconds until a device is free for some work that comes behind so many seconds of work: so much of that runs beside it.
+    pub(crate) fn wait(&self, queue: f64, samples: f64) -> f64 {
+        (queue - (self.alone(samples) - self.share(samples))).max(0.0)
+    }
+
+    /// Seconds after which such work ends.
     pub(crate) fn behind(&self, queue: f64, samples: f64) -> f64 {
-        let (share, alone) = (self.share(samples), self.alone(samples));
-        f64::max(0.0, queue - (alone - share)) + alone
+        self.wait(queue, samples) + self.alone(samples)
     }
 }
 

@@ -221,10 +221,9 @@ impl Core {
         let speed = self.speed_at(id, job)?;
         let (_, queue) = self.expected(id, Some(speed));
         let mean = job.mean_unit_samples();
-        let (alone, share) = (speed.alone(mean), speed.share(mean));
-        // Until a device is free. Short units are taken several at a time.
-        let wait = (queue - (alone - share)).max(0.0);
-        (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: alone })
+        let wait = speed.wait(queue, mean);
+        // Short units are taken several at a time.
+        (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: speed.alone(mean) })
     }
 
     /// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's result.
