@@ -3,6 +3,7 @@
 //! namespaces, and `ip` and `nsenter`.
 
 use crate::harness::{Farm, Host, library, pixels_sha256, skipped};
+use crate::network::{audit, node, told};
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -82,14 +83,8 @@ impl Hosts {
     }
 }
 
-fn told(farm: &Farm, arguments: &[&str]) -> serde_json::Value {
-    serde_json::from_str(&farm.text(arguments)).expect("JSON")
-}
-
 fn state(farm: &Farm, name: &str) -> String {
-    let nodes = told(farm, &["nodes", "--json"]);
-    let found = nodes.as_array().and_then(|nodes| nodes.iter().find(|node| node["name"] == name));
-    found.and_then(|node| node["state"].as_str()).unwrap_or_default().to_owned()
+    node(farm, name)["state"].as_str().unwrap_or_default().to_owned()
 }
 
 fn committed(farm: &Farm, job: &str) -> u64 {
@@ -148,9 +143,5 @@ fn what_the_kernel_takes_away_and_gives_back_changes_no_bit() {
     let summary = told(&farm, &["job", &job, "--json"]);
     assert_eq!(summary["summary"]["units_committed"], summary["summary"]["units"], "{summary}");
     assert!(farm.drain_node(0), "the node did not end by itself\n{}", farm.logs());
-    assert!(farm.stop_coordinator(), "the coordinator did not end by itself\n{}", farm.logs());
-    let data = farm.data();
-    let report = told(&farm, &["coordinator", "--data", data.to_str().expect("UTF-8"), "--audit", "--json"]);
-    assert_eq!(report["units_committed_twice"], 0, "{report}");
-    assert_eq!(report["problems"].as_array().map(Vec::len), Some(0), "{report}");
+    audit(farm);
 }
