@@ -59,6 +59,8 @@ pub(crate) struct FrameBook {
     /// Units in all.
     pub(crate) units: u32,
     pub(crate) committed: BTreeMap<u32, (Epoch, NodeId)>,
+    /// Units that were committed and are not any more: taken back from a liar, or of a frame that is tried again.
+    pub(crate) undone: BTreeSet<u32>,
     /// Results of the units that are to be checked, the committed one first.
     pub(crate) checks: BTreeMap<u32, Vec<(NodeId, BlobHash)>>,
     /// Committed units that another node has rendered alike.
@@ -334,6 +336,7 @@ impl Books {
         if book.verified.contains(&unit.0) || all_alike {
             return violated(format!("{key} is taken back, and other nodes have rendered it alike"));
         }
+        book.undone.insert(unit.0);
         book.checks.remove(&unit.0);
         book.attempts.insert(unit.0, (below, node, true));
         self.settled.insert(Lease { unit: key, epoch });
@@ -345,6 +348,7 @@ impl Books {
         let frame = || FrameBook {
             units,
             committed: BTreeMap::new(),
+            undone: BTreeSet::new(),
             checks: BTreeMap::new(),
             verified: BTreeSet::new(),
             parts: BTreeMap::new(),
@@ -393,6 +397,7 @@ impl Books {
             any = true;
             book.kept_before += frame.samples(&book.spec.kind, job, *number).1;
             let committed = std::mem::take(&mut frame.committed);
+            frame.undone.extend(committed.keys());
             self.settled.extend(committed.into_iter().map(|(unit, (epoch, _))| {
                 let unit = UnitKey { job, frame: *number, unit: UnitIndex(unit) };
                 Lease { unit, epoch }
@@ -462,6 +467,7 @@ impl Books {
         if book.committed.insert(commit.unit.0, (commit.epoch, commit.node)).is_some() {
             return violated(format!("{unit} is committed twice"));
         }
+        book.undone.remove(&commit.unit.0);
         book.complete(commit, whole);
         Ok(())
     }

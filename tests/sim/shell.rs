@@ -9,9 +9,9 @@ use crate::questions::Answers;
 use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
-use tessera_protocol::ids::{Lease, UnitKey};
+use tessera_protocol::ids::{Lease, NodeId, UnitKey};
 use tessera_protocol::node::{CoordinatorToNode, NodeToCoordinator};
 use tessera_protocol::status::{NodeState, NodeSummary};
 
@@ -224,7 +224,7 @@ impl World {
         }
         self.check_origins(&step)?;
         self.steps += 1;
-        self.check_last_node(&step)?;
+        self.check_last_node(&step, &seen)?;
         self.tell_early(&mut step)?;
         let pending = self.split_step(step)?;
         let needs_sync =
@@ -249,29 +249,31 @@ impl World {
         early.into_iter().try_for_each(|action| self.perform_one(action))
     }
 
-    /// The last node that takes work is never put out of it, whatever fails there.
-    fn check_last_node(&mut self, step: &Step) -> Checked {
-        let failed = step.records.iter().find_map(|record| match record {
+    /// The last node that takes work is never put out of it, whatever fails there. Nodes are looked at where an attempt may have failed.
+    fn check_last_node(&mut self, step: &Step, seen: &Seen) -> Checked {
+        let now = self.clock();
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let failed = step.records.iter().filter_map(|record| match record {
             Record::AttemptsEnded { node, attempts, .. } => {
-                let failed = attempts.iter().any(|attempt| attempt.ending.has_failed());
-                failed.then_some(*node)
+                attempts.iter().any(|attempt| attempt.ending.has_failed()).then_some(*node)
             }
             _ => None,
         });
-        let (Some(node), Some(process)) = (failed, &self.shell.process) else { return Ok(()) };
-        let rows = process.core.nodes(self.clock());
-        let known = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
-        let takes = |row: &NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
-        let others = rows.iter().filter(known).any(|row| row.node != node && takes(row));
-        let out = |row: &&NodeSummary| row.node == node && row.note.contains("in a row");
-        let fresh = rows.iter().find(out).is_some() && !process.watch.was_out(node);
-        sometimes!(self, LastNodeFails, !others);
-        if let Some(process) = &mut self.shell.process {
-            process.watch.note_out(node, rows.iter().any(|row| out(&row)));
+        let failed: BTreeSet<NodeId> = failed.chain(process.watch.ended_quietly()).collect();
+        if failed.is_empty() {
+            return Ok(());
         }
-        match fresh && !others {
-            true => violated(format!("{node} is put out of work, and no other node takes any")),
-            false => Ok(()),
+        let rows = process.core.nodes(now);
+        let known = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
+        let takes = |row: &&NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
+        let taking: BTreeSet<NodeId> = rows.iter().filter(known).filter(takes).map(|row| row.node).collect();
+        let out = rows.iter().filter(|row| row.note.contains("in a row")).map(|row| row.node).collect();
+        let fresh = process.watch.note_out(&out, &taking);
+        sometimes!(self, LastNodeFails, taking.is_subset(&failed));
+        // Of several inputs one may have put it out of work, and another have taken the others away.
+        match fresh.intersection(&failed).next().filter(|_| taking.is_empty() && seen.inputs == 1) {
+            Some(node) => violated(format!("{node} is put out of work, and no other node takes any")),
+            None => Ok(()),
         }
     }
 

@@ -87,8 +87,10 @@ pub(crate) struct Watch {
     short: BTreeSet<UnitKey>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
-    /// Nodes that were out of work for their failures when an attempt failed there last.
+    /// Nodes that were out of work for their failures when nodes were looked at last.
     out: BTreeSet<NodeId>,
+    /// Nodes of which a lease has ended in this step whose end no record tells of.
+    ended_quietly: BTreeSet<NodeId>,
     /// Leases of former processes that were taken up again.
     pub(crate) taken_back: u64,
     /// Leases of units that have two which ended with their node, so that the other was left.
@@ -123,6 +125,7 @@ impl Watch {
             short: BTreeSet::new(),
             given: BTreeMap::new(),
             out: BTreeSet::new(),
+            ended_quietly: BTreeSet::new(),
             taken_back: 0,
             left_alone: 0,
             now,
@@ -232,6 +235,7 @@ impl Watch {
     /// Checks a step against the state before it, takes it in, and compares what it touches with the core. `books` are taken along.
     pub(crate) fn on_step(&mut self, step: &Step, seen: &Seen, core: &Core, books: &mut Books) -> Checked {
         let mut changes = Changes::default();
+        self.ended_quietly.clear();
         self.check_results(step)?;
         for record in &step.records {
             self.note_record(record, seen, books, &mut changes)?;
@@ -484,16 +488,17 @@ impl Watch {
         Ok(())
     }
 
-    pub(crate) fn was_out(&self, node: NodeId) -> bool {
-        self.out.contains(&node)
+    /// Nodes of which a lease has ended in the last step whose end no record tells of: checks, and one of a unit's two leases.
+    pub(crate) fn ended_quietly(&self) -> impl Iterator<Item = NodeId> {
+        self.ended_quietly.iter().copied()
     }
 
-    pub(crate) fn note_out(&mut self, node: NodeId, out: bool) {
-        if out {
-            self.out.insert(node);
-        } else {
-            self.out.remove(&node);
-        }
+    /// Takes over which nodes are out of work for their failures, and which have work; those that were not out of it before.
+    pub(crate) fn note_out(&mut self, out: &BTreeSet<NodeId>, taking: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        let fresh = out.difference(&self.out).copied().collect();
+        self.out.retain(|node| !taking.contains(node));
+        self.out.extend(out);
+        fresh
     }
 
     /// Some unit of a job is leased.

@@ -19,8 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_history::History;
 use tessera_protocol::ids::{JobId, UnitKey};
 
-/// Virtual milliseconds after the last fault within which everything must have ended.
-const HEAL_MAX: u64 = 1800 * 1000;
+/// Virtual milliseconds after the last fault and the last commit within which everything must have ended.
+const STILL_MAX: u64 = 1800 * 1000;
+/// Virtual milliseconds after the last fault within which everything must have ended: a pool of one slow node needs hours for thousands of
+/// units.
+const HEAL_MAX: u64 = 4 * 3600 * 1000;
 /// Steps between two checks of everything: a check costs as much as dozens of steps.
 const WHOLE_EVERY: u64 = 64;
 /// Events of a run at most: many times what the longest needs.
@@ -209,6 +212,12 @@ impl World {
         }
     }
 
+    /// When everything must have ended.
+    fn deadline(&self) -> u64 {
+        let heal_at = self.plan.heal_at;
+        (heal_at.max(self.acknowledged_at) + STILL_MAX).min(heal_at + HEAL_MAX)
+    }
+
     /// Ends the run once everything is over; fails where that takes too long.
     fn look(&mut self) -> Checked {
         match self.unfinished() {
@@ -216,8 +225,8 @@ impl World {
                 self.over = true;
                 self.check_end()
             }
-            Some(what) if self.now > self.plan.heal_at + HEAL_MAX => {
-                violated(format!("{} s after the last fault: {what}", HEAL_MAX / 1000))
+            Some(what) if self.now > self.deadline() => {
+                violated(format!("{} s after the last fault: {what}", (self.now - self.plan.heal_at) / 1000))
             }
             Some(_) => {
                 self.after(1_000, Event::Look);

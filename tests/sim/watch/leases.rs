@@ -24,6 +24,9 @@ impl Watch {
                 if !self.may_end(*lease, held, seen, changes, books) && !quietly {
                     return violated(format!("{lease} of {} has gone for no reason", held.node));
                 }
+                if self.quiet.contains_key(lease) {
+                    self.ended_quietly.insert(held.node);
+                }
                 let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
                 self.left_alone += u64::from(old.len() == 2 && new.len() == 1 && away);
             }
