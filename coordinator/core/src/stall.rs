@@ -27,7 +27,10 @@ impl Core {
         };
         let stalled: Vec<(Lease, Reached)> = self.leases.of_node(id).filter_map(stands).collect();
         for (lease, reached) in stalled {
-            self.time_out(id, lease, reached);
+            // The one before may have ended the frame, and with it this one's lease.
+            if self.leases.get(lease).is_some() {
+                self.time_out(id, lease, reached);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What ends an attempt, by class: devices that do not get on, and what is lacking that is not of the unit.
 
-use crate::plain::node;
+use crate::plain::{self, node};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::journal::Ending;
@@ -62,6 +62,28 @@ fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
     stand.work(1, 7);
     assert!(stand.is_resolving());
     assert_eq!(stand.audit(), 1);
+}
+
+#[test]
+fn units_that_stand_still_together_may_end_their_frame_with_the_first() {
+    let mut stand = Stand::new(Settings { attempts: 1, ..settings() }, 2, 0);
+    stand.step(plain::joined(1, plain::join(1, 2)));
+    let leases: Vec<Lease> = stand.core.leases().map(|(lease, _)| lease).collect();
+    assert_eq!(leases.len(), 2);
+    for _ in 0..20 {
+        let still = |lease: &Lease| Progress { lease: *lease, device: 0, done: 5 };
+        let (leases, progress) = (leases.clone(), leases.iter().map(still).collect());
+        let heartbeat =
+            Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
+        stand.step(Input::Heartbeat { session: SessionId(1), heartbeat });
+        stand.later(Duration::from_secs(10));
+    }
+    assert!(
+        matches!(&endings(&stand)[..], [Ending::TimedOut(_)]),
+        "the other's lease had ended with the frame"
+    );
+    assert!(matches!(stand.frame(), Some(FrameState::Failed(_))), "{:?}", stand.frame());
+    assert_eq!(stand.audit(), 0);
 }
 
 #[test]
