@@ -12,8 +12,8 @@
 //! all commits that are remembered.
 //!
 //! And in 2 and 3 the epoch must bear the mark of this unit and this node ([`crate::Secret`]), so that a lease that was never given cannot be
-//! named. A unit that is committed and waits for its check takes results by 1, and by 3 of a node that has not been heard about it: they are
-//! compared, and not committed (see `verify`).
+//! named. A unit that is committed and waits for its check takes results by 1, and by 3 of a node that has not been heard about it and is no
+//! suspect: they are compared, and not committed (see `verify`).
 //!
 //! A result names its samples. A node that has to leave hands in the first of those that it was to render: a *part*, accepted by the same
 //! rule. It is committed, its lease has ended, and the rest of the unit is open; from then on no lease of the unit up to this one is good for
@@ -58,7 +58,9 @@ impl Core {
         }
         let of_former_process = self.epochs.is_of_former_process(lease.epoch);
         if let Some(check) = self.check_of(lease.unit) {
-            return of_former_process && lease.epoch > check.newest() && check.heard(id) == 0;
+            // What a suspect said before has been struck out, so that nothing tells whether this is the same once more.
+            let heard = check.heard(id) > 0 || self.farm.trust.suspects.contains_key(&id);
+            return of_former_process && lease.epoch > check.newest() && !heard;
         }
         match job.frame(lease.unit.frame).and_then(|frame| frame.trouble(lease.unit.unit)) {
             Some(last) if last.epoch == lease.epoch => last.node == id && !last.disowned,

@@ -1,10 +1,10 @@
 //! Results that other nodes render again: who is asked, who is believed, and what becomes of a liar and its work.
 
-use crate::plain::node;
+use crate::plain::{self, node};
 use crate::stand::Stand;
 use std::time::Duration;
-use tessera_core::{Core, Input, Record, Settings};
-use tessera_protocol::node::Failure;
+use tessera_core::{Core, Input, Record, SessionId, Settings};
+use tessera_protocol::node::{CoordinatorToNode, Failure, Join};
 use tessera_protocol::status::{FrameState, NodeState};
 
 /// Everything is checked.
@@ -107,6 +107,37 @@ fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
     wait(&mut stand);
     wait(&mut stand);
     assert!(stand.is_resolving());
+}
+
+#[test]
+fn what_a_liar_said_before_it_was_found_out_is_not_heard_again_after_a_restart() {
+    for from_snapshot in [false, true] {
+        let mut stand = Stand::new(all(), 2, 2);
+        stand.work(1, 9);
+        stand.work(2, 7);
+        // Each has the other's unit now, says something else of it, and takes no more.
+        let again = stand.lease(1).expect("a check");
+        assert_eq!(again.unit.unit.0, 1);
+        for (number, hash) in [(1, 9), (2, 7)] {
+            stand.step(Input::Capacity { session: SessionId(number), units: 0 });
+            stand.work(number, hash);
+        }
+        // A third node knows better about the first.
+        stand.step(plain::joined(3, plain::join(3, 1)));
+        assert_eq!(stand.leased(3), [0]);
+        stand.step(Input::Capacity { session: SessionId(3), units: 0 });
+        stand.work(3, 7);
+        assert!(stand.records.iter().any(|record| matches!(record, Record::UnitsTakenBack { .. })));
+
+        // Its word about the other's unit has been struck out.
+        stand.restart(from_snapshot);
+        stand.later(Duration::from_secs(1));
+        let records = stand.records.len();
+        stand.step(plain::joined(11, Join { finished: vec![again], ..plain::join(1, 0) }));
+        stand.step(Input::ResultArrived { session: SessionId(11), result: plain::result(again, 9) });
+        assert_eq!(stand.records.len(), records, "{:?}", &stand.records[records..]);
+        assert_eq!(stand.told.last(), Some(&CoordinatorToNode::Unwanted { lease: again }));
+    }
 }
 
 #[test]
