@@ -87,12 +87,14 @@ impl Core {
         }
     }
 
-    /// Ends a job whose last frame has ended.
+    /// Ends a job whose last frame has ended, or of which a frame has failed that the frames after it need.
     pub(crate) fn end_if_over(&mut self, id: JobId) {
-        let Some(job) = self.farm.jobs.get(&id).filter(|job| !job.is_final() && job.is_over()) else {
-            return;
-        };
+        let Some(job) = self.farm.jobs.get(&id).filter(|job| !job.is_final()) else { return };
         let counts = job.counts();
+        let is_broken = job.is_chained() && counts.frames_failed > 0;
+        if !is_broken && !job.is_over() {
+            return;
+        }
         if counts.frames_failed == 0 {
             return self.end_job(id, JobState::Done, "");
         }
@@ -101,11 +103,14 @@ impl Core {
             _ => None,
         });
         let (frame, reason) = first.unwrap_or((FrameNumber(0), ""));
-        let note = format!(
-            "{} of {} frames failed; the first is {frame}: {reason}",
-            counts.frames_failed,
-            job.frames().len()
-        );
+        let note = match is_broken {
+            true => format!("{frame}, which the frames after it need, failed: {reason}"),
+            false => format!(
+                "{} of {} frames failed; the first is {frame}: {reason}",
+                counts.frames_failed,
+                job.frames().len()
+            ),
+        };
         self.end_job(id, JobState::Failed, &note);
     }
 
@@ -148,8 +153,6 @@ impl Core {
     pub(crate) fn fail_frame(&mut self, id: JobId, frame: FrameNumber, reason: String) {
         let Some(job) = self.farm.jobs.get(&id) else { return };
         let Some(position) = job.position(frame) else { return };
-        let chained =
-            job.is_chained().then(|| format!("{frame}, which the frames after it need, failed: {reason}"));
         let leases: Vec<(UnitKey, Epoch)> = self.leases.of_frame(id, frame).collect();
         for (unit, epoch) in leases {
             self.revoke(unit, epoch);
@@ -160,9 +163,6 @@ impl Core {
         }
         self.resolves.remove(&(id, frame));
         self.act(Action::FrameFailed { job: id, frame });
-        if let Some(note) = chained.filter(|_| self.is_open(id)) {
-            return self.end_job(id, JobState::Failed, &note);
-        }
         self.end_if_over(id);
         self.hungry = Hungry::Anybody;
     }

@@ -2,11 +2,13 @@
 
 use crate::plain::{self, TILE, joined};
 use crate::stand::Stand;
+use crate::waiting::kernel;
 use std::time::Duration;
-use tessera_core::{Caller, Core, Input, RequestId, SessionId, Settings, SnapshotPart};
+use tessera_core::{Caller, Core, Input, Record, RequestId, SessionId, Settings, SnapshotPart};
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId};
-use tessera_protocol::job::RenderSpec;
+use tessera_protocol::compute::{ComputeSpec, Element, InputArray, Program};
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId};
+use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::Failure;
 use tessera_protocol::status::{FrameState, JobState};
 use uuid::Uuid;
@@ -208,4 +210,36 @@ fn an_order_of_before_the_end_makes_no_frame_of_after_the_retry() {
     assert_eq!((stand.frame(), stand.orders_of(stand.job)), (Some(FrameState::Resolving), 2));
     stand.finish();
     assert_eq!(state(&stand), JobState::Done);
+}
+
+/// A frame's failure and the end of its job are two records, and a crash may come between them.
+#[test]
+fn a_chain_that_broke_before_a_crash_ends_after_it() {
+    let mut stand = Stand::new(settings(), 1, 0);
+    let spec = kernel(Program::Builtin("mandelbrot".to_owned()));
+    let JobKind::Compute(compute) = spec.kind else { panic!("{spec:?}") };
+    let state_array = InputArray {
+        name: "state".to_owned(),
+        hash: BlobHash([9; 32]),
+        length: 144,
+        element: Element::F32,
+        shape: vec![4],
+    };
+    let frames = "1-2".parse().expect("frames");
+    let chained =
+        ComputeSpec { frames, inputs: vec![state_array], feed: Some("state".to_owned()), ..compute };
+    stand.job = JobId(Uuid::from_u128(2));
+    let submit = plain::submit(stand.job, JobSpec { kind: JobKind::Compute(chained), ..spec });
+    stand.step(submit);
+    stand.step(joined(1, plain::join(1, 1)));
+    stand.work(1, 1);
+    (0..2).for_each(|_| fail(&mut stand));
+    assert_eq!(state(&stand), JobState::Failed);
+    let told = stand.core.job_summary(stand.job).expect("a job").note;
+
+    let whole = stand.records.clone();
+    let Some((Record::JobEnded { .. }, cut)) = whole.split_last() else { panic!("{whole:?}") };
+    let core = Core::replay(settings(), [], cut.to_vec(), stand.now).expect("a sound journal");
+    let summary = core.job_summary(stand.job).expect("a job");
+    assert_eq!((summary.state, summary.note), (JobState::Failed, told));
 }

@@ -45,7 +45,7 @@ fn join_in(stand: &mut Stand, number: u64, pool: &str) {
     stand.step(joined(number, join));
 }
 
-fn kernel(program: Program) -> JobSpec {
+pub(crate) fn kernel(program: Program) -> JobSpec {
     let compute = ComputeSpec {
         program,
         inputs: Vec::new(),
