@@ -178,10 +178,15 @@ impl Books {
         going && open && frame.is_some_and(|frame| !frame.committed.contains_key(&unit.unit.0))
     }
 
-    /// The frame waits for results or for its files.
-    pub(crate) fn frame_goes_on(&self, job: JobId, frame: FrameNumber) -> bool {
-        let frame = self.jobs.get(&job).and_then(|book| book.frames.get(&frame));
-        frame.is_some_and(|frame| frame.end == FrameEnd::Open)
+    /// The journal knows the result of this lease, and its frame waits for results or for its files.
+    pub(crate) fn keeps_result(&self, lease: Lease) -> bool {
+        let Some(frame) = self.frame(lease.unit).filter(|frame| frame.end == FrameEnd::Open) else {
+            return false;
+        };
+        let unit = lease.unit.unit.0;
+        let mut parts = frame.parts.get(&unit).into_iter().flatten();
+        frame.committed.get(&unit).is_some_and(|(epoch, _)| *epoch == lease.epoch)
+            || parts.any(|part| part.epoch == lease.epoch)
     }
 
     /// The unit is committed, and its frame waits for its check.

@@ -145,7 +145,7 @@ impl World {
         sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
         self.ledger.check_promises()?;
         let durable = &self.ledger.durable;
-        self.disk.retain_spools(|job, frame| durable.frame_goes_on(job, frame));
+        self.disk.cut_spools(|lease| durable.keeps_result(lease));
         let watch = Watch::new(settings, self.ledger.durable.reserved, now.0);
         self.shell.process = Some(Process::new(core, watch));
         self.take_step()?;

@@ -4,7 +4,7 @@ use crate::film::Film;
 use crate::trouble::{Checked, Violation, violated};
 use std::collections::BTreeMap;
 use tessera_core::{Record, SnapshotPart};
-use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, UnitIndex};
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
 
 /// A result in a spool.
 #[derive(Clone, Copy, Debug)]
@@ -69,9 +69,16 @@ impl Disk {
         self.spools.retain(|(of, _), _| *of != job);
     }
 
-    /// A start deletes what a crash has left of frames that ended.
-    pub(crate) fn retain_spools(&mut self, is_open: impl Fn(JobId, FrameNumber) -> bool) {
-        self.spools.retain(|(job, frame), _| is_open(*job, *frame));
+    /// A start cuts off what was written and the journal does not know, so that a result of the same lease may be written again.
+    pub(crate) fn cut_spools(&mut self, is_known: impl Fn(Lease) -> bool) {
+        self.spools.retain(|(job, frame), spool| {
+            let lease = |entry: &Spooled| {
+                let unit = UnitKey { job: *job, frame: *frame, unit: entry.unit };
+                Lease { unit, epoch: entry.epoch }
+            };
+            spool.retain(|entry| is_known(lease(entry)));
+            !spool.is_empty()
+        });
     }
 
     pub(crate) fn spools(&self) -> usize {
