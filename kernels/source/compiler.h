@@ -11,6 +11,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 #if defined(__CUDACC__)
 #define TESSERA_FN __device__ static __forceinline__
+#define TESSERA_RARE_FN __device__ static __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_TABLE __device__ static const
 // A kernel of at most `threads` a block, of which `blocks` shall fit on a multiprocessor.
@@ -38,6 +39,7 @@ TESSERA_FN void add_to_count(u64* count, u64 value) { atomicAdd(count, value); }
 #else
 // clang without any header of CUDA's.
 #define TESSERA_FN static inline __attribute__((device, always_inline))
+#define TESSERA_RARE_FN static inline __attribute__((device, always_inline))
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_TABLE static __attribute__((device)) const
 #define TESSERA_KERNEL(threads, blocks) \
@@ -77,6 +79,7 @@ typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
 #define TESSERA_FN static inline
+#define TESSERA_RARE_FN static __attribute__((noinline))  // what most scenes never call must not slow down what they do
 #define TESSERA_UNROLL  // host compilers do as they like
 #define TESSERA_TABLE static const
 TESSERA_FN float float_from_bits(u32 bits) {

@@ -3,20 +3,26 @@
 #include "render.h"
 #include "wavefront.h"
 
-// A path to completion by every thread: for units that are too small to fill a device in stages.
-TESSERA_KERNEL(128, 3) tessera_render_paths(const BatchParams batch) {
+template <bool Layered>
+TESSERA_FN void render_path(const BatchParams& batch) {
     const u32 slot = thread_index();
     if (slot >= batch.path_count) return;
     const PathPlace place = place_of(batch, slot);
     FilmSample sample;
     RayCounts rays = {};
-    const u32 channels = trace_path(batch.scene.view, batch.scene.hierarchy, batch.unit, place.x, place.y, place.key,
-                                    place.sample, sample, rays);
+    const u32 channels = trace_path<Layered>(batch.scene.view, batch.scene.hierarchy, batch.unit, place.x, place.y, place.key,
+                                             place.sample, sample, rays);
     const u64 plane = (u64)batch.unit.width * batch.unit.height;
     film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
     add_to_count(&batch.counts->closest, rays.closest);
     add_to_count(&batch.counts->any, rays.any);
 }
+
+// A path to completion by every thread: for units that are too small to fill a device in stages.
+TESSERA_KERNEL(128, 3) tessera_render_paths(const BatchParams batch) { render_path<false>(batch); }
+
+// The same in scenes that have layers.
+TESSERA_KERNEL(128, 2) tessera_render_layered(const BatchParams batch) { render_path<true>(batch); }
 
 TESSERA_KERNEL(128, 8) tessera_generate(const BatchParams batch) {
     const u32 slot = thread_index();
@@ -35,22 +41,40 @@ TESSERA_KERNEL(128, 7) tessera_extend(const BatchParams batch) {
     }
 }
 
+// Puts what shading left of a lane's path into the queues. All lanes of the warp call it together, since they share their places.
+TESSERA_FN void enqueue_shaded(const BatchParams& batch, StageCounts* stage, u32 slot, const Shaded& shaded) {
+    const u32 next = append(&stage[1].paths, shaded.alive);
+    if (shaded.alive) batch.paths.queue[(batch.depth + 1) & 1u][next] = slot;
+    const u32 shadow = append(&stage->shadows, shaded.shadow.wanted);
+    if (shaded.shadow.wanted) store_shadow(batch, shadow, slot, shaded.shadow);
+}
+
 TESSERA_KERNEL(128, 4) tessera_shade(const BatchParams batch) {
     StageCounts* stage = batch.stages + batch.depth;
     const u32 count = stage->paths;
-    // Whole warps go round together, since lanes share their places in the queues.
     for (u32 first = thread_index() - lane_index(); first < count; first += thread_count()) {
         const u32 at = first + lane_index();
-        const bool here = at < count;
-        const u32 slot = here ? slot_at(batch, at) : 0;
+        const u32 slot = at < count ? slot_at(batch, at) : 0;
         Shaded shaded;
         shaded.alive = false;
         shaded.shadow.wanted = false;
-        if (here) shaded = stage_shade(batch, slot);
-        const u32 next = append(&stage[1].paths, shaded.alive);
-        if (shaded.alive) batch.paths.queue[(batch.depth + 1) & 1u][next] = slot;
-        const u32 shadow = append(&stage->shadows, shaded.shadow.wanted);
-        if (shaded.shadow.wanted) store_shadow(batch, shadow, slot, shaded.shadow);
+        if (at < count && !is_shaded_layered(batch, slot)) shaded = stage_shade(batch, slot);
+        enqueue_shaded(batch, stage, slot, shaded);
+    }
+}
+
+// The paths that tessera_shade leaves, in scenes that have layers.
+TESSERA_KERNEL(128, 2) tessera_shade_layered(const BatchParams batch) {
+    StageCounts* stage = batch.stages + batch.depth;
+    const u32 count = stage->paths;
+    for (u32 first = thread_index() - lane_index(); first < count; first += thread_count()) {
+        const u32 at = first + lane_index();
+        const u32 slot = at < count ? slot_at(batch, at) : 0;
+        Shaded shaded;
+        shaded.alive = false;
+        shaded.shadow.wanted = false;
+        if (at < count && is_shaded_layered(batch, slot)) shaded = stage_shade_layered(batch, slot);
+        enqueue_shaded(batch, stage, slot, shaded);
     }
 }
 

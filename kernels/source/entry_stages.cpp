@@ -14,17 +14,18 @@ TESSERA_FN u32 take(u32* counter, u32 count) {
 
 #include "wavefront.h"
 
-static void shade_all(const BatchParams& batch) {
+static void shade_all(const BatchParams& batch, bool layered) {
     StageCounts* stage = batch.stages + batch.depth;
     for (u32 at = 0; at < stage->paths; ++at) {
         const u32 slot = slot_at(batch, at);
-        const Shaded shaded = stage_shade(batch, slot);
+        if (is_shaded_layered(batch, slot) != layered) continue;
+        const Shaded shaded = layered ? stage_shade_layered(batch, slot) : stage_shade(batch, slot);
         if (shaded.alive) batch.paths.queue[(batch.depth + 1) & 1u][append(&stage[1].paths, true)] = slot;
         if (shaded.shadow.wanted) store_shadow(batch, append(&stage->shadows, true), slot, shaded.shadow);
     }
 }
 
-// What the kernel of entry_cuda.cu does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow, 5 finish. Fetched counts
+// What the kernel of entry_cuda.cu does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow, 5 finish, 6 shade layered. Fetched counts
 // stay 0.
 extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
     const BatchParams& batch = *params;
@@ -36,7 +37,9 @@ extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
         batch.counts->closest += stage->paths;
         for (u32 at = 0; at < stage->paths; ++at) stage_extend(batch, at);
     } else if (kernel == 3) {
-        shade_all(batch);
+        shade_all(batch, false);
+    } else if (kernel == 6) {
+        shade_all(batch, true);
     } else if (kernel == 4) {
         batch.counts->any += stage->shadows;
         for (u32 at = 0; at < stage->shadows; ++at) stage_shadow(batch, at);

@@ -16,8 +16,15 @@ static const u32 LAYOUT[] = {
     OF(TextureRef, reserved),
     SIZES(Material), OF(Material, base_color), OF(Material, emission), OF(Material, metallic), OF(Material, roughness),
     OF(Material, normal_scale), OF(Material, alpha_cutoff), OF(Material, ior), OF(Material, alpha_mode),
-    OF(Material, flags), OF(Material, reserved), OF(Material, base_color_texture),
+    OF(Material, flags), OF(Material, layers), OF(Material, reserved), OF(Material, base_color_texture),
     OF(Material, metallic_roughness_texture), OF(Material, normal_texture), OF(Material, emission_texture),
+    SIZES(Layers), OF(Layers, flags), OF(Layers, specular), OF(Layers, clearcoat), OF(Layers, clearcoat_roughness),
+    OF(Layers, specular_color), OF(Layers, clearcoat_normal_scale), OF(Layers, sheen_color),
+    OF(Layers, sheen_roughness), OF(Layers, diffuse_transmission_color), OF(Layers, diffuse_transmission),
+    OF(Layers, absorption), OF(Layers, transmission), OF(Layers, anisotropy), OF(Layers, anisotropy_cosine),
+    OF(Layers, anisotropy_sine), OF(Layers, dispersion), OF(Layers, iridescence), OF(Layers, iridescence_ior),
+    OF(Layers, iridescence_thickness_min), OF(Layers, iridescence_thickness_max), OF(Layers, ior),
+    OF(Layers, reserved), OF(Layers, textures),
     SIZES(Texture), OF(Texture, offset), OF(Texture, width), OF(Texture, height), OF(Texture, format),
     OF(Texture, wrap_u), OF(Texture, wrap_v), OF(Texture, bilinear),
     SIZES(Light), OF(Light, position), OF(Light, kind), OF(Light, direction), OF(Light, range), OF(Light, emission),
@@ -38,7 +45,7 @@ static const u32 LAYOUT[] = {
     OF(SceneView, light_alias), OF(SceneView, environment_texels), OF(SceneView, environment_alias),
     OF(SceneView, bvh_nodes), OF(SceneView, triangle_blocks), OF(SceneView, triangle_count),
     OF(SceneView, material_count), OF(SceneView, texture_count), OF(SceneView, light_count),
-    OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, reserved), OF(SceneView, environment),
+    OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, layers), OF(SceneView, environment),
     OF(SceneView, camera),
     SIZES(UnitParams), OF(UnitParams, frame_width), OF(UnitParams, frame_height), OF(UnitParams, x), OF(UnitParams, y),
     OF(UnitParams, width), OF(UnitParams, height), OF(UnitParams, first_sample), OF(UnitParams, sample_count),
@@ -216,4 +223,50 @@ extern "C" void tessera_test_compressed(const SceneView* scene, const Compressed
 // One plane of a compressed node.
 extern "C" float tessera_test_plane(const CompressedNode* node, u32 side, u32 axis, u32 slot) {
     return grid_plane(*node, side, axis, slot);
+}
+
+// The numbers of a LayeredSurface in the order of test_hooks.rs; the coat's normal is the surface's.
+static LayeredBsdf layered_of(const float* numbers, const float* out) {
+    LayeredSurface surface;
+    surface.base_color = vec3_from(numbers);
+    surface.metallic = numbers[3];
+    surface.roughness = numbers[4];
+    surface.f0 = vec3_from(numbers + 5);
+    surface.f90 = numbers[8];
+    surface.clearcoat = numbers[9];
+    surface.clearcoat_roughness = numbers[10];
+    surface.clearcoat_normal = vec3(0.0f, 0.0f, 1.0f);
+    surface.sheen_color = vec3_from(numbers + 11);
+    surface.sheen_roughness = numbers[14];
+    surface.transmission = numbers[15];
+    surface.diffuse_transmission = numbers[16];
+    surface.diffuse_transmission_color = vec3_from(numbers + 17);
+    surface.anisotropy = numbers[20];
+    surface.iridescence = numbers[21];
+    surface.film.ior = numbers[22];
+    surface.film.thickness = numbers[23];
+    surface.eta = numbers[24];
+    surface.refracts = numbers[25] != 0.0f;
+    return make_layered(surface, vec3_from(out));
+}
+
+// Value (three) and density.
+extern "C" void tessera_test_layered(const float* surface, const float* out, const float* in, float* result) {
+    const BsdfValue value = layered_evaluate(layered_of(surface, out), vec3_from(in));
+    result[0] = value.value.x;
+    result[1] = value.value.y;
+    result[2] = value.value.z;
+    result[3] = value.density;
+}
+
+// Direction (three), weight (three), density (0: none).
+extern "C" void tessera_test_layered_sample(const float* surface, const float* out, const float* random, float* result) {
+    const BsdfSample sample = layered_sample(layered_of(surface, out), random[0], vec2(random[1], random[2]));
+    result[0] = sample.in.x;
+    result[1] = sample.in.y;
+    result[2] = sample.in.z;
+    result[3] = sample.weight.x;
+    result[4] = sample.weight.y;
+    result[5] = sample.weight.z;
+    result[6] = sample.valid ? sample.density : 0.0f;
 }

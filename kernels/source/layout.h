@@ -46,11 +46,59 @@ struct alignas(16) Material {
     float ior;
     u32 alpha_mode;
     u32 flags;
-    u32 reserved[2];
+    u32 layers;  // 0: none
+    u32 reserved;
     TextureRef base_color_texture;
     TextureRef metallic_roughness_texture;
     TextureRef normal_texture;
     TextureRef emission_texture;
+};
+
+enum LayersFlags : u32 { LAYERS_CLOSED = 1, LAYERS_SPECULAR_GLOSSINESS = 2 };
+
+enum LayersTexture : u32 {
+    LAYERS_SPECULAR = 0,
+    LAYERS_SPECULAR_COLOR = 1,
+    LAYERS_CLEARCOAT = 2,
+    LAYERS_CLEARCOAT_ROUGHNESS = 3,
+    LAYERS_CLEARCOAT_NORMAL = 4,
+    LAYERS_SHEEN_COLOR = 5,
+    LAYERS_SHEEN_ROUGHNESS = 6,
+    LAYERS_TRANSMISSION = 7,
+    LAYERS_DIFFUSE_TRANSMISSION = 8,
+    LAYERS_DIFFUSE_TRANSMISSION_COLOR = 9,
+    LAYERS_ANISOTROPY = 10,
+    LAYERS_IRIDESCENCE = 11,
+    LAYERS_IRIDESCENCE_THICKNESS = 12,
+    LAYERS_SPECULAR_GLOSSINESS_MAP = 13,
+    LAYERS_TEXTURES = 14
+};
+
+// What glTF's material extensions add to a Material.
+struct alignas(16) Layers {
+    u32 flags;
+    float specular;
+    float clearcoat;
+    float clearcoat_roughness;
+    float specular_color[3];
+    float clearcoat_normal_scale;
+    float sheen_color[3];
+    float sheen_roughness;
+    float diffuse_transmission_color[3];
+    float diffuse_transmission;
+    float absorption[3];
+    float transmission;
+    float anisotropy;
+    float anisotropy_cosine;
+    float anisotropy_sine;
+    float dispersion;
+    float iridescence;
+    float iridescence_ior;
+    float iridescence_thickness_min;
+    float iridescence_thickness_max;
+    float ior;
+    u32 reserved[3];
+    TextureRef textures[LAYERS_TEXTURES];
 };
 
 enum TexelFormat : u32 { TEXEL_RGBA8_SRGB = 0, TEXEL_RGBA8_LINEAR = 1, TEXEL_RGBA16_LINEAR = 2 };
@@ -186,7 +234,7 @@ struct alignas(16) SceneView {
     u32 light_count;
     u32 bvh_node_count;
     float bvh_padding;
-    u32 reserved[2];
+    const Layers* layers;  // null where no material has any
     Environment environment;
     Camera camera;
 };
@@ -224,6 +272,7 @@ struct alignas(16) UnitParams {
 
 static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored in layout/src/mesh.rs");
 static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
+static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
 static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");

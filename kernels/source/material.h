@@ -23,16 +23,16 @@ TESSERA_FN Vec3 interpolated_normal(const Corners& corners, Vec3 fallback) {
 }
 
 // Applies a normal map to the front side's shading normal.
-TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const Material& material, const Corners& corners, Vec3 normal) {
+TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const TextureRef& use, float scale, const Corners& corners, Vec3 normal) {
     const Vec3 raw = blend3(corners, corners.vertex[0]->tangent, corners.vertex[1]->tangent, corners.vertex[2]->tangent);
     const Vec3 flat = fma3(normal, -dot(normal, raw), raw);
     const float length = dot(flat, flat);
     if (!(length > 1e-12f)) return normal;  // the mesh has no tangents, so the map has no orientation
     const Vec3 tangent = flat * (1.0f / sqrt_(length));
     const Vec3 bitangent = cross(normal, tangent) * corners.vertex[0]->tangent_sign;
-    const Vec4 texel = texture_or_white(scene, corners, material.normal_texture);
-    const float x = fma_(2.0f, texel.x, -1.0f) * material.normal_scale;
-    const float y = fma_(2.0f, texel.y, -1.0f) * material.normal_scale;
+    const Vec4 texel = texture_or_white(scene, corners, use);
+    const float x = fma_(2.0f, texel.x, -1.0f) * scale;
+    const float y = fma_(2.0f, texel.y, -1.0f) * scale;
     const float z = fma_(2.0f, texel.z, -1.0f);
     return normalize_or(fma3(tangent, x, fma3(bitangent, y, normal * z)), normal);
 }
@@ -58,7 +58,8 @@ TESSERA_FN SurfacePoint surface_point(const SceneView& scene, const Triangle& tr
     SurfacePoint point;
     point.position = triangle_point(triangle, corners.weight[1], corners.weight[2]);
     Vec3 shading = interpolated_normal(corners, geometric);
-    if (material.normal_texture.texture != NONE) shading = mapped_normal(scene, material, corners, shading);
+    if (material.normal_texture.texture != NONE)
+        shading = mapped_normal(scene, material.normal_texture, material.normal_scale, corners, shading);
     const float side = dot(geometric, out) < 0.0f ? -1.0f : 1.0f;
     point.geometric = geometric * side;
     point.shading = facing_normal(shading * side, out);

@@ -14,7 +14,8 @@ struct PathState {
     Vec3 throughput;
     Vec3 radiance;
     float density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
-    float cosine;        // between that ray and the shading normal it left; 0 for a camera ray
+    float cosine;        // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
+    u32 media;           // the medium around the ray, and the one around that: numbers of Layers, 16 bits each
 };
 
 // Radiance on its way through a shadow ray.

@@ -1,10 +1,10 @@
 // One path at a time, from its first stage to its last: the CPU's way through a unit, and a device's through a small one.
 #pragma once
 
-#include "stages.h"
+#include "shade_layered.h"
 
-// One sample of one pixel of the frame.
-template <class Hierarchy>
+// One sample of one pixel of the frame. `Layered` is false where the scene is known to have no layers.
+template <bool Layered, class Hierarchy>
 TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, const UnitParams& unit, u32 x, u32 y, u32 key,
                           u32 index, FilmSample& sample, RayCounts& counts) {
     PathState state = generate(scene, unit, x, y, key, index);
@@ -18,7 +18,8 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, co
         }
         ShadowRay shadow;
         const u32 shadow_key = ray_key_of(state, RAY_SHADOW);
-        const bool alive = shade(scene, unit, hit, state, shadow, first);
+        const bool alive = Layered ? shade_any(scene, unit, hit, state, shadow, first)
+                                   : shade(scene, unit, hit, state, shadow, first);
         if (shadow.wanted) {
             counts.any += 1;
             trace_shadow(scene, hierarchy, shadow, shadow_key, state);
@@ -40,7 +41,7 @@ TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64*
             for (u32 index = 0; index < unit.sample_count; ++index) {
                 FilmSample sample;
                 const u32 channels =
-                    trace_path(scene, WideHierarchy(), unit, x, y, key, unit.first_sample + index, sample, counts);
+                    trace_path<true>(scene, WideHierarchy(), unit, x, y, key, unit.first_sample + index, sample, counts);
                 film_add(film, channels, plane, pixel, sample, &counts);
             }
         }

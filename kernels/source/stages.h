@@ -28,6 +28,7 @@ TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u3
     state.radiance = splat(0.0f);
     state.density = 0.0f;
     state.cosine = 0.0f;
+    state.media = 0;
     return state;
 }
 
@@ -116,8 +117,18 @@ TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const
 // How a path that is kept whole takes what its first surface says; arrays of paths have their own way.
 TESSERA_FN void keep_first(FirstHit& first, const FirstHit& seen) { first = seen; }
 
+TESSERA_FN FirstHit first_of(const SceneView& scene, const SurfacePoint& point) {
+    FirstHit seen;
+    seen.albedo = point.base_color;
+    seen.normal = point.shading;
+    seen.position = point.position;
+    seen.depth = camera_depth(scene.camera, point.position);
+    return seen;
+}
+
 // Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path ends; the shadow ray is
-// wanted or not either way. At depth 0 `first` is given what AOVs want to know, by keep_first.
+// wanted or not either way. At depth 0 `first` is given what AOVs want to know, by keep_first. For plain materials in no medium;
+// shade_layered does the others.
 template <class First>
 TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
                       First& first) {
@@ -133,14 +144,7 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
 
     const SurfacePoint point = surface_point(scene, triangle, material, corners, geometric, out);
-    if (wants_first) {
-        FirstHit seen;
-        seen.albedo = point.base_color;
-        seen.normal = point.shading;
-        seen.position = point.position;
-        seen.depth = camera_depth(scene.camera, point.position);
-        keep_first(first, seen);
-    }
+    if (wants_first) keep_first(first, first_of(scene, point));
     if (unlit) state.radiance = state.radiance + point.base_color;
     if (unlit || state.depth >= unit.depth) return false;
 

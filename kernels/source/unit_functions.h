@@ -37,6 +37,13 @@
     X(bsdf, "ssssssrrr", 18)                                                                                           \
     X(bsdf_evaluate, "ssssssrrrrrr", 4)                                                                                \
     X(bsdf_sample, "ssssssrrruuu", 8)                                                                                  \
+    X(powers, "ff", 3)                                                                                                 \
+    X(sheen, "ssss", 2)                                                                                                \
+    X(film, "ssssssss", 3)                                                                                             \
+    X(layered, "ssssssssssssssssrrr", 45)                                                                              \
+    X(layered_evaluate, "ssssssssssssssssrrrrrr", 4)                                                                   \
+    X(layered_sample, "ssssssssssssssssrrruuu", 8)                                                                     \
+    X(media, "bb", 3)                                                                                                  \
     X(film_fixed, "r", 2)                                                                                              \
     X(offset_origin, "rrrrrr", 3)                                                                                      \
     X(prepare_ray, "rrrrrr", 15)                                                                                       \
@@ -62,7 +69,9 @@
     X(any, "rrruubb", 1)                                                                                               \
     X(generate, "bbbbb", 12)                                                                                           \
     X(miss, "rrrsss", 3)                                                                                               \
-    X(shade, "buurrrbbbsss", 40)
+    X(shade, "buurrrbbbsss", 40)                                                                                       \
+    X(layered_surface, "buurrrs", 33)                                                                                  \
+    X(shade_layered, "buurrrbbbsssb", 40)
 
 // What a unit function gets and gives.
 struct Words {
@@ -278,6 +287,94 @@ TESSERA_FN void unit_bsdf_sample(const SceneView&, const Words& w) {
     give3(w, 3, sample.weight);
     give(w, 6, sample.density);
     w.out[7] = sample.valid;
+}
+
+// Reflection and transmission with extensions.
+
+TESSERA_FN void unit_powers(const SceneView&, const Words& w) {
+    give(w, 0, log2_(real(w, 0)));
+    give(w, 1, exp2_(real(w, 0)));
+    give(w, 2, pow_(real(w, 0), real(w, 1)));
+}
+
+TESSERA_FN void unit_sheen(const SceneView&, const Words& w) {
+    give(w, 0, sheen_value(make_sheen(real(w, 0)), real(w, 1), real(w, 2), real(w, 3)));
+    give(w, 1, sheen_albedo(real(w, 0), real(w, 1)));
+}
+
+// Words: F0, strength, cosine, index, thickness (a small one by its eighth).
+TESSERA_FN void unit_film(const SceneView&, const Words& w) {
+    Film film;
+    film.ior = fma_(2.0f, real(w, 5), 1.0f);
+    film.thickness = real(w, 6) * (real(w, 7) < 0.125f ? 0.04f : 1200.0f);
+    give3(w, 0, film_f0(film, real3(w, 0), real(w, 3), real(w, 4)));
+}
+
+// Words 0 to 15: base colour, metallic, roughness, F0, F90, coat, its roughness, sheen, its roughness, transmission, diffuse
+// transmission, anisotropy, iridescence, and which index behind the surface.
+TESSERA_FN LayeredSurface surface_from(const Words& w) {
+    LayeredSurface surface;
+    surface.base_color = real3(w, 0);
+    surface.metallic = real(w, 3);
+    surface.roughness = real(w, 4);
+    surface.f0 = vec3(real(w, 5), square_(real(w, 5)), 0.04f);
+    surface.f90 = real(w, 6);
+    surface.clearcoat = real(w, 7);
+    surface.clearcoat_roughness = real(w, 8);
+    surface.clearcoat_normal = normalize(vec3(0.5f * real(w, 7) - 0.25f, 0.125f, 1.0f));
+    surface.sheen_color = vec3(real(w, 9), 0.5f * real(w, 9), square_(real(w, 9)));
+    surface.sheen_roughness = real(w, 10);
+    surface.transmission = real(w, 11);
+    surface.diffuse_transmission = real(w, 12);
+    surface.diffuse_transmission_color = vec3(1.0f, real(w, 0), real(w, 1));
+    surface.anisotropy = real(w, 13);
+    surface.iridescence = real(w, 14);
+    surface.film.ior = 1.0f + real(w, 6);
+    surface.film.thickness = 600.0f * real(w, 14);
+    surface.refracts = real(w, 15) > 0.25f;
+    surface.eta = fma_(2.0f, real(w, 15), 0.3f);
+    return surface;
+}
+
+TESSERA_FN void give_layered(const Words& w, u32 at, const LayeredBsdf& bsdf) {
+    give3(w, at, vec3(bsdf.alpha_x, bsdf.alpha_y, bsdf.out_root));
+    give3(w, at + 3, vec3(bsdf.out_lost, bsdf.out_below, bsdf.eta));
+    give3(w, at + 6, bsdf.f0);
+    give3(w, at + 9, vec3(bsdf.f90, bsdf.dielectric_f0, bsdf.dielectric_f90));
+    give3(w, at + 12, bsdf.multiple);
+    give3(w, at + 15, bsdf.matte);
+    give3(w, at + 18, bsdf.matte_through);
+    give3(w, at + 21, bsdf.through);
+    give3(w, at + 24, bsdf.through_multiple);
+    give3(w, at + 27, vec3(bsdf.under, bsdf.coat, bsdf.coat_root));
+    give3(w, at + 30, bsdf.coat_out);
+    give3(w, at + 33, bsdf.sheen_color);
+    for (u32 lobe = 0; lobe < LOBES; ++lobe) give(w, at + 36 + lobe, bsdf.share[lobe]);
+    give3(w, at + 42, bsdf.out);
+}
+
+TESSERA_FN LayeredBsdf layered_from(const Words& w) { return make_layered(surface_from(w), upper3(w, 16)); }
+TESSERA_FN void unit_layered(const SceneView&, const Words& w) { give_layered(w, 0, layered_from(w)); }
+
+TESSERA_FN void unit_layered_evaluate(const SceneView&, const Words& w) {
+    const BsdfValue value = layered_evaluate(layered_from(w), unit3(w, 19));
+    give3(w, 0, value.value);
+    give(w, 3, value.density);
+}
+
+TESSERA_FN void unit_layered_sample(const SceneView&, const Words& w) {
+    const BsdfSample sample = layered_sample(layered_from(w), real(w, 19), real2(w, 20));
+    give3(w, 0, sample.in);
+    give3(w, 3, sample.weight);
+    give(w, 6, sample.density);
+    w.out[7] = sample.valid;
+}
+
+TESSERA_FN void unit_media(const SceneView&, const Words& w) {
+    const u32 medium = w.in[1] & 3u;
+    w.out[0] = enter_medium(w.in[0], medium);
+    w.out[1] = leave_medium(w.in[0] & 0x00030003u, medium);
+    w.out[2] = medium_around(w.in[0]);
 }
 
 // Film, rays, boxes, triangles.
@@ -575,6 +672,7 @@ TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
     state.radiance = splat(0.0f);
     state.density = 0.5f;
     state.cosine = 0.5f;
+    state.media = 0;
     return state;
 }
 
@@ -585,16 +683,8 @@ TESSERA_FN void unit_miss(const SceneView& scene, const Words& w) {
     give3(w, 0, state.radiance);
 }
 
-TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
-    give_none(w, 0, 40);
-    if (scene.triangle_count == 0) return;
-    const SurfaceInput input = surface_input(scene, w);
-    const Hit hit = {2.0f, input.id, input.at.x, input.at.y};
-    PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
-    state.throughput = real3(w, 9);
-    ShadowRay shadow;
-    FirstHit first = {};
-    const bool alive = shade(scene, unit_of_tests(0), hit, state, shadow, first);
+// The path's ray, throughput, shadow ray and radiance after shading.
+TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state, const ShadowRay& shadow, const FirstHit& first) {
     w.out[0] = (u32)alive | (u32)shadow.wanted << 1;
     give3(w, 1, state.radiance);
     give3(w, 4, first.albedo);
@@ -610,4 +700,62 @@ TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
     give3(w, 31, state.throughput);
     give2(w, 34, vec2(state.density, state.cosine));
     w.out[36] = state.depth;
+    w.out[37] = state.media;
+}
+
+TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 40);
+    if (scene.triangle_count == 0) return;
+    const SurfaceInput input = surface_input(scene, w);
+    const Hit hit = {2.0f, input.id, input.at.x, input.at.y};
+    PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
+    state.throughput = real3(w, 9);
+    ShadowRay shadow;
+    FirstHit first = {};
+    const bool alive = shade(scene, unit_of_tests(0), hit, state, shadow, first);
+    give_shaded(w, alive, state, shadow, first);
+}
+
+// Words: triangle, point, out, distance.
+TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 33);
+    if (scene.triangle_count == 0 || scene.layers == 0) return;
+    const SurfaceInput input = surface_input(scene, w);
+    const Triangle& triangle = scene.triangles[input.id];
+    const Material& material = scene.materials[triangle.material];
+    const Layers& layers = scene.layers[material.layers];
+    const Vec3 out = unit3(w, 3);
+    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
+    const SurfacePoint point =
+        surface_point(scene, triangle, material, corners, normalize_or(triangle_cross(triangle), out), out);
+    const LayersTexels texels = layers_texels(scene, layers, corners);
+    const Grain grain = grain_of(layers, texels, corners, point.shading);
+    const Vec3 coat = coat_normal_at(scene, layers, corners, point.geometric, 1.0f, out);
+    const LayeredSurface surface = layered_surface(point, layers, texels, 1.5f, grain.strength, coat);
+    give3(w, 0, grain.basis.tangent);
+    give3(w, 3, grain.basis.bitangent);
+    give3(w, 6, surface.f0);
+    give3(w, 9, surface.sheen_color);
+    give3(w, 12, surface.diffuse_transmission_color);
+    give3(w, 15, surface.clearcoat_normal);
+    give3(w, 18, vec3(surface.f90, surface.roughness, surface.metallic));
+    give3(w, 21, vec3(surface.clearcoat, surface.clearcoat_roughness, surface.sheen_roughness));
+    give3(w, 24, vec3(surface.transmission, surface.diffuse_transmission, surface.anisotropy));
+    give3(w, 27, vec3(surface.iridescence, surface.film.thickness, surface.eta));
+    give3(w, 30, medium_transmittance(scene, material.layers, 2.0f * real(w, 6)));
+}
+
+// As shade, with the media around the path in the last word: any two of three.
+TESSERA_FN void unit_shade_layered(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 40);
+    if (scene.triangle_count == 0 || scene.layers == 0) return;
+    const SurfaceInput input = surface_input(scene, w);
+    const Hit hit = {0.5f, input.id, input.at.x, input.at.y};
+    PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
+    state.throughput = real3(w, 9);
+    if (w.in[12] & 0x80000000u) state.media = w.in[12] & 0x00010001u;
+    ShadowRay shadow;
+    FirstHit first = {};
+    const bool alive = shade_layered(scene, unit_of_tests(0), hit, state, shadow, first);
+    give_shaded(w, alive, state, shadow, first);
 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "compressed.h"
-#include "stages.h"
+#include "shade_layered.h"
 
 // Four floats that move as one.
 struct alignas(16) Quad {
@@ -27,7 +27,7 @@ struct PathArrays {
     Quad* origin;            // of the ray, and of the shadow ray; t_max
     Quad* direction;         // of the ray; density of the last scattering
     Quad* throughput;        // w: cosine of the last scattering
-    Quad* radiance;
+    Quad* radiance;          // w: the media around the ray
     StoredHit* hit;
     Quad* shadow_direction;  // in the order of the shadow queue; t_max
     Quad* shadow_radiance;   // as well; the path's slot
@@ -137,7 +137,9 @@ TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
     state.density = direction.w;
     state.throughput = xyz(throughput);
     state.cosine = throughput.w;
-    state.radiance = xyz(batch.paths.radiance[slot]);
+    const Quad radiance = batch.paths.radiance[slot];
+    state.radiance = xyz(radiance);
+    state.media = bits_from_float(radiance.w);
     return state;
 }
 
@@ -177,7 +179,7 @@ TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
     const PathPlace place = place_of(batch, slot);
     const PathState state = generate(batch.scene.view, batch.unit, place.x, place.y, place.key, place.sample);
     store_ray(batch, slot, state);
-    batch.paths.radiance[slot] = quad(state.radiance, 0.0f);
+    batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
 }
 
 TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
@@ -212,6 +214,30 @@ struct Shaded {
     ShadowRay shadow;
 };
 
+TESSERA_FN Hit hit_of(const StoredHit& stored) {
+    Hit hit;
+    hit.t = stored.t;
+    hit.triangle = stored.triangle;
+    hit.u = stored.u;
+    hit.v = stored.v;
+    return hit;
+}
+
+// Whether a path is shaded by stage_shade_layered, not by stage_shade.
+TESSERA_FN bool is_shaded_layered(const BatchParams& batch, u32 slot) {
+    const StoredHit stored = batch.paths.hit[slot];
+    if (batch.scene.view.layers == 0 || stored.triangle == NONE) return false;
+    return takes_layers(batch.scene.view, stored.triangle, bits_from_float(batch.paths.radiance[slot].w));
+}
+
+// A path's next ray and its shadow ray leave from the same point, but where one of them goes through the surface: then the shadow
+// ray's end is stored with a minus, and its origin is found from the hit.
+TESSERA_FN void store_shaded(const BatchParams& batch, u32 slot, const PathState& state, const Shaded& shaded) {
+    batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
+    if (shaded.alive) store_ray(batch, slot, state);
+    else if (shaded.shadow.wanted) batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, 0.0f);
+}
+
 TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
     PathState state = load_state(batch, slot);
     const StoredHit stored = batch.paths.hit[slot];
@@ -225,17 +251,26 @@ TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
         shade_miss(batch.scene.view, state);
         if (batch.depth == 0 && batch.unit.aovs != 0) keep_first(first, FirstHit());
     } else {
-        Hit hit;
-        hit.t = stored.t;
-        hit.triangle = stored.triangle;
-        hit.u = stored.u;
-        hit.v = stored.v;
-        shaded.alive = shade(batch.scene.view, batch.unit, hit, state, shaded.shadow, first);
+        shaded.alive = shade(batch.scene.view, batch.unit, hit_of(stored), state, shaded.shadow, first);
     }
-    batch.paths.radiance[slot] = quad(state.radiance, 0.0f);
-    // A path's next ray and its shadow ray leave from the same point.
-    if (shaded.alive) store_ray(batch, slot, state);
-    else if (shaded.shadow.wanted) batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, 0.0f);
+    store_shaded(batch, slot, state, shaded);
+    return shaded;
+}
+
+// The same of a path that takes_layers. Its hit is no miss.
+TESSERA_FN Shaded stage_shade_layered(const BatchParams& batch, u32 slot) {
+    PathState state = load_state(batch, slot);
+    FirstSlot first;
+    first.batch = &batch;
+    first.slot = slot;
+    Shaded shaded;
+    shaded.alive = shade_layered(batch.scene.view, batch.unit, hit_of(batch.paths.hit[slot]), state, shaded.shadow, first);
+    store_shaded(batch, slot, state, shaded);
+    if (shaded.alive && shaded.shadow.wanted) {
+        const Vec3 apart = shaded.shadow.ray.origin - state.ray.origin;
+        const bool same = apart.x == 0.0f && apart.y == 0.0f && apart.z == 0.0f;
+        if (!same) shaded.shadow.ray.t_max = -shaded.shadow.ray.t_max;
+    }
     return shaded;
 }
 
@@ -251,10 +286,15 @@ TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
     ShadowRay shadow;
     shadow.ray.origin = xyz(batch.paths.origin[slot]);
     shadow.ray.direction = xyz(direction);
-    shadow.ray.t_max = direction.w;
+    shadow.ray.t_max = abs_(direction.w);
+    if (direction.w < 0.0f) {
+        const StoredHit hit = batch.paths.hit[slot];
+        shadow.ray.origin = shadow_origin(batch.scene.view, hit.triangle, hit.u, hit.v, shadow.ray.direction);
+    }
     const u32 key = stored_ray_key(batch, slot, RAY_SHADOW);
     if (intersect_any(batch.scene.view, batch.scene.hierarchy, shadow.ray, key)) return;
-    batch.paths.radiance[slot] = quad(xyz(batch.paths.radiance[slot]) + xyz(radiance), 0.0f);
+    const Quad before = batch.paths.radiance[slot];
+    batch.paths.radiance[slot] = quad(xyz(before) + xyz(radiance), before.w);
 }
 
 TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {

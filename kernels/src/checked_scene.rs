@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LightKind, NONE, TexelFormat,
-    Texture,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LightKind, NONE,
+    TexelFormat, Texture,
 };
 
 /// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
@@ -87,6 +87,9 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     let texels = (u64::from(environment.width) * u64::from(environment.height)) as usize;
     equal("environment_texels", scene.environment_texels.len(), texels)?;
     equal("environment_alias", scene.environment_alias.len(), texels)?;
+    if scene.layers.len() > LAYERS_MAX {
+        return Err(SceneError::Length { what: "layers", found: scene.layers.len(), expected: LAYERS_MAX });
+    }
     let most = CHILD_LEAF_FLAG as usize; // ids keep their top bit for flags
     for (what, length) in [
         ("triangles", scene.triangles.len()),
@@ -104,16 +107,18 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
 
 fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
     let (materials, vertices) = (scene.materials.len(), scene.vertices.len());
-    let (lights, textures) = (scene.lights.len(), scene.textures.len());
+    let (lights, textures, layers) = (scene.lights.len(), scene.textures.len(), scene.layers.len());
     let index = |value: u32, length: usize| (value as usize) < length;
     let optional = |value: u32, length: usize| value == NONE || index(value, length);
     all("triangle", &scene.triangles, |t| index(t.material, materials) && optional(t.light, lights))?;
     all("triangle_vertices", &scene.triangle_vertices, |t| t.iter().all(|v| index(*v, vertices)))?;
     all("material", &scene.materials, |m| {
-        [&m.base_color_texture, &m.metallic_roughness_texture, &m.normal_texture, &m.emission_texture]
-            .iter()
-            .all(|texture| optional(texture.texture, textures))
-    })
+        (m.layers == 0 || index(m.layers, layers))
+            && [&m.base_color_texture, &m.metallic_roughness_texture, &m.normal_texture, &m.emission_texture]
+                .iter()
+                .all(|texture| optional(texture.texture, textures))
+    })?;
+    all("layers", &scene.layers, |l| l.textures.iter().all(|used| optional(used.texture, textures)))
 }
 
 fn check_textures(scene: &FlatScene) -> Result<(), SceneError> {

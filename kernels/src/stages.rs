@@ -119,7 +119,7 @@ pub struct Offsets {
     pub direction: usize,
     /// Throughput, cosine of the last scattering.
     pub throughput: usize,
-    /// Radiance.
+    /// Radiance, and the media around the ray.
     pub radiance: usize,
     /// Distance, triangle, u, v.
     pub hit: usize,
@@ -160,12 +160,13 @@ pub fn offsets(params: &[u8]) -> Offsets {
 /// The number of `entry_stages.cpp`.
 fn number(kernel: Kernel) -> u32 {
     match kernel {
-        Kernel::RenderPaths => 0,
+        Kernel::RenderPaths | Kernel::RenderLayered => 0,
         Kernel::Generate => 1,
         Kernel::Extend => 2,
         Kernel::Shade => 3,
         Kernel::Shadow => 4,
         Kernel::Finish => 5,
+        Kernel::ShadeLayered => 6,
     }
 }
 
@@ -200,7 +201,7 @@ pub fn left_by(kernel: Kernel, params: &[u8], workspace: &[u8]) -> Vec<u32> {
     if paths.first != 0 {
         left.extend(words(paths.first, 3 * capacity * QUAD));
     }
-    if matches!(kernel, Kernel::Shade | Kernel::Shadow) {
+    if matches!(kernel, Kernel::Shade | Kernel::ShadeLayered | Kernel::Shadow) {
         let depth = batch.depth as usize;
         let length = |at: usize| u64::from(lengths[at]).min(capacity);
         let (shadows, alive) = (length(4 * depth + 1), length(4 * depth + 4));

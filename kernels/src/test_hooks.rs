@@ -18,6 +18,13 @@ unsafe extern "C" {
     fn tessera_test_shape(shape: u32, x: f32, y: f32, result: *mut f32);
     fn tessera_test_bsdf(surface: *const f32, out: *const f32, towards: *const f32, result: *mut f32);
     fn tessera_test_bsdf_sample(surface: *const f32, out: *const f32, random: *const f32, result: *mut f32);
+    fn tessera_test_layered(surface: *const f32, out: *const f32, towards: *const f32, result: *mut f32);
+    fn tessera_test_layered_sample(
+        surface: *const f32,
+        out: *const f32,
+        random: *const f32,
+        result: *mut f32,
+    );
     fn tessera_test_visible_normal(alpha: f32, out: *const f32, random: *const f32, result: *mut f32);
     fn tessera_test_environment_sample(
         scene: *const SceneView,
@@ -113,6 +120,49 @@ pub fn bsdf(surface: &Surface, out: [f32; 3], towards: [f32; 3]) -> [f32; 4] {
 pub fn bsdf_sample(surface: &Surface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
     unsafe { tessera_test_bsdf_sample(surface.as_ptr(), out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
+    result
+}
+
+/// A surface with extensions: numbers in the order of `entry_test.cpp`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct LayeredSurface {
+    pub base_color: [f32; 3],
+    pub metallic: f32,
+    pub roughness: f32,
+    pub f0: [f32; 3],
+    pub f90: f32,
+    pub clearcoat: f32,
+    pub clearcoat_roughness: f32,
+    pub sheen_color: [f32; 3],
+    pub sheen_roughness: f32,
+    pub transmission: f32,
+    pub diffuse_transmission: f32,
+    pub diffuse_transmission_color: [f32; 3],
+    pub anisotropy: f32,
+    pub iridescence: f32,
+    pub film_ior: f32,
+    pub film_thickness: f32,
+    pub eta: f32,
+    /// 1 where the surface bounds a volume.
+    pub refracts: f32,
+}
+
+const _: () = assert!(size_of::<LayeredSurface>() == 26 * 4);
+
+/// Value times cosine (three), density.
+pub fn layered(surface: &LayeredSurface, out: [f32; 3], towards: [f32; 3]) -> [f32; 4] {
+    let mut result = [0.0; 4];
+    let numbers = std::ptr::from_ref(surface).cast();
+    unsafe { tessera_test_layered(numbers, out.as_ptr(), towards.as_ptr(), result.as_mut_ptr()) };
+    result
+}
+
+/// Direction (three), weight (three), density (0: none).
+pub fn layered_sample(surface: &LayeredSurface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
+    let mut result = [0.0; 7];
+    let numbers = std::ptr::from_ref(surface).cast();
+    unsafe { tessera_test_layered_sample(numbers, out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
     result
 }
 

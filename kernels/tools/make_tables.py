@@ -93,6 +93,52 @@ def albedo():
     return table, mean
 
 
+SHEEN_ROUGHNESS_MIN = 0.07  # below it the lobe is narrower than uniform samples resolve
+
+
+def sheen_value(out, cosine, half, roughness):
+    """Reflection of the Charlie sheen without the cosine (Estevez and Kulla 2017), its visibility at most 1."""
+    alpha = max(roughness, SHEEN_ROUGHNESS_MIN) ** 2
+    fit = (1 - alpha) ** 2
+
+    def mix(rough, smooth):
+        return rough + (smooth - rough) * fit
+
+    a, b, c = mix(21.5473, 25.3245), mix(3.82987, 3.32435), mix(0.19823, 0.16801)
+    d, e = mix(-1.97760, -1.27393), mix(-4.32054, -4.85967)
+
+    def shape(x):
+        return a / (1 + b * x**c) + d * x + e
+
+    def smith(x):
+        return math.exp(shape(x)) if x < 0.5 else math.exp(2 * shape(0.5) - shape(1 - x))
+
+    visibility = min(1.0, 1 / ((1 + smith(out) + smith(cosine)) * 4 * out * cosine))
+    return (2 + 1 / alpha) * max(0.0, 1 - half * half) ** (0.5 / alpha) / (2 * math.pi) * visibility
+
+
+def sheen_albedo(out, roughness, points=96):
+    """Directional albedo of the sheen: the integral over the cosine to the light and half a turn."""
+    out = max(out, 1e-4)
+    sine_out = math.sqrt(max(0.0, 1 - out * out))
+    total = 0.0
+    for i in range(points):
+        # More points towards the horizon, where the lobe lives: cosine = t^2.
+        t = (i + 0.5) / points
+        cosine = t * t
+        sine = math.sqrt(1 - cosine * cosine)
+        for j in range(points):
+            between = sine_out * sine * math.cos(math.pi * (j + 0.5) / points) + out * cosine
+            half = (out + cosine) / math.sqrt(max(1e-12, 2 + 2 * between))
+            total += sheen_value(out, cosine, half, roughness) * cosine * 2 * t
+    return total / points**2 * 2 * math.pi
+
+
+def sheen():
+    """Rows of rising roughness; in each the albedo of rising cosine."""
+    return [sheen_albedo(column / (STEPS - 1), row / (STEPS - 1)) for row in range(STEPS) for column in range(STEPS)]
+
+
 FILTER_STEPS = 128
 
 
@@ -128,6 +174,13 @@ def blackman_harris(x):
     return 0.35875 - 0.48829 * math.cos(t) + 0.14128 * math.cos(2 * t) - 0.01168 * math.cos(3 * t)
 
 
+def write_sheen():
+    write("sheen_table.h",
+          ["Directional albedo of the Charlie sheen (Estevez and Kulla 2017): rows of rising perceptual roughness, in each the",
+           "albedo of rising cosine, both uniform over [0, 1]."],
+          [(f"SHEEN_ALBEDO[{STEPS * STEPS}]", sheen())])
+
+
 def main():
     write("srgb_table.h", ["Linear value of each sRGB code (IEC 61966-2-1)."], [("LINEAR_FROM_SRGB[256]", srgb())])
     table, mean = albedo()
@@ -136,6 +189,7 @@ def main():
            "rising perceptual roughness, in each pairs (a, b) of rising cosine, both uniform over [0, 1]; and each row's",
            "cosine-weighted mean."],
           [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)])
+    write_sheen()
     write("filter_table.h",
           ["Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 of the filter lies, k from 0 to 128."],
           [(f"GAUSSIAN_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(gaussian, 2.0)),

@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::loaded::{LoadedScene, Moment};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
 use crate::warning::{Warnings, shortened};
-use tessera_layout::{AliasEntry, Light, Material, ShadingVertex, Texture, Triangle};
+use tessera_layout::{AliasEntry, Layers, Light, Material, ShadingVertex, Texture, Triangle};
 
 /// Longest name that a report gives, characters.
 const NAME_CHARS_MAX: usize = 120;
@@ -92,6 +92,7 @@ fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
     bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>())
         + bytes(first.geometry.vertices.len(), size_of::<ShadingVertex>())
         + bytes(scene.parts.materials.len(), size_of::<Material>())
+        + bytes(scene.layers.len(), size_of::<Layers>())
         + bytes(scene.textures.textures.len(), size_of::<Texture>())
         + scene.textures.texels.len() as u64
         + bytes(lights, size_of::<Light>() + size_of::<AliasEntry>())

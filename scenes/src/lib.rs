@@ -26,6 +26,7 @@ mod geometry;
 mod image_file;
 mod inspect;
 mod jpeg_file;
+mod layers;
 mod load;
 mod loaded;
 mod material;

@@ -29,11 +29,17 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     }
     document.read_buffers(&source)?;
     let document = document;
+    if extensions.iter().any(|extension| extension.name == "KHR_materials_variants") {
+        warnings.add(
+            "KHR_materials_variants: the material that each surface names itself is shown, no other variant",
+        );
+    }
     let forest = node::read(&document, options.limits.nodes)?;
     let mut table = TextureTable::default();
-    let materials = Arc::new(material::read_all(&document, &mut table, &mut warnings)?);
+    let (materials, layers) = material::read_all(&document, &mut table, &mut warnings)?;
+    let materials = Arc::new(materials);
     let textures = table.decode(&document, &source)?;
-    let meshes = mesh::read_all(&document, &materials, &options.limits, &mut warnings)?;
+    let meshes = mesh::read_all(&document, (&materials, &layers), &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
     let targets: Vec<usize> =
         forest.nodes.iter().map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count)).collect();
@@ -67,6 +73,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         punctual: lights,
         shown_lights,
         textures,
+        layers: Arc::new(layers),
         environment,
         still: (!is_animated).then(|| Arc::clone(&first)),
         hierarchy: HierarchyCache::default(),

@@ -16,7 +16,7 @@ use crate::punctual::Punctual;
 use crate::report::SceneReport;
 use crate::texture::TextureSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use tessera_layout::{AliasEntry, Bvh, FlatScene, Light, Material};
+use tessera_layout::{AliasEntry, Bvh, FlatScene, Layers, Light, Material};
 
 /// A scene whose files have been read and checked. It can be flattened for any number of frames, from any thread.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct LoadedScene {
     /// Node and index into `punctual`, in canonical order.
     pub(crate) shown_lights: Vec<(usize, usize)>,
     pub(crate) textures: TextureSet,
+    /// What extensions add to materials.
+    pub(crate) layers: Arc<Vec<Layers>>,
     pub(crate) environment: LoadedEnvironment,
     /// Geometry of every frame, where it does not move.
     pub(crate) still: Option<Arc<Moment>>,
@@ -100,6 +102,7 @@ impl LoadedScene {
             triangle_vertices: Arc::clone(&geometry.triangle_vertices),
             vertices: Arc::clone(&geometry.vertices),
             materials: Arc::clone(&self.parts.materials),
+            layers: Arc::clone(&self.layers),
             textures: Arc::clone(&self.textures.textures),
             texels: Arc::clone(&self.textures.texels),
             lights: Arc::new(lights),

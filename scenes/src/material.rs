@@ -2,13 +2,14 @@
 
 use crate::document::Document;
 use crate::error::SceneError;
+use crate::layers;
 use crate::texture::{TextureTable, TextureUse};
 use crate::warning::Warnings;
 use gltf::json::material::AlphaMode as JsonAlphaMode;
 use gltf::json::validation::Checked;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tessera_layout::{AlphaMode, Material, NONE, TextureRef, material_flags};
+use tessera_layout::{AlphaMode, LAYERS_MAX, Layers, Material, NONE, TextureRef, material_flags};
 
 /// glTF's default cutoff of alpha mode MASK (§3.9.4).
 const ALPHA_CUTOFF_DEFAULT: f32 = 0.5;
@@ -42,26 +43,43 @@ struct Ior {
 }
 
 /// A texture's place in a material: what all three of glTF's texture infos have in common.
-struct Slot<'a> {
-    texture: usize,
-    uv_set: u32,
-    extensions: Option<&'a Map<String, Value>>,
-    usage: TextureUse,
-    path: String,
+pub(crate) struct Slot<'a> {
+    pub(crate) texture: usize,
+    pub(crate) uv_set: u32,
+    pub(crate) extensions: Option<&'a Map<String, Value>>,
+    pub(crate) usage: TextureUse,
+    pub(crate) path: String,
 }
 
-/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the end.
+/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the end. The second list holds
+/// what extensions add; it is empty where no material has any that shows.
 pub(crate) fn read_all(
     document: &Document,
     textures: &mut TextureTable,
     warnings: &mut Warnings,
-) -> Result<Vec<Material>, SceneError> {
+) -> Result<(Vec<Material>, Vec<Layers>), SceneError> {
+    let mut layers = Vec::new();
     let mut materials = Vec::with_capacity(document.root.materials.len() + 1);
     for index in 0..document.root.materials.len() {
-        materials.push(read(document, index, textures, warnings)?);
+        let mut material = read(document, index, textures, warnings)?;
+        let is_lit = material.flags & material_flags::UNLIT == 0;
+        let found =
+            if is_lit { layers::read(document, index, &mut material, textures, warnings)? } else { None };
+        if let Some(found) = found {
+            if layers.is_empty() {
+                layers.push(Layers::NONE);
+            }
+            if layers.len() == LAYERS_MAX {
+                let problem = format!("is one of more than {} materials with extensions", LAYERS_MAX - 1);
+                return Err(document.invalid(format!("materials[{index}]"), problem));
+            }
+            material.layers = layers.len() as u32;
+            layers.push(found);
+        }
+        materials.push(material);
     }
     materials.push(default_material());
-    Ok(materials)
+    Ok((materials, layers))
 }
 
 /// The material of primitives that name none (glTF 2.0, §3.9.2).
@@ -76,7 +94,8 @@ fn default_material() -> Material {
         ior: IOR_DEFAULT,
         alpha_mode: AlphaMode::Opaque as u32,
         flags: 0,
-        reserved: [0; 2],
+        layers: 0,
+        reserved: 0,
         base_color_texture: TextureRef::ABSENT,
         metallic_roughness_texture: TextureRef::ABSENT,
         normal_texture: TextureRef::ABSENT,
@@ -215,7 +234,7 @@ fn read_textures(
     Ok(())
 }
 
-fn texture_ref(
+pub(crate) fn texture_ref(
     document: &Document,
     slot: Slot,
     textures: &mut TextureTable,

@@ -9,7 +9,7 @@ use crate::warning::Warnings;
 use gltf::json::mesh::Primitive;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tessera_layout::{Material, NONE};
+use tessera_layout::{Layers, LayersTexture, Material, NONE};
 
 /// Geometry and the material on it.
 #[derive(Clone, Debug)]
@@ -40,10 +40,10 @@ pub(crate) struct Skin {
 /// What makes two primitives share their geometry: the same accessors, mode and way of making tangents.
 type GeometryKey = (String, Option<usize>);
 
-/// Reads every mesh. `materials` has the default material last.
+/// Reads every mesh. `materials` has the default material last, and `layers` what its extensions add.
 pub(crate) fn read_all(
     document: &Document,
-    materials: &[Material],
+    (materials, layers): (&[Material], &[Layers]),
     limits: &Limits,
     warnings: &mut Warnings,
 ) -> Result<Vec<Mesh>, SceneError> {
@@ -60,7 +60,7 @@ pub(crate) fn read_all(
         for (number, primitive) in json.primitives.iter().enumerate() {
             let path = format!("meshes[{index}].primitives[{number}]");
             let material = material_of(document, primitive, &path, materials)?;
-            let tangent_set = tangent_set(&materials[material as usize]);
+            let tangent_set = tangent_set(&materials[material as usize], layers);
             let key = (key_of(primitive), tangent_set);
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
@@ -116,10 +116,16 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
     Ok(skins)
 }
 
-/// The UV set that a material's normal map needs tangents along.
-fn tangent_set(material: &Material) -> Option<usize> {
-    let normal = &material.normal_texture;
-    (normal.texture != NONE).then_some(normal.uv_set as usize)
+/// The UV set along which a material needs tangents: that of its normal map, its coat's, or its grain.
+fn tangent_set(material: &Material, layers: &[Layers]) -> Option<usize> {
+    let layers = layers.get(material.layers as usize).filter(|_| material.layers != 0);
+    let texture = |place: LayersTexture| layers.map(|layers| layers.textures[place as usize]);
+    let coat = texture(LayersTexture::ClearcoatNormal);
+    let grain = texture(LayersTexture::Anisotropy);
+    let maps = [Some(material.normal_texture), coat, grain];
+    let map = maps.into_iter().flatten().find(|map| map.texture != NONE);
+    let has_grain = layers.is_some_and(|layers| layers.anisotropy > 0.0);
+    map.map(|map| map.uv_set as usize).or(has_grain.then_some(0))
 }
 
 fn material_of(

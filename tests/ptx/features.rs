@@ -6,7 +6,7 @@ use crate::scenes::Case;
 use tessera_layout::*;
 
 /// Every feature that a proof of the kernels has to use.
-pub(crate) const ALL: [&str; 50] = [
+pub(crate) const ALL: [&str; 64] = [
     "lobe: dielectric",
     "lobe: metal",
     "lobe: mixed",
@@ -14,6 +14,20 @@ pub(crate) const ALL: [&str; 50] = [
     "lobe: rough",
     "lobe: multiple scattering",
     "lobe: another index of refraction",
+    "layer: specular",
+    "layer: coat",
+    "layer: coat normal",
+    "layer: sheen",
+    "layer: pane",
+    "layer: volume",
+    "layer: absorption",
+    "layer: dispersion",
+    "layer: nested media",
+    "layer: matte from behind",
+    "layer: grain",
+    "layer: film",
+    "layer: specular and glossiness",
+    "layer: every texture",
     "light: none",
     "light: point",
     "light: point with a range",
@@ -68,6 +82,7 @@ pub(crate) fn of(case: &Case) -> BTreeSet<&'static str> {
         surfaces(&mut found, material);
         textures(&mut found, scene, material);
     }
+    layers(&mut found, scene, &shown);
     vertices(&mut found, scene);
     lights(&mut found, scene);
     camera(&mut found, &scene.camera);
@@ -119,6 +134,31 @@ fn textures(found: &mut BTreeSet<&'static str>, scene: &FlatScene, material: &Ma
         }
         add(found, "texture: nearest", texture.bilinear == 0);
         add(found, "texture: bilinear", texture.bilinear == 1);
+    }
+}
+
+fn layers(found: &mut BTreeSet<&'static str>, scene: &FlatScene, shown: &BTreeSet<u32>) {
+    let numbers = shown.iter().map(|at| scene.materials[*at as usize].layers).filter(|number| *number != 0);
+    let all: Vec<&Layers> = numbers.map(|number| &scene.layers[number as usize]).collect();
+    let is_closed = |layers: &&&Layers| layers.flags & layers_flags::CLOSED != 0;
+    add(found, "layer: nested media", all.iter().filter(is_closed).count() > 1);
+    let is_used = |place: usize| all.iter().any(|layers| layers.textures[place].texture != NONE);
+    add(found, "layer: every texture", (0..LAYERS_TEXTURES).all(is_used));
+    for layers in &all {
+        let has_normal = layers.textures[LayersTexture::ClearcoatNormal as usize].texture != NONE;
+        add(found, "layer: specular", layers.specular != 1.0);
+        add(found, "layer: coat", layers.clearcoat > 0.0);
+        add(found, "layer: coat normal", has_normal);
+        add(found, "layer: sheen", layers.sheen_color != [0.0; 3]);
+        add(found, "layer: pane", layers.transmission > 0.0 && !is_closed(&layers));
+        add(found, "layer: volume", layers.transmission > 0.0 && is_closed(&layers));
+        add(found, "layer: absorption", layers.absorption != [0.0; 3]);
+        add(found, "layer: dispersion", layers.dispersion > 0.0);
+        add(found, "layer: matte from behind", layers.diffuse_transmission > 0.0);
+        add(found, "layer: grain", layers.anisotropy > 0.0);
+        add(found, "layer: film", layers.iridescence > 0.0);
+        let is_archived = layers.flags & layers_flags::SPECULAR_GLOSSINESS != 0;
+        add(found, "layer: specular and glossiness", is_archived);
     }
 }
 

@@ -49,6 +49,9 @@ pub(crate) fn launches(case: &Case, plan: &Plan, seed: u32) -> Vec<Made> {
         made.push(maker.made(Kernel::Shadow, 1, |_, at, bytes| put_shadows(bytes, at, &rays)));
         for depth in [0, 2] {
             made.push(maker.made(Kernel::Shade, depth, put_hits));
+            if !case.scene.layers.is_empty() {
+                made.push(maker.made(Kernel::ShadeLayered, depth, put_hits));
+            }
         }
     }
     made.push(maker.made(Kernel::Finish, 0, put_results));
@@ -109,6 +112,7 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
     let count = at.capacity as usize;
     put_word(bytes, at.lengths, 0, at.capacity);
     let triangles = maker.scene.triangles.len() as u32;
+    let layers = maker.scene.layers.len() as u32;
     let noise = &mut maker.noise;
     for slot in 0..count {
         if at.depth > 0 {
@@ -126,7 +130,12 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         let [r, g, b] = [noise.unit(), noise.unit(), noise.unit()].map(|share| share * scale);
         put(bytes, at.throughput, slot, [r, g, b, noise.unit()]);
         let [r, g, b] = [noise.unit(), noise.unit(), noise.unit()];
-        put(bytes, at.radiance, slot, [r, g, b, 0.0]);
+        let media = if layers == 0 {
+            0
+        } else {
+            [0, noise.bits() % layers, noise.bits() % layers << 16 | 1][slot % 3]
+        };
+        put(bytes, at.radiance, slot, [r, g, b, f32::from_bits(media)]);
     }
 }
 

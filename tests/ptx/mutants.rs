@@ -291,7 +291,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
 }
 
 /// Functions that walk a whole hierarchy or shade a hit: they are called less often.
-const HEAVY: [&str; 3] = ["closest", "any", "shade"];
+const HEAVY: [&str; 4] = ["closest", "any", "shade", "shade_layered"];
 
 /// Calls over every scene: some hundred, some thousand, some ten thousand.
 fn probes_of_functions(tier: usize) -> Vec<Probe> {

@@ -108,7 +108,10 @@ impl Probe {
     /// The kernel that it runs.
     pub(crate) fn kernel(&self) -> String {
         match &self.part {
-            Part::Picture { .. } => Kernel::RenderPaths.name().to_owned(),
+            Part::Picture { .. } if self.stage.scene.layers.is_empty() => {
+                Kernel::RenderPaths.name().to_owned()
+            }
+            Part::Picture { .. } => Kernel::RenderLayered.name().to_owned(),
             Part::Launch { kernel, .. } => kernel.name().to_owned(),
             Part::Calls { function, .. } => function.kernel(),
         }

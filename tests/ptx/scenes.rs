@@ -1,6 +1,7 @@
 //! Small scenes that between them use every feature of the kernels. What each is for stands in its name.
 
 use crate::gauze::gauze;
+use crate::layers::{vitrine, wardrobe};
 use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
@@ -35,6 +36,8 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
         case("overcast", overcast(), unit(3, 4, PixelFilter::Box, 1)),
         case("thicket", thicket(), unit(3, 7, PixelFilter::BlackmanHarris, 15)),
         case("gauze", gauze(), unit(3, 5, PixelFilter::Gaussian, 15)),
+        case("vitrine", vitrine(), unit(3, 8, PixelFilter::Box, 15)),
+        case("wardrobe", wardrobe(), unit(3, 4, PixelFilter::Gaussian, 15)),
         case("sky", sky(), UnitParams { first_sample: 5, frame: 3, ..unit(2, 2, PixelFilter::Gaussian, 15) }),
         case("dark", dark(), UnitParams { x: size / 4, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) }),
     ]
@@ -103,7 +106,7 @@ pub(crate) fn texture(
     builder.textures.len() as u32 - 1
 }
 
-fn used(texture: u32, uv_set: u32) -> TextureRef {
+pub(crate) fn used(texture: u32, uv_set: u32) -> TextureRef {
     TextureRef { uv_from_mesh: [2.6, 0.4, -0.7, -0.5, 3.1, 0.2], texture, uv_set, ..TextureRef::ABSENT }
 }
 

@@ -14,7 +14,7 @@ use tessera_ptx::{Fault, Limits, Module};
 /// Inputs of each function, shared among the scenes.
 pub(crate) const INPUTS: usize = 400_000;
 /// Scenes whose textures, lights, cameras and hierarchies the functions look at.
-const SCENES: [&str; 5] = ["thicket", "veils", "stage", "foundry", "gauze"];
+const SCENES: [&str; 7] = ["thicket", "veils", "stage", "foundry", "gauze", "vitrine", "wardrobe"];
 /// Inputs of one launch.
 const BATCH: usize = 20_000;
 

@@ -1,8 +1,8 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, Light, Material, ShadingVertex, Texture, Triangle,
-    TriangleBlock,
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, Layers, Light, Material, ShadingVertex, Texture,
+    Triangle, TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub struct FlatScene {
     pub vertices: Arc<Vec<ShadingVertex>>,
     /// At least one material.
     pub materials: Arc<Vec<Material>>,
+    /// What extensions add to materials; empty, or [`Layers::NONE`] and then those that materials name.
+    pub layers: Arc<Vec<Layers>>,
     /// Texture descriptors.
     pub textures: Arc<Vec<Texture>>,
     /// Texel bytes, see [`Texture::offset`].
@@ -50,6 +52,7 @@ impl FlatScene {
             + of(&self.triangle_vertices)
             + of(&self.vertices)
             + of(&self.materials)
+            + of(&self.layers)
             + of(&self.textures)
             + of(&self.texels)
             + of(&self.lights)
@@ -81,7 +84,7 @@ impl FlatScene {
             light_count: self.lights.len() as u32,
             bvh_node_count: self.bvh.nodes.len() as u32,
             bvh_padding: self.bvh.padding,
-            reserved: [0; 2],
+            layers: if self.layers.is_empty() { std::ptr::null() } else { self.layers.as_ptr() },
             environment: self.environment,
             camera: self.camera,
         }
@@ -128,8 +131,8 @@ pub struct SceneView {
     pub bvh_node_count: u32,
     /// [`Bvh::padding`].
     pub bvh_padding: f32,
-    /// Zero.
-    pub reserved: [u32; 2],
+    /// What extensions add to materials; null where none of them has any.
+    pub layers: *const Layers,
     /// The environment.
     pub environment: Environment,
     /// The camera.

@@ -7,6 +7,7 @@
 mod bvh;
 mod camera;
 mod flat_scene;
+mod layers;
 mod light;
 mod material;
 mod mesh;
@@ -20,6 +21,7 @@ pub use bvh::{
 };
 pub use camera::{Camera, CameraKind};
 pub use flat_scene::{FlatScene, SceneView};
+pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
 pub use light::{AliasEntry, Environment, Light, LightKind, build_alias_table};
 pub use material::{AlphaMode, Material, TextureRef, material_flags};
 pub use mesh::{ShadingVertex, Triangle, triangle_flags};

@@ -67,8 +67,10 @@ pub struct Material {
     pub alpha_mode: u32,
     /// Bits of [`material_flags`].
     pub flags: u32,
+    /// Index into [`crate::FlatScene::layers`] of what the extensions add; 0 for a plain material.
+    pub layers: u32,
     /// Zero.
-    pub reserved: [u32; 2],
+    pub reserved: u32,
     /// Base colour and alpha (sRGB).
     pub base_color_texture: TextureRef,
     /// Green: roughness, blue: metallic (linear).

@@ -1,7 +1,7 @@
 //! Arrays of the layout as bytes, and back: for devices and for other processes. Knows neither.
 
 use crate::{
-    AliasEntry, BvhNode8, Camera, Environment, Light, Material, ShadingVertex, Texture, Triangle,
+    AliasEntry, BvhNode8, Camera, Environment, Layers, Light, Material, ShadingVertex, Texture, Triangle,
     TriangleBlock,
 };
 
@@ -35,6 +35,7 @@ plain! {
     Triangle = 9 * 4 + 3 * 4;
     ShadingVertex = 16 * 4;
     Material = 16 * 4 + 4 * 48;
+    Layers = 32 * 4 + 14 * 48;
     Texture = 8 + 6 * 4;
     Light = 20 * 4;
     AliasEntry = 4 * 4;

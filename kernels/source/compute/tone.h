@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compute/array.h"
-#include "compute/logarithm.h"
+#include "logarithm.h"
 
 const u32 TONE_STANDARD = 0;
 const u32 TONE_PBR_NEUTRAL = 1;

@@ -27,7 +27,8 @@ pub struct SceneImage {
     bytes: u64,
 }
 
-const ARRAYS: usize = VIEW_ARRAYS + 2;
+/// Those of the view, the compressed hierarchy's two, and the materials' layers.
+const ARRAYS: usize = VIEW_ARRAYS + 3;
 
 impl SceneImage {
     /// Lays a scene out. Compresses its hierarchy, which takes some seconds for ten million triangles.
@@ -73,7 +74,8 @@ impl SceneImage {
             light_count: view.light_count,
             bvh_node_count: view.bvh_node_count,
             bvh_padding: view.bvh_padding,
-            reserved: [0; 2],
+            // Never at the image's start, where triangles or materials lie.
+            layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[VIEW_ARRAYS + 2] },
             environment: view.environment,
             camera: view.camera,
             hierarchy: [self.offsets[VIEW_ARRAYS], self.offsets[VIEW_ARRAYS + 1]],
@@ -81,7 +83,7 @@ impl SceneImage {
     }
 }
 
-/// The scene's arrays in the order of `SceneView`'s pointers, and the compressed hierarchy's.
+/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, and the layers.
 fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
     [
         bytes_of(&scene.triangles),
@@ -96,5 +98,6 @@ fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8
         bytes_of(&scene.environment_alias),
         bytes_of(&hierarchy.nodes),
         bytes_of(&hierarchy.triangles),
+        bytes_of(&scene.layers),
     ]
 }

@@ -42,17 +42,23 @@ pub enum Kernel {
     Shadow,
     /// The batch's values to the film.
     Finish,
+    /// [`Kernel::RenderPaths`] for scenes that have layers.
+    RenderLayered,
+    /// What [`Kernel::Shade`] leaves in scenes that have layers.
+    ShadeLayered,
 }
 
 impl Kernel {
     /// Every kernel that a plan may launch.
-    pub const ALL: [Kernel; 6] = [
+    pub const ALL: [Kernel; 8] = [
         Kernel::RenderPaths,
         Kernel::Generate,
         Kernel::Extend,
         Kernel::Shade,
         Kernel::Shadow,
         Kernel::Finish,
+        Kernel::RenderLayered,
+        Kernel::ShadeLayered,
     ];
 
     /// Its name in [`PTX`].
@@ -64,6 +70,8 @@ impl Kernel {
             Kernel::Shade => "tessera_shade",
             Kernel::Shadow => "tessera_shadow",
             Kernel::Finish => "tessera_finish",
+            Kernel::RenderLayered => "tessera_render_layered",
+            Kernel::ShadeLayered => "tessera_shade_layered",
         }
     }
 }

@@ -22,7 +22,8 @@ pub struct DeviceScene {
     pub(crate) light_count: u32,
     pub(crate) bvh_node_count: u32,
     pub(crate) bvh_padding: f32,
-    pub(crate) reserved: [u32; 2],
+    /// What extensions add to materials; 0 where no material has any.
+    pub(crate) layers: u64,
     pub(crate) environment: Environment,
     pub(crate) camera: Camera,
     /// Nodes and triangles of the compressed hierarchy.
@@ -35,11 +36,12 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, triangle_count)
             == std::mem::offset_of!(SceneView, triangle_count)
         && std::mem::offset_of!(DeviceScene, bvh_padding) == std::mem::offset_of!(SceneView, bvh_padding)
+        && std::mem::offset_of!(DeviceScene, layers) == std::mem::offset_of!(SceneView, layers)
         && std::mem::offset_of!(DeviceScene, environment) == std::mem::offset_of!(SceneView, environment)
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
 );
 
-// SAFETY: 12 addresses, 8 words, 28 words, 20 words and 2 addresses, all `repr(C)`: 336 bytes without padding.
+// SAFETY: 12 addresses, 6 words, an address, 28 words, 20 words and 2 addresses, all `repr(C)`: 336 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -54,6 +56,9 @@ impl DeviceScene {
         let mut moved = *self;
         for array in moved.arrays.iter_mut().chain(&mut moved.hierarchy) {
             *array = array.wrapping_add(address);
+        }
+        if moved.layers != 0 {
+            moved.layers = moved.layers.wrapping_add(address);
         }
         moved
     }

@@ -210,14 +210,19 @@ impl Plan {
             let params = bytes_of_one(&BatchParams { depth, ..*params });
             Step::Launch { kernel, grid, block: BLOCK, params }
         };
+        let is_layered = params.scene.layers != 0;
         if self.shape == Shape::Compact {
-            return vec![launch(Kernel::RenderPaths, all, 0)];
+            let kernel = if is_layered { Kernel::RenderLayered } else { Kernel::RenderPaths };
+            return vec![launch(kernel, all, 0)];
         }
         let mut steps = vec![Step::Zero { address: params.stages, bytes: self.stages_bytes() }];
         steps.push(launch(Kernel::Generate, all, 0));
         for depth in 0..=self.unit.depth {
             steps.push(launch(Kernel::Extend, resident(TRACE_BLOCKS), depth));
             steps.push(launch(Kernel::Shade, resident(SHADE_BLOCKS), depth));
+            if is_layered {
+                steps.push(launch(Kernel::ShadeLayered, resident(SHADE_BLOCKS), depth));
+            }
             if depth < self.unit.depth {
                 steps.push(launch(Kernel::Shadow, resident(TRACE_BLOCKS), depth)); // the last edge has no light sample
             }

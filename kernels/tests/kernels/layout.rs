@@ -30,8 +30,14 @@ fn rust_and_cpp_agree_on_every_field() {
         ShadingVertex { normal u0 tangent tangent_sign color v0 uv1 reserved }
         TextureRef { uv_from_mesh texture uv_set reserved }
         Material {
-            base_color emission metallic roughness normal_scale alpha_cutoff ior alpha_mode flags reserved
+            base_color emission metallic roughness normal_scale alpha_cutoff ior alpha_mode flags layers reserved
             base_color_texture metallic_roughness_texture normal_texture emission_texture
+        }
+        Layers {
+            flags specular clearcoat clearcoat_roughness specular_color clearcoat_normal_scale sheen_color
+            sheen_roughness diffuse_transmission_color diffuse_transmission absorption transmission anisotropy
+            anisotropy_cosine anisotropy_sine dispersion iridescence iridescence_ior iridescence_thickness_min
+            iridescence_thickness_max ior reserved textures
         }
         Texture { offset width height format wrap_u wrap_v bilinear }
         Light {
@@ -47,7 +53,7 @@ fn rust_and_cpp_agree_on_every_field() {
         SceneView {
             triangles triangle_vertices vertices materials textures texels lights light_alias environment_texels
             environment_alias bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
-            bvh_node_count bvh_padding reserved environment camera
+            bvh_node_count bvh_padding layers environment camera
         }
         UnitParams {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame

@@ -5,6 +5,8 @@ mod compressed;
 mod compute;
 mod device;
 mod energy;
+mod layered;
+mod layered_scenes;
 mod layout;
 mod lighting;
 mod mathematics;

@@ -23,7 +23,7 @@ impl Random {
 
 /// Fails where counts differ from expectations more than chance allows once in about 10^6 runs. Cells that expect few are put
 /// together.
-fn assert_chi_squared(what: &str, counts: &[f64], expected: &[f64]) {
+pub(crate) fn assert_chi_squared(what: &str, counts: &[f64], expected: &[f64]) {
     let (mut statistic, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
     for (count, want) in counts.iter().zip(expected) {
         if *want < 5.0 {
@@ -49,17 +49,17 @@ fn assert_chi_squared(what: &str, counts: &[f64], expected: &[f64]) {
 
 const ROWS: usize = 24;
 const COLUMNS: usize = 24;
-const CELLS: usize = ROWS * COLUMNS;
+pub(crate) const CELLS: usize = ROWS * COLUMNS;
 
 /// Cell of a direction: equal steps of z over [-1, 1] and of angle.
-fn cell_of(direction: [f32; 3]) -> usize {
+pub(crate) fn cell_of(direction: [f32; 3]) -> usize {
     let row = ((f64::from(direction[2]) + 1.0) * 0.5 * ROWS as f64) as usize;
     let turn = f64::from(direction[1]).atan2(f64::from(direction[0])) / std::f64::consts::TAU + 0.5;
     row.min(ROWS - 1) * COLUMNS + ((turn * COLUMNS as f64) as usize).min(COLUMNS - 1)
 }
 
 /// Integral of a density over every cell, by the midpoint rule on `fine` × `fine` points each.
-fn integrate(fine: usize, density: impl Fn([f32; 3]) -> f64) -> Vec<f64> {
+pub(crate) fn integrate(fine: usize, density: impl Fn([f32; 3]) -> f64) -> Vec<f64> {
     let mut cells = vec![0.0; CELLS];
     let share = 2.0 / ROWS as f64 * std::f64::consts::TAU / COLUMNS as f64 / (fine * fine) as f64;
     for (index, cell) in cells.iter_mut().enumerate() {
@@ -76,11 +76,11 @@ fn integrate(fine: usize, density: impl Fn([f32; 3]) -> f64) -> Vec<f64> {
     cells
 }
 
-fn slanted(cosine: f32) -> [f32; 3] {
+pub(crate) fn slanted(cosine: f32) -> [f32; 3] {
     [(1.0 - cosine * cosine).sqrt(), 0.0, cosine]
 }
 
-const SAMPLES: usize = 100_000;
+pub(crate) const SAMPLES: usize = 100_000;
 
 #[test]
 fn reflections_are_drawn_by_their_density() {

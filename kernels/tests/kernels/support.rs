@@ -11,6 +11,7 @@ pub(crate) struct Builder {
     pub(crate) triangle_vertices: Vec<[u32; 3]>,
     pub(crate) vertices: Vec<ShadingVertex>,
     pub(crate) materials: Vec<Material>,
+    pub(crate) layers: Vec<Layers>,
     pub(crate) textures: Vec<Texture>,
     pub(crate) texels: Vec<u8>,
     pub(crate) lights: Vec<(Light, f64)>,
@@ -31,7 +32,8 @@ pub(crate) fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Materia
         ior: 1.5,
         alpha_mode: AlphaMode::Opaque as u32,
         flags: 0,
-        reserved: [0; 2],
+        layers: 0,
+        reserved: 0,
         base_color_texture: TextureRef::ABSENT,
         metallic_roughness_texture: TextureRef::ABSENT,
         normal_texture: TextureRef::ABSENT,
@@ -76,6 +78,7 @@ impl Default for Builder {
             triangle_vertices: Vec::new(),
             vertices: Vec::new(),
             materials: Vec::new(),
+            layers: Vec::new(),
             textures: Vec::new(),
             texels: Vec::new(),
             lights: Vec::new(),
@@ -96,6 +99,16 @@ impl Builder {
     pub(crate) fn add_material(&mut self, material: Material) -> u32 {
         self.materials.push(material);
         self.materials.len() as u32 - 1
+    }
+
+    /// A material with layers.
+    pub(crate) fn add_layered(&mut self, mut material: Material, layers: Layers) -> u32 {
+        if self.layers.is_empty() {
+            self.layers.push(Layers::NONE);
+        }
+        material.layers = self.layers.len() as u32;
+        self.layers.push(layers);
+        self.add_material(material)
     }
 
     /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square. Returns the first id.
@@ -216,6 +229,7 @@ impl Builder {
             triangle_vertices: Arc::new(self.triangle_vertices),
             vertices: Arc::new(self.vertices),
             materials: Arc::new(self.materials),
+            layers: Arc::new(self.layers),
             textures: Arc::new(self.textures),
             texels: Arc::new(self.texels),
             lights: Arc::new(lights),

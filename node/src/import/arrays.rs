@@ -19,8 +19,8 @@ pub(super) enum Part {
 /// What stands before the arrays of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FrameHead {
-    /// In the order of `FlatScene`'s fields; the hierarchy's nodes and blocks come last.
-    parts: [Part; 12],
+    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, and the layers.
+    parts: [Part; 13],
     environment: Vec<u8>,
     camera: Vec<u8>,
     padding: f32,
@@ -65,6 +65,7 @@ impl FrameHead {
             part(&scene.environment_alias, last.map(|last| &last.environment_alias)),
             bvh(scene.bvh.nodes.len()),
             bvh(scene.bvh.blocks.len()),
+            part(&scene.layers, last.map(|last| &last.layers)),
         ];
         let (environment, camera) = (bytes_of_one(&scene.environment), bytes_of_one(&scene.camera));
         Self { parts, environment, camera, padding: scene.bvh.padding }
@@ -85,6 +86,7 @@ impl FrameHead {
             bytes_of(&scene.environment_alias),
             bytes_of(&scene.bvh.nodes),
             bytes_of(&scene.bvh.blocks),
+            bytes_of(&scene.layers),
         ];
         for (part, bytes) in self.parts.iter().zip(arrays) {
             if *part != Part::Same {
@@ -121,11 +123,13 @@ impl FrameHead {
             }
             _ => return Err(ArraysError::Broken),
         };
+        let layers = taking.array(p[12], last.map(|last| &last.layers))?;
         Ok(FlatScene {
             triangles,
             triangle_vertices,
             vertices,
             materials,
+            layers,
             textures,
             texels,
             lights,

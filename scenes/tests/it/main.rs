@@ -17,5 +17,6 @@ mod spinning;
 mod features;
 mod fixtures;
 mod hostile;
+mod layers;
 mod library;
 mod support;

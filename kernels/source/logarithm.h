@@ -3,6 +3,8 @@
 
 #include "arithmetic.h"
 
+const float LOG2_E = 0x1.715476p+0f;
+
 // log2 of a positive normal number, absolute error below 3e-7: m in [sqrt(1/2), sqrt(2)), then the series of the inverse
 // hyperbolic tangent of (m - 1) / (m + 1).
 TESSERA_FN float log2_(float value) {

@@ -1,0 +1,162 @@
+// Shade, for what is more than a plain material in air: surfaces with extensions, and everything that a path meets inside of a
+// medium. The stages are those of stages.h; light may leave a surface on both of its sides.
+#pragma once
+
+#include "layered_surface.h"
+#include "stages.h"
+
+const u32 DIMENSION_DISPERSION = 1u << 20;  // and one for each scattering; beyond all of sampler.h
+const float DISPERSION_SPREAD = 0.025f;     // KHR_materials_dispersion: half of the spread of indices for a dispersion of 1
+
+// Whether a hit is shaded here. The scene has layers.
+TESSERA_FN bool takes_layers(const SceneView& scene, u32 triangle, u32 media) {
+    return media != 0 || scene.materials[scene.triangles[triangle].material].layers != 0;
+}
+
+// A scattering's surface and what is on its two sides.
+struct LayeredHit {
+    SurfacePoint point;
+    Basis basis;
+    u32 media_here;    // where the path comes from
+    u32 media_behind;  // on the other side
+};
+
+// Of a path that splits into colours one goes on, three times as bright. Returns its number.
+TESSERA_FN u32 choose_channel(PathState& state) {
+    const bool red = state.throughput.x > 0.0f, green = state.throughput.y > 0.0f, blue = state.throughput.z > 0.0f;
+    if (red && !green && !blue) return 0;
+    if (!red && green && !blue) return 1;
+    if (!red && !green && blue) return 2;
+    const u32 bits = draw_bits(state.sampler, DIMENSION_DISPERSION + state.depth).x;
+    const u32 channel = (u32)(multiply_wide(bits, 3) >> 32);
+    state.throughput = vec3(channel == 0 ? 3.0f * state.throughput.x : 0.0f, channel == 1 ? 3.0f * state.throughput.y : 0.0f,
+                            channel == 2 ? 3.0f * state.throughput.z : 0.0f);
+    return channel;
+}
+
+// The surface's index of refraction for this path.
+TESSERA_FN float layered_ior(const Material& material, const Layers& layers, PathState& state) {
+    const bool splits = layers.dispersion > 0.0f && layers.transmission > 0.0f && (layers.flags & LAYERS_CLOSED) != 0;
+    if (!splits) return material.ior;
+    const float half_spread = (material.ior - 1.0f) * DISPERSION_SPREAD * layers.dispersion;
+    return max_(fma_((float)(i32)choose_channel(state) - 1.0f, half_spread, material.ior), 1.0f);
+}
+
+TESSERA_FN ShadowRay layered_light(const SceneView& scene, const PathState& state, const LayeredHit& hit, const LayeredBsdf& bsdf,
+                                   u32 choice, u32 texel) {
+    ShadowRay shadow;
+    shadow.wanted = false;
+    if (scene.light_count == 0) return shadow;
+    LightRandom random;
+    random.choice = choice;
+    random.texel = texel;
+    random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
+    const Vec3 origin = offset_ray_origin(hit.point.position, hit.point.geometric);
+    const LightSample light = sample_light(scene, origin, hit.point.shading, random);
+    if (!light.valid) return shadow;
+    const float side = dot(light.direction, hit.point.geometric);
+    const Vec3 local = local_from_world(hit.basis, light.direction);
+    if (!(side > 0.0f ? local.z > 0.0f : side < 0.0f && local.z < 0.0f)) return shadow;
+    const BsdfValue value = layered_evaluate(bsdf, local);
+    const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
+    const Vec3 arriving = light.radiance * medium_transmittance(scene, side > 0.0f ? hit.media_here : hit.media_behind, light.distance);
+    shadow.radiance = state.throughput * value.value * arriving * (weight / light.density);
+    shadow.wanted = !is_black(shadow.radiance);
+    shadow.ray.origin = side > 0.0f ? origin : offset_ray_origin(hit.point.position, -hit.point.geometric);
+    shadow.ray.direction = light.direction;
+    shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
+    return shadow;
+}
+
+TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const LayeredBsdf& bsdf, float choice, float roulette) {
+    const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
+    const BsdfSample sample = layered_sample(bsdf, choice, random);
+    if (!sample.valid) return false;
+    const Vec3 direction = world_from_local(hit.basis, sample.in);
+    const float side = dot(direction, hit.point.geometric);
+    const bool reflected = sample.in.z > 0.0f;
+    if (!(reflected ? side > 0.0f : side < 0.0f)) return false;
+    state.throughput = state.throughput * sample.weight;
+    state.depth += 1;
+    if (state.depth > ROULETTE_DEPTH) {
+        const float chance = clamp_(max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+        if (roulette >= chance) return false;
+        state.throughput = state.throughput * (1.0f / chance);
+    }
+    if (is_black(state.throughput)) return false;
+    state.ray.origin = offset_ray_origin(hit.point.position, reflected ? hit.point.geometric : -hit.point.geometric);
+    state.ray.direction = direction;
+    state.ray.t_max = FAR_LIMIT;
+    state.density = sample.density;
+    state.cosine = max_(sample.in.z, 0.0f);
+    state.media = reflected ? hit.media_here : hit.media_behind;
+    return true;
+}
+
+// The surface as light sees it, at a point that is known. `front` says from which side it is met.
+TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& material, const Corners& corners, Vec3 out, bool front,
+                                       PathState& state, LayeredHit& hit) {
+    const Layers& layers = scene.layers[material.layers];
+    const LayersTexels texels = layers_texels(scene, layers, corners);
+    const Grain grain = grain_of(layers, texels, corners, hit.point.shading);
+    hit.basis = grain.basis;
+    hit.media_here = state.media;
+    hit.media_behind = state.media;
+    const float ior = layered_ior(material, layers, state);
+    float ratio = ior / medium_ior(scene, state.media);
+    if (layers.flags & LAYERS_CLOSED) {
+        hit.media_behind = front ? enter_medium(state.media, material.layers) : leave_medium(state.media, material.layers);
+        if (!front) ratio = medium_ior(scene, hit.media_behind) / ior;
+    }
+    Vec3 coat_normal = vec3(0.0f, 0.0f, 1.0f);
+    if (layers.clearcoat > 0.0f)
+        coat_normal = local_from_world(
+            hit.basis, coat_normal_at(scene, layers, corners, hit.point.geometric, front ? 1.0f : -1.0f, out));
+    return make_layered(layered_surface(hit.point, layers, texels, ratio, grain.strength, coat_normal), local_from_world(hit.basis, out));
+}
+
+// As shade of stages.h.
+template <class First>
+TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& unit, const Hit& met, PathState& state,
+                                   ShadowRay& shadow, First& first) {
+    shadow.wanted = false;
+    const Triangle& triangle = scene.triangles[met.triangle];
+    const Material& material = scene.materials[triangle.material];
+    const Corners corners = corners_of(scene, met.triangle, met.u, met.v);
+    const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
+    const Vec3 out = -state.ray.direction;
+    const float facing = dot(geometric, out);
+    state.throughput = state.throughput * medium_transmittance(scene, state.media, met.t);
+    shade_emission(scene, state, triangle, material, corners, met.t, facing);
+    const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
+    if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
+
+    LayeredHit hit;
+    hit.point = surface_point(scene, triangle, material, corners, geometric, out);
+    if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, hit.point));
+    if (unlit) state.radiance = state.radiance + hit.point.base_color;
+    if (unlit || state.depth >= unit.depth) return false;
+
+    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, !(facing < 0.0f), state, hit);
+    const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
+    const Bits2 texel = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_TEXEL));
+    shadow = layered_light(scene, state, hit, bsdf, choice.x, texel.x);
+    return layered_scatter(state, hit, bsdf, unit_from_bits(choice.y), unit_from_bits(texel.y));
+}
+
+// Shade, by whichever way the hit takes.
+template <class First>
+TESSERA_FN bool shade_any(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
+                          First& first) {
+    if (scene.layers != 0 && takes_layers(scene, hit.triangle, state.media))
+        return shade_layered(scene, unit, hit, state, shadow, first);
+    return shade(scene, unit, hit, state, shadow, first);
+}
+
+// The origin of a shadow ray that leaves its hit on the side that its direction is on.
+TESSERA_FN Vec3 shadow_origin(const SceneView& scene, u32 which, float u, float v, Vec3 direction) {
+    const Triangle& triangle = scene.triangles[which];
+    const Vec3 geometric = normalize_or(triangle_cross(triangle), direction);
+    const Vec3 side = dot(direction, geometric) < 0.0f ? -geometric : geometric;
+    return offset_ray_origin(triangle_point(triangle, u, v), side);
+}
