@@ -5,6 +5,8 @@
 mod gauze;
 #[path = "../fake-cuda/tests/program/gpu.rs"]
 mod gpu;
+#[path = "../ptx/layers.rs"]
+mod layers;
 #[path = "../ptx/scenes.rs"]
 #[expect(dead_code, reason = "shared with the proof in the interpreter, which uses all of it")]
 mod scenes;

@@ -133,7 +133,7 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         let media = if layers == 0 {
             0
         } else {
-            [0, noise.bits() % layers, noise.bits() % layers << 16 | 1][slot % 3]
+            [0, noise.bits() % layers, ((noise.bits() % layers) << 16) | 1][slot % 3]
         };
         put(bytes, at.radiance, slot, [r, g, b, f32::from_bits(media)]);
     }

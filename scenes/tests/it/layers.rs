@@ -58,7 +58,7 @@ fn every_factor_reaches_the_kernels_in_their_units() {
     assert_eq!((layers.sheen_color, layers.sheen_roughness), ([0.1, 0.2, 0.3], 0.4));
     assert_eq!((layers.flags, layers.transmission, layers.dispersion), (layers_flags::CLOSED, 0.8, 0.3));
     // ln 4 / 2 per metre, and almost nothing after two metres.
-    assert!((layers.absorption[1] - 0.693_147).abs() < 1e-5 && layers.absorption[0] == 0.0);
+    assert!((layers.absorption[1] - std::f32::consts::LN_2).abs() < 1e-5 && layers.absorption[0] == 0.0);
     assert!(layers.absorption[2] > 6.0 && layers.absorption[2] < 8.0, "{:?}", layers.absorption);
     assert!((layers.anisotropy_cosine - 1.5f32.cos()).abs() < 1e-6 && layers.anisotropy == 0.6);
     assert_eq!((layers.iridescence, layers.iridescence_ior), (0.7, 1.8));
