@@ -142,6 +142,10 @@ fn panes(builder: &mut Builder, numbers: &[f32], seed: u32, places: Places) -> V
                 },
             };
             let mut look = Material { base_color_texture: used, ..material([0.3, 0.6, 0.8], 0.0, 0.6) };
+            if places == Places::OnTexels {
+                (look.metallic_roughness_texture, look.normal_texture) = (used, used);
+                (look.emission_texture, look.emission) = (used, [0.2, 0.3, 0.1]);
+            }
             if is_blend(pixel as u32) {
                 (look.alpha_mode, look.base_color[3]) = (AlphaMode::Blend as u32, *number);
             } else {

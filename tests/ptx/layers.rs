@@ -36,6 +36,7 @@ pub(crate) fn vitrine() -> CheckedScene {
     let absorption = [0.1, 0.4, 1.2];
     let glass = Layers { absorption, dispersion: 4.0, ..GLASS };
     let glass = builder.add_layered(material([0.9, 1.0, 0.95], 0.0, 0.15), glass);
+    let frosted = builder.add_layered(material([0.8, 0.9, 1.0], 0.0, 0.9), GLASS);
     let drop = Layers { absorption: [2.0, 0.2, 0.1], ior: 1.9, ..GLASS };
     let drop = builder.add_layered(Material { ior: 1.9, ..material([1.0; 3], 0.0, 0.4) }, drop);
     let pane = Layers { transmission: 0.8, ..Layers::NONE };
@@ -48,6 +49,7 @@ pub(crate) fn vitrine() -> CheckedScene {
     let lamp = builder.add_material(lamp);
     ball(&mut builder, glass, 1.0, [0.0; 3]);
     ball(&mut builder, drop, 0.45, [-0.2, 0.1, 0.3]);
+    ball(&mut builder, frosted, 0.35, [1.1, -0.5, 1.9]);
     ball(&mut builder, plain, 0.2, [0.5, -0.3, 0.2]);
     builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], plain);
     builder.quad([[0.9, -0.9, 1.5], [1.9, -0.8, 0.9], [1.8, 1.0, 0.8], [0.8, 0.9, 1.6]], pane);

@@ -261,7 +261,9 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             let mut probes: Vec<Probe> = cases.iter().flat_map(both_shapes).collect();
             probes.extend(exact::all().iter().chain([&exact::overflowing()]).flat_map(both_shapes));
             probes.extend(edges::panes_on_texels(5).iter().flat_map(both_shapes));
+            probes.extend(scenes::coated(8).iter().flat_map(both_shapes));
             probes.extend(made_up(&scenes::sized(8), 1..2));
+            probes.extend(made_up(&scenes::coated(8), 1..2));
             probes.extend(made_up(&cases, 1..2));
             probes
         }
@@ -271,21 +273,32 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
                 let cases = scenes::sized(24).into_iter();
                 cases.map(move |case| Case { unit: UnitParams { depth, aovs: 15, ..case.unit }, ..case })
             };
-            let cases: Vec<Case> = [0, 1, 2].into_iter().flat_map(cut).chain(scenes::sized(24)).collect();
+            let cases: Vec<Case> = [0, 1, 2]
+                .into_iter()
+                .flat_map(cut)
+                .chain(scenes::sized(24))
+                .chain(scenes::coated(24))
+                .collect();
             let panes = [171, 1_009].into_iter().flat_map(edges::panes_of_pixels);
             let mut probes: Vec<Probe> =
                 cases.into_iter().chain(panes).flat_map(|case| both_shapes(&case)).collect();
             probes.extend(made_up(&scenes::sized(8), 2..6));
             probes
         }
+        // What is run rarely is run oftener, until a rule can tell that nothing comes of it.
         _ => {
             let picture = |case: &Case| Probe::picture(&Stage::new(case), case);
-            let seeds = [7, 8, 9, 10];
-            let larger = seeds.into_iter().flat_map(|seed| {
-                let cases = scenes::sized(40).into_iter().chain(edges::all());
+            let seeds = [7..11, 11..23][tier - 3].clone();
+            let larger = seeds.flat_map(|seed| {
+                let cases = scenes::sized(40).into_iter().chain(scenes::coated(40)).chain(edges::all());
                 cases.map(move |case| Case { unit: UnitParams { seed, aovs: 15, ..case.unit }, ..case })
             });
-            larger.map(|case| picture(&case)).collect()
+            let mut probes: Vec<Probe> = larger.map(|case| picture(&case)).collect();
+            if tier == 4 {
+                let cases: Vec<Case> = scenes::sized(8).into_iter().chain(scenes::coated(8)).collect();
+                probes.extend(made_up(&cases, 6..18));
+            }
+            probes
         }
     }
 }
@@ -298,17 +311,22 @@ fn probes_of_functions(tier: usize) -> Vec<Probe> {
     let cases: Vec<Case> = scenes::sized(8).into_iter().chain(edges::all()).collect();
     let stages: Vec<Arc<Stage>> = cases.iter().map(Stage::new).collect();
     let calls = |function: UnitFunction| {
-        let is_heavy = HEAVY.contains(&function.name);
-        let count = if is_heavy { [512, 4_000, 12_000] } else { [512, 5_000, 30_000] }[tier];
+        let is_layered = function.name == "shade_layered";
+        let count = match HEAVY.contains(&function.name) {
+            _ if is_layered => [512, 8_000, 120_000],
+            true => [512, 4_000, 12_000],
+            false => [512, 5_000, 30_000],
+        }[tier];
         let seeds = 100 * tier as u32..;
-        seeds.zip(&stages).map(move |(seed, stage)| Probe::calls(stage, function, count, seed))
+        let calls = seeds.zip(&stages).filter(move |(_, stage)| !is_layered || stage.has_layers());
+        calls.map(move |(seed, stage)| Probe::calls(stage, function, count, seed))
     };
     unit_functions().into_iter().flat_map(calls).collect()
 }
 
 #[test]
 fn faults_in_the_shipped_image_are_found() {
-    Image::new("tessera.ptx", PTX, 4, probes_of_pictures).check();
+    Image::new("tessera.ptx", PTX, 5, probes_of_pictures).check();
 }
 
 #[test]

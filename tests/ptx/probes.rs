@@ -30,6 +30,11 @@ impl Stage {
         let image = SceneImage::of(&case.scene);
         Arc::new(Stage { name: case.name, image, scene: case.scene.clone() })
     }
+
+    /// Some of its materials have layers.
+    pub(crate) fn has_layers(&self) -> bool {
+        !self.scene.layers.is_empty()
+    }
 }
 
 /// What is compared.

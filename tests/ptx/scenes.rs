@@ -3,6 +3,7 @@
 use crate::gauze::gauze;
 use crate::layers::{vitrine, wardrobe};
 use crate::support::*;
+use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
@@ -41,6 +42,22 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
         case("sky", sky(), UnitParams { first_sample: 5, frame: 3, ..unit(2, 2, PixelFilter::Gaussian, 15) }),
         case("dark", dark(), UnitParams { x: size / 4, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) }),
     ]
+}
+
+/// The cases of plain materials with a coat on every third: everything that plain surfaces do, in the layered kernels.
+pub(crate) fn coated(size: u32) -> Vec<Case> {
+    let plain = sized(size).into_iter().filter(|case| case.scene.layers.is_empty());
+    plain.map(|case| Case { scene: coat(&case.scene), ..case }).collect()
+}
+
+fn coat(scene: &CheckedScene) -> CheckedScene {
+    let mut flat = FlatScene::clone(scene);
+    let coat = Layers { clearcoat: 0.7, clearcoat_roughness: 0.5, ..Layers::NONE };
+    flat.layers = Arc::new(vec![Layers::NONE, coat]);
+    let mut materials = flat.materials.to_vec();
+    materials.iter_mut().step_by(3).for_each(|material| material.layers = 1);
+    flat.materials = Arc::new(materials);
+    CheckedScene::new(Arc::new(flat)).expect("scenes of tests are right")
 }
 
 /// How much brighter the scenes are than a picture would be: the film's steps are 2^-24, and with radiances in the hundreds
