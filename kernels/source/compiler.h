@@ -13,6 +13,7 @@ typedef long long i64;
 #define TESSERA_FN __device__ static __forceinline__
 #define TESSERA_RARE_FN __device__ static __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
+#define TESSERA_ROLLED _Pragma("unroll 1")
 #define TESSERA_TABLE __device__ static const
 // A kernel of at most `threads` a block, of which `blocks` shall fit on a multiprocessor.
 #define TESSERA_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
@@ -41,6 +42,7 @@ TESSERA_FN void add_to_count(u64* count, u64 value) { atomicAdd(count, value); }
 #define TESSERA_FN static inline __attribute__((device, always_inline))
 #define TESSERA_RARE_FN static inline __attribute__((device, always_inline))
 #define TESSERA_UNROLL _Pragma("unroll")
+#define TESSERA_ROLLED _Pragma("unroll 1")
 #define TESSERA_TABLE static __attribute__((device)) const
 #define TESSERA_KERNEL(threads, blocks) \
     extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
@@ -81,6 +83,7 @@ typedef int64_t i64;
 #define TESSERA_FN static inline
 #define TESSERA_RARE_FN static __attribute__((noinline))  // what most scenes never call must not slow down what they do
 #define TESSERA_UNROLL  // host compilers do as they like
+#define TESSERA_ROLLED
 #define TESSERA_TABLE static const
 TESSERA_FN float float_from_bits(u32 bits) {
     float value;

@@ -376,8 +376,14 @@ TESSERA_FN Vec3 sample_lobe(const LayeredBsdf& bsdf, u32 lobe, Vec2 random) {
 // Whether a direction is on the side of a lobe.
 TESSERA_FN bool lobe_reaches(u32 lobe, Vec3 in) { return lobe >= LOBE_THROUGH ? in.z < 0.0f : in.z > 0.0f; }
 
-// Chooses a lobe by `choice` and a direction by `random`. Invalid where the direction is on the wrong side.
-TESSERA_FN BsdfSample layered_sample(const LayeredBsdf& bsdf, float choice, Vec2 random) {
+// A direction that a lobe gave.
+struct LobeDirection {
+    u32 lobe;
+    Vec3 in;
+};
+
+// Chooses a lobe by `choice` and a direction by `random`.
+TESSERA_FN LobeDirection layered_direction(const LayeredBsdf& bsdf, float choice, Vec2 random) {
     u32 lobe = LOBE_MIRROR;
     float from = 0.0f;
     for (u32 at = 0; at < LOBES; ++at) {
@@ -385,12 +391,23 @@ TESSERA_FN BsdfSample layered_sample(const LayeredBsdf& bsdf, float choice, Vec2
         if (choice >= from && share > 0.0f) lobe = at;
         from += share;
     }
-    const Vec3 in = sample_lobe(bsdf, lobe, random);
-    const BsdfValue value = layered_evaluate(bsdf, in);
+    LobeDirection chosen;
+    chosen.lobe = lobe;
+    chosen.in = sample_lobe(bsdf, lobe, random);
+    return chosen;
+}
+
+// A chosen direction with what layered_evaluate says of it. Invalid where the direction is on the wrong side.
+TESSERA_FN BsdfSample layered_sample_of(LobeDirection chosen, BsdfValue value) {
     BsdfSample sample;
-    sample.in = in;
+    sample.in = chosen.in;
     sample.density = value.density;
-    sample.valid = lobe_reaches(lobe, in) && value.density > 0.0f;
+    sample.valid = lobe_reaches(chosen.lobe, chosen.in) && value.density > 0.0f;
     sample.weight = value.value * (1.0f / max_(value.density, 1e-30f));
     return sample;
+}
+
+TESSERA_FN BsdfSample layered_sample(const LayeredBsdf& bsdf, float choice, Vec2 random) {
+    const LobeDirection chosen = layered_direction(bsdf, choice, random);
+    return layered_sample_of(chosen, layered_evaluate(bsdf, chosen.in));
 }

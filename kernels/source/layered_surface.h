@@ -12,6 +12,7 @@ struct LayersTexels {
 
 TESSERA_FN LayersTexels layers_texels(const SceneView& scene, const Layers& layers, const Corners& corners) {
     LayersTexels texels;
+    TESSERA_ROLLED
     for (u32 which = 0; which < LAYERS_TEXTURES; ++which)
         texels.at[which] = texture_or_white(scene, corners, layers.textures[which]);
     return texels;

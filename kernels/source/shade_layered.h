@@ -42,35 +42,52 @@ TESSERA_FN float layered_ior(const Material& material, const Layers& layers, Pat
     return max_(fma_((float)(i32)choose_channel(state) - 1.0f, half_spread, material.ior), 1.0f);
 }
 
-TESSERA_FN ShadowRay layered_light(const SceneView& scene, const PathState& state, const LayeredHit& hit, const LayeredBsdf& bsdf,
-                                   u32 choice, u32 texel) {
-    ShadowRay shadow;
-    shadow.wanted = false;
-    if (scene.light_count == 0) return shadow;
+// A light that the surface may see.
+struct LayeredLight {
+    LightSample light;
+    bool wanted;
+    bool behind;  // it is on the other side of the surface
+    Vec3 in;      // towards it, in the surface's frame; 0 where it is not wanted
+};
+
+TESSERA_FN LayeredLight layered_light(const SceneView& scene, const PathState& state, const LayeredHit& hit, u32 choice, u32 texel) {
+    LayeredLight seen;
+    seen.wanted = seen.behind = false;
+    seen.in = splat(0.0f);
+    if (scene.light_count == 0) return seen;
     LightRandom random;
     random.choice = choice;
     random.texel = texel;
     random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
     const Vec3 origin = offset_ray_origin(hit.point.position, hit.point.geometric);
-    const LightSample light = sample_light(scene, origin, hit.point.shading, random);
-    if (!light.valid) return shadow;
-    const float side = dot(light.direction, hit.point.geometric);
-    const Vec3 local = local_from_world(hit.basis, light.direction);
-    if (!(side > 0.0f ? local.z > 0.0f : side < 0.0f && local.z < 0.0f)) return shadow;
-    const BsdfValue value = layered_evaluate(bsdf, local);
+    seen.light = sample_light(scene, origin, hit.point.shading, random);
+    if (!seen.light.valid) return seen;
+    const float side = dot(seen.light.direction, hit.point.geometric);
+    const Vec3 local = local_from_world(hit.basis, seen.light.direction);
+    if (!(side > 0.0f ? local.z > 0.0f : side < 0.0f && local.z < 0.0f)) return seen;
+    seen.wanted = true;
+    seen.behind = side < 0.0f;
+    seen.in = local;
+    return seen;
+}
+
+TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const PathState& state, const LayeredHit& hit, const LayeredLight& seen,
+                                    BsdfValue value) {
+    ShadowRay shadow;
+    shadow.wanted = false;
+    if (!seen.wanted) return shadow;
+    const LightSample& light = seen.light;
     const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
-    const Vec3 arriving = light.radiance * medium_transmittance(scene, side > 0.0f ? hit.media_here : hit.media_behind, light.distance);
+    const Vec3 arriving = light.radiance * medium_transmittance(scene, seen.behind ? hit.media_behind : hit.media_here, light.distance);
     shadow.radiance = state.throughput * value.value * arriving * (weight / light.density);
     shadow.wanted = !is_black(shadow.radiance);
-    shadow.ray.origin = side > 0.0f ? origin : offset_ray_origin(hit.point.position, -hit.point.geometric);
+    shadow.ray.origin = offset_ray_origin(hit.point.position, seen.behind ? -hit.point.geometric : hit.point.geometric);
     shadow.ray.direction = light.direction;
     shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
     return shadow;
 }
 
-TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const LayeredBsdf& bsdf, float choice, float roulette) {
-    const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
-    const BsdfSample sample = layered_sample(bsdf, choice, random);
+TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample, float roulette) {
     if (!sample.valid) return false;
     const Vec3 direction = world_from_local(hit.basis, sample.in);
     const float side = dot(direction, hit.point.geometric);
@@ -91,6 +108,24 @@ TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const L
     state.cosine = max_(sample.in.z, 0.0f);
     state.media = reflected ? hit.media_here : hit.media_behind;
     return true;
+}
+
+// layered_evaluate of two directions. It is long, and a device has no use for a second copy.
+struct TwoValues {
+    BsdfValue first;
+    BsdfValue second;
+};
+
+TESSERA_FN TwoValues evaluate_two(const LayeredBsdf& bsdf, Vec3 first, Vec3 second) {
+    TwoValues values;
+    values.first.value = splat(0.0f);
+    values.first.density = 0.0f;
+    TESSERA_ROLLED
+    for (u32 at = 0; at < 2; ++at) {
+        if (at == 1) values.first = values.second;
+        values.second = layered_evaluate(bsdf, at == 0 ? first : second);
+    }
+    return values;
 }
 
 // The surface as light sees it, at a point that is known. `front` says from which side it is met.
@@ -140,8 +175,12 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, !(facing < 0.0f), state, hit);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
     const Bits2 texel = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_TEXEL));
-    shadow = layered_light(scene, state, hit, bsdf, choice.x, texel.x);
-    return layered_scatter(state, hit, bsdf, unit_from_bits(choice.y), unit_from_bits(texel.y));
+    const LayeredLight light = layered_light(scene, state, hit, choice.x, texel.x);
+    const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
+    const LobeDirection chosen = layered_direction(bsdf, unit_from_bits(choice.y), random);
+    const TwoValues values = evaluate_two(bsdf, light.in, chosen.in);
+    shadow = layered_shadow(scene, state, hit, light, values.first);
+    return layered_scatter(state, hit, layered_sample_of(chosen, values.second), unit_from_bits(texel.y));
 }
 
 // Shade, by whichever way the hit takes.
