@@ -59,8 +59,14 @@ fn compile(root: &Path, entries: &[&str], isa: &str, machine: Option<&str>) {
 }
 
 /// Sources of tests alone, which are not in the fingerprint.
-const TEST_ONLY: [&str; 4] =
-    ["entry_stages.cpp", "entry_test.cpp", "entry_unit_tests.cu", "unit_functions.h"];
+const TEST_ONLY: [&str; 6] = [
+    "entry_stages.cpp",
+    "entry_test.cpp",
+    "entry_unit_tests.cu",
+    "unit_functions.h",
+    "unit_lights.h",
+    "unit_words.h",
+];
 
 /// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests alone.
 fn list_of_sources(root: &Path) -> String {

@@ -23,6 +23,7 @@ TESSERA_FN float copysign_(float magnitude, float sign) {
 TESSERA_FN float lerp_(float a, float b, float t) { return fma_(t, b - a, a); }
 TESSERA_FN float square_(float value) { return value * value; }
 TESSERA_FN u32 min_u32(u32 a, u32 b) { return a < b ? a : b; }
+TESSERA_FN u32 max_u32(u32 a, u32 b) { return a > b ? a : b; }
 
 // Neither infinite nor NaN.
 TESSERA_FN bool is_finite(float value) { return (bits_from_float(value) & 0x7f800000u) != 0x7f800000u; }

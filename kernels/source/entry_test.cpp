@@ -29,7 +29,10 @@ static const u32 LAYOUT[] = {
     OF(Texture, wrap_u), OF(Texture, wrap_v), OF(Texture, bilinear),
     SIZES(Light), OF(Light, position), OF(Light, kind), OF(Light, direction), OF(Light, range), OF(Light, emission),
     OF(Light, triangle), OF(Light, spot_scale), OF(Light, spot_offset), OF(Light, pick_probability), OF(Light, area),
-    OF(Light, reserved),
+    OF(Light, trail), OF(Light, reserved),
+    SIZES(LightNode), OF(LightNode, lower), OF(LightNode, power), OF(LightNode, upper), OF(LightNode, emission_cosine),
+    OF(LightNode, axis), OF(LightNode, spread_cosine), OF(LightNode, spread_sine), OF(LightNode, child),
+    OF(LightNode, flags), OF(LightNode, reserved),
     SIZES(AliasEntry), OF(AliasEntry, threshold), OF(AliasEntry, alias), OF(AliasEntry, probability),
     OF(AliasEntry, reserved),
     SIZES(Environment), OF(Environment, width), OF(Environment, height), OF(Environment, light),
@@ -42,10 +45,11 @@ static const u32 LAYOUT[] = {
     SIZES(TriangleBlock), OF(TriangleBlock, corner), OF(TriangleBlock, triangle),
     SIZES(SceneView), OF(SceneView, triangles), OF(SceneView, triangle_vertices), OF(SceneView, vertices),
     OF(SceneView, materials), OF(SceneView, textures), OF(SceneView, texels), OF(SceneView, lights),
-    OF(SceneView, light_alias), OF(SceneView, environment_texels), OF(SceneView, environment_alias),
+    OF(SceneView, light_alias), OF(SceneView, light_nodes), OF(SceneView, environment_texels), OF(SceneView, environment_alias),
     OF(SceneView, bvh_nodes), OF(SceneView, triangle_blocks), OF(SceneView, triangle_count),
     OF(SceneView, material_count), OF(SceneView, texture_count), OF(SceneView, light_count),
-    OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, layers), OF(SceneView, environment),
+    OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, placed_light_count),
+    OF(SceneView, light_node_count), OF(SceneView, layers), OF(SceneView, environment),
     OF(SceneView, camera),
     SIZES(UnitParams), OF(UnitParams, frame_width), OF(UnitParams, frame_height), OF(UnitParams, x), OF(UnitParams, y),
     OF(UnitParams, width), OF(UnitParams, height), OF(UnitParams, first_sample), OF(UnitParams, sample_count),
@@ -85,6 +89,26 @@ void tessera_test_draw(u32 key, u32 index, u32 dimension, u32* result) {
     const Bits2 bits = draw_bits(make_sampler(key, index), dimension);
     result[0] = bits.x;
     result[1] = bits.y;
+}
+
+// The light that a number picks for a surface, by a point and a normal, and the probability of that.
+u32 tessera_test_pick_light(const SceneView* scene, const float* vantage, u32 bits, float* probability) {
+    const Vantage from = vantage_of(pack_vantage(vec3_from(vantage), vec3_from(vantage + 3)));
+    const LightPick pick = pick_light(*scene, from, bits);
+    *probability = pick.probability;
+    return pick.light;
+}
+
+float tessera_test_light_probability(const SceneView* scene, const float* vantage, u32 light) {
+    return light_probability(*scene, vantage_of(pack_vantage(vec3_from(vantage), vec3_from(vantage + 3))), light);
+}
+
+// The vantage's normal after packing.
+void tessera_test_vantage(const float* normal, float* result) {
+    const Vec3 again = vantage_of(pack_vantage(splat(0.0f), vec3_from(normal))).normal;
+    result[0] = again.x;
+    result[1] = again.y;
+    result[2] = again.z;
 }
 
 // 0 disk, 1 cosine hemisphere, 2 triangle, 3 tent (of x), 4 and up: pixel filter.

@@ -133,7 +133,23 @@ struct alignas(16) Light {
     float spot_offset;
     float pick_probability;
     float area;
-    u32 reserved[4];
+    u32 trail;
+    u32 reserved[3];
+};
+
+enum LightNodeFlag : u32 { LIGHT_NODE_LEAF = 1, LIGHT_NODE_BOTH_SIDES = 2 };
+
+struct alignas(16) LightNode {
+    float lower[3];
+    float power;
+    float upper[3];
+    float emission_cosine;
+    float axis[3];
+    float spread_cosine;
+    float spread_sine;
+    u32 child;
+    u32 flags;
+    u32 reserved;
 };
 
 struct alignas(16) AliasEntry {
@@ -224,6 +240,7 @@ struct alignas(16) SceneView {
     const u8* texels;
     const Light* lights;
     const AliasEntry* light_alias;
+    const LightNode* light_nodes;
     const float* environment_texels;  // three a texel
     const AliasEntry* environment_alias;
     const BvhNode8* bvh_nodes;
@@ -234,6 +251,8 @@ struct alignas(16) SceneView {
     u32 light_count;
     u32 bvh_node_count;
     float bvh_padding;
+    u32 placed_light_count;
+    u32 light_node_count;
     const Layers* layers;  // null where no material has any
     Environment environment;
     Camera camera;
@@ -275,7 +294,8 @@ static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in 
 static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
 static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
+static_assert(sizeof(LightNode) == 64, "mirrored in layout/src/light_tree.rs");
 static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");
-static_assert(sizeof(DeviceScene) == 336, "mirrored in src/cuda/params.rs");
-static_assert(sizeof(SceneView) == 320 && sizeof(UnitParams) == 64, "mirrored in layout/src");
+static_assert(sizeof(DeviceScene) == 352, "mirrored in src/cuda/params.rs");
+static_assert(sizeof(SceneView) == 336 && sizeof(UnitParams) == 64, "mirrored in layout/src");

@@ -3,13 +3,14 @@
 
 #include "alpha.h"
 #include "environment.h"
+#include "light_tree.h"
 
 // What a light sends to a point along one sampled direction, unoccluded.
 struct LightSample {
     Vec3 direction;  // unit, from the point
     float distance;  // to the light; FAR_DISTANCE for a light at infinity
     Vec3 radiance;   // for delta lights: irradiance per unit cosine
-    float density;   // per steradian, choice of the light included; for delta lights: its probability
+    float density;   // per steradian, the choice of the light included; for delta lights: the probability of that
     bool delta;      // no scattered ray can meet it
     bool valid;
 };
@@ -36,10 +37,10 @@ TESSERA_FN float range_window(float range, float distance) {
     return saturate_(1.0f - ratio);
 }
 
-TESSERA_FN LightSample sample_punctual(const Light& light, Vec3 from) {
+TESSERA_FN LightSample sample_punctual(const Light& light, float picked, Vec3 from) {
     LightSample sample;
     sample.delta = true;
-    sample.density = light.pick_probability;
+    sample.density = picked;
     sample.radiance = vec3_from(light.emission);
     sample.valid = true;
     const Vec3 shine = vec3_from(light.direction);
@@ -62,12 +63,13 @@ TESSERA_FN LightSample sample_punctual(const Light& light, Vec3 from) {
     return sample;
 }
 
-// Density per steradian of sampling a point of an emissive triangle, as seen from a distance under a cosine at the light.
-TESSERA_FN float triangle_density(const Light& light, float squared_distance, float cosine) {
-    return light.pick_probability * squared_distance / max_(light.area * cosine, 1e-30f);
+// Density per steradian of sampling a point of an emissive triangle, as seen from a distance under a cosine at the light; `picked`: the
+// probability with which the light is chosen.
+TESSERA_FN float triangle_density(const Light& light, float picked, float squared_distance, float cosine) {
+    return picked * squared_distance / max_(light.area * cosine, 1e-30f);
 }
 
-TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light& light, Vec3 from, Vec2 random) {
+TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light& light, float picked, Vec3 from, Vec2 random) {
     const Triangle& triangle = scene.triangles[light.triangle];
     const Material& material = scene.materials[triangle.material];
     const Vec2 at = sample_triangle(random);
@@ -80,7 +82,7 @@ TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light
     sample.direction = towards * (1.0f / max_(sample.distance, 1e-10f));
     const float cosine = -dot(normal, sample.direction);
     sample.valid = squared > 1e-20f && abs_(cosine) > 1e-7f && emits_towards(triangle, cosine);
-    sample.density = triangle_density(light, squared, abs_(cosine));
+    sample.density = triangle_density(light, picked, squared, abs_(cosine));
     sample.radiance = splat(0.0f);
     if (!sample.valid) return sample;
     const Corners corners = corners_of(scene, light.triangle, at.x, at.y);
@@ -91,7 +93,7 @@ TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light
 
 // The environment as seen from a surface with the given shading normal: its map in proportion to brightness, a constant in
 // proportion to the cosine.
-TESSERA_FN LightSample sample_environment(const SceneView& scene, const Light& light, Vec3 normal, const LightRandom& random) {
+TESSERA_FN LightSample sample_environment(const SceneView& scene, float picked, Vec3 normal, const LightRandom& random) {
     LightSample sample;
     sample.delta = false;
     sample.distance = FAR_DISTANCE;
@@ -106,19 +108,16 @@ TESSERA_FN LightSample sample_environment(const SceneView& scene, const Light& l
         sample.radiance = vec3_from(scene.environment.constant);
         sample.density = local.z * INVERSE_PI;
     }
-    sample.density *= light.pick_probability;
+    sample.density *= picked;
     sample.valid = sample.density > 0.0f;
     return sample;
 }
 
-// One light by its share of power, and a sample of it for a surface at `from` with shading normal `normal`.
-TESSERA_FN LightSample sample_light(const SceneView& scene, Vec3 from, Vec3 normal, const LightRandom& random) {
-    const u64 picked = multiply_wide(random.choice, scene.light_count);
-    u32 index = (u32)(picked >> 32);
-    const AliasEntry entry = scene.light_alias[index];
-    index = (u32)picked < entry.threshold ? index : entry.alias;
-    const Light& light = scene.lights[index];
-    if (light.kind == LIGHT_TRIANGLE) return sample_triangle_light(scene, light, from, random.place);
-    if (light.kind == LIGHT_ENVIRONMENT) return sample_environment(scene, light, normal, random);
-    return sample_punctual(light, from);
+// One light, and a sample of it for a surface with shading normal `normal`. The scene has lights.
+TESSERA_FN LightSample sample_light(const SceneView& scene, const PackedVantage& vantage, Vec3 normal, const LightRandom& random) {
+    const LightPick pick = pick_light(scene, vantage_of(vantage), random.choice);
+    const Light& light = scene.lights[pick.light];
+    if (light.kind == LIGHT_TRIANGLE) return sample_triangle_light(scene, light, pick.probability, vantage.point, random.place);
+    if (light.kind == LIGHT_ENVIRONMENT) return sample_environment(scene, pick.probability, normal, random);
+    return sample_punctual(light, pick.probability, vantage.point);
 }

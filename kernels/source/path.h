@@ -6,6 +6,44 @@
 #include "ray.h"
 #include "sampler.h"
 
+// Where a surface is that light falls on, as lights are chosen for it.
+struct Vantage {
+    Vec3 point;
+    Vec3 normal;
+};
+
+// The same between stages: the normal in two halves of a word, on an octahedron (Cigolle et al. 2014, "A Survey of Efficient
+// Representations for Independent Unit Vectors", section 3.2). Choices are made with the normal that comes out of it again.
+struct PackedVantage {
+    Vec3 point;
+    u32 normal;
+};
+
+TESSERA_FN u32 packed_half(float value) { return (u32)floor_to_int(fma_(value, 32767.0f, 32768.5f)) & 0xffffu; }
+TESSERA_FN float unpacked_half(u32 bits) { return ((float)bits - 32768.0f) * (1.0f / 32767.0f); }
+
+TESSERA_FN PackedVantage pack_vantage(Vec3 point, Vec3 normal) {
+    const float scale = 1.0f / max_(abs_(normal.x) + abs_(normal.y) + abs_(normal.z), 1e-10f);
+    const float x = normal.x * scale, y = normal.y * scale;
+    const bool below = normal.z < 0.0f;
+    PackedVantage packed;
+    packed.point = point;
+    packed.normal = packed_half(below ? copysign_(1.0f - abs_(y), x) : x) |
+                    packed_half(below ? copysign_(1.0f - abs_(x), y) : y) << 16;
+    return packed;
+}
+
+TESSERA_FN Vantage vantage_of(const PackedVantage& packed) {
+    const float x = unpacked_half(packed.normal & 0xffffu), y = unpacked_half(packed.normal >> 16);
+    const float z = 1.0f - abs_(x) - abs_(y);
+    const bool below = z < 0.0f;
+    Vantage vantage;
+    vantage.point = packed.point;
+    vantage.normal = normalize_or(vec3(below ? copysign_(1.0f - abs_(y), x) : x, below ? copysign_(1.0f - abs_(x), y) : y, z),
+                                  vec3(0.0f, 0.0f, 1.0f));
+    return vantage;
+}
+
 struct PathState {
     Sampler sampler;
     u32 ray_key;         // of the path; see ray_key_of
@@ -15,6 +53,7 @@ struct PathState {
     Vec3 radiance;
     float density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
     float cosine;        // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
+    PackedVantage vantage;  // for which the last scattering chose a light
     u32 media;           // the medium around the ray, and the one around that: numbers of Layers, 16 bits each
 };
 

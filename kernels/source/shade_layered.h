@@ -50,7 +50,7 @@ struct LayeredLight {
     Vec3 in;      // towards it, in the surface's frame; 0 where it is not wanted
 };
 
-TESSERA_FN LayeredLight layered_light(const SceneView& scene, const PathState& state, const LayeredHit& hit, u32 choice, u32 texel) {
+TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state, const LayeredHit& hit, u32 choice, u32 texel) {
     LayeredLight seen;
     seen.wanted = seen.behind = false;
     seen.in = splat(0.0f);
@@ -60,7 +60,8 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, const PathState& s
     random.texel = texel;
     random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
     const Vec3 origin = offset_ray_origin(hit.point.position, hit.point.geometric);
-    seen.light = sample_light(scene, origin, hit.point.shading, random);
+    state.vantage = pack_vantage(origin, hit.point.shading);
+    seen.light = sample_light(scene, state.vantage, hit.point.shading, random);
     if (!seen.light.valid) return seen;
     const float side = dot(seen.light.direction, hit.point.geometric);
     const Vec3 local = local_from_world(hit.basis, seen.light.direction);

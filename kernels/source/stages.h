@@ -28,6 +28,7 @@ TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u3
     state.radiance = splat(0.0f);
     state.density = 0.0f;
     state.cosine = 0.0f;
+    state.vantage = PackedVantage();
     state.media = 0;
     return state;
 }
@@ -61,14 +62,15 @@ TESSERA_FN void shade_emission(const SceneView& scene, PathState& state, const T
     if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, cosine)) return;
     float weight = 1.0f;
     if (state.depth > 0 && triangle.light != NONE) {
-        const float density = triangle_density(scene.lights[triangle.light], distance * distance, abs_(cosine));
+        const float picked = light_probability(scene, vantage_of(state.vantage), triangle.light);
+        const float density = triangle_density(scene.lights[triangle.light], picked, distance * distance, abs_(cosine));
         weight = mis_weight(state.density, density);
     }
     state.radiance = fma3(state.throughput * emitted_radiance(scene, material, corners), weight, state.radiance);
 }
 
 // Shade, part three: one light sample, left for the shadow stage.
-TESSERA_FN ShadowRay shade_light(const SceneView& scene, const PathState& state, const SurfacePoint& point, const Bsdf& bsdf,
+TESSERA_FN ShadowRay shade_light(const SceneView& scene, PathState& state, const SurfacePoint& point, const Bsdf& bsdf,
                                  const Basis& basis, u32 choice, u32 texel) {
     ShadowRay shadow;
     shadow.wanted = false;
@@ -78,7 +80,8 @@ TESSERA_FN ShadowRay shade_light(const SceneView& scene, const PathState& state,
     random.texel = texel;
     random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
     const Vec3 origin = offset_ray_origin(point.position, point.geometric);
-    const LightSample light = sample_light(scene, origin, point.shading, random);
+    state.vantage = pack_vantage(origin, point.shading);
+    const LightSample light = sample_light(scene, state.vantage, point.shading, random);
     if (!light.valid || dot(light.direction, point.geometric) <= 0.0f) return shadow;
     const BsdfValue value = bsdf_evaluate(bsdf, local_from_world(basis, light.direction));
     const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);

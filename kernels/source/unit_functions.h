@@ -4,6 +4,7 @@
 
 #include "compressed.h"
 #include "render.h"
+#include "unit_lights.h"
 
 // name, what each input word is, output words.
 // f: any float, NaN and infinities too; r: a finite float; u: in [0, 1); s: in [0, 1]; b: any 32 bits.
@@ -57,6 +58,10 @@
     X(environment, "rrr", 4)                                                                                           \
     X(environment_sample, "buu", 7)                                                                                    \
     X(mis_weight, "rr", 1)                                                                                             \
+    X(vantage, "rrrrrr", 7)                                                                                            \
+    X(angles, "ssrr", 6)                                                                                               \
+    X(light_importance, "ssssssssssssrrrrrrb", 1)                                                                      \
+    X(light_choice, "brrrrrr", 4)                                                                                      \
     X(range_window, "rr", 1)                                                                                           \
     X(punctual, "brrrrrrrrrrr", 9)                                                                                     \
     X(light, "bbuurrrrrr", 10)                                                                                         \
@@ -72,40 +77,6 @@
     X(shade, "buurrrbbbsss", 40)                                                                                       \
     X(layered_surface, "buurrrs", 33)                                                                                  \
     X(shade_layered, "buurrrbbbsssb", 40)
-
-// What a unit function gets and gives.
-struct Words {
-    const u32* in;
-    u32* out;
-    const CompressedHierarchy* hierarchy;
-};
-
-TESSERA_FN float real(const Words& w, u32 at) { return float_from_bits(w.in[at]); }
-TESSERA_FN Vec2 real2(const Words& w, u32 at) { return vec2(real(w, at), real(w, at + 1)); }
-TESSERA_FN Vec3 real3(const Words& w, u32 at) { return vec3(real(w, at), real(w, at + 1), real(w, at + 2)); }
-TESSERA_FN Vec3 unit3(const Words& w, u32 at) { return normalize_or(real3(w, at), vec3(0.0f, 0.6f, 0.8f)); }
-
-// A unit vector above the horizon, as BSDFs want their `out`.
-TESSERA_FN Vec3 upper3(const Words& w, u32 at) {
-    const Vec3 any = unit3(w, at);
-    return normalize(vec3(any.x, any.y, abs_(any.z) + FACING_MIN));
-}
-
-// Every NaN is one and the same: machines differ in the payloads of those that they make.
-TESSERA_FN void give(const Words& w, u32 at, float value) {
-    const u32 bits = bits_from_float(value);
-    w.out[at] = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : bits;
-}
-
-TESSERA_FN void give3(const Words& w, u32 at, Vec3 value) {
-    give(w, at, value.x);
-    give(w, at + 1, value.y);
-    give(w, at + 2, value.z);
-}
-
-TESSERA_FN void give_none(const Words& w, u32 from, u32 to) {
-    for (u32 at = from; at < to; ++at) w.out[at] = 0;
-}
 
 // Arithmetic, vectors, bits.
 
@@ -218,11 +189,6 @@ TESSERA_FN void unit_draw(const SceneView&, const Words& w) {
     const Vec2 random = draw(sampler, dimension);
     give(w, 2, random.x);
     give(w, 3, random.y);
-}
-
-TESSERA_FN void give2(const Words& w, u32 at, Vec2 value) {
-    give(w, at, value.x);
-    give(w, at + 1, value.y);
 }
 
 TESSERA_FN void unit_disk(const SceneView&, const Words& w) { give2(w, 0, sample_disk(real2(w, 0))); }
@@ -505,47 +471,6 @@ TESSERA_FN void unit_environment_sample(const SceneView& scene, const Words& w) 
     give(w, 6, sample.density);
 }
 
-TESSERA_FN void unit_mis_weight(const SceneView&, const Words& w) { give(w, 0, mis_weight(real(w, 0), real(w, 1))); }
-TESSERA_FN void unit_range_window(const SceneView&, const Words& w) { give(w, 0, range_window(real(w, 0), real(w, 1))); }
-
-TESSERA_FN void give_light(const Words& w, u32 at, const LightSample& sample) {
-    give3(w, at, sample.direction);
-    give3(w, at + 3, sample.valid ? sample.radiance : splat(0.0f));
-    give(w, at + 6, sample.distance);
-    give(w, at + 7, sample.density);
-    w.out[at + 8] = (u32)sample.valid | (u32)sample.delta << 1;
-}
-
-TESSERA_FN void unit_punctual(const SceneView&, const Words& w) {
-    Light light = {};
-    light.kind = w.in[0] % 3u;
-    const Vec3 position = real3(w, 1);
-    const Vec3 direction = unit3(w, 4);
-    light.position[0] = position.x;
-    light.position[1] = position.y;
-    light.position[2] = position.z;
-    light.direction[0] = direction.x;
-    light.direction[1] = direction.y;
-    light.direction[2] = direction.z;
-    light.emission[0] = light.emission[1] = light.emission[2] = 1.0f;
-    light.range = real(w, 7);
-    light.spot_scale = real(w, 8);
-    light.spot_offset = real(w, 9);
-    light.pick_probability = 0.25f;
-    give_light(w, 0, sample_punctual(light, vec3(real(w, 10), real(w, 11), 0.25f)));
-}
-
-TESSERA_FN void unit_light(const SceneView& scene, const Words& w) {
-    if (scene.light_count == 0) return give_none(w, 0, 10);
-    LightRandom random;
-    random.choice = w.in[0];
-    random.texel = w.in[1];
-    random.place = real2(w, 2);
-    const LightSample sample = sample_light(scene, real3(w, 4), unit3(w, 7), random);
-    give_light(w, 0, sample);
-    give(w, 9, mis_weight(sample.density, 0.5f));
-}
-
 // Surfaces. Words: triangle (modulo their number), two random numbers for the point.
 
 struct SurfaceInput {
@@ -672,6 +597,7 @@ TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
     state.radiance = splat(0.0f);
     state.density = 0.5f;
     state.cosine = 0.5f;
+    state.vantage = pack_vantage(splat(0.25f), direction);
     state.media = 0;
     return state;
 }
@@ -701,6 +627,7 @@ TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state, 
     give2(w, 34, vec2(state.density, state.cosine));
     w.out[36] = state.depth;
     w.out[37] = state.media;
+    w.out[38] = state.vantage.normal;
 }
 
 TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {

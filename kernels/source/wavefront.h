@@ -28,6 +28,7 @@ struct PathArrays {
     Quad* direction;         // of the ray; density of the last scattering
     Quad* throughput;        // w: cosine of the last scattering
     Quad* radiance;          // w: the media around the ray
+    Quad* vantage;           // w: the normal, packed
     StoredHit* hit;
     Quad* shadow_direction;  // in the order of the shadow queue; t_max
     Quad* shadow_radiance;   // as well; the path's slot
@@ -56,10 +57,10 @@ struct alignas(16) BatchParams {
     u32 path_count;
     u32 depth;            // of this launch
     u32 capacity;         // of the arrays, >= path_count
-    u32 reserved;
+    u32 reserved[3];
 };
 
-static_assert(sizeof(BatchParams) == 528, "mirrored in kernels/src/cuda/params.rs");
+static_assert(sizeof(BatchParams) == 560, "mirrored in kernels/src/cuda/params.rs");
 
 TESSERA_FN Quad quad(Vec3 xyz, float w) {
     Quad result;
@@ -120,6 +121,7 @@ TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& s
     batch.paths.origin[slot] = quad(state.ray.origin, state.ray.t_max);
     batch.paths.direction[slot] = quad(state.ray.direction, state.density);
     batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
+    batch.paths.vantage[slot] = quad(state.vantage.point, float_from_bits(state.vantage.normal));
 }
 
 TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
@@ -137,6 +139,9 @@ TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
     state.density = direction.w;
     state.throughput = xyz(throughput);
     state.cosine = throughput.w;
+    const Quad vantage = batch.paths.vantage[slot];
+    state.vantage.point = xyz(vantage);
+    state.vantage.normal = bits_from_float(vantage.w);
     const Quad radiance = batch.paths.radiance[slot];
     state.radiance = xyz(radiance);
     state.media = bits_from_float(radiance.w);

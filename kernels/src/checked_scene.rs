@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LightKind, NONE,
-    TexelFormat, Texture,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX,
+    LIGHT_TREE_DEPTH_MAX, LightKind, NONE, TexelFormat, Texture, light_node_flags,
 };
 
 /// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
@@ -82,7 +82,9 @@ fn all<T>(what: &'static str, items: &[T], good: impl Fn(&T) -> bool) -> Result<
 
 fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     equal("triangle_vertices", scene.triangle_vertices.len(), scene.triangles.len())?;
-    equal("light_alias", scene.light_alias.len(), scene.lights.len())?;
+    let placed = scene.placed_lights();
+    let far = scene.lights.len().saturating_sub(placed);
+    equal("light_alias", scene.light_alias.len(), far + usize::from(placed > 0))?;
     let environment = &scene.environment;
     let texels = (u64::from(environment.width) * u64::from(environment.height)) as usize;
     equal("environment_texels", scene.environment_texels.len(), texels)?;
@@ -150,12 +152,39 @@ fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
         k if k == LightKind::Triangle as u32 => (light.triangle as usize) < triangles,
         k => k <= LightKind::Environment as u32,
     })?;
-    let lights = scene.lights.len();
-    all("light_alias", &scene.light_alias, |entry| (entry.alias as usize) < lights)?;
+    let (lights, groups) = (scene.lights.len(), scene.light_alias.len());
+    all("light_alias", &scene.light_alias, |entry| (entry.alias as usize) < groups)?;
+    check_light_tree(scene)?;
     let texels = scene.environment_alias.len();
     all("environment_alias", &scene.environment_alias, |entry| (entry.alias as usize) < texels)?;
     let light = scene.environment.light;
     all("environment", &[light], |light| *light == NONE || (*light as usize) < lights)
+}
+
+/// Every node is reached once, each light with a place is the leaf at the end of its trail, and no trail has more levels than bits.
+fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
+    let (nodes, placed) = (&scene.light_nodes, scene.placed_lights());
+    let wrong = |index: usize| Err(SceneError::Index { what: "light node", index });
+    let mut reached = 0;
+    let mut open: Vec<(usize, u32, u32)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 0, 0)] };
+    while let Some((index, trail, level)) = open.pop() {
+        // Subtrees stand one after the other, so that what is reached in this order is reached once.
+        let Some(node) = nodes.get(index).filter(|_| index == reached) else { return wrong(index) };
+        reached += 1;
+        if node.flags & light_node_flags::LEAF != 0 {
+            let light = node.child as usize;
+            if light >= placed || scene.lights.get(light).is_none_or(|light| light.trail != trail) {
+                return wrong(index);
+            }
+            continue;
+        }
+        if level >= LIGHT_TREE_DEPTH_MAX || node.child as usize <= index + 1 {
+            return wrong(index);
+        }
+        open.push((node.child as usize, trail | 1 << level, level + 1));
+        open.push((index + 1, trail, level + 1));
+    }
+    equal("light_nodes", reached, nodes.len())
 }
 
 /// Every inner node is reached once, so that no ray can walk in a circle, and the walk's stack is bounded.

@@ -33,6 +33,14 @@ unsafe extern "C" {
         y: f32,
         result: *mut f32,
     );
+    fn tessera_test_pick_light(
+        scene: *const SceneView,
+        vantage: *const f32,
+        bits: u32,
+        probability: *mut f32,
+    ) -> u32;
+    fn tessera_test_light_probability(scene: *const SceneView, vantage: *const f32, light: u32) -> f32;
+    fn tessera_test_vantage(normal: *const f32, result: *mut f32);
     fn tessera_test_environment(scene: *const SceneView, direction: *const f32, result: *mut f32);
     fn tessera_test_texture(scene: *const SceneView, which: u32, u: f32, v: f32, result: *mut f32);
     fn tessera_test_camera(camera: *const Camera, x: f32, y: f32, lens_x: f32, lens_y: f32, result: *mut f32);
@@ -178,6 +186,29 @@ pub fn environment_sample(scene: &CheckedScene, choice: u32, random: [f32; 2]) -
     let mut result = [0.0; 7];
     let view = scene.view();
     unsafe { tessera_test_environment_sample(&view, choice, random[0], random[1], result.as_mut_ptr()) };
+    result
+}
+
+/// The light that a random number picks for a surface, by its place and unit normal, and the probability of that. The scene has lights.
+pub fn pick_light(scene: &CheckedScene, vantage: [[f32; 3]; 2], bits: u32) -> (u32, f32) {
+    assert!(!scene.lights.is_empty());
+    let mut probability = 0.0;
+    let view = scene.view();
+    let light =
+        unsafe { tessera_test_pick_light(&view, vantage.as_flattened().as_ptr(), bits, &mut probability) };
+    (light, probability)
+}
+
+/// The probability with which a light is picked for a surface.
+pub fn light_probability(scene: &CheckedScene, vantage: [[f32; 3]; 2], light: u32) -> f32 {
+    assert!((light as usize) < scene.lights.len());
+    unsafe { tessera_test_light_probability(&scene.view(), vantage.as_flattened().as_ptr(), light) }
+}
+
+/// A unit normal after it has been packed.
+pub fn packed_normal(normal: [f32; 3]) -> [f32; 3] {
+    let mut result = [0.0; 3];
+    unsafe { tessera_test_vantage(normal.as_ptr(), result.as_mut_ptr()) };
     result
 }
 

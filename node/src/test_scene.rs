@@ -61,7 +61,8 @@ fn scene() -> FlatScene {
         spot_offset: 0.0,
         pick_probability: 1.0,
         area: 0.0,
-        reserved: [0; 4],
+        trail: 0,
+        reserved: [0; 3],
     };
     let alias = AliasEntry { threshold: u32::MAX, alias: 0, probability: 1.0, reserved: 0 };
     let [v0, v1, v2] = corners;
@@ -75,6 +76,7 @@ fn scene() -> FlatScene {
         texels: Arc::default(),
         lights: Arc::new(vec![light]),
         light_alias: Arc::new(vec![alias]),
+        light_nodes: Arc::default(),
         environment: Environment {
             present: 1,
             constant: [1.0, 0.8, 0.6],

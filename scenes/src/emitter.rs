@@ -7,13 +7,13 @@
 //!
 //! with luminances throughout and R the radius of the scene's bounding sphere.
 
-use crate::math::{cross, length, luminance, sub, widen};
+use crate::math::{cross, length, luminance, normalize, sub, widen};
 use crate::texel::TexelReader;
 use crate::texture::TextureSet;
 use rayon::prelude::*;
 use std::f64::consts::PI;
 use tessera_layout::{
-    AliasEntry, Light, LightKind, Material, NONE, ShadingVertex, Triangle, build_alias_table, material_flags,
+    Light, LightBounds, LightChoice, LightKind, Material, NONE, ShadingVertex, Triangle, material_flags,
     triangle_flags,
 };
 
@@ -28,8 +28,8 @@ pub(crate) struct TriangleEmitter {
     pub(crate) triangle: u32,
     /// m².
     pub(crate) area: f64,
-    /// Estimated, see the head of the file.
-    pub(crate) power: f64,
+    /// Estimated, see the head of the file; and where it shines.
+    pub(crate) choice: LightChoice,
 }
 
 /// How a material emits.
@@ -63,8 +63,9 @@ pub(crate) fn mark(
                 let corners = triangle_vertices[id].map(|vertex| &vertices[vertex as usize]);
                 let power = PI * area * emission.sides * emission.luminance_over(corners);
                 // A power that no float holds picks nothing, and neither does a triangle without area.
+                let choice = LightChoice { power, bounds: Some(bounds_of(triangle, emission.sides > 1.0)) };
                 ((power as f32) > 0.0 && (area as f32) > 0.0 && power.is_finite())
-                    .then_some(TriangleEmitter { triangle: id as u32, area, power })
+                    .then_some(TriangleEmitter { triangle: id as u32, area, choice })
             })
             .collect();
     for (number, emitter) in emitters.iter().enumerate() {
@@ -95,15 +96,6 @@ pub(crate) fn environment_light() -> Light {
     Light { kind: LightKind::Environment as u32, ..BLANK }
 }
 
-/// The table that picks lights by power; writes each light's probability.
-pub(crate) fn pick_table(lights: &mut [Light], powers: &[f64]) -> Vec<AliasEntry> {
-    let table = build_alias_table(powers);
-    for (light, entry) in lights.iter_mut().zip(&table) {
-        light.pick_probability = entry.probability;
-    }
-    table
-}
-
 const BLANK: Light = Light {
     position: [0.0; 3],
     kind: 0,
@@ -115,8 +107,26 @@ const BLANK: Light = Light {
     spot_offset: 0.0,
     pick_probability: 0.0,
     area: 0.0,
-    reserved: [0; 4],
+    trail: 0,
+    reserved: [0; 3],
 };
+
+/// A triangle shines from its front, or from both sides, with the cosine.
+fn bounds_of(triangle: &Triangle, both_sides: bool) -> LightBounds {
+    let corners = [triangle.v0, triangle.v1, triangle.v2].map(widen);
+    let normal = cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]));
+    let fold = |pick: fn(f64, f64) -> f64| {
+        std::array::from_fn(|k| pick(pick(corners[0][k], corners[1][k]), corners[2][k]))
+    };
+    LightBounds {
+        lower: fold(f64::min),
+        upper: fold(f64::max),
+        axis: normalize(normal).unwrap_or([0.0, 1.0, 0.0]),
+        spread: 0.0,
+        emission: 0.5 * PI,
+        both_sides,
+    }
+}
 
 fn area(triangle: &Triangle) -> f64 {
     let [a, b, c] = [triangle.v0, triangle.v1, triangle.v2].map(widen);

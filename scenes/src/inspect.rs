@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::loaded::{LoadedScene, Moment};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
 use crate::warning::{Warnings, shortened};
-use tessera_layout::{AliasEntry, Layers, Light, Material, ShadingVertex, Texture, Triangle};
+use tessera_layout::{AliasEntry, Layers, Light, LightNode, Material, ShadingVertex, Texture, Triangle};
 
 /// Longest name that a report gives, characters.
 const NAME_CHARS_MAX: usize = 120;
@@ -95,6 +95,6 @@ fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
         + bytes(scene.layers.len(), size_of::<Layers>())
         + bytes(scene.textures.textures.len(), size_of::<Texture>())
         + scene.textures.texels.len() as u64
-        + bytes(lights, size_of::<Light>() + size_of::<AliasEntry>())
+        + bytes(lights, size_of::<Light>() + 2 * size_of::<LightNode>())
         + bytes(scene.environment.texels.len(), size_of::<[f32; 3]>() + size_of::<AliasEntry>())
 }

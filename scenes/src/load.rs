@@ -61,7 +61,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
     let pose = animation::pose(&parts.forest, &clips, 0.0);
     let worlds = parts.forest.worlds(&pose.locals);
-    let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, shown_lights.len() as u32)?);
+    let placed_lights = shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
+    let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, placed_lights)?);
     if first.geometry.triangles.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
     }

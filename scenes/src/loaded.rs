@@ -16,7 +16,9 @@ use crate::punctual::Punctual;
 use crate::report::SceneReport;
 use crate::texture::TextureSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use tessera_layout::{AliasEntry, Bvh, FlatScene, Layers, Light, Material};
+use tessera_layout::{
+    Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, build_light_choices,
+};
 
 /// A scene whose files have been read and checked. It can be flattened for any number of frames, from any thread.
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl LoadedScene {
         let bounds = self.framed_bounds(geometry, &options.camera)?;
         let camera = camera::resolve(&self.cameras, &worlds, options, bounds)?;
         let (center, radius) = bounding_sphere(geometry);
-        let (lights, light_alias) = self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
+        let (lights, light_choices) = self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
         let environment = self.environment.place(
             options.environment_intensity,
             options.environment_rotation_degrees,
@@ -106,7 +108,8 @@ impl LoadedScene {
             textures: Arc::clone(&self.textures.textures),
             texels: Arc::clone(&self.textures.texels),
             lights: Arc::new(lights),
-            light_alias: Arc::new(light_alias),
+            light_alias: Arc::new(light_choices.alias),
+            light_nodes: Arc::new(light_choices.nodes),
             environment,
             environment_texels: Arc::clone(&self.environment.texels),
             environment_alias: Arc::clone(&self.environment.alias),
@@ -121,36 +124,58 @@ impl LoadedScene {
         worlds: &[Affine],
         weights: &[Option<Vec<f64>>],
     ) -> Result<Moment, SceneError> {
-        self.parts.moment(worlds, weights, &self.textures, self.shown_lights.len() as u32)
+        self.parts.moment(worlds, weights, &self.textures, self.placed_punctual())
     }
 
-    /// Punctual lights, then triangles in id order, then the environment; and the table that picks among them.
+    /// Points and spots, then triangles in id order, then directional lights, then the environment; and how one of them is chosen.
     fn lights(
         &self,
         worlds: &[Affine],
         emitters: &[TriangleEmitter],
         options: &FlattenOptions,
         scene_radius: f64,
-    ) -> Result<(Vec<Light>, Vec<AliasEntry>), SceneError> {
+    ) -> Result<(Vec<Light>, LightChoices), SceneError> {
         let mut lights = Vec::with_capacity(self.shown_lights.len() + emitters.len() + 1);
-        let mut powers = Vec::with_capacity(lights.capacity());
-        for &(node, light) in &self.shown_lights {
-            let light = &self.punctual[light];
-            let placed = light.place(&worlds[node]);
-            if !placed.position.iter().all(|coordinate| coordinate.is_finite()) {
-                return Err(self.parts.invalid_node(node, "its light stands beyond every float"));
-            }
-            lights.push(placed);
-            powers.push(light.power(scene_radius));
-        }
+        let mut choices = Vec::with_capacity(lights.capacity());
+        self.place_punctual(worlds, scene_radius, true, (&mut lights, &mut choices))?;
         lights.extend(emitter::lights(emitters));
-        powers.extend(emitters.iter().map(|emitter| emitter.power));
+        choices.extend(emitters.iter().map(|emitter| emitter.choice));
+        self.place_punctual(worlds, scene_radius, false, (&mut lights, &mut choices))?;
         if self.environment.shines(options.environment_intensity) {
             lights.push(emitter::environment_light());
-            powers.push(self.environment.power(options.environment_intensity, scene_radius));
+            let power = self.environment.power(options.environment_intensity, scene_radius);
+            choices.push(LightChoice { power, bounds: None });
         }
-        let table = emitter::pick_table(&mut lights, &powers);
-        Ok((lights, table))
+        let made = build_light_choices(&mut lights, &choices);
+        Ok((lights, made))
+    }
+
+    /// The file's lights that have a place, or those that have none.
+    fn place_punctual(
+        &self,
+        worlds: &[Affine],
+        scene_radius: f64,
+        placed: bool,
+        (lights, choices): (&mut Vec<Light>, &mut Vec<LightChoice>),
+    ) -> Result<(), SceneError> {
+        for &(node, light) in &self.shown_lights {
+            let light = &self.punctual[light];
+            if light.is_placed() != placed {
+                continue;
+            }
+            let shown = light.place(&worlds[node]);
+            if !shown.position.iter().all(|coordinate| coordinate.is_finite()) {
+                return Err(self.parts.invalid_node(node, "its light stands beyond every float"));
+            }
+            choices.push(light.choice(&shown, scene_radius));
+            lights.push(shown);
+        }
+        Ok(())
+    }
+
+    /// Lights of the file that have a place: the first ones.
+    fn placed_punctual(&self) -> u32 {
+        self.shown_lights.iter().filter(|(_, light)| self.punctual[*light].is_placed()).count() as u32
     }
 }
 

@@ -5,10 +5,13 @@ use crate::error::SceneError;
 use crate::math::{Affine, luminance, narrow, normalize, scale, widen};
 use serde::Deserialize;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
-use tessera_layout::{Light, LightKind, NONE};
+use tessera_layout::{Light, LightBounds, LightChoice, LightKind, NONE};
 
 /// Cosines of a spot's cones are kept this far apart, as the extension recommends against division by zero.
 const SPOT_COSINE_GAP_MIN: f64 = 0.001;
+
+/// Radians beyond a spot's outer cone that count as inside of it when lights are chosen.
+const SPOT_MARGIN: f64 = 0.01;
 
 #[derive(Deserialize)]
 struct Lights {
@@ -98,13 +101,34 @@ impl Punctual {
             spot_offset: if is_spot { (-self.cos_outer * spot_scale) as f32 } else { 0.0 },
             pick_probability: 0.0,
             area: 0.0,
-            reserved: [0; 4],
+            trail: 0,
+            reserved: [0; 3],
         }
+    }
+
+    /// It has a place; a directional light comes from infinitely far.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.kind != LightKind::Directional
+    }
+
+    /// How it is chosen, where it stands as `placed` says.
+    pub(crate) fn choice(&self, placed: &Light, scene_radius: f64) -> LightChoice {
+        let is_spot = self.kind == LightKind::Spot;
+        let bounds = LightBounds {
+            lower: widen(placed.position),
+            upper: widen(placed.position),
+            axis: widen(placed.direction),
+            // A spot shines into its outer cone and nowhere else.
+            spread: if is_spot { libm::acos(self.cos_outer) } else { PI },
+            emission: if is_spot { SPOT_MARGIN } else { FRAC_PI_2 },
+            both_sides: false,
+        };
+        LightChoice { power: self.power(scene_radius), bounds: self.is_placed().then_some(bounds) }
     }
 
     /// Estimated power: intensity over the whole sphere or half of the way between the cones; irradiance over the disk
     /// that the scene, of `scene_radius` metres, shows to a directional light.
-    pub(crate) fn power(&self, scene_radius: f64) -> f64 {
+    fn power(&self, scene_radius: f64) -> f64 {
         let emission = luminance(widen(self.emission));
         match self.kind {
             LightKind::Spot => emission * 2.0 * PI * (1.0 - 0.5 * (self.cos_inner + self.cos_outer)),

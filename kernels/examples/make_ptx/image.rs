@@ -41,7 +41,7 @@ impl Image {
         let compute = self.entry.starts_with("compute/");
         sources.extend(all().filter(|(name, _)| {
             name.ends_with(".h")
-                && (*name != "unit_functions.h" || self.is_test())
+                && (!is_of_tests(name) || self.is_test())
                 && (!name.starts_with("compute/") || compute)
                 && (!compute || name.starts_with("compute/") || COMPUTE_HEADERS.contains(name))
         }));
@@ -49,7 +49,7 @@ impl Image {
     }
 
     fn is_test(self) -> bool {
-        TEST_SOURCES.iter().any(|(name, _)| *name == self.entry)
+        is_of_tests(self.entry)
     }
 
     /// The line that says what the image was made of: BLAKE3 of the target, the options and the sources.
@@ -89,6 +89,11 @@ impl Image {
             options,
         })
     }
+}
+
+/// A source that is no part of the product.
+fn is_of_tests(source: &str) -> bool {
+    TEST_SOURCES.iter().any(|(name, _)| *name == source)
 }
 
 /// Whether a PTX text was made by [`NVRTC_VERSION`].

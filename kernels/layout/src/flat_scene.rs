@@ -1,8 +1,8 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, Layers, Light, Material, ShadingVertex, Texture,
-    Triangle, TriangleBlock,
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, Layers, Light, LightNode, Material, ShadingVertex,
+    Texture, Triangle, TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -26,10 +26,12 @@ pub struct FlatScene {
     pub textures: Arc<Vec<Texture>>,
     /// Texel bytes, see [`Texture::offset`].
     pub texels: Arc<Vec<u8>>,
-    /// Emitters: punctual, then triangles in id order, then the environment.
+    /// Emitters: points and spots, then triangles in id order, then directional ones, then the environment.
     pub lights: Arc<Vec<Light>>,
-    /// One entry per light; draws a light in proportion to its estimated power.
+    /// One entry for all lights that have a place, if there are any, and one for each other; in proportion to estimated power.
     pub light_alias: Arc<Vec<AliasEntry>>,
+    /// The tree over lights that have a place; see [`LightNode`].
+    pub light_nodes: Arc<Vec<LightNode>>,
     /// The environment, possibly absent.
     pub environment: Environment,
     /// `width * height` RGB texels.
@@ -57,10 +59,16 @@ impl FlatScene {
             + of(&self.texels)
             + of(&self.lights)
             + of(&self.light_alias)
+            + of(&self.light_nodes)
             + of(&self.environment_texels)
             + of(&self.environment_alias)
             + of(&self.bvh.nodes)
             + of(&self.bvh.blocks)
+    }
+
+    /// How many lights have a place: as many as the tree has leaves.
+    pub fn placed_lights(&self) -> usize {
+        self.light_nodes.len().div_ceil(2)
     }
 
     /// The pointers and counts that a kernel gets. Valid as long as `self` is borrowed and unchanged.
@@ -74,6 +82,7 @@ impl FlatScene {
             texels: self.texels.as_ptr(),
             lights: self.lights.as_ptr(),
             light_alias: self.light_alias.as_ptr(),
+            light_nodes: self.light_nodes.as_ptr(),
             environment_texels: self.environment_texels.as_ptr(),
             environment_alias: self.environment_alias.as_ptr(),
             bvh_nodes: self.bvh.nodes.as_ptr(),
@@ -84,6 +93,8 @@ impl FlatScene {
             light_count: self.lights.len() as u32,
             bvh_node_count: self.bvh.nodes.len() as u32,
             bvh_padding: self.bvh.padding,
+            placed_light_count: self.placed_lights() as u32,
+            light_node_count: self.light_nodes.len() as u32,
             layers: if self.layers.is_empty() { std::ptr::null() } else { self.layers.as_ptr() },
             environment: self.environment,
             camera: self.camera,
@@ -91,7 +102,7 @@ impl FlatScene {
     }
 }
 
-/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 320 bytes.
+/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 336 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct SceneView {
@@ -109,8 +120,10 @@ pub struct SceneView {
     pub texels: *const u8,
     /// `light_count` entries.
     pub lights: *const Light,
-    /// `light_count` entries.
+    /// One entry for all lights with a place together, if there are any, and one for each other.
     pub light_alias: *const AliasEntry,
+    /// `light_node_count` entries.
+    pub light_nodes: *const LightNode,
     /// `environment.width * environment.height` entries.
     pub environment_texels: *const [f32; 3],
     /// As many.
@@ -131,6 +144,10 @@ pub struct SceneView {
     pub bvh_node_count: u32,
     /// [`Bvh::padding`].
     pub bvh_padding: f32,
+    /// Lights that have a place, which come first.
+    pub placed_light_count: u32,
+    /// Nodes of the tree over them.
+    pub light_node_count: u32,
     /// What extensions add to materials; null where none of them has any.
     pub layers: *const Layers,
     /// The environment.
@@ -139,4 +156,4 @@ pub struct SceneView {
     pub camera: Camera,
 }
 
-const _: () = assert!(size_of::<SceneView>() == 96 + 32 + 112 + 80);
+const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 80);

@@ -9,6 +9,7 @@ mod camera;
 mod flat_scene;
 mod layers;
 mod light;
+mod light_tree;
 mod material;
 mod mesh;
 pub mod plain;
@@ -23,6 +24,10 @@ pub use camera::{Camera, CameraKind};
 pub use flat_scene::{FlatScene, SceneView};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
 pub use light::{AliasEntry, Environment, Light, LightKind, build_alias_table};
+pub use light_tree::{
+    LIGHT_TREE_DEPTH_MAX, LightBounds, LightChoice, LightChoices, LightNode, build_light_choices,
+    light_node_flags,
+};
 pub use material::{AlphaMode, Material, TextureRef, material_flags};
 pub use mesh::{ShadingVertex, Triangle, triangle_flags};
 pub use texture::{TexelFormat, Texture, Wrap};

@@ -12,7 +12,7 @@ pub enum LightKind {
     Directional = 2,
     /// An emissive triangle; `triangle` says which. Emission is looked up in its material.
     Triangle = 3,
-    /// The environment map; at most one, always the last light.
+    /// The environment; at most one, always the last light.
     Environment = 4,
 }
 
@@ -36,12 +36,14 @@ pub struct Light {
     pub spot_scale: f32,
     /// Spot: `-cos(outer) * spot_scale`.
     pub spot_offset: f32,
-    /// Probability that [`crate::FlatScene::light_alias`] picks this light.
+    /// Probability that [`crate::FlatScene::light_alias`] picks this light, or the tree in which it is.
     pub pick_probability: f32,
     /// Area in m² ([`LightKind::Triangle`]), else 0.
     pub area: f32,
+    /// Its way through [`crate::FlatScene::light_nodes`], if it has a place: bit k says which way at level k, 0 left and 1 right.
+    pub trail: u32,
     /// Zero.
-    pub reserved: [u32; 4],
+    pub reserved: [u32; 3],
 }
 
 /// One entry of an alias table (Walker 1974, Vose 1991): with `threshold` as a 32-bit fraction, a draw `(i, r)` yields

@@ -1,8 +1,8 @@
 //! Arrays of the layout as bytes, and back: for devices and for other processes. Knows neither.
 
 use crate::{
-    AliasEntry, BvhNode8, Camera, Environment, Layers, Light, Material, ShadingVertex, Texture, Triangle,
-    TriangleBlock,
+    AliasEntry, BvhNode8, Camera, Environment, Layers, Light, LightNode, Material, ShadingVertex, Texture,
+    Triangle, TriangleBlock,
 };
 
 /// Elements are made room for, zeroed and filled in pieces of about so many bytes.
@@ -38,6 +38,7 @@ plain! {
     Layers = 32 * 4 + 14 * 48;
     Texture = 8 + 6 * 4;
     Light = 20 * 4;
+    LightNode = 16 * 4;
     AliasEntry = 4 * 4;
     BvhNode8 = 2 * 3 * 8 * 4 + 16 * 4;
     TriangleBlock = 3 * 3 * 4 * 4 + 4 * 4;

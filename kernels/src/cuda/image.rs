@@ -74,6 +74,8 @@ impl SceneImage {
             light_count: view.light_count,
             bvh_node_count: view.bvh_node_count,
             bvh_padding: view.bvh_padding,
+            placed_light_count: view.placed_light_count,
+            light_node_count: view.light_node_count,
             // Never at the image's start, where triangles or materials lie.
             layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[VIEW_ARRAYS + 2] },
             environment: view.environment,
@@ -94,6 +96,7 @@ fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8
         bytes_of(&scene.texels),
         bytes_of(&scene.lights),
         bytes_of(&scene.light_alias),
+        bytes_of(&scene.light_nodes),
         bytes_of(&scene.environment_texels),
         bytes_of(&scene.environment_alias),
         bytes_of(&hierarchy.nodes),

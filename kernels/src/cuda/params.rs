@@ -5,7 +5,7 @@ use super::bytes::Plain;
 use tessera_layout::{Camera, Environment, SceneView, UnitParams};
 
 /// Arrays of [`SceneView`] that a device has: all but the wide hierarchy, which stands last.
-pub(crate) const VIEW_ARRAYS: usize = 10;
+pub(crate) const VIEW_ARRAYS: usize = 11;
 
 /// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and the compressed hierarchy; or
 /// with offsets into a [`SceneImage`](super::SceneImage) until it is [`DeviceScene::at`] an address.
@@ -22,6 +22,8 @@ pub struct DeviceScene {
     pub(crate) light_count: u32,
     pub(crate) bvh_node_count: u32,
     pub(crate) bvh_padding: f32,
+    pub(crate) placed_light_count: u32,
+    pub(crate) light_node_count: u32,
     /// What extensions add to materials; 0 where no material has any.
     pub(crate) layers: u64,
     pub(crate) environment: Environment,
@@ -41,7 +43,7 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
 );
 
-// SAFETY: 12 addresses, 6 words, an address, 28 words, 20 words and 2 addresses, all `repr(C)`: 336 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 20 words and 2 addresses, all `repr(C)`: 352 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -85,6 +87,7 @@ pub(crate) struct PathArrays {
     pub(crate) direction: u64,
     pub(crate) throughput: u64,
     pub(crate) radiance: u64,
+    pub(crate) vantage: u64,
     pub(crate) hit: u64,
     pub(crate) shadow_direction: u64,
     pub(crate) shadow_radiance: u64,
@@ -107,10 +110,10 @@ pub(crate) struct BatchParams {
     pub(crate) path_count: u32,
     pub(crate) depth: u32,
     pub(crate) capacity: u32,
-    pub(crate) reserved: u32,
+    pub(crate) reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<BatchParams>() == 528);
+const _: () = assert!(size_of::<BatchParams>() == 560);
 
-// SAFETY: 336 + 64 + 10 * 8 + 3 * 8 + 6 * 4 = 528 bytes without padding, all numbers.
+// SAFETY: 352 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 560 bytes without padding, all numbers.
 unsafe impl Plain for BatchParams {}

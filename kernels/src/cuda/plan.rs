@@ -145,9 +145,9 @@ impl Plan {
         Workspace::of(self, 0).bytes
     }
 
-    /// Device memory for each path in flight: 120 bytes, or 168 with AOVs, in the staged shape; nothing in the compact one.
+    /// Device memory for each path in flight: 136 bytes, or 184 with AOVs, in the staged shape; nothing in the compact one.
     pub fn path_bytes(&self) -> u64 {
-        let quads = if self.unit.aovs == 0 { 7 } else { 10 };
+        let quads = if self.unit.aovs == 0 { 8 } else { 11 };
         if self.shape == Shape::Staged { quads * QUAD_BYTES + 2 * 4 } else { 0 }
     }
 
@@ -198,7 +198,7 @@ impl Plan {
             path_count,
             depth: 0,
             capacity: self.paths,
-            reserved: 0,
+            reserved: [0; 3],
         }
     }
 
@@ -262,6 +262,7 @@ impl Workspace {
                 direction: part(quads),
                 throughput: part(quads),
                 radiance: part(quads),
+                vantage: part(quads),
                 hit: part(quads),
                 shadow_direction: part(quads),
                 shadow_radiance: part(quads),

@@ -115,7 +115,7 @@ fn a_plan_fits_what_it_says() {
     assert_eq!(plan(1 << 20, &small()).shape(), Shape::Compact);
     let large = plan(1 << 20, &unit);
     assert_eq!((large.shape(), large.paths_in_flight()), (Shape::Staged, 40 * 40 * 64));
-    for (aovs, bytes) in [(0, 120), (15, 168)] {
+    for (aovs, bytes) in [(0, 136), (15, 184)] {
         let plan = plan(1 << 20, &UnitParams { aovs, ..unit });
         assert_eq!(plan.path_bytes(), bytes);
         let paths = u64::from(plan.paths_in_flight()) * bytes;

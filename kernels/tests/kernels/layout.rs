@@ -41,7 +41,10 @@ fn rust_and_cpp_agree_on_every_field() {
         }
         Texture { offset width height format wrap_u wrap_v bilinear }
         Light {
-            position kind direction range emission triangle spot_scale spot_offset pick_probability area reserved
+            position kind direction range emission triangle spot_scale spot_offset pick_probability area trail reserved
+        }
+        LightNode {
+            lower power upper emission_cosine axis spread_cosine spread_sine child flags reserved
         }
         AliasEntry { threshold alias probability reserved }
         Environment {
@@ -51,9 +54,9 @@ fn rust_and_cpp_agree_on_every_field() {
         BvhNode8 { bounds child reserved }
         TriangleBlock { corner triangle }
         SceneView {
-            triangles triangle_vertices vertices materials textures texels lights light_alias environment_texels
+            triangles triangle_vertices vertices materials textures texels lights light_alias light_nodes environment_texels
             environment_alias bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
-            bvh_node_count bvh_padding layers environment camera
+            bvh_node_count bvh_padding placed_light_count light_node_count layers environment camera
         }
         UnitParams {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame

@@ -8,6 +8,7 @@ mod energy;
 mod layered;
 mod layered_scenes;
 mod layout;
+mod light_choice;
 mod lighting;
 mod mathematics;
 mod same_bits;

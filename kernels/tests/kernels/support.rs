@@ -67,7 +67,8 @@ pub(crate) fn light(kind: LightKind, emission: [f32; 3]) -> Light {
         spot_offset: 0.0,
         pick_probability: 0.0,
         area: 0.0,
-        reserved: [0; 4],
+        trail: 0,
+        reserved: [0; 3],
     }
 }
 
@@ -211,16 +212,61 @@ impl Builder {
         CheckedScene::new(Arc::new(self.flat())).expect("scenes of tests are right")
     }
 
-    pub(crate) fn flat(self) -> FlatScene {
-        let weights: Vec<f64> = self.lights.iter().map(|(_, power)| *power).collect();
-        let light_alias = build_alias_table(&weights);
-        let mut lights: Vec<Light> = self.lights.into_iter().map(|(light, _)| light).collect();
-        for (light, entry) in lights.iter_mut().zip(&light_alias) {
-            light.pick_probability = entry.probability;
+    /// Brings lights with a place before the others, and says how one is chosen.
+    fn place_lights(&mut self) -> (Vec<Light>, LightChoices) {
+        let mut order: Vec<usize> = (0..self.lights.len()).collect();
+        order.sort_by_key(|index| !is_placed(&self.lights[*index].0));
+        for triangle in self.triangles.iter_mut().filter(|triangle| triangle.light != NONE) {
+            let moved = order.iter().position(|index| *index == triangle.light as usize);
+            triangle.light = moved.expect("it is one of the lights") as u32;
         }
+        let mut lights: Vec<Light> = order.iter().map(|index| self.lights[*index].0).collect();
+        let choices: Vec<LightChoice> = order
+            .iter()
+            .map(|index| {
+                let (light, power) = self.lights[*index];
+                LightChoice { power, bounds: is_placed(&light).then(|| self.bounds_of(&light)) }
+            })
+            .collect();
+        let choices = build_light_choices(&mut lights, &choices);
+        (lights, choices)
+    }
+
+    fn bounds_of(&self, light: &Light) -> LightBounds {
+        let wide = |point: [f32; 3]| point.map(f64::from);
+        let lamp = LightBounds {
+            lower: wide(light.position),
+            upper: wide(light.position),
+            axis: wide(light.direction),
+            spread: std::f64::consts::PI,
+            emission: std::f64::consts::FRAC_PI_2,
+            both_sides: false,
+        };
+        if light.kind == LightKind::Spot as u32 {
+            let outer = -f64::from(light.spot_offset) / f64::from(light.spot_scale);
+            return LightBounds { spread: outer.clamp(-1.0, 1.0).acos(), emission: 0.01, ..lamp };
+        }
+        let Some(triangle) = self.triangles.get(light.triangle as usize) else { return lamp };
+        let corners = [triangle.v0, triangle.v1, triangle.v2];
+        let fold = |pick: fn(f64, f64) -> f64| {
+            std::array::from_fn(|k| {
+                corners.iter().map(|corner| f64::from(corner[k])).reduce(pick).expect("three corners")
+            })
+        };
+        LightBounds {
+            lower: fold(f64::min),
+            upper: fold(f64::max),
+            axis: wide(unit(cross(sub(corners[1], corners[0]), sub(corners[2], corners[0])))),
+            spread: 0.0,
+            both_sides: triangle.flags & triangle_flags::DOUBLE_SIDED != 0,
+            ..lamp
+        }
+    }
+
+    pub(crate) fn flat(mut self) -> FlatScene {
+        let (lights, choices) = self.place_lights();
         let mut environment = self.environment;
-        if let Some(last) = lights.last().filter(|last| last.kind == LightKind::Environment as u32) {
-            let _ = last;
+        if lights.last().is_some_and(|last| last.kind == LightKind::Environment as u32) {
             environment.light = lights.len() as u32 - 1;
         }
         FlatScene {
@@ -233,7 +279,8 @@ impl Builder {
             textures: Arc::new(self.textures),
             texels: Arc::new(self.texels),
             lights: Arc::new(lights),
-            light_alias: Arc::new(light_alias),
+            light_alias: Arc::new(choices.alias),
+            light_nodes: Arc::new(choices.nodes),
             environment,
             environment_texels: Arc::new(self.environment_texels),
             environment_alias: Arc::new(self.environment_alias),
@@ -368,4 +415,8 @@ pub(crate) fn means(scene: &CheckedScene, unit: &UnitParams) -> Vec<f64> {
 pub(crate) fn channel_mean(values: &[f64], unit: &UnitParams, channel: usize) -> f64 {
     let plane = (unit.width * unit.height) as usize;
     values[channel * plane..(channel + 1) * plane].iter().sum::<f64>() / plane as f64
+}
+
+fn is_placed(light: &Light) -> bool {
+    light.kind != LightKind::Directional as u32 && light.kind != LightKind::Environment as u32
 }

@@ -20,7 +20,7 @@ pub(super) enum Part {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FrameHead {
     /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, and the layers.
-    parts: [Part; 13],
+    parts: [Part; 14],
     environment: Vec<u8>,
     camera: Vec<u8>,
     padding: f32,
@@ -66,6 +66,7 @@ impl FrameHead {
             bvh(scene.bvh.nodes.len()),
             bvh(scene.bvh.blocks.len()),
             part(&scene.layers, last.map(|last| &last.layers)),
+            part(&scene.light_nodes, last.map(|last| &last.light_nodes)),
         ];
         let (environment, camera) = (bytes_of_one(&scene.environment), bytes_of_one(&scene.camera));
         Self { parts, environment, camera, padding: scene.bvh.padding }
@@ -87,6 +88,7 @@ impl FrameHead {
             bytes_of(&scene.bvh.nodes),
             bytes_of(&scene.bvh.blocks),
             bytes_of(&scene.layers),
+            bytes_of(&scene.light_nodes),
         ];
         for (part, bytes) in self.parts.iter().zip(arrays) {
             if *part != Part::Same {
@@ -124,6 +126,7 @@ impl FrameHead {
             _ => return Err(ArraysError::Broken),
         };
         let layers = taking.array(p[12], last.map(|last| &last.layers))?;
+        let light_nodes = taking.array(p[13], last.map(|last| &last.light_nodes))?;
         Ok(FlatScene {
             triangles,
             triangle_vertices,
@@ -134,6 +137,7 @@ impl FrameHead {
             texels,
             lights,
             light_alias,
+            light_nodes,
             environment: from_bytes(&self.environment).ok_or(ArraysError::Broken)?,
             environment_texels,
             environment_alias,
@@ -173,7 +177,12 @@ impl<R: Read> Taking<'_, R> {
 
 /// What both sides keep of a frame for the next one: what changes with every frame of this scene would only take memory.
 pub(super) fn kept(scene: &FlatScene, geometry_moves: bool) -> FlatScene {
-    let mut kept = FlatScene { lights: Arc::default(), light_alias: Arc::default(), ..scene.clone() };
+    let mut kept = FlatScene {
+        lights: Arc::default(),
+        light_alias: Arc::default(),
+        light_nodes: Arc::default(),
+        ..scene.clone()
+    };
     if geometry_moves {
         (kept.triangles, kept.triangle_vertices) = (Arc::default(), Arc::default());
         (kept.vertices, kept.bvh) = (Arc::default(), Arc::default());

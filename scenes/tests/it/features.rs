@@ -3,7 +3,7 @@
 use crate::support::{add_accessor, add_floats, at, load_in, load_json, triangle};
 use serde_json::json;
 use std::sync::Arc;
-use tessera_layout::{NONE, triangle_flags};
+use tessera_layout::{NONE, light_node_flags, triangle_flags};
 use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, LoadOptions, SceneError};
 
 #[test]
@@ -144,9 +144,13 @@ fn lights_stand_in_order_and_are_picked_by_power() {
     assert_eq!((flat.environment.present, flat.environment.light), (0, NONE));
     // 2 pi 3 (1 - (1 + cos 45 degrees) / 2), 4 pi and pi / 2, over their sum.
     let powers = [3.0 * (1.0 - 0.5f64.sqrt()), 4.0, 0.5];
-    for (light, power) in flat.lights.iter().zip(powers) {
+    for (light, power) in (0u32..).zip(powers) {
+        let leaf = flat
+            .light_nodes
+            .iter()
+            .find(|node| node.flags & light_node_flags::LEAF != 0 && node.child == light);
         let wanted = power / powers.iter().sum::<f64>();
-        assert!((f64::from(light.pick_probability) - wanted).abs() < 1e-6, "{light:?} {wanted}");
+        assert!((f64::from(leaf.unwrap().power) - wanted).abs() < 1e-6, "{leaf:?} {wanted}");
     }
 }
 

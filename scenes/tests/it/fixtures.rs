@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tessera_layout::light_node_flags;
 use tessera_scenes::{FlattenOptions, LoadOptions, SceneError, load};
 
 /// The folder of fixtures, where this checkout has one beside it.
@@ -87,8 +88,13 @@ fn check(file: &str, flat: &tessera_layout::FlatScene) {
         }
     }
     assert!(!flat.lights.is_empty(), "{file}: nothing gives light");
-    assert_eq!(flat.lights.len(), flat.light_alias.len());
-    let total: f64 = flat.lights.iter().map(|light| f64::from(light.pick_probability)).sum();
-    assert!((total - 1.0).abs() < 1e-4, "{file}: pick probabilities sum to {total}");
+    let sum = |shares: &mut dyn Iterator<Item = f32>| shares.map(f64::from).sum::<f64>();
+    let groups = sum(&mut flat.light_alias.iter().map(|entry| entry.probability));
+    assert!((groups - 1.0).abs() < 1e-4, "{file}: pick probabilities sum to {groups}");
+    if !flat.light_nodes.is_empty() {
+        let leaves = flat.light_nodes.iter().filter(|node| node.flags & light_node_flags::LEAF != 0);
+        let placed = sum(&mut leaves.map(|node| node.power));
+        assert!((placed - 1.0).abs() < 1e-4, "{file}: shares of placed lights sum to {placed}");
+    }
     assert!(flat.bvh.nodes.is_empty() == flat.triangles.is_empty(), "{file}");
 }

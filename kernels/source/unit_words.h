@@ -1,0 +1,44 @@
+// How functions by themselves (unit_functions.h) read their words and leave their results.
+#pragma once
+
+#include "layout.h"
+#include "vector.h"
+
+// What a unit function gets and gives.
+struct Words {
+    const u32* in;
+    u32* out;
+    const CompressedHierarchy* hierarchy;
+};
+
+TESSERA_FN float real(const Words& w, u32 at) { return float_from_bits(w.in[at]); }
+TESSERA_FN Vec2 real2(const Words& w, u32 at) { return vec2(real(w, at), real(w, at + 1)); }
+TESSERA_FN Vec3 real3(const Words& w, u32 at) { return vec3(real(w, at), real(w, at + 1), real(w, at + 2)); }
+TESSERA_FN Vec3 unit3(const Words& w, u32 at) { return normalize_or(real3(w, at), vec3(0.0f, 0.6f, 0.8f)); }
+
+// A unit vector above the horizon, as BSDFs want their `out`.
+TESSERA_FN Vec3 upper3(const Words& w, u32 at) {
+    const Vec3 any = unit3(w, at);
+    return normalize(vec3(any.x, any.y, abs_(any.z) + FACING_MIN));
+}
+
+// Every NaN is one and the same: machines differ in the payloads of those that they make.
+TESSERA_FN void give(const Words& w, u32 at, float value) {
+    const u32 bits = bits_from_float(value);
+    w.out[at] = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : bits;
+}
+
+TESSERA_FN void give2(const Words& w, u32 at, Vec2 value) {
+    give(w, at, value.x);
+    give(w, at + 1, value.y);
+}
+
+TESSERA_FN void give3(const Words& w, u32 at, Vec3 value) {
+    give(w, at, value.x);
+    give(w, at + 1, value.y);
+    give(w, at + 2, value.z);
+}
+
+TESSERA_FN void give_none(const Words& w, u32 from, u32 to) {
+    for (u32 at = from; at < to; ++at) w.out[at] = 0;
+}
