@@ -126,8 +126,13 @@ impl Image {
         let parse = |text: &str| {
             Arc::new(Module::parse(text).unwrap_or_else(|error| panic!("{mutation:?}: {error}")))
         };
-        let mutant = parse(&mutations::planted(self.source, mutation));
-        if self.probes(mutation.line).any(|probe| probe.tells(&self.sound, &mutant).0) {
+        let told = |text: String| {
+            let mutant = parse(&text);
+            self.probes(mutation.line).any(|probe| probe.tells(&self.sound, &mutant).0)
+        };
+        if told(mutations::planted(self.source, mutation))
+            || mutations::dropped_to_zero(self.source, mutation).is_some_and(told)
+        {
             return Outcome::Found;
         }
         let Some(watched) = mutations::watched(self.source, mutation) else { return Outcome::Missed };

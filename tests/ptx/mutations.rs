@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-/// The kinds that [`watched`] knows.
+/// The kinds that [`watched`] and [`dropped_to_zero`] know.
 const ROUNDED: &str = "rounded towards zero";
 const LAST_BIT: &str = "last bit";
+const DROPPED: &str = "dropped";
 
 /// One changed line.
 #[derive(Clone, Debug)]
@@ -51,6 +52,38 @@ pub(crate) fn planted(source: &str, mutation: &Mutation) -> String {
     with_line(source, mutation.line, &mutation.text)
 }
 
+/// A dropped instruction again, if nothing else in its kernel writes the register: that register then holds anything on a device, the
+/// interpreter's poison in [`planted`], and 0 here.
+pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<String> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let at = mutation.line as usize - 1;
+    let target = *parse(lines[at]).filter(|_| mutation.kind == DROPPED)?.operands.first()?;
+    let writes = |line: &&&str| match line.split_once('{').filter(|_| line.starts_with("ld.")) {
+        Some((_, vector)) => {
+            vector.split('}').next().is_some_and(|names| names.split(", ").any(|name| name == target))
+        }
+        None => parse(line).is_some_and(|other| other.operands[0] == target),
+    };
+    if lines[kernel_of(&lines, at)].iter().filter(writes).count() > 1 {
+        return None;
+    }
+    let zero = match target.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "%f" => "mov.f32",
+        "%r" => "mov.u32",
+        "%rd" => "mov.u64",
+        _ => return None,
+    };
+    let value = if zero == "mov.f32" { "0f00000000" } else { "0" };
+    Some(with_line(source, mutation.line, &format!("{zero} {target}, {value};")))
+}
+
+/// The lines of the kernel in which a line stands.
+fn kernel_of(lines: &[&str], at: usize) -> std::ops::Range<usize> {
+    let is_entry = |line: &&str| line.contains(".entry ");
+    let start = lines[..at].iter().rposition(is_entry).unwrap_or(0);
+    start..lines[at..].iter().position(is_entry).map_or(lines.len(), |more| at + more)
+}
+
 /// A text in which a fault does not happen but is watched for.
 pub(crate) struct Watched {
     /// It traps where the fault would have changed anything.
@@ -60,7 +93,8 @@ pub(crate) struct Watched {
 }
 
 /// For a fault of rounding the instruction computes both results and traps where they differ; for the last bit of a number
-/// that is nothing but floored it floors both numbers. None for other faults.
+/// that is nothing but floored it floors both numbers, and for that of a whole number by which a floor sees that it has to go one
+/// down it compares with both. None for other faults.
 pub(crate) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
     let line = source.lines().nth(mutation.line as usize - 1)?.trim();
     let target = *parse(line)?.operands.first()?;
@@ -73,6 +107,14 @@ pub(crate) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
         let flip = format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
         let floors = format!("cvt.rmi.s32.f32 %one, {target}; cvt.rmi.s32.f32 %two, %otherwise;");
         (format!("{line} {flip} {floors}"), 7)
+    } else if mutation.kind == LAST_BIT
+        && let Some(floored) = compared_in_floor(source, mutation.line)
+    {
+        let flip = format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
+        let compare = |with: &str, to: &str| {
+            format!("setp.lt.f32 %differ, {floored}, {with}; selp.u32 {to}, 1, 0, %differ;")
+        };
+        (format!("{line} {flip} {}{}", compare(target, "%one"), compare("%otherwise", "%two")), 9)
     } else {
         return None;
     };
@@ -89,11 +131,7 @@ fn is_floored(source: &str, line: u32) -> bool {
     let at = line as usize - 1;
     let Some(clamp) = parse(lines[at]) else { return false };
     let (target, last) = (clamp.operands[0], clamp.operands.last().copied().unwrap_or_default());
-    let start = lines[..at].iter().rposition(|line| line.contains(".entry ")).unwrap_or(0);
-    let end =
-        lines[at..].iter().position(|line| line.contains(".entry ")).map_or(lines.len(), |more| at + more);
-    let reads = |line: &&&str| parse(line).is_some_and(|read| read.operands[1..].contains(&target));
-    let mut uses = lines[start..end].iter().filter(reads);
+    let mut uses = uses(&lines, at, target);
     match clamp.opcode {
         "max.f32" if last == FLOOR_BOUNDS[0] => {
             uses.all(|line| line.starts_with("min.f32") && line.contains(FLOOR_BOUNDS[1]))
@@ -103,6 +141,30 @@ fn is_floored(source: &str, line: u32) -> bool {
         }
         _ => false,
     }
+}
+
+/// The clamped number of a floor whose whole part an instruction makes a float of again, if that is nothing but compared with it.
+fn compared_in_floor(source: &str, line: u32) -> Option<&str> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let at = line as usize - 1;
+    let whole = parse(lines[at]).filter(|it| it.opcode == "cvt.rn.f32.s32")?;
+    let kernel = &lines[kernel_of(&lines, at)];
+    let writer = |name: &str, opcode: &str| {
+        kernel.iter().filter_map(|line| parse(line)).find(|it| it.operands[0] == name && it.opcode == opcode)
+    };
+    let floored = writer(whole.operands[1], "cvt.rzi.s32.f32")?.operands[1];
+    let clamp = writer(floored, "min.f32")?;
+    let compares = format!(", {floored}, {};", whole.operands[0]);
+    let mut uses = uses(&lines, at, whole.operands[0]);
+    (clamp.operands[2] == FLOOR_BOUNDS[1]
+        && uses.all(|line| line.starts_with("setp.lt.f32") && line.ends_with(&compares)))
+    .then_some(floored)
+}
+
+/// The lines that read a register, in the kernel of the line that writes it.
+fn uses<'a>(lines: &'a [&'a str], at: usize, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let reads = move |line: &&str| parse(line).is_some_and(|read| read.operands[1..].contains(&name));
+    lines[kernel_of(lines, at)].iter().copied().filter(reads)
 }
 
 /// One line changed, and kernels that do not hold it left out.
@@ -155,7 +217,7 @@ fn of_instruction(i: &Instruction<'_>, text: &str, mut add: impl FnMut(&'static 
         || is("shr.")
         || is("selp.")
     {
-        add("dropped", String::new());
+        add(DROPPED, String::new());
     }
     if is("min.") || is("max.") {
         let (from, to) = if is("min.") { ("min.", "max.") } else { ("max.", "min.") };
