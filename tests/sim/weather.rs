@@ -295,7 +295,8 @@ impl World {
         }
         let going = |job: &&crate::client::ClientJob| {
             let book = self.ledger.durable.jobs.get(&job.plan.id);
-            !job.refused && book.map_or(!job.vanished, |book| book.ended.is_none())
+            // A refusal may have been overtaken by the acceptance of the same job, asked for twice.
+            book.map_or(!job.refused && !job.vanished, |book| book.ended.is_none())
         };
         if let Some(job) = self.clients.jobs.iter().find(going) {
             let note = process.core.job_summary(job.plan.id);
