@@ -2,8 +2,8 @@
 //! else: a wrong guess costs time, never a unit. What idle nodes do meanwhile is in `tail`.
 //!
 //! A unit is *withheld* from a node that would end it later than the other nodes, by their measured rates, would end everything that is
-//! left. It lasts at most twice as long as they should take, and never without another node that works. While there is more work than the
-//! end of a job, it does not happen.
+//! left. It lasts at most twice as long as they should take, by the shortest guess so far or one near it, and never without another node
+//! that works; the one that would end it first is never kept waiting. While there is more work than the end of a job, it does not happen.
 
 use crate::core::Core;
 use crate::job::{Job, Place};
@@ -41,10 +41,17 @@ pub(crate) struct Pace {
     together: f64,
     /// Camera samples that they have yet to do of what they hold.
     queued: f64,
-    /// Seconds after which the first of them would end one more unit of the mean size.
-    soonest: f64,
+    /// The first two of them that would end one more unit of the mean size.
+    soonest: [Soonest; 2],
     /// Units of the job that are leased.
     leased: f64,
+}
+
+/// A node, and the seconds after which it would end one more unit.
+#[derive(Clone, Copy, Debug)]
+struct Soonest {
+    node: Option<NodeId>,
+    secs: f64,
 }
 
 /// When a leased unit should end.
@@ -74,11 +81,24 @@ impl Expected {
 
 impl Pace {
     /// Without one node, which has so many seconds of work.
-    fn without(self, speed: Speed, queue: f64) -> Self {
+    fn without(self, id: NodeId, speed: Speed, queue: f64) -> Self {
+        let [first, second] = self.soonest;
         Self {
             together: (self.together - speed.per_sec).max(0.0),
             queued: (self.queued - queue * speed.per_sec).max(0.0),
+            soonest: [if first.node == Some(id) { second } else { first }; 2],
             ..self
+        }
+    }
+
+    /// With one more node, which would end a unit after so many seconds.
+    fn note_end(&mut self, node: NodeId, secs: f64) {
+        let [first, second] = self.soonest;
+        let next = Soonest { node: Some(node), secs };
+        if secs < first.secs {
+            self.soonest = [next, first];
+        } else if secs < second.secs {
+            self.soonest[1] = next;
         }
     }
 }
@@ -144,14 +164,14 @@ impl Core {
         self.refresh_pace(job);
         let Some(seconds) = self.better_left(id, job, place) else { return false };
         let most = span(seconds * 2.0 + WITHHELD_BEYOND);
-        let until = self.now.after(most);
         let Some(work) = self.work.get_mut(&job) else { return false };
-        let first = work.withheld_until.is_none();
-        let until = *work.withheld_until.get_or_insert(until);
-        if first {
+        // A first guess can be far off, so a much shorter one stands in its place. It is never prolonged, or it would not end.
+        if work.withheld_until.is_none_or(|until| until.since(self.now) > most * 2) {
+            let until = self.now.after(most);
+            work.withheld_until = Some(until);
             self.timers.set(until, Timer::Look);
         }
-        self.now < until
+        work.withheld_until.is_some_and(|until| self.now < until)
     }
 
     /// Seconds in which the others would end the job, where this node would need longer for the unit alone.
@@ -172,13 +192,17 @@ impl Core {
         if (open - self.leases.count() as f64) * mean / together > mine.alone(mean) * (held + 1.0) * 2.0 {
             return None;
         }
-        let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
         let (_, queue) = self.expected(id, Some(mine));
-        let Pace { queued, soonest, leased, .. } = match work.pace {
-            Some(pace) => pace.without(mine, queue),
-            None => self.pace(job, Some(id), unit),
+        // The same size for all: otherwise rounding could keep the unit from each of them.
+        let (unit, pace) = match work.pace {
+            Some(pace) => (mean, pace.without(id, mine, queue)),
+            None => {
+                let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
+                (unit, self.pace(job, Some(id), unit))
+            }
         };
-        let others_end = (((open - leased).max(1.0) * mean + queued) / together).max(soonest);
+        let Pace { queued, soonest: [soonest, _], leased, .. } = pace;
+        let others_end = (((open - leased).max(1.0) * mean + queued) / together).max(soonest.secs);
         (mine.behind(queue, unit) > others_end).then_some(others_end)
     }
 
@@ -199,14 +223,14 @@ impl Core {
             until: self.now,
             together: 0.0,
             queued: 0.0,
-            soonest: f64::INFINITY,
+            soonest: [Soonest { node: None, secs: f64::INFINITY }; 2],
             leased: self.leases.count_in(job.id) as f64,
         };
         for (id, speed) in self.others_at(job, without) {
             pace.together += speed.per_sec;
             let (_, queue) = self.expected(id, Some(speed));
             pace.queued += queue * speed.per_sec;
-            pace.soonest = pace.soonest.min(speed.behind(queue, samples));
+            pace.note_end(id, speed.behind(queue, samples));
         }
         pace
     }

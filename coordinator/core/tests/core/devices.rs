@@ -2,12 +2,14 @@
 
 use crate::plain::{self, TILE};
 use std::time::Duration;
-use tessera_core::{Action, Arrived, Core, Input, Moment, Record, SessionId, Settings, Step};
+use tessera_core::{
+    Action, Arrived, Core, FilmShape, Input, Moment, Record, ResultShape, SessionId, Settings, Step,
+};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{JobId, Lease};
 use tessera_protocol::job::{JobSpec, RenderSpec};
-use tessera_protocol::node::{CoordinatorToNode, Failure, Join, MemoryShortage};
+use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage};
 use tessera_protocol::status::{JobState, NodeState};
 use uuid::Uuid;
 
@@ -83,6 +85,18 @@ impl Farm {
     fn result(&mut self, number: u64, lease: Lease, device_micros: u64) {
         let result = Arrived { device_micros, ..plain::result(lease, 2) };
         self.input(Input::ResultArrived { session: SessionId(number), result });
+    }
+
+    fn beat(&mut self, number: u64) {
+        let heartbeat = Heartbeat {
+            sequence: 1,
+            leases: Vec::new(),
+            outbox: 0,
+            busy: 0.0,
+            devices: Vec::new(),
+            progress: Vec::new(),
+        };
+        self.input(Input::Heartbeat { session: SessionId(number), heartbeat });
     }
 
     fn out_of_memory(&mut self, number: u64, lease: Lease, needed: u64, available: u64) {
@@ -218,6 +232,64 @@ fn the_last_units_are_kept_for_the_fast_node_but_not_for_ever() {
     assert!(farm.given(2).is_empty());
     farm.wait(20_000);
     assert_eq!(farm.given(2).len(), 1, "nobody waits for ever");
+}
+
+#[test]
+fn a_first_guess_that_was_far_off_is_not_waited_for() {
+    let mut farm = Farm::new();
+    farm.join(1, 1, GIB);
+    farm.join(2, 1, GIB);
+    farm.submit(1, 36, 0);
+    let of = |farm: &Farm, number: u128| {
+        let lease = farm.core.leases().find(|(_, node)| node.0.as_u128() == number);
+        lease.expect("a lease").0
+    };
+    // An hour a unit, against a hundred: the slow one is to wait for what the other should need for the rest.
+    let hour = 3_600_000;
+    farm.now += hour;
+    farm.result(1, of(&farm, 1), hour * 1000);
+    farm.result(2, of(&farm, 2), 100 * hour * 1000);
+    // It was the first unit that took long: from now on one takes a second.
+    for _ in 0..32 {
+        assert!(farm.given(2).is_empty());
+        farm.now += 1_000;
+        farm.result(1, of(&farm, 1), 1_000_000);
+        farm.beat(2);
+    }
+    // Then it stands still.
+    let begun = farm.now;
+    while farm.given(2).is_empty() && farm.now < begun + hour {
+        farm.now += 1_000;
+        farm.beat(2);
+    }
+    assert!(farm.now - begun < 60_000, "{} ms", farm.now - begun);
+}
+
+#[test]
+fn of_many_nodes_that_would_all_take_long_somebody_gets_the_unit() {
+    let mut farm = Farm::new();
+    (1..=20).for_each(|number| farm.join(number, 1, GIB));
+    // The last of the tiles is narrow, so that the others are larger than the mean.
+    let render = RenderSpec { width: 20 * TILE + 1, ..plain::render() };
+    farm.input(plain::submit(job(1), plain::job(render)));
+    farm.now += 100_000;
+    let held: Vec<Lease> = farm.core.leases().map(|(lease, _)| lease).collect();
+    let (lost, held) = held.split_last().expect("each node has a unit");
+    for lease in held {
+        let number = farm.core.leases().find(|(of, _)| of == lease).expect("it is held").1.0.as_u128();
+        farm.result(number as u64, *lease, 100_000_000);
+    }
+    let narrow = farm.core.leases().find(|(lease, _)| lease.unit.unit.0 == 20).expect("it is held");
+    let shape = FilmShape { width: 1, height: TILE, channels: 3, first: 0, samples: 1 };
+    let result =
+        Arrived { shape: ResultShape::Film(shape), device_micros: 1_000_000, ..plain::result(narrow.0, 2) };
+    farm.input(Input::ResultArrived { session: SessionId(narrow.1.0.as_u128() as u64), result });
+    // All are known now and idle, but one that is lost.
+    let holder = farm.core.leases().find(|(lease, _)| lease == lost).expect("it is held").1;
+    farm.input(Input::SessionLost { session: SessionId(holder.0.as_u128() as u64) });
+    farm.wait(5_000);
+    let units: Vec<u32> = farm.core.leases().map(|(lease, _)| lease.unit.unit.0).collect();
+    assert_eq!(units, [lost.unit.unit.0], "whoever would end it first has it");
 }
 
 #[test]
