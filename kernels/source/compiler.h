@@ -29,6 +29,8 @@ TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 // Where neither is a NaN and the sign of a zero cannot matter.
 TESSERA_FN float either_min(float a, float b) { return fminf(a, b); }
 TESSERA_FN float either_max(float a, float b) { return fmaxf(a, b); }
+// Only the host's walk asks for lines before it needs them.
+TESSERA_FN void fetch(const void*, u32) {}
 TESSERA_FN u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 TESSERA_FN u32 thread_count() { return gridDim.x * blockDim.x; }
 TESSERA_FN u32 lane_index() { return threadIdx.x & 31u; }
@@ -56,6 +58,7 @@ TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
 TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 TESSERA_FN float either_min(float a, float b) { return __nvvm_fmin_f(a, b); }
 TESSERA_FN float either_max(float a, float b) { return __nvvm_fmax_f(a, b); }
+TESSERA_FN void fetch(const void*, u32) {}
 TESSERA_FN u32 thread_index() {
     return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
 }
@@ -113,6 +116,10 @@ TESSERA_FN u32 load_u32(const u8* at) {
 }
 TESSERA_FN float either_min(float a, float b) { return a < b ? a : b; }
 TESSERA_FN float either_max(float a, float b) { return a > b ? a : b; }
+// Asks for the cache lines of something that starts on one.
+TESSERA_FN void fetch(const void* at, u32 bytes) {
+    for (u32 line = 0; line < bytes; line += 64) __builtin_prefetch((const u8*)at + line);
+}
 // Where threads share a sum these are atomic; on the host every thread has its own.
 TESSERA_FN void add_to_sum(i64* sum, i64 value) { *sum += value; }
 TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }
@@ -144,5 +151,50 @@ TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
 }
 TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
     return lanes_not_above4(a, b) | lanes_not_above4(a + 4, b + 4) << 4;
+}
+#endif
+
+// Lanes in order. `gather_descending8` writes the lanes of `mask` one after the other, those of the greatest values first; values are
+// not negative, and those that differ by less than 2^-20 of themselves may change places. Up to eight places are written.
+#if defined(__AVX2__) && !defined(__CUDACC__) && !defined(__CUDA__)
+// One layer of a bitonic network: each lane meets its partner, and keeps the greater or the lesser.
+#define TESSERA_LAYER(keys, partner, lesser)                                  \
+    {                                                                         \
+        const __m256i met = partner;                                          \
+        keys = _mm256_blend_epi32(_mm256_max_epi32(keys, met), _mm256_min_epi32(keys, met), lesser); \
+    }
+TESSERA_FN void gather_descending8(const float* values, const u32* others, u32 mask, float* to_values, u32* to_others) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), lane);
+    const __m256i absent = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)mask), bit), _mm256_setzero_si256());
+    const __m256 value = _mm256_load_ps(values);
+    __m256i keys = _mm256_or_si256(_mm256_and_si256(_mm256_castps_si256(value), _mm256_set1_epi32(~7)), lane);
+    // Absent lanes are below all others, and keep their own numbers.
+    keys = _mm256_or_si256(keys, _mm256_and_si256(absent, _mm256_set1_epi32((int)0x80000000u)));
+    TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0xb1), 0xaa)
+    TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0x1b), 0xcc)
+    TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0xb1), 0xaa)
+    TESSERA_LAYER(keys, _mm256_permute4x64_epi64(_mm256_shuffle_epi32(keys, 0x1b), 0x4e), 0xf0)
+    TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0x4e), 0xcc)
+    TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0xb1), 0xaa)
+    const __m256i order = _mm256_and_si256(keys, _mm256_set1_epi32(7));
+    _mm256_storeu_ps(to_values, _mm256_permutevar8x32_ps(value, order));
+    const __m256i other = _mm256_load_si256((const __m256i*)others);
+    _mm256_storeu_si256((__m256i*)to_others, _mm256_permutevar8x32_epi32(other, order));
+}
+#undef TESSERA_LAYER
+#else
+TESSERA_FN void gather_descending8(const float* values, const u32* others, u32 mask, float* to_values, u32* to_others) {
+    u32 count = 0;
+    for (; mask; mask &= mask - 1) {
+        const u32 lane = count_trailing_zeros(mask);
+        u32 at = count++;
+        for (; at > 0 && to_values[at - 1] < values[lane]; at--) {
+            to_values[at] = to_values[at - 1];
+            to_others[at] = to_others[at - 1];
+        }
+        to_values[at] = values[lane];
+        to_others[at] = others[lane];
+    }
 }
 #endif

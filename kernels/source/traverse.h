@@ -37,32 +37,47 @@
 // The host's hierarchy, which lies in the scene's own view. The device's is in compressed.h.
 struct WideHierarchy {};
 
-// A subtree still to visit, and where the ray enters it.
-struct StackEntry {
-    float entry;
-    u32 child;
+// An inner node leaves at most seven of its children behind on the stack, and no way down has more inner nodes than
+// BVH_DEPTH_MAX; eight more may be written and never read.
+const u32 STACK_ENTRIES = 7 * BVH_DEPTH_MAX + 1 + 8;
+
+// Subtrees still to visit, and where the ray enters them.
+struct Stack {
+    float entry[STACK_ENTRIES];
+    u32 child[STACK_ENTRIES];
+    u32 size;
 };
 
-// An inner node leaves at most seven of its children behind on the stack, and no way down has more inner nodes than
-// BVH_DEPTH_MAX, so this cannot overflow.
-const u32 STACK_ENTRIES = 7 * BVH_DEPTH_MAX + 1;
+// What is visited next but one is fetched now.
+TESSERA_FN void fetch_top(const SceneView& scene, const Stack& stack) {
+    const u32 child = stack.child[stack.size - 1];
+    const bool leaf = (child & CHILD_LEAF_FLAG) != 0;
+    const void* at = leaf ? (const void*)&scene.triangle_blocks[child & ~CHILD_LEAF_FLAG] : (const void*)&scene.bvh_nodes[child];
+    fetch(at, leaf ? sizeof(TriangleBlock) : sizeof(BvhNode8));
+}
 
-// Pushes the children in `mask` so that the nearest is the last, and returns the new stack size.
-TESSERA_FN u32 push_sorted(const BvhNode8& node, u32 mask, const float* entry, StackEntry* stack, u32 size) {
-    const u32 bottom = size;
-    while (mask) {
-        const u32 slot = count_trailing_zeros(mask);
-        mask &= mask - 1;
-        const StackEntry added = {entry[slot], node.child[slot]};
-        u32 at = size;
-        while (at > bottom && stack[at - 1].entry < added.entry) {
-            stack[at] = stack[at - 1];
-            at--;
-        }
-        stack[at] = added;
-        size++;
+// Takes the nearest of the children in `mask`, which is not 0, and leaves the others on the stack, the nearer the higher.
+TESSERA_FN u32 nearest_child(const SceneView& scene, const BvhNode8& node, u32 mask, const float* entry, Stack& stack) {
+    if ((mask & (mask - 1)) == 0) return node.child[count_trailing_zeros(mask)];
+    gather_descending8(entry, node.child, mask, stack.entry + stack.size, stack.child + stack.size);
+    stack.size += count_ones(mask) - 1;
+    fetch_top(scene, stack);
+    return stack.child[stack.size];
+}
+
+// Takes the largest of the children in `mask`, which is not 0, and leaves the others on the stack. Children stand in the order of
+// their size, and the larger one is the likelier to hold something that is in the way.
+TESSERA_FN u32 largest_child(const SceneView& scene, const BvhNode8& node, u32 mask, Stack& stack) {
+    u32 slot = count_trailing_zeros(mask);
+    if ((mask & (mask - 1)) == 0) return node.child[slot];
+    while (mask &= mask - 1) {
+        stack.entry[stack.size] = 0.0f;
+        stack.child[stack.size] = node.child[slot];
+        stack.size += 1;
+        slot = count_trailing_zeros(mask);
     }
-    return size;
+    fetch_top(scene, stack);
+    return node.child[slot];
 }
 
 // Tests a leaf. Keeps the better of `best` and its hits; returns whether there was a hit at all.
@@ -91,24 +106,26 @@ TESSERA_FN bool traverse(const SceneView& scene, const WideHierarchy&, const Ray
     best->triangle = NONE;
     if (scene.bvh_node_count == 0) return false;
     const TraversalRay prepared = prepare_ray(ray);
-    StackEntry stack[STACK_ENTRIES];
+    Stack stack;
+    stack.size = 0;
     alignas(32) float entry[8];
-    u32 size = 0;
     u32 child = 0;
     for (;;) {
+        while (!(child & CHILD_LEAF_FLAG)) {
+            const BvhNode8& node = scene.bvh_nodes[child];
+            const u32 mask = node_children(prepared, node, best->t, entry);
+            if (mask == 0) break;
+            child = ANY ? largest_child(scene, node, mask, stack) : nearest_child(scene, node, mask, entry, stack);
+        }
         if (child & CHILD_LEAF_FLAG) {
             const TriangleBlock& block = scene.triangle_blocks[child & ~CHILD_LEAF_FLAG];
             if (visit_leaf(scene, prepared, block, ray_key, best) && ANY) return true;
-        } else {
-            const BvhNode8& node = scene.bvh_nodes[child];
-            const u32 mask = node_children(prepared, node, best->t, entry);
-            size = push_sorted(node, mask, entry, stack, size);
         }
         do {
-            if (size == 0) return best->triangle != NONE;
-            size--;
-        } while (stack[size].entry > best->t);
-        child = stack[size].child;
+            if (stack.size == 0) return best->triangle != NONE;
+            stack.size--;
+        } while (stack.entry[stack.size] > best->t);
+        child = stack.child[stack.size];
     }
 }
 

@@ -50,7 +50,8 @@ pub(super) fn collapse(
 }
 
 impl Collapse<'_> {
-    /// Fills wide node `index` from a subtree, and everything below it. The inner children of a node lie side by side.
+    /// Fills wide node `index` from a subtree, and everything below it. Children stand by their size, the largest last: a ray that asks
+    /// whether anything is in its way tries that one first. The inner children of a node lie side by side.
     fn fill(&mut self, index: usize, subtree: Subtree) {
         let mut children = [subtree; WIDTH];
         let mut count = 0;
@@ -59,6 +60,8 @@ impl Collapse<'_> {
         } else {
             self.gather(subtree, WIDTH, &mut children, &mut count);
         }
+        let half_area = |child: &Subtree| self.tree[child.node].bounds.half_area();
+        children[..count].sort_by(|a, b| half_area(a).total_cmp(&half_area(b)));
         let first_inner = self.nodes.len();
         let mut inner = first_inner;
         for (slot, &child) in children[..count].iter().enumerate() {
