@@ -154,6 +154,7 @@ fn spec(spp: u32) -> RenderSpec {
         formats: vec![FormatSpec::Exr],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     }
 }
 

@@ -6,7 +6,9 @@ use crate::submission::Sources;
 use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
-use tessera_protocol::job::{AssetFile, CameraSpec, EnvironmentSpec, FormatSpec, LensSpec, RenderSpec};
+use tessera_protocol::job::{
+    ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec, LensSpec, RenderSpec,
+};
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
 use tessera_scenes::{EnvironmentSource, LoadOptions};
@@ -63,11 +65,12 @@ impl Sources for SceneFiles {
     }
 }
 
-/// Loads a scene to see that it can be rendered, and what will be ignored: in a process of its own, since its files may come from
+/// Loads a scene, in a variant where one is named, to see that it can be rendered, and what will be ignored: in a process of its own, since its files may come from
 /// anywhere. Blocks.
 pub(crate) fn load(
     scene: &Path,
     env: &EnvironmentArg,
+    variant: Option<&str>,
     limits: ImportLimits,
 ) -> Result<ImportedScene, CliError> {
     let environment = match env {
@@ -79,7 +82,7 @@ pub(crate) fn load(
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
         CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
     })?;
-    let options = LoadOptions { environment, ..LoadOptions::default() };
+    let options = LoadOptions { environment, variant: variant.map(str::to_owned), ..LoadOptions::default() };
     Ok(Importer::of_this_program(limits).load(folder, name, &options)?)
 }
 
@@ -115,10 +118,7 @@ pub(crate) fn job(
         environment_intensity: picture.env_intensity,
         environment_rotation_degrees: picture.env_rotate,
         camera: camera(picture),
-        lens: picture
-            .lens_radius
-            .zip(picture.focus_distance)
-            .map(|(radius, focus_distance)| LensSpec { radius, focus_distance }),
+        lens: lens(picture),
         width: picture.size.width,
         height: picture.size.height,
         frames: frames(picture),
@@ -133,6 +133,7 @@ pub(crate) fn job(
         formats: options.formats,
         exposure: picture.exposure,
         tone_map: picture.tone_map.0,
+        variant: picture.variant.clone(),
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
@@ -163,6 +164,14 @@ fn camera(picture: &PictureArgs) -> CameraSpec {
         None => CameraSpec::Default,
         Some(text) => text.parse().map_or_else(|_| CameraSpec::Named(text.clone()), CameraSpec::Index),
     }
+}
+
+fn lens(picture: &PictureArgs) -> Option<LensSpec> {
+    let aperture =
+        picture.lens_radius.map(ApertureSpec::Radius).or(picture.f_stop.map(ApertureSpec::FStop))?;
+    let focus =
+        picture.focus_distance.map(FocusSpec::Distance).or(picture.focus_point.map(FocusSpec::Point))?;
+    Some(LensSpec { aperture, focus })
 }
 
 /// A job's name from its scene's: what a name may hold, and no more.

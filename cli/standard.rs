@@ -178,6 +178,7 @@ fn spec(scene: &str, look: Look) -> RenderSpec {
         formats: vec![FormatSpec::Exr],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     }
 }
 

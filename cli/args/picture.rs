@@ -28,6 +28,9 @@ pub struct PictureArgs {
     /// Pixel reconstruction filter
     #[arg(long, value_name = "NAME", default_value = "blackman-harris", help_heading = "Picture")]
     pub filter: FilterArg,
+    /// Material variant of the scene by its name, as `inspect` lists them [default: what each surface names itself]
+    #[arg(long, value_name = "NAME", help_heading = "Picture")]
+    pub variant: Option<String>,
     /// Further layers of EXR files: albedo, normal, depth, position
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Picture")]
     pub aov: Vec<AovArg>,
@@ -86,11 +89,17 @@ pub struct PictureArgs {
     #[arg(long, value_name = "DEG", default_value_t = 45.0, help_heading = "Camera")]
     pub vfov: f32,
     /// Radius of a thin lens in metres [default: a pinhole]
-    #[arg(long, value_name = "M", requires = "focus_distance", help_heading = "Camera")]
+    #[arg(long, value_name = "M", group = "aperture", requires = "focus", help_heading = "Camera")]
     pub lens_radius: Option<f32>,
+    /// The lens by its f-number, as on 35 mm film
+    #[arg(long, value_name = "N", group = "aperture", requires = "focus", help_heading = "Camera")]
+    pub f_stop: Option<f32>,
     /// Distance in focus in metres
-    #[arg(long, value_name = "M", requires = "lens_radius", help_heading = "Camera")]
+    #[arg(long, value_name = "M", group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_distance: Option<f32>,
+    /// A point that is in focus in every frame
+    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, group = "focus", requires = "aperture", help_heading = "Camera")]
+    pub focus_point: Option<[f32; 3]>,
 
     /// Tile edge in pixels; never changes the picture
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Work")]

@@ -37,7 +37,7 @@ pub(crate) async fn follow(farm: &Farm, job: JobId, doing: Doing, as_json: bool)
     if let Some(error) = failed_output {
         return Err(error);
     }
-    outcome(&summary)
+    outcome_on_farm(&summary)
 }
 
 /// `tessera wait`.
@@ -61,7 +61,7 @@ pub(crate) async fn wait(args: WaitArgs) -> Result<Status, CliError> {
     if args.json {
         json::print(&summary)?;
     }
-    outcome(&summary)
+    outcome_on_farm(&summary)
 }
 
 /// Whoever waits without a word is told that a job is paused, and that it goes on.
@@ -91,17 +91,24 @@ async fn unless_interrupted(
 pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
     let note =
         if summary.note.is_empty() { String::new() } else { format!(": {}", printable(&summary.note)) };
-    let job = summary.job;
-    let hint = format!(
-        "`tessera job {job}` lists what failed; `tessera retry {job}` renders the failed frames again"
-    );
     match summary.state {
         JobState::Failed if summary.frames_done > 0 => {
             let message = format!("{} of {} frames failed{note}", summary.frames_failed, summary.frames);
-            Err(CliError::new(Status::SomeFramesFailed, message).hint(hint))
+            Err(CliError::new(Status::SomeFramesFailed, message))
         }
-        JobState::Failed => Err(CliError::new(Status::JobFailed, format!("the job failed{note}")).hint(hint)),
+        JobState::Failed => Err(CliError::new(Status::JobFailed, format!("the job failed{note}"))),
         JobState::Cancelled => Err(CliError::new(Status::JobFailed, format!("the job was cancelled{note}"))),
         JobState::Done | JobState::Queued | JobState::Running | JobState::Paused => Ok(Status::Done),
     }
+}
+
+/// The same for a job of a farm that goes on, where more can be done about it.
+fn outcome_on_farm(summary: &JobSummary) -> Result<Status, CliError> {
+    let job = summary.job;
+    outcome(summary).map_err(|error| match summary.state {
+        JobState::Failed => error.hint(format!(
+            "`tessera job {job}` lists what failed; `tessera retry {job}` renders the failed frames again"
+        )),
+        _ => error,
+    })
 }

@@ -12,7 +12,7 @@ const HIERARCHY_BYTES: u64 = 80;
 
 /// `tessera inspect`.
 pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
-    let scene = spec::load(&args.scene, &args.env, args.import.limits())?;
+    let scene = spec::load(&args.scene, &args.env, None, args.import.limits())?;
     match args.json {
         true => json::print(scene.report())?,
         false => json::line(describe(scene.report()).trim_end())?,
@@ -55,6 +55,9 @@ fn describe(report: &SceneReport) -> String {
     field("environment", report.environment.clone());
     for camera in &report.cameras {
         field("camera", format!("{} {} {}", camera.index, camera.kind, camera.name));
+    }
+    for variant in &report.variants {
+        field("variant", variant.clone());
     }
     for animation in &report.animations {
         let played = if animation.played { "" } else { " (not played: only the first is)" };

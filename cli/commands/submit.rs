@@ -44,7 +44,8 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
 }
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
-    let scene = spec::load(&args.picture.scene, &args.picture.env, args.import.limits())?;
+    let picture = &args.picture;
+    let scene = spec::load(&picture.scene, &picture.env, picture.variant.as_deref(), args.import.limits())?;
     let report = scene.report();
     let notes = if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
     for warning in report.warnings.iter().map(String::as_str).chain(notes) {

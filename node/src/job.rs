@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
-use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec};
+use tessera_protocol::job::{
+    AovSpec, ApertureSpec, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, LensSpec,
+};
 use tessera_protocol::limits::{CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, JobSpec, RawJobSpec, RenderSpec};
-use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, LoadOptions};
+use tessera_scenes::{Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions};
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
 pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<JobKind>, Failure> {
@@ -96,7 +98,7 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
         EnvironmentSpec::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentSpec::Map { path } => EnvironmentSource::Map { path: path.clone() },
     };
-    LoadOptions { environment, ..LoadOptions::default() }
+    LoadOptions { environment, variant: spec.variant.clone(), ..LoadOptions::default() }
 }
 
 /// Which camera the job looks through.
@@ -111,12 +113,25 @@ pub(crate) fn camera_choice(spec: &RenderSpec) -> CameraChoice {
     }
 }
 
+fn lens(spec: LensSpec) -> Lens {
+    Lens {
+        aperture: match spec.aperture {
+            ApertureSpec::Radius(radius) => Aperture::Radius(radius),
+            ApertureSpec::FStop(number) => Aperture::FStop(number),
+        },
+        focus: match spec.focus {
+            FocusSpec::Distance(distance) => Focus::Distance(distance),
+            FocusSpec::Point(point) => Focus::Point(point),
+        },
+    }
+}
+
 /// What one frame of the job shows.
 pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameNumber) -> FlattenOptions {
     FlattenOptions {
         time_secs: f64::from(frame.0) / spec.fps,
         camera: camera_choice(spec),
-        lens: spec.lens.map(|lens| Lens { radius: lens.radius, focus_distance: lens.focus_distance }),
+        lens: spec.lens.map(lens),
         environment_intensity: spec.environment_intensity,
         environment_rotation_degrees: spec.environment_rotation_degrees,
         ..FlattenOptions::still(spec.width, spec.height)
@@ -157,6 +172,7 @@ pub(crate) mod tests {
             formats: vec![FormatSpec::Exr],
             exposure: 0.0,
             tone_map: ToneMapSpec::Standard,
+            variant: None,
         }
     }
 

@@ -23,12 +23,14 @@ pub enum ProtocolVersion {
     /// that two nodes worked on at once. Heartbeats tell how far units are.
     /// A result names its first sample, so that a node that leaves can hand in a part of a unit; jobs tell how many samples were kept so.
     V4 = 4,
+    /// A render job may name a material variant of its scene.
+    V5 = 5,
 }
 
 /// The newest version this build speaks.
-pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V4 as u16;
+pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V5 as u16;
 /// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints must agree anyway.
-pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V4 as u16;
+pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V5 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
 /// Longest hello: fixed part and a build name of 255 bytes.

@@ -137,10 +137,30 @@ pub enum CameraSpec {
 /// Thin lens over a perspective camera.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LensSpec {
+    /// How wide it is open.
+    pub aperture: ApertureSpec,
+    /// What is sharp.
+    pub focus: FocusSpec,
+}
+
+/// How wide a lens is open.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApertureSpec {
     /// Radius in metres, > 0.
-    pub radius: f32,
-    /// Distance in focus along the view axis, metres, > 0.
-    pub focus_distance: f32,
+    Radius(f32),
+    /// f-number, > 0, of a lens with the camera's field of view before a sensor 24 mm high: its focal length over its diameter.
+    FStop(f32),
+}
+
+/// What a lens shows sharp: a plane across the view axis.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FocusSpec {
+    /// So far along the view axis, metres, > 0.
+    Distance(f32),
+    /// Through this point of the world, metres, in front of the camera of every frame.
+    Point([f32; 3]),
 }
 
 /// Pixel reconstruction filter.
@@ -265,6 +285,9 @@ pub struct RenderSpec {
     pub exposure: f32,
     /// Tone map of display formats.
     pub tone_map: ToneMapSpec,
+    /// Which of the scene's material variants is shown, by name, 1 to [`NAME_MAX`] bytes; None: each surface shows the material that it
+    /// names itself.
+    pub variant: Option<String>,
 }
 
 impl RenderSpec {
@@ -424,6 +447,10 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
+fn is_positive(value: f32) -> bool {
+    value.is_finite() && value > 0.0
+}
+
 fn check_camera(render: &RenderSpec) -> Result<(), SpecError> {
     let finite = |v: &[f32; 3]| v.iter().all(|c| c.is_finite());
     if let CameraSpec::LookAt { eye, target, up, vfov_degrees } = &render.camera {
@@ -442,11 +469,11 @@ fn check_camera(render: &RenderSpec) -> Result<(), SpecError> {
     {
         return wrong("camera", format!("a name of {} bytes is not in 1 to {NAME_MAX}", name.len()));
     }
+    if let Some(variant) = render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len())) {
+        return wrong("variant", format!("a name of {} bytes is not in 1 to {NAME_MAX}", variant.len()));
+    }
     if let Some(lens) = &render.lens {
-        let good = |v: f32| v.is_finite() && v > 0.0;
-        if !good(lens.radius) || !good(lens.focus_distance) {
-            return wrong("lens", "radius and focus distance must be finite and above 0");
-        }
+        check_lens(lens)?;
     }
     let intensity = render.environment_intensity;
     if !(intensity.is_finite() && intensity >= 0.0) {
@@ -456,6 +483,25 @@ fn check_camera(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("env-rotate", "not a finite number");
     }
     Ok(())
+}
+
+fn check_lens(lens: &LensSpec) -> Result<(), SpecError> {
+    let (field, value) = match lens.aperture {
+        ApertureSpec::Radius(radius) => ("lens-radius", radius),
+        ApertureSpec::FStop(number) => ("f-stop", number),
+    };
+    if !is_positive(value) {
+        return wrong(field, format!("{value} is not a finite number above 0"));
+    }
+    match lens.focus {
+        FocusSpec::Distance(distance) if !is_positive(distance) => {
+            wrong("focus-distance", format!("{distance} is not a finite number above 0"))
+        }
+        FocusSpec::Point(point) if !point.iter().all(|value| value.is_finite()) => {
+            wrong("focus-point", "not finite numbers")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_output(render: &RenderSpec) -> Result<(), SpecError> {

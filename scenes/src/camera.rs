@@ -3,7 +3,7 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::math::{Affine, Vec3, add, cross, dot, length, normalize, scale, sub, widen};
-use crate::options::{CameraChoice, FlattenOptions};
+use crate::options::{Aperture, CameraChoice, FlattenOptions, Focus};
 use gltf::json::camera::Type;
 use gltf::json::validation::Checked;
 use tessera_layout::{Camera, CameraKind};
@@ -193,8 +193,8 @@ fn assemble(place: &Affine, projection: Projection, options: &FlattenOptions) ->
         kind: kind as u32,
         half_width: (half_height * aspect) as f32,
         half_height: half_height as f32,
-        lens_radius: lens.map_or(0.0, |lens| lens.radius),
-        focus_distance: lens.map_or(1.0, |lens| lens.focus_distance),
+        lens_radius: lens.map_or(0.0, |lens| lens_radius(lens.aperture, half_height)),
+        focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back))?,
         near,
         far,
         reserved: 0,
@@ -210,6 +210,35 @@ fn assemble(place: &Affine, projection: Projection, options: &FlattenOptions) ->
         return Err("its picture has no finite size".into());
     }
     Ok(camera)
+}
+
+/// Height of the sensor that f-numbers are for, metres: that of 35 mm film.
+const SENSOR_HEIGHT: f64 = 0.024;
+
+/// Radius in metres of a lens that sees so much at distance 1 above its axis.
+fn lens_radius(aperture: Aperture, half_height: f64) -> f32 {
+    match aperture {
+        Aperture::Radius(radius) => radius,
+        Aperture::FStop(number) => {
+            let focal_length = 0.5 * SENSOR_HEIGHT / half_height;
+            (0.5 * focal_length / f64::from(number)) as f32
+        }
+    }
+}
+
+/// Metres along the view axis from a camera's place to what is sharp.
+fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> {
+    match focus {
+        Focus::Distance(distance) => Ok(distance),
+        Focus::Point(point) => {
+            let distance = -dot(sub(point.map(f64::from), place), back);
+            let [x, y, z] = point;
+            match distance > 0.0 {
+                true => Ok(distance as f32),
+                false => Err(format!("what it is to be focused on, ({x}, {y}, {z}), is not in front of it")),
+            }
+        }
+    }
 }
 
 /// The largest magnitude of a coordinate from which a camera's rays start, metres, rounded up to a power of two so

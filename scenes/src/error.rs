@@ -89,6 +89,14 @@ pub enum SceneError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// The asked material variant does not exist.
+    #[error("`{file}`: variant: {problem}")]
+    Variant {
+        /// Path within the scene's folder.
+        file: String,
+        /// What is wrong, and which there are.
+        problem: String,
+    },
     /// A choice of the caller makes no picture.
     #[error("{problem}")]
     Option {
@@ -136,6 +144,7 @@ impl SceneError {
             | Self::Extension { file, .. }
             | Self::Uri { file, .. }
             | Self::Image { file, .. }
+            | Self::Variant { file, .. }
             | Self::Memory { file, .. }
             | Self::TooLarge { file, .. } => Some(file),
         }

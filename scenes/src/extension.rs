@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 /// Extensions that are applied, or that ask for nothing a picture would show.
 const APPLIED: &[&str] = &[
     "EXT_mesh_gpu_instancing",
+    "EXT_texture_webp",
     "KHR_lights_punctual",
     "KHR_materials_anisotropy",
     "KHR_materials_clearcoat",
@@ -35,7 +36,6 @@ const IGNORED: &[(&str, &str)] = &[
     ("EXT_lights_image_based", "the scene's own image-based light is absent; give one with --env"),
     ("EXT_meshopt_compression", "geometry is read from its uncompressed fallback"),
     ("EXT_texture_avif", "textures use their fallback image, or are white where they have none"),
-    ("EXT_texture_webp", "textures use their fallback image, or are white where they have none"),
     ("KHR_animation_pointer", "animated properties other than node transforms and weights stand still"),
     ("KHR_draco_mesh_compression", "geometry is read from its uncompressed fallback"),
     ("KHR_node_visibility", "nodes marked invisible are shown"),
@@ -44,13 +44,27 @@ const IGNORED: &[(&str, &str)] = &[
     ("MSFT_texture_dds", "textures use their fallback image, or are white where they have none"),
 ];
 
+/// What to do where one is required.
+const REMEDIES: &[(&str, &str)] = &[
+    ("EXT_meshopt_compression", REMEDY_MESHES),
+    ("EXT_texture_avif", REMEDY_TEXTURES),
+    ("KHR_draco_mesh_compression", REMEDY_MESHES),
+    ("KHR_texture_basisu", REMEDY_KTX),
+    ("MSFT_texture_dds", REMEDY_TEXTURES),
+];
+const REMEDY_MESHES: &str =
+    "decompress the meshes with `gltf-transform copy IN.glb OUT.glb`, or export without mesh compression";
+const REMEDY_KTX: &str = "turn the textures into PNG with `gltf-transform ktxdecompress IN.glb OUT.glb`";
+const REMEDY_TEXTURES: &str = "convert the textures to PNG, JPEG or WebP";
+const REMEDY_OTHERWISE: &str = "export the scene without what is not supported, or list it as optional";
+
 /// What each extension of the file means here. A required one that is not applied is an error that names it.
 pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneError> {
     let root = &document.root;
     let missing: Vec<String> =
         root.extensions_required.iter().filter(|name| !is_applied(name)).cloned().collect();
     if !missing.is_empty() {
-        let hint = hint_for(&missing).into();
+        let hint = hint_for(&missing);
         return Err(SceneError::Extension { file: document.file.clone(), names: missing, hint });
     }
     let required: BTreeSet<&String> = root.extensions_required.iter().collect();
@@ -75,13 +89,42 @@ fn effect_of(name: &str) -> &'static str {
     known.map_or("it is unknown to Tessera: what it adds is absent", |(_, effect)| effect)
 }
 
-fn hint_for(missing: &[String]) -> &'static str {
-    let names = |part: &str| missing.iter().any(|name| name.contains(part));
-    if names("draco") || names("meshopt") {
-        "export the scene without mesh compression, or decompress it with a glTF tool"
-    } else if names("texture_") {
-        "convert the textures to PNG or JPEG"
-    } else {
-        "export the scene without them, or list them as optional"
+/// What to do about extensions that are required and not applied, one sentence for each kind of them.
+fn hint_for(missing: &[String]) -> String {
+    let mut hints: Vec<&str> = Vec::new();
+    for name in missing {
+        let known = REMEDIES.iter().find(|(known, _)| known == name);
+        let hint = known.map_or(REMEDY_OTHERWISE, |(_, remedy)| remedy);
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    hints.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(names: &[&str]) -> String {
+        hint_for(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_compression_has_its_tool() {
+        assert!(hint(&["KHR_draco_mesh_compression"]).contains("gltf-transform copy"));
+        assert!(hint(&["EXT_meshopt_compression"]).contains("gltf-transform copy"));
+        assert!(hint(&["KHR_texture_basisu"]).contains("gltf-transform ktxdecompress"));
+        assert!(hint(&["EXT_texture_avif"]).contains("PNG, JPEG or WebP"));
+        assert!(hint(&["ACME_teapot"]).contains("export the scene without"));
+        assert!(REMEDIES.iter().all(|(name, _)| IGNORED.iter().any(|(known, _)| known == name)));
+    }
+
+    #[test]
+    fn every_kind_is_told_once() {
+        let both = hint(&["EXT_meshopt_compression", "KHR_draco_mesh_compression"]);
+        assert_eq!(both, hint(&["EXT_meshopt_compression"]));
+        let all = hint(&["KHR_draco_mesh_compression", "KHR_texture_basisu", "ACME_teapot", "ACME_kettle"]);
+        assert_eq!(all.matches("; ").count(), 2, "{all}");
     }
 }

@@ -39,14 +39,29 @@ pub(crate) struct Geometry {
     pub(crate) targets: Vec<MorphTarget>,
 }
 
+/// What the primitives of a scene may still take, all together.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    /// Vertices that may still be read or made.
+    vertices: u64,
+    /// Bytes that have been counted for making tangents, of which each primitive frees its own.
+    scratch: u64,
+}
+
+impl Allowance {
+    pub(crate) fn new(vertices: u64) -> Self {
+        Self { vertices, scratch: 0 }
+    }
+}
+
 /// Reads a primitive. None where it draws points or lines. `tangent_set` names the UV set that tangents are made from
-/// where the file has none and the material needs them; `vertices_left` bounds what may still be read.
+/// where the file has none and the material needs them; `left` bounds what may still be read.
 pub(crate) fn read(
     document: &Document,
     primitive: &Primitive,
     path: &str,
     tangent_set: Option<usize>,
-    vertices_left: &mut u64,
+    left: &mut Allowance,
 ) -> Result<Option<Geometry>, SceneError> {
     let Checked::Valid(mode) = primitive.mode else {
         return Err(document.invalid(format!("{path}.mode"), "is none of glTF's seven; export it again"));
@@ -57,13 +72,13 @@ pub(crate) fn read(
     };
     let place = format!("{path}.attributes.POSITION");
     let count = document.accessor_count(positions, &place)?;
-    spend(document, vertices_left, count, &place)?;
+    spend(document, &mut left.vertices, count, &place)?;
     let mut geometry = read_attributes(document, primitive, path, count)?;
-    geometry.triangles = read_triangles(document, primitive, path, topology, count, vertices_left)?;
+    geometry.triangles = read_triangles(document, primitive, path, topology, count, &mut left.vertices)?;
     read_targets(document, primitive, path, &mut geometry)?;
     if geometry.normals.is_empty() {
         let corners = 3 * geometry.triangles.len() as u64;
-        spend(document, vertices_left, corners, &place)?;
+        spend(document, &mut left.vertices, corners, &place)?;
         document.budget.spend(corners, geometry.vertex_bytes(), &document.file, path)?;
         geometry.unshare();
         // Tangents without normals mean nothing (glTF 2.0, §3.7.2.1).
@@ -72,9 +87,32 @@ pub(crate) fn read(
     if let Some(set) = tangent_set
         && geometry.tangents.is_empty()
     {
-        tangent::generate(&mut geometry, set);
+        make_tangents(document, path, &mut geometry, set, left)?;
     }
     Ok(Some(geometry))
+}
+
+/// Gives a primitive the tangents that its file lacks, and copies of the vertices that get several.
+fn make_tangents(
+    document: &Document,
+    path: &str,
+    geometry: &mut Geometry,
+    set: usize,
+    left: &mut Allowance,
+) -> Result<(), SceneError> {
+    let scratch = geometry.triangles.len() as u64 * tangent::SCRATCH_BYTES;
+    document.budget.spend(scratch.saturating_sub(left.scratch), 1, &document.file, path)?;
+    left.scratch = left.scratch.max(scratch);
+    let Some(made) = tangent::generate(geometry, set) else { return Ok(()) };
+    let copies = (made.sources.len() - geometry.positions.len()) as u64;
+    if copies > 0 {
+        spend(document, &mut left.vertices, copies, path)?;
+        document.budget.spend(copies, geometry.vertex_bytes(), &document.file, path)?;
+        geometry.gather(&made.sources);
+        geometry.triangles = made.triangles;
+    }
+    geometry.tangents = made.tangents;
+    Ok(())
 }
 
 fn spend(document: &Document, left: &mut u64, count: u64, path: &str) -> Result<(), SceneError> {

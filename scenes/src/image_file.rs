@@ -1,6 +1,6 @@
-//! PNG and JPEG files into texels, within limits that are checked on the header. Owns no meaning of the texels.
+//! PNG, JPEG and WebP files into texels, within limits that are checked on the header. Owns no meaning of the texels.
 
-use crate::jpeg_file;
+use crate::{jpeg_file, webp_file};
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 use std::io::Cursor;
 use tessera_layout::TexelFormat;
@@ -14,8 +14,8 @@ pub(crate) struct Header {
     pub(crate) has_16_bits: bool,
 }
 
-/// Bytes that a PNG's decoder may take beside the picture: profiles and texts in it are compressed as well.
-const PNG_EXTRA_BYTES: u64 = 16 << 20;
+/// Bytes that a decoder may take beside the picture: profiles and texts in a PNG are compressed as well.
+const EXTRA_BYTES: u64 = 16 << 20;
 
 /// Reads a header without decoding. The error says what is wrong and what to do.
 pub(crate) fn header(bytes: &[u8], edge_max: u32) -> Result<Header, String> {
@@ -25,6 +25,10 @@ pub(crate) fn header(bytes: &[u8], edge_max: u32) -> Result<Header, String> {
             Header { width, height, has_16_bits: false }
         }
         Format::Png => png_header(bytes)?,
+        Format::WebP => {
+            let (width, height) = webp_file::size(bytes)?;
+            Header { width, height, has_16_bits: false }
+        }
     };
     let Header { width, height, .. } = header;
     if width == 0 || height == 0 || width > edge_max || height > edge_max {
@@ -42,12 +46,14 @@ pub(crate) fn decode(
     texel: TexelFormat,
     target: &mut [u8],
 ) -> Result<(), String> {
-    if format(bytes)? == Format::Jpeg {
+    let format = match format(bytes)? {
         // Eight bits a component: what its header said has led to no other format.
-        return jpeg_file::decode(bytes, target);
-    }
+        Format::Jpeg => return jpeg_file::decode(bytes, target),
+        Format::Png => ImageFormat::Png,
+        Format::WebP => ImageFormat::WebP,
+    };
     let taken = u64::from(header.width) * u64::from(header.height) * 8;
-    let decoder = png(bytes, taken).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let decoder = reader(bytes, format, taken).into_decoder().map_err(|error| cannot_decode(&error))?;
     let image = DynamicImage::from_decoder(decoder).map_err(|error| cannot_decode(&error))?;
     if (image.width(), image.height()) != (header.width, header.height) {
         return Err("its size is not what its header says; write it again".into());
@@ -68,6 +74,7 @@ pub(crate) fn decode(
 enum Format {
     Png,
     Jpeg,
+    WebP,
 }
 
 /// The content decides, as glTF wants; a wrong mimeType or extension is a common mistake.
@@ -75,12 +82,13 @@ fn format(bytes: &[u8]) -> Result<Format, String> {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Png) => Ok(Format::Png),
         Ok(ImageFormat::Jpeg) => Ok(Format::Jpeg),
-        _ => Err("it is neither PNG nor JPEG; convert it".into()),
+        Ok(ImageFormat::WebP) => Ok(Format::WebP),
+        _ => Err("it is none of PNG, JPEG and WebP; convert it".into()),
     }
 }
 
 fn png_header(bytes: &[u8]) -> Result<Header, String> {
-    let decoder = png(bytes, 0).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let decoder = reader(bytes, ImageFormat::Png, 0).into_decoder().map_err(|error| cannot_decode(&error))?;
     let (width, height) = decoder.dimensions();
     let has_16_bits = matches!(
         decoder.color_type(),
@@ -90,10 +98,10 @@ fn png_header(bytes: &[u8]) -> Result<Header, String> {
 }
 
 /// `taken` bytes are the picture's, which the caller has checked against its own limits.
-fn png(bytes: &[u8], taken: u64) -> ImageReader<Cursor<&[u8]>> {
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), ImageFormat::Png);
+fn reader(bytes: &[u8], format: ImageFormat, taken: u64) -> ImageReader<Cursor<&[u8]>> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = image::Limits::default();
-    limits.max_alloc = Some(taken.saturating_mul(2).saturating_add(PNG_EXTRA_BYTES));
+    limits.max_alloc = Some(taken.saturating_mul(2).saturating_add(EXTRA_BYTES));
     reader.limits(limits);
     reader
 }

@@ -56,6 +56,7 @@ pub(crate) fn report(
                 },
             })
             .collect(),
+        variants: scene.variants.iter().take(LISTED_MAX).map(|name| short(name)).collect(),
         punctual_lights: scene.shown_lights.len() as u64,
         emissive_triangles: first.emitters.len() as u64,
         environment: scene.environment.description.clone(),

@@ -43,13 +43,17 @@ mod texel;
 mod texture;
 mod topology;
 mod uri;
+mod variant;
 mod warning;
+mod webp_file;
 
 pub use error::SceneError;
 pub use files::files_of;
 pub use load::load;
 pub use loaded::LoadedScene;
-pub use options::{CameraChoice, EnvironmentSource, FlattenOptions, Lens, Limits, LoadOptions};
+pub use options::{
+    Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, Limits, LoadOptions,
+};
 pub use report::{AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport};
 
 /// BLAKE3, in hexadecimal, of the sources of import, flattening and layout: scenes flattened by others may differ in a bit.

@@ -10,6 +10,7 @@ use crate::node::{self, Forest};
 use crate::options::LoadOptions;
 use crate::source::Source;
 use crate::texture::TextureTable;
+use crate::variant::Variants;
 use crate::warning::Warnings;
 use crate::{emitter, extension, inspect, material, mesh, punctual};
 use std::path::Path;
@@ -29,17 +30,13 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     }
     document.read_buffers(&source)?;
     let document = document;
-    if extensions.iter().any(|extension| extension.name == "KHR_materials_variants") {
-        warnings.add(
-            "KHR_materials_variants: the material that each surface names itself is shown, no other variant",
-        );
-    }
+    let variants = Variants::read(&document, options.variant.as_deref())?;
     let forest = node::read(&document, options.limits.nodes)?;
     let mut table = TextureTable::default();
     let (materials, layers) = material::read_all(&document, &mut table, &mut warnings)?;
     let materials = Arc::new(materials);
     let textures = table.decode(&document, &source)?;
-    let meshes = mesh::read_all(&document, (&materials, &layers), &options.limits, &mut warnings)?;
+    let meshes = mesh::read_all(&document, (&materials, &layers), &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
     let targets: Vec<usize> =
         forest.nodes.iter().map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count)).collect();
@@ -75,6 +72,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         shown_lights,
         textures,
         layers: Arc::new(layers),
+        variants: variants.names,
         environment,
         still: (!is_animated).then(|| Arc::clone(&first)),
         hierarchy: HierarchyCache::default(),

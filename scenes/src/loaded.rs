@@ -32,6 +32,8 @@ pub struct LoadedScene {
     pub(crate) textures: TextureSet,
     /// What extensions add to materials.
     pub(crate) layers: Arc<Vec<Layers>>,
+    /// Names of the material variants.
+    pub(crate) variants: Vec<String>,
     pub(crate) environment: LoadedEnvironment,
     /// Geometry of every frame, where it does not move.
     pub(crate) still: Option<Arc<Moment>>,

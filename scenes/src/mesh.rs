@@ -2,9 +2,10 @@
 
 use crate::document::Document;
 use crate::error::SceneError;
-use crate::geometry::{self, Geometry};
+use crate::geometry::{self, Allowance, Geometry};
 use crate::math::Affine;
 use crate::options::Limits;
+use crate::variant::Variants;
 use crate::warning::Warnings;
 use gltf::json::mesh::Primitive;
 use std::collections::BTreeMap;
@@ -40,15 +41,17 @@ pub(crate) struct Skin {
 /// What makes two primitives share their geometry: the same accessors, mode and way of making tangents.
 type GeometryKey = (String, Option<usize>);
 
-/// Reads every mesh. `materials` has the default material last, and `layers` what its extensions add.
+/// Reads every mesh, each primitive with the material of the variant that is shown. `materials` has the default material last, and
+/// `layers` what its extensions add.
 pub(crate) fn read_all(
     document: &Document,
     (materials, layers): (&[Material], &[Layers]),
+    variants: &Variants,
     limits: &Limits,
     warnings: &mut Warnings,
 ) -> Result<Vec<Mesh>, SceneError> {
     let mut shared: BTreeMap<GeometryKey, Option<Arc<Geometry>>> = BTreeMap::new();
-    let mut vertices_left = limits.vertices;
+    let mut left = Allowance::new(limits.vertices);
     let mut meshes = Vec::with_capacity(document.root.meshes.len());
     for (index, json) in document.root.meshes.iter().enumerate() {
         let weights = json.weights.clone().unwrap_or_default();
@@ -59,13 +62,13 @@ pub(crate) fn read_all(
         let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };
         for (number, primitive) in json.primitives.iter().enumerate() {
             let path = format!("meshes[{index}].primitives[{number}]");
-            let material = material_of(document, primitive, &path, materials)?;
+            let material = material_of(document, primitive, &path, (materials, variants))?;
             let tangent_set = tangent_set(&materials[material as usize], layers);
             let key = (key_of(primitive), tangent_set);
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
                 None => {
-                    let read = geometry::read(document, primitive, &path, tangent_set, &mut vertices_left)?;
+                    let read = geometry::read(document, primitive, &path, tangent_set, &mut left)?;
                     let read = read.map(Arc::new);
                     shared.insert(key, read.clone());
                     read
@@ -132,9 +135,12 @@ fn material_of(
     document: &Document,
     primitive: &Primitive,
     path: &str,
-    materials: &[Material],
+    (materials, variants): (&[Material], &Variants),
 ) -> Result<u32, SceneError> {
     let default = materials.len() - 1;
+    if let Some(material) = variants.material(document, primitive, path)? {
+        return Ok(material as u32);
+    }
     let Some(material) = primitive.material else { return Ok(default as u32) };
     document.at(&materials[..default], material.value(), &format!("{path}.material"), "materials")?;
     Ok(material.value() as u32)

@@ -78,6 +78,8 @@ impl Default for Limits {
 pub struct LoadOptions {
     /// Light at infinity.
     pub environment: EnvironmentSource,
+    /// Material variant (KHR_materials_variants) by name; None: each primitive shows the material that it names itself.
+    pub variant: Option<String>,
     /// Limits.
     pub limits: Limits,
 }
@@ -108,10 +110,28 @@ pub enum CameraChoice {
 /// A thin lens over a perspective camera.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lens {
+    /// How wide it is open.
+    pub aperture: Aperture,
+    /// What is sharp.
+    pub focus: Focus,
+}
+
+/// How wide a lens is open.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Aperture {
     /// Radius in metres, > 0.
-    pub radius: f32,
-    /// Distance in focus along the view axis, metres, > 0.
-    pub focus_distance: f32,
+    Radius(f32),
+    /// f-number, > 0: focal length over diameter, for the camera's field of view before a sensor 24 mm high.
+    FStop(f32),
+}
+
+/// The plane across the view axis that a lens shows sharp.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Focus {
+    /// So far along the view axis, metres, > 0.
+    Distance(f32),
+    /// Through this point of the world, metres; in front of the camera.
+    Point([f32; 3]),
 }
 
 /// One frame's view of a scene.

@@ -80,6 +80,8 @@ pub struct SceneReport {
     pub textures: Vec<TextureReport>,
     /// Cameras.
     pub cameras: Vec<CameraReport>,
+    /// Names of the material variants: what `--variant` takes.
+    pub variants: Vec<String>,
     /// Punctual lights that the scene shows.
     pub punctual_lights: u64,
     /// Triangles that emit.

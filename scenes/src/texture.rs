@@ -9,6 +9,7 @@ use crate::warning::Warnings;
 use gltf::json::texture::{MagFilter, Sampler, WrappingMode};
 use gltf::json::validation::Checked;
 use rayon::prelude::*;
+use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +17,11 @@ use tessera_layout::{NONE, TexelFormat, Texture, Wrap};
 
 /// Every texture starts at a multiple of this (see [`Texture::offset`]).
 const TEXEL_ALIGNMENT: usize = 16;
+
+#[derive(Deserialize)]
+struct WebpJson {
+    source: Option<usize>,
+}
 
 /// How a material reads a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,9 +74,13 @@ impl TextureTable {
         warnings: &mut Warnings,
     ) -> Result<u32, SceneError> {
         let json = document.at(&document.root.textures, texture, &format!("{path}.index"), "textures")?;
-        let image = json.source.value();
+        let webp = json.extensions.as_ref().map(|extensions| &extensions.others);
+        let webp: Option<WebpJson> =
+            document.extension(webp, "EXT_texture_webp", &format!("textures[{texture}]"))?;
+        // The extension's image is meant for whoever can read it, and the other is its fallback.
+        let image = webp.and_then(|webp| webp.source).unwrap_or(json.source.value());
         if image == u32::MAX as usize {
-            let what = "has no PNG or JPEG image; its material uses its plain factors";
+            let what = "has no PNG, JPEG or WebP image; its material uses its plain factors";
             warnings.add(format!("textures[{texture}] {what}"));
             return Ok(NONE);
         }

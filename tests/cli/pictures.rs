@@ -68,3 +68,80 @@ fn diff_tells_identical_from_close_from_different() {
     let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert!(status == 0 && report["identical"] == false, "{out}");
 }
+
+/// A triangle that is grey, and blue by the variant "night"; `own` is the material that it names itself.
+fn two_looks(own: u32) -> String {
+    let bytes = "AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAA";
+    serde_json::json!({
+        "asset": { "version": "2.0" }, "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "extensionsUsed": ["KHR_materials_variants"],
+        "extensions": { "KHR_materials_variants": { "variants": [{ "name": "day" }, { "name": "night" }] } },
+        "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0 }, "material": own, "extensions": {
+            "KHR_materials_variants": { "mappings": [{ "material": 1, "variants": [1] }] } } }] }],
+        "materials": [
+            { "pbrMetallicRoughness": { "baseColorFactor": [0.5, 0.5, 0.5, 1] } },
+            { "pbrMetallicRoughness": { "baseColorFactor": [0, 0, 1, 1] } }
+        ],
+        "accessors": [{ "bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3" }],
+        "bufferViews": [{ "buffer": 0, "byteLength": 36 }],
+        "buffers": [{ "byteLength": 36, "uri": format!("data:;base64,{bytes}") }]
+    })
+    .to_string()
+}
+
+/// Hash of the pixels of a small picture.
+fn pixels(folder: &Path, scene: &str, more: &[&str]) -> String {
+    let fixed = ["render", scene, "-o", "a.exr", "--size", "24x16", "--spp", "2", "-q", "--json"];
+    let (status, out, error) = told(folder, &[&fixed, more].concat());
+    assert_eq!(status, 0, "{error}");
+    let report: serde_json::Value =
+        serde_json::from_str(out.lines().last().expect("a line of JSON")).expect("JSON");
+    report["frames"][0]["pixels_sha256"].as_str().map_or_else(|| panic!("{report}"), str::to_owned)
+}
+
+#[test]
+fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let view = ["--eye", "0.25,0.25,2", "--target", "0.25,0.25,0", "--lens-radius", "0.5"];
+    let sharp = |more: &[&str]| pixels(folder.path(), "a.gltf", &[&view, more].concat());
+    let at_2 = sharp(&["--focus-distance", "2"]);
+    assert_eq!(sharp(&["--focus-point", "-3,1,0"]), at_2);
+    assert_ne!(sharp(&["--focus-point", "0,0,1"]), at_2);
+
+    let refused = |more: &[&str]| {
+        let (status, _, error) = told(folder.path(), &[&["render", "a.gltf", "-o", "b.exr"], more].concat());
+        assert_ne!(status, 0, "{more:?}");
+        error
+    };
+    assert!(refused(&["--f-stop", "2.8"]).contains("--focus-distance <M>|--focus-point <X,Y,Z>"));
+    assert!(refused(&["--focus-distance", "2"]).contains("--lens-radius <M>|--f-stop <N>"));
+    assert!(refused(&["--f-stop", "0", "--focus-distance", "2"]).contains("--f-stop: 0 is not"));
+    let behind = refused(&["--eye", "0,0,2", "--target", "0,0,0", "--f-stop", "2", "--focus-point", "0,0,3"]);
+    assert!(behind.contains("(0, 0, 3), is not in front of it"), "{behind}");
+    assert!(!behind.contains("tessera retry"), "no farm is left that could: {behind}");
+}
+
+#[test]
+fn a_variant_is_shown_by_its_name() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, own) in [("grey.gltf", 0), ("blue.gltf", 1)] {
+        std::fs::write(folder.path().join(name), two_looks(own)).expect("a scene file");
+    }
+    let pixels = |scene: &str, more: &[&str]| pixels(folder.path(), scene, more);
+    let (grey, blue) = (pixels("grey.gltf", &[]), pixels("blue.gltf", &[]));
+    assert_ne!(grey, blue);
+    assert_eq!(pixels("grey.gltf", &["--variant", "day"]), grey);
+    assert_eq!(pixels("grey.gltf", &["--variant", "night"]), blue);
+
+    let (_, out, _) = told(folder.path(), &["inspect", "grey.gltf"]);
+    assert!(out.contains("variant     day\nvariant     night\n"), "{out}");
+    let (_, out, _) = told(folder.path(), &["inspect", "grey.gltf", "--json"]);
+    assert!(out.contains("\"variants\""), "{out}");
+    for (command, status) in
+        [(&["render", "grey.gltf", "-o", "b.exr"][..], 3), (&["submit", "grey.gltf", "--dry-run"], 1)]
+    {
+        let (found, _, error) = told(folder.path(), &[command, &["--variant", "noon"]].concat());
+        assert!(found == status && error.contains("\"day\", \"night\""), "{command:?}: {found} {error}");
+    }
+}

@@ -58,6 +58,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         formats: vec![FormatSpec::Exr],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     };
     JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

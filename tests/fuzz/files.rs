@@ -7,9 +7,11 @@ use tessera_kernels::CheckedScene;
 use tessera_scenes::{EnvironmentSource, FlattenOptions, Limits, LoadOptions};
 
 const TRIANGLE: &str = r#"{"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0,"scale":[1,2,1]}],
-"meshes":[{"primitives":[{"attributes":{"POSITION":0,"TEXCOORD_0":1},"indices":2,"material":0,"targets":[{"POSITION":0}]}]}],
+"meshes":[{"primitives":[{"attributes":{"POSITION":0,"TEXCOORD_0":1},"indices":2,"material":0,"targets":[{"POSITION":0}],
+"extensions":{"KHR_materials_variants":{"mappings":[{"material":0,"variants":[1,0]}]}}}]}],
+"extensions":{"KHR_materials_variants":{"variants":[{"name":"day"},{"name":"night"}]}},
 "materials":[{"pbrMetallicRoughness":{"baseColorTexture":{"index":0}},"normalTexture":{"index":0},"emissiveFactor":[1,0,0]}],
-"textures":[{"source":0}],"images":[{"uri":"image.png"}],
+"textures":[{"source":0,"extensions":{"EXT_texture_webp":{"source":0}}}],"images":[{"uri":"image.png"}],
 "accessors":[{"bufferView":0,"componentType":5126,"count":3,"type":"VEC3"},
 {"bufferView":0,"componentType":5126,"count":3,"type":"VEC2"},{"componentType":5125,"count":3,"type":"SCALAR","sparse":
 {"count":2,"indices":{"bufferView":1,"componentType":5121},"values":{"bufferView":1,"byteOffset":4}}},
@@ -44,7 +46,7 @@ fn load(files: &[(&str, &[u8])], environment: EnvironmentSource) -> Result<(), S
     for (name, bytes) in files {
         std::fs::write(folder.join(name), bytes).expect("a file");
     }
-    let options = LoadOptions { environment, limits: limits() };
+    let options = LoadOptions { environment, variant: None, limits: limits() };
     let scene = tessera_scenes::load(&folder, "scene.gltf", &options).map_err(|error| error.to_string())?;
     for time_secs in [0.0, 0.7] {
         let options = FlattenOptions { time_secs, ..FlattenOptions::still(8, 8) };
@@ -85,12 +87,15 @@ pub(crate) fn image(bytes: &[u8]) -> Result<(), String> {
 }
 
 pub(crate) fn images() -> Vec<Vec<u8>> {
-    let jpegs = [
+    let files = [
         &include_bytes!("../../scenes/tests/images/ramp-420.jpg")[..],
         include_bytes!("../../scenes/tests/images/ramp-422-progressive.jpg"),
         include_bytes!("../../scenes/tests/images/ramp-grey.jpg"),
+        include_bytes!("../../scenes/tests/images/ramp-lossy.webp"),
+        include_bytes!("../../scenes/tests/images/ramp-alpha.webp"),
+        include_bytes!("../../scenes/tests/images/ramp-lossless.webp"),
     ];
-    jpegs.iter().map(|bytes| bytes.to_vec()).chain([png()]).collect()
+    files.iter().map(|bytes| bytes.to_vec()).chain([png()]).collect()
 }
 
 fn png() -> Vec<u8> {

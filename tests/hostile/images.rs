@@ -1,4 +1,4 @@
-//! Images that are none, or far larger than their files: textures (PNG, JPEG), maps (HDR, EXR), pictures for `diff`.
+//! Images that are none, or far larger than their files: textures (PNG, JPEG, WebP), maps (HDR, EXR), pictures for `diff`.
 
 use crate::dice::{Dice, damaged};
 use crate::scenes::whole;
@@ -10,6 +10,8 @@ use serde_json::json;
 use std::io::{Cursor, Write};
 
 const JPEG: &[u8] = include_bytes!("../../scenes/tests/images/ramp-422-progressive.jpg");
+const WEBP: &[u8] = include_bytes!("../../scenes/tests/images/ramp-alpha.webp");
+const LOSSLESS_WEBP: &[u8] = include_bytes!("../../scenes/tests/images/ramp-lossless.webp");
 /// Rounds of damage to each kind of image.
 const DAMAGED: usize = 25;
 
@@ -68,14 +70,45 @@ fn jpeg_of(width: u16, height: u16) -> Vec<u8> {
     bytes
 }
 
+/// An extended WebP whose canvas is said to have another size.
+fn webp_canvas(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = WEBP.to_vec();
+    bytes[24..27].copy_from_slice(&width.wrapping_sub(1).to_le_bytes()[..3]);
+    bytes[27..30].copy_from_slice(&height.wrapping_sub(1).to_le_bytes()[..3]);
+    bytes
+}
+
+/// The same with another size of the picture inside.
+fn webp_of(canvas: (u32, u32), (width, height): (u16, u16)) -> Vec<u8> {
+    let mut bytes = webp_canvas(canvas.0, canvas.1);
+    let at = bytes.windows(3).position(|bytes| bytes == [0x9d, 0x01, 0x2a]).expect("a picture") + 3;
+    bytes[at..at + 2].copy_from_slice(&width.to_le_bytes());
+    bytes[at + 2..at + 4].copy_from_slice(&height.to_le_bytes());
+    bytes
+}
+
+/// A lossless WebP whose header says another size.
+fn lossless_webp_of(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = LOSSLESS_WEBP.to_vec();
+    let bits = (width - 1) | (height - 1) << 14 | 1 << 28;
+    bytes[21..25].copy_from_slice(&bits.to_le_bytes());
+    bytes
+}
+
 /// Scenes with images.
 pub(crate) fn all() -> Vec<Trap> {
     let mut traps = vec![
         textured("PNG: whole".into(), flat_png(16, 16)).good(),
         textured("JPEG: whole".into(), JPEG.to_vec()).good(),
+        textured("WebP: whole".into(), WEBP.to_vec()).good(),
+        textured("WebP: lossless".into(), LOSSLESS_WEBP.to_vec()).good(),
+        textured("WebP: a canvas that its picture does not fill".into(), webp_canvas(16_384, 16_384))
+            .refused("another size"),
+        textured("WebP: a picture larger than its canvas".into(), webp_of((35, 29), (16_383, 16_383)))
+            .refused("another size"),
         textured("PNG: 16,000 by 16,000 of one colour".into(), flat_png(16_000, 16_000)).refused("image"),
         textured("an empty image".into(), Vec::new()).refused("image"),
-        textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec()).refused("PNG nor JPEG"),
+        textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec()).refused("PNG, JPEG and WebP"),
         textured("an SVG".into(), b"<svg><image href=\"file:///etc/passwd\"/></svg>".to_vec())
             .refused("image"),
         textured("the scene itself".into(), whole().to_string().into_bytes()).refused("image"),
@@ -96,11 +129,23 @@ pub(crate) fn all() -> Vec<Trap> {
     for (width, height) in [(0, 0), (0, 8), (65_535, 65_535), (16_384, 16_384), (1, 65_535), (16_384, 1)] {
         traps.push(textured(format!("JPEG: a header of {width}x{height}"), jpeg_of(width, height)));
     }
+    for (width, height) in [(0, 0), (0, 29), (16_383, 16_383), (16_383, 1), (65_535, 65_535)] {
+        let canvas = (u32::from(width & 0x3fff), u32::from(height & 0x3fff));
+        traps.push(textured(format!("WebP: headers of {width}x{height}"), webp_of(canvas, (width, height))));
+    }
+    for (width, height) in [(16_384, 16_384), (16_383, 16_383), (16_384, 1), (1, 16_383)] {
+        traps.push(textured(
+            format!("WebP: a lossless header of {width}x{height}"),
+            lossless_webp_of(width, height),
+        ));
+    }
     let mut dice = Dice(0x1a6e);
     let png = flat_png(64, 64);
     for round in 0..DAMAGED {
         traps.push(textured(format!("PNG: damage {round}"), damaged(&png, &mut dice)));
         traps.push(textured(format!("JPEG: damage {round}"), damaged(JPEG, &mut dice)));
+        traps.push(textured(format!("WebP: damage {round}"), damaged(WEBP, &mut dice)));
+        traps.push(textured(format!("WebP: lossless damage {round}"), damaged(LOSSLESS_WEBP, &mut dice)));
     }
     let mut thousand = whole();
     thousand["images"] = json!(vec![json!({ "uri": "image.png" }); 1000]);

@@ -46,6 +46,8 @@ const NONSENSE: &[&[&str]] = &[
     &["--env-rotate", "inf"],
     &["--camera", "99999999999999"],
     &["--camera", "no such camera"],
+    &["--variant", ""],
+    &["--variant", "no such variant"],
     &["--eye", "nan,0,0", "--target", "0,0,0"],
     &["--eye", "0,0,0", "--target", "0,0,0"],
     &["--eye", "0,0,1", "--target", "0,0,0", "--vfov", "180"],

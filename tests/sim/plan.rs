@@ -308,5 +308,6 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
         formats: formats[random.index(3)].clone(),
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     }
 }

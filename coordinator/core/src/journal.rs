@@ -10,6 +10,7 @@ use tessera_protocol::{CodecError, decode, encode};
 use crate::journal_v1::FromV1;
 use crate::journal_v2::FromV2;
 use crate::journal_v3::FromV3;
+use crate::journal_v4::FromV4;
 use crate::moment::Moment;
 
 /// One durable fact.
@@ -288,10 +289,12 @@ pub enum RecordVersion {
     /// snapshots count them. Attempts can time out. A unit may be committed in parts, when nodes leave in the middle of it: records of parts,
     /// and of parts that are dropped. A job's spec may name a pool.
     V4 = 4,
+    /// A render job's spec may name a material variant.
+    V5 = 5,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V4 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V5 as u8;
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
@@ -315,7 +318,7 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3>(
+pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4>(
     bytes: &[u8],
 ) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
@@ -323,6 +326,7 @@ pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3>(
         v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
         v if v == RecordVersion::V2 as u8 => T::from_v2(rest),
         v if v == RecordVersion::V3 as u8 => T::from_v3(rest),
+        v if v == RecordVersion::V4 as u8 => T::from_v4(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

@@ -4,23 +4,23 @@
 
 use crate::journal::Record;
 use crate::journal_v2::FromV2;
-use crate::journal_v3::{JOB_VARIANT, accepted, job_part};
+use crate::journal_v4::{FormerKind, JOB_VARIANT, accepted, job_part};
 use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
 use tessera_protocol::CodecError;
-use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::job::JobSpec;
 
 #[derive(Deserialize)]
 struct Spec {
     name: String,
     priority: u8,
-    kind: JobKind,
+    kind: FormerKind,
 }
 
 impl From<Spec> for JobSpec {
     fn from(former: Spec) -> Self {
         let Spec { name, priority, kind } = former;
-        Self { name, priority, kind, device_bytes: 0, pool: None }
+        Self { name, priority, kind: kind.into(), device_bytes: 0, pool: None }
     }
 }
 

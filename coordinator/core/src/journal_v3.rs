@@ -2,71 +2,26 @@
 //!
 //! A job's spec named no pool.
 
-use crate::job::End;
 use crate::journal::Record;
-use crate::moment::Moment;
-use crate::snapshot::{JobPart, Part, SnapshotPart};
+use crate::journal_v4::{FormerKind, FromV4, JOB_VARIANT, accepted, job_part};
+use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use tessera_protocol::CodecError;
-use tessera_protocol::decode;
-use tessera_protocol::ids::{Fingerprint, JobId};
-use tessera_protocol::job::{JobKind, JobSpec};
-use tessera_protocol::status::FailureNote;
-
-/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
-pub(crate) const JOB_VARIANT: u8 = 1;
+use tessera_protocol::job::JobSpec;
 
 #[derive(Deserialize)]
 struct Spec {
     name: String,
     priority: u8,
-    kind: JobKind,
+    kind: FormerKind,
     device_bytes: u64,
 }
 
 impl From<Spec> for JobSpec {
     fn from(former: Spec) -> Self {
         let Spec { name, priority, kind, device_bytes } = former;
-        Self { name, priority, kind, device_bytes, pool: None }
+        Self { name, priority, kind: kind.into(), device_bytes, pool: None }
     }
-}
-
-/// `Record::JobAccepted`, with a spec of then.
-#[derive(Deserialize)]
-struct Accepted<S> {
-    job: JobId,
-    spec: S,
-    owner: String,
-    at: Moment,
-}
-
-/// [`JobPart`], with a spec of then.
-#[derive(Deserialize)]
-struct JobOfSnapshot<S> {
-    id: JobId,
-    spec: S,
-    owner: String,
-    submitted_at: Moment,
-    fingerprint: Option<Fingerprint>,
-    end: Option<End>,
-    failures: Vec<FailureNote>,
-}
-
-/// An accepted job whose spec was of the form `S`, from what stands behind the variant.
-pub(crate) fn accepted<S: DeserializeOwned + Into<JobSpec>>(bytes: &[u8]) -> Result<Record, CodecError> {
-    let Accepted::<S> { job, spec, owner, at } = decode(bytes)?;
-    Ok(Record::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
-}
-
-/// A snapshot's job whose spec was of the form `S`, from what stands behind the variant.
-pub(crate) fn job_part<S: DeserializeOwned + Into<JobSpec>>(
-    bytes: &[u8],
-) -> Result<SnapshotPart, CodecError> {
-    let JobOfSnapshot::<S> { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(bytes)?;
-    let spec = spec.into();
-    let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
-    Ok(SnapshotPart(Part::Job(Box::new(part))))
 }
 
 /// What can be read from its bytes of version 3, without the version byte.
@@ -76,14 +31,14 @@ pub(crate) trait FromV3: Sized {
 
 impl FromV3 for Record {
     fn from_v3(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v4(bytes) };
         accepted::<Spec>(rest)
     }
 }
 
 impl FromV3 for SnapshotPart {
     fn from_v3(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v4(bytes) };
         job_part::<Spec>(rest)
     }
 }
@@ -91,6 +46,7 @@ impl FromV3 for SnapshotPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::Part;
 
     /// A job accepted, as version 1 wrote it: version 3 has its predicted bytes behind the kind, which is followed by owner and time.
     const ACCEPTED: &str = include_str!("journal_v1.hex");

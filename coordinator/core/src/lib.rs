@@ -33,6 +33,7 @@ mod jobs;
 mod journal_v1;
 mod journal_v2;
 mod journal_v3;
+mod journal_v4;
 mod lease;
 mod listing;
 mod makers;

@@ -35,6 +35,7 @@ fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> Rend
         formats: vec![FormatSpec::Exr, FormatSpec::Png],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     }
 }
 

@@ -42,6 +42,7 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         formats: vec![FormatSpec::Exr],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     };
     JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::node::{Heartbeat, NodeToCoordinator, ResultHeader};
+use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{ClockReading, StreamKind};
 use tessera_protocol::{ChunkValues, Fingerprint, Hello, HelloError, TileSums, decode, encode};
 
@@ -80,7 +80,7 @@ fn the_hello_is_frozen() {
     let expected = format!("54535241{}{}{}0d7465737365726120302e312e30", "0100", "0302", "ab".repeat(32));
     assert_eq!(hex(&bytes), expected);
     assert_eq!(Hello::from_bytes(&bytes), Ok(hello.clone()));
-    assert_eq!(hello.agree(), Ok(4));
+    assert_eq!(hello.agree(), Ok(5));
     for length in 0..bytes.len() {
         assert_eq!(Hello::from_bytes(&bytes[..length]), Err(HelloError::Short), "{length}");
     }
@@ -91,11 +91,11 @@ fn the_hello_is_frozen() {
 
 #[test]
 fn a_hello_with_no_version_in_common_names_both_sides() {
-    for (oldest, newest) in [(5, 9), (0, 0), (1, 3), (5, 1)] {
+    for (oldest, newest) in [(6, 9), (0, 0), (1, 4), (6, 1)] {
         let hello = Hello { oldest, newest, fingerprint: Fingerprint([0; 32]), build: "other".into() };
         let error = hello.agree().unwrap_err();
         assert_eq!(error, HelloError::Version { build: "other".into(), oldest, newest });
-        assert!(error.to_string().contains("this build speaks 4 to 4"), "{error}");
+        assert!(error.to_string().contains("this build speaks 5 to 5"), "{error}");
     }
     let long = Hello { build: "é".repeat(200), ..Hello::ours(Fingerprint([0; 32])) };
     assert_eq!(Hello::from_bytes(&long.to_bytes()).unwrap().build, "é".repeat(127));
@@ -123,8 +123,12 @@ fn the_head_of_a_film_is_pinned() {
 /// for the one that lies about its version.
 #[test]
 fn messages_of_former_versions_are_not_taken_for_others() {
-    let former =
-        [include_str!("golden-v1.txt"), include_str!("golden-v2.txt"), include_str!("golden-v3.txt")];
+    let former = [
+        include_str!("golden-v1.txt"),
+        include_str!("golden-v2.txt"),
+        include_str!("golden-v3.txt"),
+        include_str!("golden-v4.txt"),
+    ];
     let former = former.into_iter().flat_map(str::lines).filter_map(|line| line.split_once(' '));
     for (name, text) in former {
         let digits: Vec<u8> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap() as u8).collect();
@@ -134,6 +138,7 @@ fn messages_of_former_versions_are_not_taken_for_others() {
             "result_header" => decode::<ResultHeader>(&bytes).is_err(),
             "request" => decode::<Request>(&bytes).is_err(),
             "response" => decode::<Response>(&bytes).is_err(),
+            "coordinator" => decode::<CoordinatorToNode>(&bytes).is_err(),
             "node" => decode::<NodeToCoordinator>(&bytes).is_err(),
             other => panic!("no such message: {other}"),
         };

@@ -49,6 +49,7 @@ pub(crate) fn render() -> RenderSpec {
         formats: vec![FormatSpec::Exr, FormatSpec::Png],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     }
 }
 
@@ -62,11 +63,15 @@ fn render_otherwise() -> RenderSpec {
             up: [0.0, 1.0, 0.0],
             vfov_degrees: 45.0,
         },
-        lens: Some(LensSpec { radius: 0.01, focus_distance: 2.5 }),
+        lens: Some(LensSpec {
+            aperture: ApertureSpec::FStop(2.8),
+            focus: FocusSpec::Point([0.5, 1.0, -2.0]),
+        }),
         filter: FilterSpec::Gaussian,
         aovs: vec![AovSpec::Normal, AovSpec::Position],
         formats: vec![FormatSpec::Png16],
         tone_map: ToneMapSpec::Agx,
+        variant: Some("night".into()),
         ..render()
     }
 }

@@ -89,8 +89,19 @@ fn cameras_lenses_and_light_are_finite() {
         assert_eq!(named(|spec| spec.camera = look([1.0; 3], vfov)), "vfov");
     }
     assert_eq!(named(|spec| spec.camera = CameraSpec::Named(String::new())), "camera");
-    for (radius, focus_distance) in [(0.0, 1.0), (1.0, -1.0), (f32::INFINITY, 1.0)] {
-        assert_eq!(named(|spec| spec.lens = Some(LensSpec { radius, focus_distance })), "lens");
+    for variant in [String::new(), "x".repeat(NAME_MAX + 1)] {
+        assert_eq!(named(|spec| spec.variant = Some(variant)), "variant");
+    }
+    let (open, near) = (ApertureSpec::Radius(1.0), FocusSpec::Distance(1.0));
+    for (aperture, focus, field) in [
+        (ApertureSpec::Radius(0.0), near, "lens-radius"),
+        (ApertureSpec::Radius(f32::INFINITY), near, "lens-radius"),
+        (ApertureSpec::FStop(-1.4), near, "f-stop"),
+        (open, FocusSpec::Distance(-1.0), "focus-distance"),
+        (open, FocusSpec::Distance(f32::NAN), "focus-distance"),
+        (open, FocusSpec::Point([0.0, f32::NAN, 0.0]), "focus-point"),
+    ] {
+        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture, focus })), field);
     }
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Map { path: "sky.hdr".into() }), "env");
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Constant([1.0, -1.0, 0.0])), "env");

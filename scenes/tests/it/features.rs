@@ -4,7 +4,9 @@ use crate::support::{add_accessor, add_floats, at, load_in, load_json, triangle}
 use serde_json::json;
 use std::sync::Arc;
 use tessera_layout::{NONE, light_node_flags, triangle_flags};
-use tessera_scenes::{CameraChoice, EnvironmentSource, FlattenOptions, LoadOptions, SceneError};
+use tessera_scenes::{
+    Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions, SceneError,
+};
 
 #[test]
 fn a_bare_triangle_gets_flat_normals_a_camera_and_a_white_world() {
@@ -101,6 +103,33 @@ fn a_camera_on_an_animated_node_moves_over_still_geometry() {
     };
     assert!(named("eye").is_ok());
     assert!(matches!(named("nobody"), Err(SceneError::Camera { problem }) if problem.contains("eye")));
+}
+
+#[test]
+fn a_lens_has_a_radius_or_an_f_number_and_a_distance_or_a_point_in_focus() {
+    let scene = load_json(&triangle()).unwrap();
+    let camera = CameraChoice::LookAt {
+        eye: [1.0, 0.0, 5.0],
+        target: [1.0, 0.0, 0.0],
+        up: [0.0, 1.0, 0.0],
+        // Half of it has the tangent 0.24: a focal length of 50 mm.
+        vfov_degrees: 2.0 * 13.495_733,
+    };
+    let through = |aperture, focus| {
+        let lens = Some(Lens { aperture, focus });
+        let view = FlattenOptions { camera: camera.clone(), lens, ..FlattenOptions::still(8, 8) };
+        scene.flatten(&view).map(|frame| (frame.camera.lens_radius, frame.camera.focus_distance))
+    };
+    let plain = through(Aperture::Radius(0.125), Focus::Distance(3.5));
+    assert_eq!(plain.unwrap(), (0.125, 3.5));
+    let (radius, distance) = through(Aperture::FStop(2.0), Focus::Point([7.0, -2.0, 1.5])).unwrap();
+    assert!((radius - 0.0125).abs() < 1e-7, "a diameter of 25 mm: {radius}");
+    assert_eq!(distance, 3.5, "along the axis, not along the way");
+    for behind in [[0.0, 0.0, 5.0], [1.0, 0.0, 9.0]] {
+        let refused = through(Aperture::FStop(2.0), Focus::Point(behind));
+        let Err(SceneError::Camera { problem }) = refused else { panic!("{refused:?}") };
+        assert!(problem.contains("not in front of it"), "{problem}");
+    }
 }
 
 #[test]
@@ -214,6 +243,33 @@ fn a_texture_is_decoded_per_use_and_a_bomb_is_not() {
     let files = tessera_scenes::files_of(&folder.path().join("scene.gltf")).unwrap();
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["scene.gltf", "a b.png"]);
+}
+
+#[test]
+fn a_webp_image_takes_the_place_of_its_fallback() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/images");
+    std::fs::copy(images.join("ramp-lossless.webp"), folder.path().join("a.webp")).unwrap();
+    image::RgbaImage::from_pixel(2, 3, image::Rgba([255; 4])).save(folder.path().join("a.png")).unwrap();
+    let mut file = triangle();
+    file["extensionsUsed"] = json!(["EXT_texture_webp"]);
+    file["images"] = json!([{ "uri": "a.png" }, { "uri": "a.webp" }]);
+    file["textures"] = json!([{ "source": 0, "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
+    file["materials"] = json!([{ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }]);
+    let load = |file: &serde_json::Value| {
+        std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
+        load_in(folder.path(), &LoadOptions::default())
+    };
+    let flat = at(&load(&file).unwrap(), 0.0);
+    assert_eq!((flat.textures[0].width, flat.textures[0].height), (35, 29));
+    assert_eq!(flat.texels[4 * 36..4 * 37], [7, 8, 128, 249]);
+    // Without a fallback, as where the extension is required; and where it names no image.
+    file["extensionsRequired"] = json!(["EXT_texture_webp"]);
+    file["textures"] = json!([{ "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
+    let scene = load(&file).unwrap();
+    assert_eq!((at(&scene, 0.0).textures[0].width, scene.report().warnings.len()), (35, 1));
+    file["textures"] = json!([{ "extensions": { "EXT_texture_webp": { "source": 2 } } }]);
+    assert!(load(&file).unwrap_err().to_string().contains("images[2]"));
 }
 
 #[test]

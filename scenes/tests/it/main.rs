@@ -20,3 +20,4 @@ mod hostile;
 mod layers;
 mod library;
 mod support;
+mod variants;

@@ -38,6 +38,7 @@ pub(crate) fn render() -> RenderSpec {
         formats: vec![FormatSpec::Exr],
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
+        variant: None,
     }
 }
 

@@ -1,0 +1,249 @@
+//! What records and snapshots of version 4 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//!
+//! A render job named no material variant, and its lens a radius and a distance.
+
+use crate::job::End;
+use crate::journal::Record;
+use crate::moment::Moment;
+use crate::snapshot::{JobPart, Part, SnapshotPart};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tessera_protocol::ids::{Fingerprint, JobId};
+use tessera_protocol::job::{
+    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, FormatSpec,
+    JobKind, JobSpec, LensSpec, RenderSpec, ToneMapSpec,
+};
+use tessera_protocol::status::FailureNote;
+use tessera_protocol::{CodecError, ComputeSpec, FrameSet, decode};
+
+/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
+pub(crate) const JOB_VARIANT: u8 = 1;
+
+/// What a job of versions 1 to 4 does. Another length of its render jobs is all that differs.
+#[derive(Deserialize)]
+pub(crate) enum FormerKind {
+    Render(Box<FormerRender>),
+    Compute(Box<ComputeSpec>),
+}
+
+#[derive(Deserialize)]
+pub(crate) struct FormerRender {
+    scene: String,
+    files: Vec<AssetFile>,
+    environment: EnvironmentSpec,
+    environment_intensity: f32,
+    environment_rotation_degrees: f32,
+    camera: CameraSpec,
+    lens: Option<FormerLens>,
+    width: u32,
+    height: u32,
+    frames: FrameSet,
+    fps: f64,
+    spp: u32,
+    depth: u32,
+    seed: u32,
+    filter: FilterSpec,
+    tile: u32,
+    unit_samples: u32,
+    aovs: Vec<AovSpec>,
+    formats: Vec<FormatSpec>,
+    exposure: f32,
+    tone_map: ToneMapSpec,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct FormerLens {
+    radius: f32,
+    focus_distance: f32,
+}
+
+impl From<FormerLens> for LensSpec {
+    fn from(former: FormerLens) -> Self {
+        Self {
+            aperture: ApertureSpec::Radius(former.radius),
+            focus: FocusSpec::Distance(former.focus_distance),
+        }
+    }
+}
+
+impl From<FormerKind> for JobKind {
+    fn from(former: FormerKind) -> Self {
+        match former {
+            FormerKind::Render(render) => Self::Render((*render).into()),
+            FormerKind::Compute(compute) => Self::Compute(*compute),
+        }
+    }
+}
+
+impl From<FormerRender> for RenderSpec {
+    fn from(former: FormerRender) -> Self {
+        Self {
+            scene: former.scene,
+            files: former.files,
+            environment: former.environment,
+            environment_intensity: former.environment_intensity,
+            environment_rotation_degrees: former.environment_rotation_degrees,
+            camera: former.camera,
+            lens: former.lens.map(Into::into),
+            width: former.width,
+            height: former.height,
+            frames: former.frames,
+            fps: former.fps,
+            spp: former.spp,
+            depth: former.depth,
+            seed: former.seed,
+            filter: former.filter,
+            tile: former.tile,
+            unit_samples: former.unit_samples,
+            aovs: former.aovs,
+            formats: former.formats,
+            exposure: former.exposure,
+            tone_map: former.tone_map,
+            variant: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    name: String,
+    priority: u8,
+    kind: FormerKind,
+    device_bytes: u64,
+    pool: Option<String>,
+}
+
+impl From<Spec> for JobSpec {
+    fn from(former: Spec) -> Self {
+        let Spec { name, priority, kind, device_bytes, pool } = former;
+        Self { name, priority, kind: kind.into(), device_bytes, pool }
+    }
+}
+
+/// `Record::JobAccepted`, with a spec of then.
+#[derive(Deserialize)]
+struct Accepted<S> {
+    job: JobId,
+    spec: S,
+    owner: String,
+    at: Moment,
+}
+
+/// [`JobPart`], with a spec of then.
+#[derive(Deserialize)]
+struct JobOfSnapshot<S> {
+    id: JobId,
+    spec: S,
+    owner: String,
+    submitted_at: Moment,
+    fingerprint: Option<Fingerprint>,
+    end: Option<End>,
+    failures: Vec<FailureNote>,
+}
+
+/// An accepted job whose spec was of the form `S`, from what stands behind the variant.
+pub(crate) fn accepted<S: DeserializeOwned + Into<JobSpec>>(bytes: &[u8]) -> Result<Record, CodecError> {
+    let Accepted::<S> { job, spec, owner, at } = decode(bytes)?;
+    Ok(Record::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
+}
+
+/// A snapshot's job whose spec was of the form `S`, from what stands behind the variant.
+pub(crate) fn job_part<S: DeserializeOwned + Into<JobSpec>>(
+    bytes: &[u8],
+) -> Result<SnapshotPart, CodecError> {
+    let JobOfSnapshot::<S> { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(bytes)?;
+    let spec = spec.into();
+    let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
+    Ok(SnapshotPart(Part::Job(Box::new(part))))
+}
+
+/// What can be read from its bytes of version 4, without the version byte.
+pub(crate) trait FromV4: Sized {
+    fn from_v4(bytes: &[u8]) -> Result<Self, CodecError>;
+}
+
+impl FromV4 for Record {
+    fn from_v4(bytes: &[u8]) -> Result<Self, CodecError> {
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        accepted::<Spec>(rest)
+    }
+}
+
+impl FromV4 for SnapshotPart {
+    fn from_v4(bytes: &[u8]) -> Result<Self, CodecError> {
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        job_part::<Spec>(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::RECORD_VERSION;
+
+    /// A job accepted, as version 1 wrote it. Version 4 has its predicted bytes and its pool behind the kind.
+    const ACCEPTED: &str = include_str!("journal_v1.hex");
+
+    /// The job of version 1, and the bytes of one for the pool "gpu" that predicts 77 bytes.
+    fn accepted() -> (Record, Vec<u8>) {
+        let digits: Vec<u8> =
+            ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
+        let mut bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let record = Record::from_bytes(&bytes).unwrap();
+        let Record::JobAccepted { owner, at, .. } = &record else { panic!("{record:?}") };
+        // Owner and time stand last: a length, the letters, and the time's own form.
+        let tail = 1 + owner.len() + tessera_protocol::encode(at).unwrap().len();
+        let place = bytes.len() - tail;
+        bytes.splice(place..place, [77, 1, 3, b'g', b'p', b'u']);
+        bytes[0] = 4;
+        (record, bytes)
+    }
+
+    fn expected(before: &JobSpec) -> JobSpec {
+        JobSpec { device_bytes: 77, pool: Some("gpu".into()), ..before.clone() }
+    }
+
+    #[test]
+    fn a_job_of_version_4_is_read_and_shows_no_variant() {
+        let (first, bytes) = accepted();
+        let record = Record::from_bytes(&bytes).unwrap();
+        let (Record::JobAccepted { spec, owner, .. }, Record::JobAccepted { spec: before, .. }) =
+            (&record, &first)
+        else {
+            panic!("{record:?}")
+        };
+        assert_eq!((&**spec, owner.as_str()), (&expected(before), "ada"));
+        assert_eq!(spec.kind.render().unwrap().variant, None);
+        let again = record.to_bytes().unwrap();
+        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 1));
+        assert_eq!(Record::from_bytes(&again).unwrap(), record);
+    }
+
+    #[test]
+    fn a_lens_of_version_4_has_a_radius_and_a_distance() {
+        let bytes = tessera_protocol::encode(&(0.01f32, 2.5f32)).unwrap();
+        let lens: LensSpec = decode::<FormerLens>(&bytes).unwrap().into();
+        let (aperture, focus) = (ApertureSpec::Radius(0.01), FocusSpec::Distance(2.5));
+        assert_eq!(lens, LensSpec { aperture, focus });
+    }
+
+    #[test]
+    fn a_variant_is_written_and_read() {
+        let (record, _) = accepted();
+        let Record::JobAccepted { job, mut spec, owner, at } = record else { panic!("a job") };
+        let JobKind::Render(render) = &mut spec.kind else { panic!("a render job") };
+        render.variant = Some("night".into());
+        let record = Record::JobAccepted { job, spec, owner, at };
+        assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
+    }
+
+    #[test]
+    fn a_job_of_a_snapshot_of_version_4_is_read() {
+        let (record, bytes) = accepted();
+        let Record::JobAccepted { job, spec, owner, .. } = record else { panic!("a job") };
+        // The same beginning; then a time as of the record, no fingerprint, no end, no failure.
+        let part = [&bytes[..], &[0, 0, 0]].concat();
+        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else { panic!("a job") };
+        assert_eq!((part.id, part.owner, part.spec), (job, owner, expected(&spec)));
+    }
+}
