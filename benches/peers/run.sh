@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Time to quality beside Mitsuba 3 (llvm_ad_rgb) and Cycles, in one run, on three scenes of the shared folder.
+# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on six scenes of the shared folder.
 #
 #   benches/peers/run.sh VENV RIG SCENES [compare.py options]
+#   ONLY=Sponza benches/peers/run.sh ...       # one of them
 #
 # VENV has the peers installed, RIG is the folder of compare.py, SCENES that of the shared scenes. Settings are equal: size, depth, samples, box
 # filter, camera, light, threads. `eff` is 1/(time x relMSE), the best of each scene being 1, medians of rounds; `eff cpu`, by CPU
@@ -15,9 +16,18 @@ ours="tessera=$PWD/target/release/tessera render {scene} --env={env} --size {wid
 ours+=" --threads {threads} --device cpu --filter box --env-rotate 90 --eye={eye} --target={target} --up={up} --vfov {vfov} -o {out} -q --json"
 
 compare() {
+    local scene=$1
+    shift
+    [[ ${ONLY:-$scene} == "$scene" ]] || return 0
     echo
-    "$venv/bin/python" "$rig/compare.py" --ours "$ours" --peers mitsuba-llvm,cycles --threads 2 --rounds 3 "$@"
+    # A peer that cannot read a scene leaves the others theirs.
+    "$venv/bin/python" "$rig/compare.py" --ours "$ours" --peers "${PEERS:-mitsuba-llvm,cycles,luxcore}" --threads 2 --rounds 3 "$@" ||
+        echo "$scene could not be compared"
 }
-compare --scene "$scenes/DamagedHelmet.glb" --env "$scenes/env/studio_small_05_1k.hdr" "$@"
-compare --scene "$scenes/generated/cornell_box.glb" --env none "$@"
-compare --scene "$scenes/Sponza.glb" --env "$scenes/env/qwantani_afternoon_puresky_1k.hdr" --camera='-5,2,0;5,2.5,0;60' "$@"
+studio=$scenes/env/studio_small_05_1k.hdr sky=$scenes/env/qwantani_afternoon_puresky_1k.hdr
+compare DamagedHelmet --scene "$scenes/DamagedHelmet.glb" --env "$studio" "$@"
+compare Cornell --scene "$scenes/generated/cornell_box.glb" --env none "$@"
+compare Sponza --scene "$scenes/Sponza.glb" --env "$sky" --camera='-5,2,0;5,2.5,0;60' "$@"
+compare DreamApartment --scene "$scenes/DreamApartment.glb" --env "$sky" "$@"
+compare PineTree --scene "$scenes/PineTree.glb" --env "$sky" "$@"
+compare Spheres --scene "$scenes/MetalRoughSpheresNoTextures.glb" --env "$studio" "$@"
