@@ -4,23 +4,43 @@ use crate::args::local::InspectArgs;
 use crate::error::{CliError, Status};
 use crate::table::{bytes, printable};
 use crate::{json, spec};
+use serde::Serialize;
 use std::fmt::Write as _;
-use tessera_scenes::{CameraChoice, SceneReport};
+use tessera_node::device::SceneMemory;
+use tessera_node::import::ImportedScene;
+use tessera_scenes::{CameraChoice, FlattenOptions, SceneReport};
 
-/// Bytes of hierarchy a triangle takes, about.
-const HIERARCHY_BYTES: u64 = 80;
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Inspection<'a> {
+    #[serde(flatten)]
+    report: &'a SceneReport,
+    memory: Option<SceneMemory>,
+}
 
 /// `tessera inspect`.
 pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
     let scene = spec::load(&args.scene, &args.env, None, args.import.limits())?;
+    let inspection = Inspection { report: scene.report(), memory: memory(&scene)? };
     match args.json {
-        true => json::print(scene.report())?,
-        false => json::line(describe(scene.report()).trim_end())?,
+        true => json::print(&inspection)?,
+        false => json::line(describe(&inspection).trim_end())?,
     }
     Ok(Status::Done)
 }
 
-fn describe(report: &SceneReport) -> String {
+/// Lays the first frame out as nodes do, so that the figures are what devices will hold. None where it cannot be laid out, which
+/// rendering will tell of in full.
+fn memory(scene: &ImportedScene) -> Result<Option<SceneMemory>, CliError> {
+    match scene.flatten(&FlattenOptions::still(1, 1)) {
+        Ok(flat) => Ok(SceneMemory::of(flat).ok()),
+        Err(error) if error.is_end() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+fn describe(inspection: &Inspection) -> String {
+    let report = inspection.report;
     let mut text = String::new();
     let mut field = |name: &str, value: String| {
         // Writing to a string does not fail.
@@ -74,8 +94,9 @@ fn describe(report: &SceneReport) -> String {
         };
         field("extension", format!("{}, {applied}", extension.name));
     }
-    let hierarchy = report.triangles.saturating_mul(HIERARCHY_BYTES);
-    field("memory", format!("{} and about {} of hierarchy", bytes(report.memory_bytes), bytes(hierarchy)));
+    if let Some(SceneMemory { processor_bytes, gpu_bytes }) = inspection.memory {
+        field("memory", format!("{} on a processor, {} on a GPU", bytes(processor_bytes), bytes(gpu_bytes)));
+    }
     for warning in
         report.warnings.iter().map(String::as_str).chain(report.camera_note(&CameraChoice::Default))
     {

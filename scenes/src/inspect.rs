@@ -65,7 +65,7 @@ pub(crate) fn report(
         animations: scene.clips.iter().take(LISTED_MAX).map(animation).collect(),
         geometry_animated: scene.still.is_none(),
         extensions,
-        memory_bytes: memory(scene, first),
+        arrays_bytes: memory(scene, first),
         warnings: warnings.into_list(),
     }
 }
@@ -96,6 +96,6 @@ fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
         + bytes(scene.layers.len(), size_of::<Layers>())
         + bytes(scene.textures.textures.len(), size_of::<Texture>())
         + scene.textures.texels.len() as u64
-        + bytes(lights, size_of::<Light>() + 2 * size_of::<LightNode>())
+        + bytes(lights, size_of::<Light>() + size_of::<LightNode>() / 6)
         + bytes(scene.environment.texels.len(), size_of::<[f32; 3]>() + size_of::<AliasEntry>())
 }

@@ -99,7 +99,7 @@ pub struct SceneReport {
     /// Extensions.
     pub extensions: Vec<ExtensionReport>,
     /// Bytes that a device must hold, without the hierarchy's own (about 80 bytes a triangle).
-    pub memory_bytes: u64,
+    pub arrays_bytes: u64,
     /// Everything that will look different from what the file asks for, each once.
     pub warnings: Vec<String>,
 }

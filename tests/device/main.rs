@@ -4,6 +4,7 @@
 mod bench;
 mod compute;
 mod faults;
+mod memory;
 mod sandbox;
 mod start;
 mod units;

@@ -8,6 +8,7 @@ mod cancel;
 mod cpu;
 mod cpu_compute;
 pub mod cuda;
+mod memory;
 mod open;
 mod pool;
 pub mod truth;
@@ -17,6 +18,7 @@ pub mod xid;
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
 pub(crate) use cpu::memory_bytes as host_memory_bytes;
+pub use memory::SceneMemory;
 pub use open::{DeviceOpenError, Devices, open, open_first};
 
 use crate::compute::PreparedCompute;

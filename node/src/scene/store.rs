@@ -33,7 +33,7 @@ pub(super) struct SceneStore<S = ImportedScene> {
 impl SceneStore {
     /// Keeps a scene, whose importer holds its own copy of everything.
     pub(super) fn add_scene(&mut self, key: SceneKey, scene: Arc<ImportedScene>) {
-        let bytes = scene.report().memory_bytes.max(scene.resident_bytes());
+        let bytes = scene.report().arrays_bytes.max(scene.resident_bytes());
         self.add_scene_of(key, scene, bytes);
     }
 }

@@ -1,0 +1,28 @@
+//! What a frame's scene takes on devices, told before any has it.
+
+use serde::Serialize;
+use std::sync::Arc;
+use tessera_kernels::cuda::SceneImage;
+use tessera_kernels::{CheckedScene, SceneError};
+use tessera_layout::FlatScene;
+
+/// Bytes of a frame's scene, its hierarchy included; what units need to work is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SceneMemory {
+    /// In main memory, for processors.
+    pub processor_bytes: u64,
+    /// On a GPU, where the hierarchy is a compressed one.
+    pub gpu_bytes: u64,
+}
+
+impl SceneMemory {
+    /// Lays the scene out for both.
+    ///
+    /// # Errors
+    /// Where it is none that kernels may have.
+    pub fn of(scene: FlatScene) -> Result<Self, SceneError> {
+        let processor_bytes = scene.bytes();
+        let scene = CheckedScene::new(Arc::new(scene))?;
+        Ok(Self { processor_bytes, gpu_bytes: SceneImage::of(&scene).bytes() })
+    }
+}
