@@ -137,19 +137,17 @@ struct alignas(16) Light {
     u32 reserved[3];
 };
 
-enum LightNodeFlag : u32 { LIGHT_NODE_LEAF = 1, LIGHT_NODE_BOTH_SIDES = 2 };
+enum LightChild : u32 { LIGHT_CHILD_LEAF = 1u << 31, LIGHT_CHILD_BOTH_SIDES = 1u << 30, LIGHT_CHILD_INDEX = (1u << 30) - 1u };
 
-struct alignas(16) LightNode {
-    float lower[3];
-    float power;
-    float upper[3];
-    float emission_cosine;
-    float axis[3];
-    float spread_cosine;
-    float spread_sine;
-    u32 child;
-    u32 flags;
-    u32 reserved;
+struct alignas(32) LightNode {
+    float center[3][8];
+    float radius[8];
+    float axis[3][8];
+    float power[8];
+    float emission_cosine[8];
+    float spread_cosine[8];
+    float spread_sine[8];
+    u32 child[8];
 };
 
 struct alignas(16) AliasEntry {
@@ -294,7 +292,7 @@ static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in 
 static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
 static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
-static_assert(sizeof(LightNode) == 64, "mirrored in layout/src/light_tree.rs");
+static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
 static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");
 static_assert(sizeof(DeviceScene) == 352, "mirrored in src/cuda/params.rs");

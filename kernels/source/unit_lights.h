@@ -16,32 +16,33 @@ TESSERA_FN void unit_vantage(const SceneView&, const Words& w) {
 TESSERA_FN void unit_angles(const SceneView&, const Words& w) {
     const Angle a = angle_of_cosine(fma_(2.0f, real(w, 0), -1.0f)), b = angle_of_cosine(fma_(2.0f, real(w, 1), -1.0f));
     const Angle less = angle_less(a, b);
-    const Angle seen = angle_of_sphere(abs_(real(w, 2)), abs_(real(w, 3)));
+    const Angle seen = angle_of_sphere(min_(abs_(real(w, 2)), 1.0f), real(w, 3) > 0.0f);
     give3(w, 0, vec3(a.sine, less.cosine, less.sine));
     give2(w, 3, vec2(seen.cosine, seen.sine));
     w.out[5] = 0;
 }
 
-// Words: lower corner, extent, power, cosines of emission and spread, axis (less than unit), vantage, flags.
+// Words: center, radius, power, cosines of emission and spread, axis (less than unit), vantage, flags and part.
 TESSERA_FN void unit_light_importance(const SceneView&, const Words& w) {
     LightNode node = {};
+    const u32 k = w.in[18] & 7u;
     const Vec3 axis = normalize_or(vec3(real(w, 9) - 0.5f, real(w, 10) - 0.5f, real(w, 11) - 0.5f), vec3(0.0f, 1.0f, 0.0f));
     const float corner[3] = {axis.x, axis.y, axis.z};
-    for (u32 k = 0; k < 3; k++) {
-        node.lower[k] = real(w, k);
-        node.upper[k] = real(w, k) + real(w, 3 + k);
-        node.axis[k] = corner[k];
+    for (u32 axis_index = 0; axis_index < 3; axis_index++) {
+        node.center[axis_index][k] = real(w, axis_index);
+        node.axis[axis_index][k] = corner[axis_index];
     }
-    node.power = real(w, 6);
-    node.emission_cosine = fma_(2.0f, real(w, 7), -1.0f);
+    node.radius[k] = abs_(real(w, 3));
+    node.power[k] = abs_(real(w, 6));
+    node.emission_cosine[k] = fma_(2.0f, real(w, 7), -1.0f);
     const Angle spread = angle_of_cosine(fma_(2.0f, real(w, 8), -1.0f));
-    node.spread_cosine = spread.cosine;
-    node.spread_sine = spread.sine;
-    node.flags = w.in[18] & LIGHT_NODE_BOTH_SIDES;
+    node.spread_cosine[k] = spread.cosine;
+    node.spread_sine[k] = spread.sine;
+    node.child[k] = w.in[18] & LIGHT_CHILD_BOTH_SIDES;
     Vantage from;
     from.point = real3(w, 12);
     from.normal = unit3(w, 15);
-    give(w, 0, light_importance(node, from));
+    give(w, 0, light_importance(node, k, from));
 }
 
 TESSERA_FN void unit_light_choice(const SceneView& scene, const Words& w) {

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX,
-    LIGHT_TREE_DEPTH_MAX, LightKind, NONE, TexelFormat, Texture, light_node_flags,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS,
+    LIGHT_TREE_DEPTH_MAX, LightKind, NONE, TexelFormat, Texture, light_child_bits,
 };
 
 /// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
@@ -161,29 +161,36 @@ fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
     all("environment", &[light], |light| *light == NONE || (*light as usize) < lights)
 }
 
-/// Every node is reached once, each light with a place is the leaf at the end of its trail, and no trail has more levels than bits.
+/// Every node is reached once, each light with a place is what stands at the end of its trail, and no trail has more levels than bits.
 fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
     let (nodes, placed) = (&scene.light_nodes, scene.placed_lights());
     let wrong = |index: usize| Err(SceneError::Index { what: "light node", index });
-    let mut reached = 0;
-    let mut open: Vec<(usize, u32, u32)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 0, 0)] };
+    if placed < 2 {
+        return equal("light_nodes", 0, nodes.len());
+    }
+    let (mut reached, mut lights) = (0, 0);
+    let mut open = vec![(0, 0, 0)];
     while let Some((index, trail, level)) = open.pop() {
         // Subtrees stand one after the other, so that what is reached in this order is reached once.
-        let Some(node) = nodes.get(index).filter(|_| index == reached) else { return wrong(index) };
+        let Some(node) = nodes.get(index).filter(|_| index == reached && level < LIGHT_TREE_DEPTH_MAX) else {
+            return wrong(index);
+        };
         reached += 1;
-        if node.flags & light_node_flags::LEAF != 0 {
-            let light = node.child as usize;
-            if light >= placed || scene.lights.get(light).is_none_or(|light| light.trail != trail) {
+        // The last first, since the stack's top is what is reached next.
+        for (lane, &child) in node.child.iter().enumerate().rev().filter(|(_, child)| **child != NONE) {
+            let trail = trail | (lane as u32) << (level * LIGHT_TRAIL_BITS);
+            let at = (child & light_child_bits::INDEX) as usize;
+            if child & light_child_bits::LEAF == 0 {
+                open.push((at, trail, level + 1));
+                continue;
+            }
+            if at >= placed || scene.lights[at].trail != trail {
                 return wrong(index);
             }
-            continue;
+            lights += 1;
         }
-        if level >= LIGHT_TREE_DEPTH_MAX || node.child as usize <= index + 1 {
-            return wrong(index);
-        }
-        open.push((node.child as usize, trail | 1 << level, level + 1));
-        open.push((index + 1, trail, level + 1));
     }
+    equal("lights in the tree", placed, lights)?;
     equal("light_nodes", reached, nodes.len())
 }
 

@@ -311,7 +311,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
 /// Functions that walk a whole hierarchy or shade a hit: they are called less often.
 const HEAVY: [&str; 4] = ["closest", "any", "shade", "shade_layered"];
 
-/// Calls over every scene: some hundred, some thousand, some ten thousand.
+/// Calls over every scene: some hundred, some thousand, some ten thousand or more.
 fn probes_of_functions(tier: usize) -> Vec<Probe> {
     let cases: Vec<Case> = scenes::sized(8).into_iter().chain(edges::all()).collect();
     let stages: Vec<Arc<Stage>> = cases.iter().map(Stage::new).collect();
@@ -319,8 +319,8 @@ fn probes_of_functions(tier: usize) -> Vec<Probe> {
         let is_layered = function.name == "shade_layered";
         let count = match HEAVY.contains(&function.name) {
             _ if is_layered => [512, 8_000, 120_000],
-            true => [512, 4_000, 12_000],
-            false => [512, 5_000, 30_000],
+            true => [512, 4_000, 60_000],
+            false => [512, 5_000, 120_000],
         }[tier];
         let seeds = 100 * tier as u32..;
         let calls = seeds.zip(&stages).filter(move |(_, stage)| !is_layered || stage.has_layers());

@@ -1,8 +1,8 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, Layers, Light, LightNode, Material, ShadingVertex,
-    Texture, Triangle, TriangleBlock,
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, Layers, Light, LightKind, LightNode, Material,
+    ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -68,7 +68,14 @@ impl FlatScene {
 
     /// How many lights have a place: as many as the tree has leaves.
     pub fn placed_lights(&self) -> usize {
-        self.light_nodes.len().div_ceil(2)
+        let (lights, groups) = (self.lights.len(), self.light_alias.len());
+        if lights > groups {
+            return (lights - groups + 1).min(lights);
+        }
+        let has_place = |light: &Light| {
+            ![LightKind::Directional as u32, LightKind::Environment as u32].contains(&light.kind)
+        };
+        usize::from(self.lights.first().is_some_and(has_place))
     }
 
     /// The pointers and counts that a kernel gets. Valid as long as `self` is borrowed and unchanged.

@@ -25,8 +25,8 @@ pub use flat_scene::{FlatScene, SceneView};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
 pub use light::{AliasEntry, Environment, Light, LightKind, build_alias_table};
 pub use light_tree::{
-    LIGHT_TREE_DEPTH_MAX, LightBounds, LightChoice, LightChoices, LightNode, build_light_choices,
-    light_node_flags,
+    LIGHT_TRAIL_BITS, LIGHT_TREE_DEPTH_MAX, LightBounds, LightChoice, LightChoices, LightNode,
+    build_light_choices, light_child_bits,
 };
 pub use material::{AlphaMode, Material, TextureRef, material_flags};
 pub use mesh::{ShadingVertex, Triangle, triangle_flags};

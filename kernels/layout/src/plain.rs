@@ -38,7 +38,7 @@ plain! {
     Layers = 32 * 4 + 14 * 48;
     Texture = 8 + 6 * 4;
     Light = 20 * 4;
-    LightNode = 16 * 4;
+    LightNode = 12 * 8 * 4;
     AliasEntry = 4 * 4;
     BvhNode8 = 2 * 3 * 8 * 4 + 16 * 4;
     TriangleBlock = 3 * 3 * 4 * 4 + 4 * 4;

@@ -44,7 +44,7 @@ fn rust_and_cpp_agree_on_every_field() {
             position kind direction range emission triangle spot_scale spot_offset pick_probability area trail reserved
         }
         LightNode {
-            lower power upper emission_cosine axis spread_cosine spread_sine child flags reserved
+            center radius axis power emission_cosine spread_cosine spread_sine child
         }
         AliasEntry { threshold alias probability reserved }
         Environment {

@@ -5,7 +5,7 @@ use crate::sampling::{Random, assert_chi_squared};
 use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::test_hooks::{light_probability, packed_normal, pick_light};
-use tessera_layout::{LightKind, NONE, light_node_flags, triangle_flags};
+use tessera_layout::{LightKind, LightNode, NONE, light_child_bits, triangle_flags};
 
 fn unit(random: &mut Random) -> [f32; 3] {
     loop {
@@ -174,19 +174,23 @@ fn a_packed_normal_is_nearly_the_same() {
     }
 }
 
+/// Sends a node's inner children elsewhere.
+fn inner(node: &mut LightNode, elsewhere: fn(u32) -> u32) {
+    let children = node.child.iter_mut().filter(|child| **child & light_child_bits::LEAF == 0);
+    children.for_each(|child| *child = elsewhere(*child));
+}
+
 #[test]
 fn trees_that_are_none_are_refused() {
     use std::sync::Arc;
-    use tessera_layout::{FlatScene, LightNode};
+    use tessera_layout::FlatScene;
     type Break = fn(&mut Vec<LightNode>);
     let breaks: [(&str, Break); 6] = [
-        ("a leaf of no light", |nodes| nodes.iter_mut().rev().take(1).for_each(|node| node.child = NONE)),
-        ("a way back", |nodes| nodes[0].child = 0),
-        ("a way over others", |nodes| nodes[0].child += 1),
-        ("a root that is a leaf", |nodes| nodes[0].flags |= light_node_flags::LEAF),
-        ("a leaf that is none", |nodes| {
-            nodes.iter_mut().rev().take(1).for_each(|node| node.flags = 0);
-        }),
+        ("a part that is no light", |nodes| nodes[1].child[0] = NONE - 1),
+        ("a way back", |nodes| nodes.iter_mut().for_each(|node| inner(node, |_| 0))),
+        ("a way over others", |nodes| inner(&mut nodes[0], |child| child + 1)),
+        ("a light that is missing", |nodes| nodes[1].child[0] = NONE),
+        ("a part that is no node", |nodes| nodes[1].child[0] &= light_child_bits::INDEX),
         ("a part of it", |nodes| nodes.truncate(1)),
     ];
     for (what, break_it) in breaks {

@@ -3,7 +3,7 @@
 use crate::support::{add_accessor, add_floats, at, load_in, load_json, triangle};
 use serde_json::json;
 use std::sync::Arc;
-use tessera_layout::{NONE, light_node_flags, triangle_flags};
+use tessera_layout::{NONE, light_child_bits, triangle_flags};
 use tessera_scenes::{
     Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions, SceneError,
 };
@@ -174,12 +174,11 @@ fn lights_stand_in_order_and_are_picked_by_power() {
     // 2 pi 3 (1 - (1 + cos 45 degrees) / 2), 4 pi and pi / 2, over their sum.
     let powers = [3.0 * (1.0 - 0.5f64.sqrt()), 4.0, 0.5];
     for (light, power) in (0u32..).zip(powers) {
-        let leaf = flat
-            .light_nodes
-            .iter()
-            .find(|node| node.flags & light_node_flags::LEAF != 0 && node.child == light);
+        let lanes = flat.light_nodes.iter().flat_map(|node| node.child.into_iter().zip(node.power));
+        let mut leaves = lanes.filter(|(child, _)| child & light_child_bits::LEAF != 0);
+        let leaf = leaves.find(|(child, _)| child & light_child_bits::INDEX == light);
         let wanted = power / powers.iter().sum::<f64>();
-        assert!((f64::from(leaf.unwrap().power) - wanted).abs() < 1e-6, "{leaf:?} {wanted}");
+        assert!((f64::from(leaf.unwrap().1) - wanted).abs() < 1e-6, "{leaf:?} {wanted}");
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tessera_layout::light_node_flags;
 use tessera_scenes::{FlattenOptions, LoadOptions, SceneError, load};
 
 /// The folder of fixtures, where this checkout has one beside it.
@@ -92,9 +91,8 @@ fn check(file: &str, flat: &tessera_layout::FlatScene) {
     let sum = |shares: &mut dyn Iterator<Item = f32>| shares.map(f64::from).sum::<f64>();
     let groups = sum(&mut flat.light_alias.iter().map(|entry| entry.probability));
     assert!((groups - 1.0).abs() < 1e-4, "{file}: pick probabilities sum to {groups}");
-    if !flat.light_nodes.is_empty() {
-        let leaves = flat.light_nodes.iter().filter(|node| node.flags & light_node_flags::LEAF != 0);
-        let placed = sum(&mut leaves.map(|node| node.power));
+    if let Some(root) = flat.light_nodes.first() {
+        let placed = sum(&mut root.power.into_iter());
         assert!((placed - 1.0).abs() < 1e-4, "{file}: shares of placed lights sum to {placed}");
     }
     assert!(flat.bvh.nodes.is_empty() == flat.triangles.is_empty(), "{file}");
