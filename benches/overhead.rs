@@ -155,6 +155,7 @@ fn spec(spp: u32) -> RenderSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     }
 }
 

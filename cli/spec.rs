@@ -134,6 +134,7 @@ pub(crate) fn job(
         exposure: picture.exposure,
         tone_map: picture.tone_map.0,
         variant: picture.variant.clone(),
+        denoise: picture.denoise,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

@@ -179,6 +179,7 @@ fn spec(scene: &str, look: Look) -> RenderSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     }
 }
 

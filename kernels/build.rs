@@ -22,7 +22,7 @@ fn main() {
     println!("cargo:rerun-if-changed=source");
     println!("cargo:rerun-if-env-changed=TESSERA_KERNEL_WERROR");
     for (isa, machine) in instruction_sets() {
-        let entries = ["entry_host.cpp", "entry_rays.cpp", "compute/entry_compute.cpp"];
+        let entries = ["entry_host.cpp", "entry_rays.cpp", "entry_denoise.cpp", "compute/entry_compute.cpp"];
         compile(&root, &entries, isa, machine);
     }
     compile(&root, &["entry_test.cpp", "entry_stages.cpp"], "test", None);

@@ -34,6 +34,9 @@ pub struct PictureArgs {
     /// Further layers of EXR files: albedo, normal, depth, position
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Picture")]
     pub aov: Vec<AovArg>,
+    /// Write the picture denoised; EXR files keep it as it was in the layer `noisy`
+    #[arg(long, help_heading = "Picture")]
+    pub denoise: bool,
     /// Exposure of PNG files in stops
     #[arg(
         long,

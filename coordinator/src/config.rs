@@ -55,7 +55,7 @@ pub struct Config {
     pub limits: Limits,
     /// Bytes of the disk that stay free. Below them nothing is accepted, and results wait.
     pub disk_reserve_bytes: u64,
-    /// Bytes of results in memory at most, from their arrival until they are durable. At least one largest result (28 MiB).
+    /// Bytes of results in memory at most, from their arrival until they are durable. At least one largest result (34 MiB).
     pub result_memory_bytes: u64,
     /// Records after which a snapshot takes their place.
     pub snapshot_records: u64,

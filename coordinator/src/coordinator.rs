@@ -158,7 +158,7 @@ fn replay(
 
 /// Memory for results in KiB, within what there can be permits of.
 fn result_kib(config: &Config) -> usize {
-    (config.result_memory_bytes >> 10).clamp(32 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
+    (config.result_memory_bytes >> 10).clamp(40 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
 }
 
 fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {

@@ -26,7 +26,7 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, co
         }
         if (!alive) break;
     }
-    return finish(unit, state.radiance, first, sample);
+    return finish(unit, state.radiance, first, index, sample);
 }
 
 // Adds all samples of a unit to its film.

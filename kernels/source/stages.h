@@ -174,12 +174,13 @@ TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {
     return at + 3;
 }
 
-// Finish: the path's values in the order of the film's channels. Returns how many.
-TESSERA_FN u32 finish(const UnitParams& unit, Vec3 radiance, const FirstHit& first, FilmSample& sample) {
+// Finish: the values of the path of sample `index` in the order of the film's channels. Returns how many.
+TESSERA_FN u32 finish(const UnitParams& unit, Vec3 radiance, const FirstHit& first, u32 index, FilmSample& sample) {
     u32 at = put3(sample, 0, radiance);
     if (unit.aovs & AOV_ALBEDO) at = put3(sample, at, first.albedo);
     if (unit.aovs & AOV_NORMAL) at = put3(sample, at, first.normal);
     if (unit.aovs & AOV_DEPTH) sample.values[at++] = first.depth;
     if (unit.aovs & AOV_POSITION) at = put3(sample, at, first.position);
+    if (unit.aovs & AOV_HALF) at = put3(sample, at, index >= unit.job_samples / 2 ? radiance : splat(0.0f));
     return at;
 }

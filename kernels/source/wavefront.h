@@ -306,7 +306,8 @@ TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
     FirstHit first = {};
     if (batch.unit.aovs != 0) first = load_first(batch, slot);
     FilmSample sample;
-    const u32 channels = finish(batch.unit, xyz(batch.paths.radiance[slot]), first, sample);
+    const PathPlace place = place_of(batch, slot);
+    const u32 channels = finish(batch.unit, xyz(batch.paths.radiance[slot]), first, place.sample, sample);
     const u64 plane = (u64)batch.unit.width * batch.unit.height;
-    film_add(batch.film, channels, plane, place_of(batch, slot).pixel, sample, batch.counts);
+    film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
 }

@@ -3,6 +3,7 @@
 
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, CompressedNode, LeafTriangle};
+use crate::denoise::{self, DenoiseError};
 use crate::host::{RayCounts, RenderError, RenderUnit, render_unit_with};
 use crate::rays::{Hit, Ray};
 use tessera_layout::{Camera, SceneView, UnitParams};
@@ -289,4 +290,21 @@ pub unsafe fn render_with(
         render_unit_with(entry, scene, unit, film, &mut counts)?;
     }
     Ok(counts)
+}
+
+/// A tile denoised by an entry that a test has built.
+///
+/// # Safety
+/// As of [`render_with`], for `tessera_denoise` of `entry_denoise.cpp`.
+pub unsafe fn denoise_with<'s>(
+    entry: *mut std::ffi::c_void,
+    rows: &denoise::Rows<'_>,
+    corner: (usize, usize),
+    scratch: &'s mut denoise::Scratch,
+) -> Result<&'s [Vec<f32>; 3], DenoiseError> {
+    // SAFETY: a function pointer is as wide as any other; the caller vouches for what it points to.
+    unsafe {
+        let entry = std::mem::transmute::<*mut std::ffi::c_void, denoise::Entry>(entry);
+        denoise::tile_with(entry, rows, corner, scratch)
+    }
 }

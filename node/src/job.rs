@@ -70,7 +70,7 @@ pub(crate) fn unit_params(
         sample_count: samples.count,
         seed: spec.seed,
         depth: spec.depth,
-        aovs: spec.aovs.iter().fold(0, |bits, aov| bits | aov_bit(*aov) as u32),
+        aovs: aovs_of(spec),
         filter: match spec.filter {
             FilterSpec::Box => PixelFilter::Box,
             FilterSpec::Gaussian => PixelFilter::Gaussian,
@@ -80,6 +80,12 @@ pub(crate) fn unit_params(
         job_samples: spec.spp,
         reserved: [0; 2],
     }
+}
+
+/// Which planes the film has beside the beauty.
+fn aovs_of(spec: &RenderSpec) -> u32 {
+    let half = if spec.denoise { Aov::Half as u32 } else { 0 };
+    spec.film_layers().into_iter().fold(half, |bits, layer| bits | aov_bit(layer) as u32)
 }
 
 fn aov_bit(aov: AovSpec) -> Aov {
@@ -173,6 +179,7 @@ pub(crate) mod tests {
             exposure: 0.0,
             tone_map: ToneMapSpec::Standard,
             variant: None,
+            denoise: false,
         }
     }
 

@@ -7,8 +7,8 @@ use crate::limits::{RESULT_BYTES_MAX, SPP_MAX, TILE_EDGE_MAX};
 
 /// Fractional bits of a sum.
 pub const FRACTION_BITS: u32 = 24;
-/// Channels of a film at most: beauty 3, albedo 3, normal 3, depth 1, position 3.
-pub const CHANNELS_MAX: u8 = 13;
+/// Channels of a film at most: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
+pub const CHANNELS_MAX: u8 = 16;
 const MAGIC: [u8; 4] = *b"TSUM";
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;

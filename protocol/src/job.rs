@@ -288,12 +288,34 @@ pub struct RenderSpec {
     /// Which of the scene's material variants is shown, by name, 1 to [`NAME_MAX`] bytes; None: each surface shows the material that it
     /// names itself.
     pub variant: Option<String>,
+    /// Whether files show the picture denoised. EXR files then keep the picture as it was in the layer `noisy`.
+    pub denoise: bool,
 }
 
+/// Layers that a denoiser is guided by, ascending.
+const GUIDES: [AovSpec; 3] = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth];
+/// Film channels that tell how noisy a pixel is: the beauty of the second half of the samples.
+pub const HALF_CHANNELS: u8 = 3;
+
 impl RenderSpec {
-    /// Film channels: beauty and AOVs.
+    /// Layers of the film beside the beauty, ascending: those that were asked for, and those that guide the denoiser.
+    pub fn film_layers(&self) -> Vec<AovSpec> {
+        let all = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
+        let has = |layer: &AovSpec| self.aovs.contains(layer) || self.denoise && GUIDES.contains(layer);
+        all.into_iter().filter(has).collect()
+    }
+
+    /// Film channels: beauty, layers and, where the frame is to be denoised, [`HALF_CHANNELS`].
     pub fn channels(&self) -> u8 {
-        3 + self.aovs.iter().map(|aov| aov.channels()).sum::<u8>()
+        let half = if self.denoise { HALF_CHANNELS } else { 0 };
+        3 + self.film_layers().iter().map(|layer| layer.channels()).sum::<u8>() + half
+    }
+
+    /// The film's first channel of a layer; None where it has no such layer.
+    pub fn channel_of(&self, layer: AovSpec) -> Option<u8> {
+        let layers = self.film_layers();
+        let place = layers.iter().position(|other| *other == layer)?;
+        Some(3 + layers[..place].iter().map(|before| before.channels()).sum::<u8>())
     }
 
     /// What a prepared scene depends on: the files, and nothing of size, samples or frames. Nodes cache by it.
@@ -423,6 +445,14 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
     }
     if !(TILE_EDGE_MIN..=TILE_EDGE_MAX).contains(&render.tile) {
         return wrong("tile", format!("{} is not in {TILE_EDGE_MIN} to {TILE_EDGE_MAX}", render.tile));
+    }
+    if render.denoise && render.spp < DENOISE_SPP_MIN {
+        return wrong(
+            "denoise",
+            format!(
+                "one sample a pixel does not tell how noisy it is; --spp has to be {DENOISE_SPP_MIN} or more"
+            ),
+        );
     }
     if render.unit_samples > render.spp {
         return wrong("unit-samples", format!("{} is above spp ({})", render.unit_samples, render.spp));

@@ -21,7 +21,7 @@ pub mod stream;
 
 pub use codec::{CodecError, decode, encode};
 pub use compute::{ChunkValues, ComputeSpec};
-pub use film::{FilmError, TileSums};
+pub use film::{CHANNELS_MAX, FilmError, TileSums};
 pub use frames::{FrameSet, FrameSetError};
 pub use hello::{Hello, HelloError, PROTOCOL_VERSION};
 pub use ids::{

@@ -6,7 +6,7 @@ pub const FRAME_EDGE_MAX: u32 = 32_768;
 pub const FRAME_PIXELS_MAX: u64 = 1 << 28;
 /// Smallest tile edge: below it, the cost of a lease exceeds the work.
 pub const TILE_EDGE_MIN: u32 = 8;
-/// Largest tile edge: 512 × 512 pixels × 13 channels × 8 bytes is 26 MiB of sums.
+/// Largest tile edge: 512 × 512 pixels × 16 channels × 8 bytes is 32 MiB of sums.
 pub const TILE_EDGE_MAX: u32 = 512;
 /// Samples per pixel at most: 2^20, so that an i64 film cannot overflow (see the film's arithmetic in `film.rs`).
 pub const SPP_MAX: u32 = 1 << 20;
@@ -28,8 +28,11 @@ pub const ASSET_PATH_MAX: usize = 1024;
 pub const BLOB_BYTES_MAX: u64 = 8 << 30;
 /// Largest control message: a list of 4096 files × (1024 + 40) bytes is 4.2 MiB.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// Largest result on the wire: 26 MiB of sums cannot grow by more than a 16th in compression, plus its header.
-pub const RESULT_BYTES_MAX: usize = 28 << 20;
+/// Samples per pixel of a frame that is denoised at least: its noise is the difference between two halves of them.
+pub const DENOISE_SPP_MIN: u32 = 2;
+/// Largest result on the wire: 32 MiB of sums (512 × 512 pixels, 16 channels) cannot grow by more than a 16th in compression, plus its
+/// header.
+pub const RESULT_BYTES_MAX: usize = 34 << 20;
 /// Longest name (job, node, pool, tag), bytes.
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text, bytes; longer ones are cut.

@@ -26,6 +26,7 @@ fn statuses_tell_failures_apart() {
         (&["render", &scene, "-o", "a.exr", "--size", "32768x32768"], 2, "more than"),
         (&["render", &scene, "-o", "a.exr", "--spp", "0"], 2, "--spp"),
         (&["render", &scene, "-o", "a.exr", "--tile", "1"], 2, "--tile"),
+        (&["render", &scene, "-o", "a.exr", "--denoise", "--spp", "1"], 2, "--spp has to be 2 or more"),
         (&["render", &scene, "-o", "a.exr", "--frames", "9-1"], 2, "ends before it begins"),
         (&["render", &scene, "-o", "a.exr", "--frames", "1-2"], 2, "####"),
         (&["render", &scene, "-o", "a.exr", "--eye", "1,2,3"], 2, "--target"),

@@ -54,6 +54,37 @@ fn layers_are_named_in_the_file() {
     }
 }
 
+/// The channels of a frame, by name.
+fn channels(folder: &Path, file: &str) -> std::collections::BTreeMap<String, Vec<f32>> {
+    use exr::prelude::{FlatSamples, ReadChannels, ReadLayers};
+    let reader = exr::prelude::read().no_deep_data().largest_resolution_level().all_channels();
+    let image =
+        reader.first_valid_layer().all_attributes().from_file(folder.join(file)).expect("an EXR file");
+    let channels = image.layer_data.channel_data.list.into_iter().map(|channel| {
+        let FlatSamples::F32(values) = channel.sample_data else { panic!("32-bit floats are written") };
+        (channel.name.to_string(), values)
+    });
+    channels.collect()
+}
+
+#[test]
+fn a_denoised_frame_keeps_the_noisy_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plain = render(folder.path(), &["-o", "a.exr", "--aov", "depth"]);
+    let denoised = render(folder.path(), &["-o", "b.exr", "-o", "b.png", "--aov", "depth", "--denoise"]);
+    let again = render(folder.path(), &["-o", "c.exr", "--tile", "8", "--denoise", "--threads", "1"]);
+    let (a, b) = (channels(folder.path(), "a.exr"), channels(folder.path(), "b.exr"));
+    for (noisy, name) in
+        [("noisy.R", "R"), ("noisy.G", "G"), ("noisy.B", "B"), ("depth.Z", "depth.Z"), ("A", "A")]
+    {
+        assert!(b[noisy] == a[name], "{noisy} is not {name} of the plain frame");
+    }
+    // Guides are in the film, and in the file only if they were asked for.
+    assert_eq!(b.len(), a.len() + 3, "{:?}", b.keys());
+    assert_eq!(denoised["pixels_sha256"], again["pixels_sha256"]);
+    assert_ne!(denoised["pixels_sha256"], plain["pixels_sha256"]);
+}
+
 #[test]
 fn diff_tells_identical_from_close_from_different() {
     let folder = tempfile::tempdir().expect("a temporary folder");

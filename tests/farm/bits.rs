@@ -57,6 +57,21 @@ impl Case {
     }
 }
 
+#[test]
+fn a_denoised_frame_has_one_hash_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let farm = Farm::start(2, 1);
+    let options = ["--size", "112x80", "--spp", "6", "--depth", "4", "--denoise"].map(str::to_owned).to_vec();
+    let case = Case { name: "the Cornell box, denoised", scene: library("cornell-box.gltf"), options };
+    let want = case.rendered(folder.path(), &["--threads", "1"]);
+    for more in [&["--threads", "2", "--tile", "16"][..], &["--tile", "100", "--unit-samples", "4"]] {
+        assert_eq!(case.rendered(folder.path(), more), want, "render {more:?}");
+    }
+    for more in [&["--tile", "16", "--unit-samples", "5"][..], &["--tile", "33"]] {
+        assert_eq!(case.submitted(&farm, more), want, "two nodes, submit {more:?}");
+    }
+}
+
 /// What this processor can run.
 fn instruction_sets() -> Vec<&'static str> {
     tessera_kernels::host::available_isas().iter().map(|isa| isa.name()).collect()

@@ -59,6 +59,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     };
     JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

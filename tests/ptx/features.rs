@@ -6,7 +6,7 @@ use crate::scenes::Case;
 use tessera_layout::*;
 
 /// Every feature that a proof of the kernels has to use.
-pub(crate) const ALL: [&str; 64] = [
+pub(crate) const ALL: [&str; 65] = [
     "lobe: dielectric",
     "lobe: metal",
     "lobe: mixed",
@@ -68,6 +68,7 @@ pub(crate) const ALL: [&str; 64] = [
     "aov: normal",
     "aov: depth",
     "aov: position",
+    "aov: half",
     "filter: box",
     "filter: gaussian",
     "filter: blackman-harris",
@@ -207,6 +208,7 @@ fn unit(found: &mut BTreeSet<&'static str>, unit: &UnitParams) {
     add(found, "aov: normal", unit.aovs & Aov::Normal as u32 != 0);
     add(found, "aov: depth", unit.aovs & Aov::Depth as u32 != 0);
     add(found, "aov: position", unit.aovs & Aov::Position as u32 != 0);
+    add(found, "aov: half", unit.aovs & Aov::Half as u32 != 0);
     add(found, "filter: box", unit.filter == PixelFilter::Box as u32);
     add(found, "filter: gaussian", unit.filter == PixelFilter::Gaussian as u32);
     add(found, "filter: blackman-harris", unit.filter == PixelFilter::BlackmanHarris as u32);

@@ -14,7 +14,7 @@ const SHARED: [&str; 3] =
 fn case(name: &'static str, path: &std::path::Path) -> Case {
     let (width, height) = (20, 15);
     let scene = checked(flatten(path, None, &FlattenOptions::still(width, height)));
-    Case { name, scene, unit: UnitParams { aovs: 15, ..whole_frame(width, height, 2, 5) } }
+    Case { name, scene, unit: UnitParams { aovs: 31, ..whole_frame(width, height, 2, 5) } }
 }
 
 #[test]

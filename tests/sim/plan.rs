@@ -309,5 +309,6 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     }
 }

@@ -10,7 +10,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("ptx", "kernels/ptx", &[]),
     ("transport", "transport", &["protocol"]),
     ("core", "coordinator/core", &["protocol"]),
-    ("coordinator", "coordinator", &["core", "transport", "protocol"]),
+    ("coordinator", "coordinator", &["core", "kernels", "transport", "protocol"]),
     ("kernels", "kernels", &["layout"]),
     ("scenes", "scenes", &["layout"]),
     ("node", "node", &["kernels", "layout", "nvrtc", "ptx", "scenes", "transport", "protocol"]),

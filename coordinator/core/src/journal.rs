@@ -289,7 +289,7 @@ pub enum RecordVersion {
     /// snapshots count them. Attempts can time out. A unit may be committed in parts, when nodes leave in the middle of it: records of parts,
     /// and of parts that are dropped. A job's spec may name a pool.
     V4 = 4,
-    /// A render job's spec may name a material variant.
+    /// A render job's spec may name a material variant, and says whether its frames are denoised.
     V5 = 5,
 }
 

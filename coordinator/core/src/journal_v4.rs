@@ -1,6 +1,6 @@
 //! What records and snapshots of version 4 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
 //!
-//! A render job named no material variant, and its lens a radius and a distance.
+//! A render job named no material variant, was not denoised, and its lens had a radius and a distance.
 
 use crate::job::End;
 use crate::journal::Record;
@@ -100,6 +100,7 @@ impl From<FormerRender> for RenderSpec {
             exposure: former.exposure,
             tone_map: former.tone_map,
             variant: None,
+            denoise: false,
         }
     }
 }
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_version_4_is_read_and_shows_no_variant() {
+    fn a_job_of_version_4_is_read_and_asks_for_nothing_new() {
         let (first, bytes) = accepted();
         let record = Record::from_bytes(&bytes).unwrap();
         let (Record::JobAccepted { spec, owner, .. }, Record::JobAccepted { spec: before, .. }) =
@@ -213,9 +214,10 @@ mod tests {
             panic!("{record:?}")
         };
         assert_eq!((&**spec, owner.as_str()), (&expected(before), "ada"));
-        assert_eq!(spec.kind.render().unwrap().variant, None);
+        let render = spec.kind.render().unwrap();
+        assert_eq!((&render.variant, render.denoise), (&None, false));
         let again = record.to_bytes().unwrap();
-        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 1));
+        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 2));
         assert_eq!(Record::from_bytes(&again).unwrap(), record);
     }
 
@@ -228,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_written_and_read() {
+    fn what_version_5_adds_is_written_and_read() {
         let (record, _) = accepted();
         let Record::JobAccepted { job, mut spec, owner, at } = record else { panic!("a job") };
         let JobKind::Render(render) = &mut spec.kind else { panic!("a render job") };
-        render.variant = Some("night".into());
+        (render.variant, render.denoise) = (Some("night".into()), true);
         let record = Record::JobAccepted { job, spec, owner, at };
         assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
     }

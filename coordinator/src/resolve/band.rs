@@ -15,7 +15,7 @@ pub(super) struct Band {
     pub(super) width: usize,
     /// Rows.
     pub(super) height: usize,
-    values: Vec<f32>,
+    pub(super) values: Vec<f32>,
 }
 
 impl Band {

@@ -1,6 +1,7 @@
-//! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is 1), AOVs as named layers.
+//! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is 1), AOVs as named layers; `noisy` is what a denoised
+//! picture was made of.
 
-use super::{Band, Frame, OutFile, ResolveError};
+use super::{Band, Frame, OutFile, ResolveError, denoise};
 use exr::block::chunk::Chunk;
 use exr::block::writer::{ChunkWriter, ChunksWriter};
 use exr::block::{BlockIndex, UncompressedBlock};
@@ -31,7 +32,7 @@ impl ExrFile {
     /// The file of a rendered frame.
     pub(super) fn of_frame(frame: &Frame<'_>) -> Self {
         let spec = frame.spec;
-        let about = serde_json::json!({
+        let mut about = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "fingerprint": frame.fingerprint.map(|fingerprint| fingerprint.to_string()),
             "job": frame.job.to_string(),
@@ -39,27 +40,34 @@ impl ExrFile {
             "samples": spec.spp,
             "seed": spec.seed,
         });
+        if spec.denoise {
+            about["denoised"] = true.into();
+        }
         Self { size: (spec.width, spec.height), channels: channels(spec), about }
     }
 }
 
-/// Names of the channels with the film's channel that each shows, None for 1 everywhere (what a frame shows is opaque); in
+/// Names of the channels with the band's channel that each shows, None for 1 everywhere (what a frame shows is opaque); in
 /// the order in which EXR keeps them, by the bytes of their names.
 fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
     let mut channels = vec![("A".to_owned(), None)];
     for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
         channels.push((name.to_owned(), Some(index)));
     }
-    let mut next = 3;
     for aov in &spec.aovs {
         let parts: &[&str] = match aov {
             AovSpec::Albedo => &["R", "G", "B"],
             AovSpec::Normal | AovSpec::Position => &["X", "Y", "Z"],
             AovSpec::Depth => &["Z"],
         };
-        for part in parts {
-            channels.push((format!("{}.{part}", aov.name()), Some(next)));
-            next += 1;
+        let first = spec.channel_of(*aov).map_or(0, usize::from);
+        for (index, part) in parts.iter().enumerate() {
+            channels.push((format!("{}.{part}", aov.name()), Some(first + index)));
+        }
+    }
+    if spec.denoise {
+        for (index, part) in ["R", "G", "B"].into_iter().enumerate() {
+            channels.push((format!("noisy.{part}"), Some(denoise::noisy_channel(spec) + index)));
         }
     }
     channels.sort();

@@ -1,10 +1,12 @@
 //! Resolve: a frame's spool to its files, one row of tiles at a time. Owns the arithmetic from sums to pixels and the files' forms.
 //!
 //! Memory: a row of tiles as 32-bit floats is width × tile edge × channels × 4 bytes (3840 × 64 × 3 × 4 is 2.8 MiB; at the limits,
-//! 32768 × 512 × 13 × 4 is 832 MiB), and per decoding thread three copies of one tile's sums, at most 26 MiB each. The writers hold 16 rows a
-//! thread. No more than one frame is resolved at a time.
+//! 32768 × 512 × 13 × 4 is 832 MiB), and per decoding thread three copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows a
+//! thread. Denoising holds three such rows of tiles, of at most 19 channels, and 28 rows of pixels (3840 × 64: 40 MiB in all). No more than
+//! one frame is resolved at a time.
 
 mod band;
+mod denoise;
 mod exr_file;
 mod out_file;
 mod png_file;
@@ -14,12 +16,14 @@ mod values;
 use crate::blobs::{BlobError, Blobs};
 use crate::spool::{SpoolError, SpoolIndex};
 use band::{Band, Tiles};
+use denoise::Denoiser;
 use exr_file::{ExrFile, ExrRows};
 use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
 use std::io;
 use tessera_core::{Grid, ResolveFailure};
+use tessera_kernels::denoise::DenoiseError;
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
@@ -64,6 +68,9 @@ pub enum ResolveError {
     /// A file could not be written.
     #[error("frame file cannot be written")]
     Write(#[source] io::Error),
+    /// The denoiser refused.
+    #[error("frame cannot be denoised")]
+    Denoise(#[from] DenoiseError),
     /// The encoder refused.
     #[error("frame file cannot be encoded: {0}")]
     Encode(String),
@@ -85,7 +92,7 @@ impl ResolveError {
             Self::Write(_) | Self::Blob(_) | Self::Spool(SpoolError::Io { .. }) => {
                 ResolveFailure::Retry(text)
             }
-            Self::Spool(_) | Self::Shape { .. } | Self::Chunk { .. } | Self::Encode(_) => {
+            Self::Spool(_) | Self::Shape { .. } | Self::Chunk { .. } | Self::Denoise(_) | Self::Encode(_) => {
                 ResolveFailure::Fatal(text)
             }
         }
@@ -135,9 +142,13 @@ fn write_rows(
 ) -> Result<[u8; 32], ResolveError> {
     let tiles = Tiles::new(frame.spec, frame.spool);
     let mut pixels = Sha256::new();
+    let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec));
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
         for row in 0..tiles.rows() {
-            let band = tiles.band(row)?;
+            let mut band = tiles.band(row)?;
+            if let Some(denoiser) = &mut denoiser {
+                band = denoiser.push(band)?;
+            }
             hash_pixels(&mut pixels, &band);
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;

@@ -36,6 +36,7 @@ fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> Rend
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     }
 }
 

@@ -43,6 +43,7 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     };
     JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

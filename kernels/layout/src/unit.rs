@@ -7,8 +7,8 @@ pub const FILM_FRACTION_BITS: u32 = 24;
 /// stays below 2^(18 + 20 + 24) = 2^62, inside an i64.
 pub const FILM_VALUE_MAX: f32 = 262_144.0;
 
-/// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3.
-pub const CHANNELS_MAX: u32 = 13;
+/// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
+pub const CHANNELS_MAX: u32 = 16;
 
 /// Arbitrary output variables. A unit's channels are the beauty's three, then those of the chosen AOVs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +23,9 @@ pub enum Aov {
     Depth = 4,
     /// World-space position of the first hit, metres, 3 channels; a miss adds 0.
     Position = 8,
+    /// The beauty of the samples from `job_samples / 2` on, 3 channels; the others add 0. How far it is from that of the first half tells
+    /// how noisy a pixel is.
+    Half = 16,
 }
 
 /// Pixel reconstruction filter, sampled (filter importance sampling): every sample lands in exactly one pixel.
@@ -78,7 +81,7 @@ impl UnitParams {
     pub fn channels(&self) -> u32 {
         let three = |aov: Aov| if self.aovs & aov as u32 != 0 { 3 } else { 0 };
         let depth = u32::from(self.aovs & Aov::Depth as u32 != 0);
-        3 + three(Aov::Albedo) + three(Aov::Normal) + depth + three(Aov::Position)
+        3 + three(Aov::Albedo) + three(Aov::Normal) + depth + three(Aov::Position) + three(Aov::Half)
     }
 }
 

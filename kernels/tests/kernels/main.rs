@@ -3,6 +3,7 @@
 
 mod compressed;
 mod compute;
+mod denoise;
 mod device;
 mod energy;
 mod layered;

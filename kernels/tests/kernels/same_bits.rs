@@ -65,7 +65,7 @@ pub(crate) fn varied() -> CheckedScene {
 }
 
 pub(crate) fn everything() -> UnitParams {
-    UnitParams { aovs: 15, filter: PixelFilter::BlackmanHarris as u32, ..whole(SIZE, SIZE, 8, 6) }
+    UnitParams { aovs: 31, filter: PixelFilter::BlackmanHarris as u32, ..whole(SIZE, SIZE, 8, 6) }
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn every_compiler_gives_the_same_film() {
     let (scene, unit) = (varied(), everything());
     let (want, _) = sums(best_isa(), &scene, &unit);
     for compiler in ["g++", "clang++"] {
-        let Some(build) = OtherBuild::new(compiler) else {
+        let Some(build) = OtherBuild::new(compiler, "entry_host.cpp", c"tessera_render_unit_other") else {
             println!("skipped: {compiler} is not installed");
             continue;
         };
@@ -95,14 +95,14 @@ fn every_compiler_gives_the_same_film() {
 }
 
 /// The kernels as a shared library made by a certain compiler.
-struct OtherBuild {
-    entry: *mut std::ffi::c_void,
+pub(crate) struct OtherBuild {
+    pub(crate) entry: *mut std::ffi::c_void,
     _folder: tempfile::TempDir,
 }
 
 impl OtherBuild {
     /// `None` where there is no such compiler.
-    fn new(compiler: &str) -> Option<Self> {
+    pub(crate) fn new(compiler: &str, source: &str, symbol: &std::ffi::CStr) -> Option<Self> {
         Command::new(compiler).arg("--version").output().ok()?;
         let folder = tempfile::tempdir().unwrap();
         let library = folder.path().join("kernels.so");
@@ -110,7 +110,7 @@ impl OtherBuild {
             .args(test_hooks::COMPILER_FLAGS.split(' '))
             .args(["-shared", "-fPIC", "-DTESSERA_ISA=other", "-o"])
             .arg(&library)
-            .arg(format!("{}/entry_host.cpp", test_hooks::SOURCE_FOLDER))
+            .arg(format!("{}/{source}", test_hooks::SOURCE_FOLDER))
             .args(if best_isa().name() == "x86-64-v3" { &["-march=x86-64-v3"][..] } else { &[] })
             .status()
             .unwrap();
@@ -120,7 +120,7 @@ impl OtherBuild {
         let entry = unsafe {
             let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
             assert!(!handle.is_null());
-            libc::dlsym(handle, c"tessera_render_unit_other".as_ptr())
+            libc::dlsym(handle, symbol.as_ptr())
         };
         assert!(!entry.is_null());
         Some(Self { entry, _folder: folder })

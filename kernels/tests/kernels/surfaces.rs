@@ -96,6 +96,20 @@ fn aovs_tell_of_the_first_surface() {
 }
 
 #[test]
+fn the_half_is_the_beauty_of_the_second_half_of_the_samples() {
+    let scene = wall(material([0.8; 3], 0.0, 1.0)).finish();
+    // Odd, so that the halves differ in length.
+    let unit = UnitParams { aovs: Aov::Half as u32, ..whole(5, 5, 7, 2) };
+    let (film, _) = sums(best_isa(), &scene, &unit);
+    let second = UnitParams { first_sample: 3, sample_count: 4, aovs: 0, ..unit };
+    let (want, _) = sums(best_isa(), &scene, &second);
+    assert!(want.iter().any(|sum| *sum != 0));
+    assert_eq!(film[3 * 25..], want);
+    let (beauty, _) = sums(best_isa(), &scene, &UnitParams { aovs: 0, ..unit });
+    assert_eq!(film[..3 * 25], beauty);
+}
+
+#[test]
 fn both_sides_are_lit() {
     let mut behind = wall(material([0.8; 3], 0.0, 1.0));
     let front = seen(&wall(material([0.8; 3], 0.0, 1.0)).finish(), 64);
@@ -193,7 +207,7 @@ fn wrong_units_are_refused() {
         UnitParams { frame_width: 1 << 20, ..good },
         UnitParams { sample_count: 0, ..good },
         UnitParams { first_sample: u32::MAX, ..good },
-        UnitParams { aovs: 16, ..good },
+        UnitParams { aovs: 32, ..good },
         UnitParams { filter: 3, ..good },
         UnitParams { depth: 1 << 30, ..good },
     ] {

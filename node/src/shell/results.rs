@@ -23,7 +23,7 @@ const OFFERS_MAX: usize = 8;
 const FULL_WAIT: Duration = Duration::from_secs(1);
 /// A disk that has been full for this long is told of, and gets no more units: others may render them meanwhile.
 const FULL_TOLD: Duration = Duration::from_secs(4);
-/// A result that takes longer than this to be taken is sent again. Far above what any usable line needs for 28 MiB.
+/// A result that takes longer than this to be taken is sent again. Far above what any usable line needs for 34 MiB.
 const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
 
 /// Stores and sends results in tasks of its own, and reports by events.

@@ -50,6 +50,7 @@ pub(crate) fn render() -> RenderSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     }
 }
 
@@ -72,6 +73,7 @@ fn render_otherwise() -> RenderSpec {
         formats: vec![FormatSpec::Png16],
         tone_map: ToneMapSpec::Agx,
         variant: Some("night".into()),
+        denoise: true,
         ..render()
     }
 }

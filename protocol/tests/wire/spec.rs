@@ -112,6 +112,20 @@ fn cameras_lenses_and_light_are_finite() {
 }
 
 #[test]
+fn a_denoised_frame_has_the_planes_that_guide_it() {
+    let mut spec = render();
+    (spec.aovs, spec.denoise) = (vec![AovSpec::Position], true);
+    let layers = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
+    assert_eq!((spec.film_layers(), spec.channels()), (layers.to_vec(), tessera_protocol::CHANNELS_MAX));
+    assert_eq!(layers.map(|layer| spec.channel_of(layer)), [3, 6, 9, 10].map(Some));
+    spec.denoise = false;
+    assert_eq!((spec.film_layers(), spec.channels()), (vec![AovSpec::Position], 6));
+    assert_eq!((spec.channel_of(AovSpec::Position), spec.channel_of(AovSpec::Depth)), (Some(3), None));
+    // Half of one sample is none.
+    assert_eq!(named(|spec| (spec.denoise, spec.spp) = (true, 1)), "denoise");
+}
+
+#[test]
 fn outputs_are_in_order_and_distinct() {
     assert_eq!(named(|spec| spec.aovs = vec![AovSpec::Depth, AovSpec::Albedo]), "aov");
     assert_eq!(named(|spec| spec.aovs = vec![AovSpec::Depth, AovSpec::Depth]), "aov");

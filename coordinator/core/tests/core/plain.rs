@@ -39,6 +39,7 @@ pub(crate) fn render() -> RenderSpec {
         exposure: 0.0,
         tone_map: ToneMapSpec::Standard,
         variant: None,
+        denoise: false,
     }
 }
 

@@ -7,7 +7,7 @@ use tessera_protocol::{CodecError, decode, encode};
 
 /// Longest encoded message: the log of a compiler is the longest thing that is ever said.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Longest payload: 512 × 512 pixels × 13 channels × 8 bytes of sums is 26 MiB.
+/// Longest payload: 512 × 512 pixels × 16 channels × 8 bytes of sums is 32 MiB.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 /// Why no frame came, or could be sent.

@@ -1,0 +1,123 @@
+//! Denoised rows from noisy ones, in bands as they come. Owns which rows must be there; the arithmetic is the kernels'.
+
+use super::{Band, ResolveError};
+use rayon::prelude::*;
+use tessera_kernels::denoise::{CHANNELS, DenoiseError, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH};
+use tessera_kernels::denoise::{best_isa, tile};
+use tessera_protocol::job::{AovSpec, RenderSpec};
+
+/// A denoised band's first channel of the picture as it was: behind those of the film.
+pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
+    usize::from(spec.channels())
+}
+
+/// A frame under way. Holds the rows that are not denoised yet and those around them.
+pub(super) struct Denoiser {
+    width: usize,
+    height: usize,
+    samples: u32,
+    /// Where the film has what the kernel reads, in the kernel's order.
+    sources: [usize; CHANNELS],
+    /// Rows from `first_row` on, a vector for each of the film's channels.
+    channels: Vec<Vec<f32>>,
+    first_row: usize,
+    /// The row that comes next.
+    next_row: usize,
+}
+
+impl Denoiser {
+    pub(super) fn new(spec: &RenderSpec) -> Self {
+        let film = usize::from(spec.channels());
+        let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
+        let three = |first: usize| [first, first + 1, first + 2];
+        // The half is the film's last plane.
+        let parts =
+            [three(0), three(film - 3), three(of(AovSpec::Albedo)), three(of(AovSpec::Normal))].concat();
+        let mut sources = [of(AovSpec::Depth); CHANNELS];
+        sources[..parts.len()].copy_from_slice(&parts);
+        Self {
+            width: spec.width as usize,
+            height: spec.height as usize,
+            samples: spec.spp,
+            sources,
+            channels: vec![Vec::new(); film],
+            first_row: 0,
+            next_row: 0,
+        }
+    }
+
+    /// Takes the next rows, of the film's channels. Gives those that can be denoised now, perhaps none, with the noisy picture's channels
+    /// behind the others; with the frame's last rows, all that are left.
+    pub(super) fn push(&mut self, band: Band) -> Result<Band, ResolveError> {
+        let plane = band.width * band.height;
+        for (rows, new) in self.channels.iter_mut().zip(band.values.chunks_exact(plane.max(1))) {
+            rows.extend_from_slice(new);
+        }
+        drop(band);
+        let there = self.first_row + self.channels[0].len() / self.width;
+        // Whole tiles, so that none needs rows that are yet to come.
+        let whole = there.saturating_sub(REACH) / TILE_HEIGHT * TILE_HEIGHT;
+        let end = if there == self.height { there } else { whole.max(self.next_row) };
+        let denoised = self.denoised(end)?;
+        self.next_row = end;
+        let keep = end.saturating_sub(REACH);
+        let gone = (keep - self.first_row) * self.width;
+        self.channels.iter_mut().for_each(|rows| drop(rows.drain(..gone)));
+        self.first_row = keep;
+        Ok(denoised)
+    }
+
+    /// The rows from the next one to `end`.
+    fn denoised(&self, end: usize) -> Result<Band, ResolveError> {
+        let height = end - self.next_row;
+        let plane = self.width * height;
+        let film = self.channels.len();
+        let mut band = Band { width: self.width, height, values: vec![0.0; plane * (film + 3)] };
+        if height == 0 {
+            return Ok(band);
+        }
+        let skipped = (self.next_row - self.first_row) * self.width;
+        let (picture, noisy) = band.values.split_at_mut(film * plane);
+        for (to, from) in picture.chunks_exact_mut(plane).zip(&self.channels) {
+            to.copy_from_slice(&from[skipped..][..plane]);
+        }
+        noisy.copy_from_slice(&picture[..3 * plane]);
+        self.overwrite(&mut picture[..3 * plane])?;
+        Ok(band)
+    }
+
+    /// Writes the denoised picture: rows from the next one on, planar.
+    fn overwrite(&self, picture: &mut [f32]) -> Result<(), DenoiseError> {
+        let rows = Rows {
+            width: self.width,
+            height: self.height,
+            first_row: self.first_row,
+            samples: self.samples,
+            channels: self.sources.map(|source| self.channels[source].as_slice()),
+        };
+        let (isa, end) = (best_isa(), self.next_row + picture.len() / 3 / self.width);
+        let corners: Vec<(usize, usize)> = (self.next_row..end)
+            .step_by(TILE_HEIGHT)
+            .flat_map(|y| (0..self.width).step_by(TILE_WIDTH).map(move |x| (x, y)))
+            .collect();
+        let tiles: Vec<[Vec<f32>; 3]> = corners
+            .par_iter()
+            .map_init(Scratch::default, |scratch, corner| tile(isa, &rows, *corner, scratch).cloned())
+            .collect::<Result<_, _>>()?;
+        let plane = picture.len() / 3;
+        for ((x, y), tile) in corners.into_iter().zip(tiles) {
+            let width = TILE_WIDTH.min(self.width - x);
+            for (channel, values) in tile.iter().enumerate() {
+                let first = channel * plane + (y - self.next_row) * self.width + x;
+                for (row, values) in values.chunks_exact(width).enumerate() {
+                    picture[first + row * self.width..][..width].copy_from_slice(values);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "denoise_tests.rs"]
+mod tests;

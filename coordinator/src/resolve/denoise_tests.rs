@@ -1,0 +1,112 @@
+//! Rows come in bands of any height, and it does not show.
+
+use super::*;
+use tessera_protocol::FrameNumber;
+use tessera_protocol::FrameSet;
+use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, ToneMapSpec};
+
+const WIDTH: u32 = 97;
+const HEIGHT: u32 = 83;
+
+fn spec() -> RenderSpec {
+    RenderSpec {
+        scene: "a.gltf".into(),
+        files: vec![],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: WIDTH,
+        height: HEIGHT,
+        frames: FrameSet::one(FrameNumber(0)),
+        fps: 24.0,
+        spp: 9,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::Box,
+        tile: 64,
+        unit_samples: 0,
+        // Between the guides and the half, so that a wrong channel would show.
+        aovs: vec![AovSpec::Position],
+        formats: vec![FormatSpec::Exr],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+        variant: None,
+        denoise: true,
+    }
+}
+
+/// A made-up value of the film: noisy colours, halves near 5 ninths of them, guides that change slowly, and a position that has no part.
+fn value(channel: usize, x: usize, y: usize) -> f32 {
+    let random = |seed: usize| {
+        let bits = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((bits ^ bits >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f32 / (1u64 << 24) as f32
+    };
+    let color = |channel: usize| 0.5 + 0.4 * random(((y * 200 + x) * 3 + channel) * 2);
+    match channel {
+        0..3 => color(channel),
+        3..9 => 0.2 + (x / 30) as f32 * 0.1 + channel as f32 * 0.01,
+        9 => 3.0 + y as f32 * 0.01,
+        10..13 => f32::NAN,
+        _ => (5.0 / 9.0) * color(channel - 13) * (0.5 + random(y * 999 + x * 7 + channel)),
+    }
+}
+
+fn band(channels: usize, first: usize, height: usize) -> Band {
+    let rows = (0..channels).flat_map(|channel| {
+        (first..first + height).flat_map(move |y| (0..WIDTH as usize).map(move |x| value(channel, x, y)))
+    });
+    Band { width: WIDTH as usize, height, values: rows.collect() }
+}
+
+/// All rows of some channels, from bands of these heights, the last of which is cut.
+fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
+    let mut denoiser = Denoiser::new(spec);
+    let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);
+    for height in heights.iter().cycle() {
+        let height = (*height).min(HEIGHT as usize - first);
+        let out = denoiser.push(band(spec.channels().into(), first, height)).unwrap();
+        first += height;
+        for (found, channel) in found.iter_mut().zip(channels.clone()) {
+            (0..out.height).for_each(|y| found.extend(out.line(channel, y).iter().map(|v| v.to_bits())));
+        }
+        if first == HEIGHT as usize {
+            return found;
+        }
+    }
+    unreachable!("heights come again and again")
+}
+
+#[test]
+fn bands_of_any_height_give_the_same_rows() {
+    let spec = spec();
+    let want = rows(&spec, &[HEIGHT as usize], 0..3);
+    assert!(want.iter().all(|channel| channel.len() == (WIDTH * HEIGHT) as usize));
+    for heights in [&[1][..], &[7], &[64], &[16, 3, 40], &[82, 1]] {
+        assert!(rows(&spec, heights, 0..3) == want, "{heights:?}");
+    }
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert!(pool.install(|| rows(&spec, &[33], 0..3)) == want, "{threads} threads");
+    }
+    let spread = |channel: &[u32]| {
+        let values = channel.iter().map(|bits| f32::from_bits(*bits));
+        values.clone().fold(0.0, f32::max) - values.fold(f32::MAX, f32::min)
+    };
+    assert!(want.iter().all(|channel| spread(channel) < 0.35), "noise of 0.4 is as it was");
+}
+
+#[test]
+fn the_noisy_picture_comes_along_as_it_was() {
+    let spec = spec();
+    let first = noisy_channel(&spec);
+    let found = rows(&spec, &[10], first..first + 3);
+    for (channel, found) in found.iter().enumerate() {
+        let mut places = (0..HEIGHT as usize).flat_map(|y| (0..WIDTH as usize).map(move |x| (x, y)));
+        assert!(found.iter().all(|bits| {
+            let (x, y) = places.next().unwrap();
+            *bits == value(channel, x, y).to_bits()
+        }));
+    }
+}

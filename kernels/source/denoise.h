@@ -1,0 +1,284 @@
+// The denoiser: a pixel as a weighted regression over its surroundings. Weights are those of non-local means, which compares patches by
+// their noise (Rousselle, Knaus and Zwicker 2012, "Adaptive Rendering with Non-Local Means Filtering", section 4); the regression is of
+// first order in what the first surfaces are (Moon, Carr and Yoon 2014; Bitterli et al. 2016, "Nonlinearly Weighted First-order
+// Regression for Denoising Monte Carlo Renderings", section 3).
+//
+// A pixel depends on the pixels at most DENOISE_REACH away and on the frame's edges, by sums in one order, so that no cut of a frame
+// shows. Products are not fused here: where a processor lacks the instruction, fma_ is a function call, and these are innermost loops.
+// They go over rows of tiles, one operation each, because that is what host compilers turn into vectors.
+#pragma once
+
+#include "logarithm.h"
+
+const i32 DENOISE_TILE_WIDTH = 64;
+const i32 DENOISE_TILE_HEIGHT = 16;
+const i32 DENOISE_RADIUS = 9;  // of the window whose pixels make a pixel
+const i32 DENOISE_PATCH = 3;   // radius of the patches that are compared
+const i32 DENOISE_SMOOTH = 2;  // radius of the mean that makes a variance out of squared differences
+const i32 DENOISE_REACH = DENOISE_RADIUS + DENOISE_PATCH + DENOISE_SMOOTH;
+// Differences count in units of half a standard deviation; the floor, squared radiance, is for pixels that have no noise at all.
+const float DENOISE_STRENGTH_SQUARED = 0.25f;
+const float DENOISE_FLOOR = 1e-9f;
+// Added to the diagonal: directions in which the guides vary by less than a hundredth in a window are not fitted.
+const float DENOISE_RIDGE = 1e-4f;
+
+const i32 DENOISE_GUIDES = 7;  // albedo, normal, log2 of the depth
+const i32 DENOISE_TERMS = DENOISE_GUIDES + 1;
+const i32 DENOISE_MATRIX = DENOISE_TERMS * (DENOISE_TERMS + 1) / 2;
+const i32 DENOISE_SUMS = DENOISE_MATRIX + 3 * DENOISE_TERMS;
+
+// Channels of the input.
+enum DenoiseChannel : u32 {
+    DENOISE_COLOR = 0,   // mean of all samples
+    DENOISE_HALF = 3,    // sum of the second half of them over their whole number
+    DENOISE_ALBEDO = 6,
+    DENOISE_NORMAL = 9,
+    DENOISE_DEPTH = 12,
+    DENOISE_CHANNELS = 13
+};
+
+// Some rows of a frame, and which tile of them is wanted. Mirrored in src/denoise.rs.
+struct DenoiseParams {
+    const float* channels[DENOISE_CHANNELS];  // each width * rows, row by row
+    u32 width;       // of the frame
+    u32 height;
+    u32 first_row;   // of the frame, that stands first in the channels
+    u32 rows;        // all that are at most DENOISE_REACH away from the tile, as far as the frame has them
+    u32 x;           // of the tile; it is cut at the frame's edges
+    u32 y;
+    float first_scale;   // all samples over those of the first half
+    float second_scale;  // and over those of the second
+};
+
+// Pixels around a tile that are needed, and those whose variance is.
+const i32 DENOISE_MARGIN = DENOISE_RADIUS + DENOISE_PATCH;
+const i32 DENOISE_LOCAL_WIDTH = DENOISE_TILE_WIDTH + 2 * DENOISE_MARGIN;
+const i32 DENOISE_LOCAL_HEIGHT = DENOISE_TILE_HEIGHT + 2 * DENOISE_MARGIN;
+const i32 DENOISE_LOCAL = DENOISE_LOCAL_WIDTH * DENOISE_LOCAL_HEIGHT;
+const i32 DENOISE_RAW_WIDTH = DENOISE_LOCAL_WIDTH + 2 * DENOISE_SMOOTH;
+const i32 DENOISE_RAW_HEIGHT = DENOISE_LOCAL_HEIGHT + 2 * DENOISE_SMOOTH;
+const i32 DENOISE_PATCH_WIDTH = DENOISE_TILE_WIDTH + 2 * DENOISE_PATCH;
+const i32 DENOISE_PATCH_HEIGHT = DENOISE_TILE_HEIGHT + 2 * DENOISE_PATCH;
+
+// A tile and its surroundings, and what becomes of them. Mirrored in src/denoise.rs by its size.
+struct DenoiseScratch {
+    float color[3][DENOISE_LOCAL];
+    float variance[3][DENOISE_LOCAL];
+    float guides[DENOISE_GUIDES][DENOISE_LOCAL];
+    float inside[DENOISE_LOCAL];  // 1 in the frame, 0 outside
+    float raw[DENOISE_RAW_WIDTH * DENOISE_RAW_HEIGHT];
+    float raw_across[DENOISE_LOCAL_WIDTH * DENOISE_RAW_HEIGHT];
+    float distance[DENOISE_PATCH_WIDTH];
+    float across[DENOISE_TILE_WIDTH * DENOISE_PATCH_HEIGHT];
+    float weight[DENOISE_TILE_WIDTH * DENOISE_TILE_HEIGHT];
+    float terms[DENOISE_TERMS][DENOISE_TILE_WIDTH];
+    float weighted[DENOISE_TILE_WIDTH];
+    float apart[3][DENOISE_TILE_WIDTH];
+    float sums[DENOISE_TILE_HEIGHT][DENOISE_SUMS][DENOISE_TILE_WIDTH];
+};
+
+static_assert(sizeof(DenoiseScratch) == 487640 && sizeof(DenoiseParams) == 136, "mirrored in src/denoise.rs");
+static_assert(DENOISE_TILE_WIDTH == 64 && DENOISE_TILE_HEIGHT == 16 && DENOISE_REACH == 14, "mirrored in src/denoise.rs");
+// Sums are written out for these.
+static_assert(DENOISE_PATCH == 3 && DENOISE_SMOOTH == 2, "seven and five terms");
+
+TESSERA_FN i32 denoise_clamp(i32 value, u32 size) {
+    return value < 0 ? 0 : value >= (i32)size ? (i32)size - 1 : value;
+}
+
+// Index in a channel of a pixel of the frame; beyond an edge stands the edge's own pixel.
+TESSERA_FN u64 denoise_place(const DenoiseParams& params, i32 x, i32 y) {
+    const u64 row = (u64)denoise_clamp(y, params.height) - params.first_row;
+    return row * params.width + (u64)denoise_clamp(x, params.width);
+}
+
+// A quarter of the squared difference of the two halves' means: the variance of the mean of all, by two observations.
+TESSERA_FN float denoise_raw_variance(const DenoiseParams& params, u32 channel, u64 place) {
+    const float half = params.channels[DENOISE_HALF + channel][place];
+    const float first = (params.channels[DENOISE_COLOR + channel][place] - half) * params.first_scale;
+    const float apart = 0.5f * (first - half * params.second_scale);
+    return apart * apart;
+}
+
+// The squared difference of two values beyond what their noise explains, in units of that noise (equation 3 of Rousselle et al.).
+TESSERA_FN float denoise_distance(float a, float b, float variance_a, float variance_b) {
+    const float apart = a - b;
+    const float expected = variance_a + min_(variance_a, variance_b);
+    return (apart * apart - expected) / (DENOISE_STRENGTH_SQUARED * (variance_a + variance_b) + DENOISE_FLOOR);
+}
+
+// exp(-distance), but with an end: (1 - d/4)^4.
+TESSERA_FN float denoise_weight(float distance) {
+    const float rest = max_(1.0f - max_(distance, 0.0f) * 0.25f, 0.0f);
+    const float squared = rest * rest;
+    return squared * squared;
+}
+
+// Loads the variance of one channel around the tile.
+TESSERA_FN void denoise_load_variance(const DenoiseParams& params, u32 channel, DenoiseScratch& scratch) {
+    const i32 reach = DENOISE_MARGIN + DENOISE_SMOOTH;
+    for (i32 y = 0; y < DENOISE_RAW_HEIGHT; ++y) {
+        for (i32 x = 0; x < DENOISE_RAW_WIDTH; ++x) {
+            const u64 place = denoise_place(params, (i32)params.x + x - reach, (i32)params.y + y - reach);
+            scratch.raw[y * DENOISE_RAW_WIDTH + x] = denoise_raw_variance(params, channel, place);
+        }
+    }
+    for (i32 y = 0; y < DENOISE_RAW_HEIGHT; ++y) {
+        const float* from = scratch.raw + y * DENOISE_RAW_WIDTH;
+        float* to = scratch.raw_across + y * DENOISE_LOCAL_WIDTH;
+        for (i32 x = 0; x < DENOISE_LOCAL_WIDTH; ++x) to[x] = from[x] + from[x + 1] + from[x + 2] + from[x + 3] + from[x + 4];
+    }
+    const i32 down = DENOISE_LOCAL_WIDTH;
+    for (i32 at = 0; at < DENOISE_LOCAL; ++at) {
+        const float* from = scratch.raw_across + at;
+        const float sum = from[0] + from[down] + from[2 * down] + from[3 * down] + from[4 * down];
+        scratch.variance[channel][at] = sum * (1.0f / 25.0f);
+    }
+}
+
+// Loads the tile and its surroundings.
+TESSERA_FN void denoise_load(const DenoiseParams& params, DenoiseScratch& scratch) {
+    for (i32 y = 0; y < DENOISE_LOCAL_HEIGHT; ++y) {
+        for (i32 x = 0; x < DENOISE_LOCAL_WIDTH; ++x) {
+            const i32 frame_x = (i32)params.x + x - DENOISE_MARGIN;
+            const i32 frame_y = (i32)params.y + y - DENOISE_MARGIN;
+            const u64 place = denoise_place(params, frame_x, frame_y);
+            const i32 at = y * DENOISE_LOCAL_WIDTH + x;
+            const bool inside = frame_x >= 0 && frame_y >= 0 && frame_x < (i32)params.width && frame_y < (i32)params.height;
+            scratch.inside[at] = inside ? 1.0f : 0.0f;
+            for (u32 k = 0; k < 3; ++k) scratch.color[k][at] = params.channels[DENOISE_COLOR + k][place];
+            for (u32 k = 0; k < 6; ++k) scratch.guides[k][at] = params.channels[DENOISE_ALBEDO + k][place];
+            scratch.guides[6][at] = log2_(max_(params.channels[DENOISE_DEPTH][place], 0x1p-20f));
+        }
+    }
+    for (u32 channel = 0; channel < 3; ++channel) denoise_load_variance(params, channel, scratch);
+    for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
+        for (i32 k = 0; k < DENOISE_SUMS; ++k) {
+            for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) scratch.sums[y][k][x] = 0.0f;
+        }
+    }
+}
+
+// Weights of the pixels that lie `offset` places further than the tile's: the distance of their patches, summed across and down.
+TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset) {
+    const i32 corner = (DENOISE_MARGIN - DENOISE_PATCH) * (DENOISE_LOCAL_WIDTH + 1);
+    for (i32 y = 0; y < DENOISE_PATCH_HEIGHT; ++y) {
+        const i32 row = corner + y * DENOISE_LOCAL_WIDTH;
+        const float *r = scratch.color[0] + row, *g = scratch.color[1] + row, *b = scratch.color[2] + row;
+        const float *vr = scratch.variance[0] + row, *vg = scratch.variance[1] + row, *vb = scratch.variance[2] + row;
+        float* distance = scratch.distance;
+        for (i32 x = 0; x < DENOISE_PATCH_WIDTH; ++x) {
+            const i32 other = x + offset;
+            distance[x] = denoise_distance(r[x], r[other], vr[x], vr[other]) +
+                          denoise_distance(g[x], g[other], vg[x], vg[other]) +
+                          denoise_distance(b[x], b[other], vb[x], vb[other]);
+        }
+        float* across = scratch.across + y * DENOISE_TILE_WIDTH;
+        for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
+            const float* d = distance + x;
+            across[x] = d[0] + d[1] + d[2] + d[3] + d[4] + d[5] + d[6];
+        }
+    }
+    const i32 down = DENOISE_TILE_WIDTH;
+    const float scale = 1.0f / (3.0f * 49.0f);
+    for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
+        const float* across = scratch.across + y * down;
+        const float* inside = scratch.inside + (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN + offset;
+        float* weight = scratch.weight + y * down;
+        for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
+            const float* d = across + x;
+            const float sum = d[0] + d[down] + d[2 * down] + d[3 * down] + d[4 * down] + d[5 * down] + d[6 * down];
+            weight[x] = denoise_weight(sum * scale) * inside[x];
+        }
+    }
+}
+
+TESSERA_FN void denoise_multiply(float* to, const float* a, const float* b) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = a[x] * b[x];
+}
+
+TESSERA_FN void denoise_subtract(float* to, const float* a, const float* b) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = a[x] - b[x];
+}
+
+TESSERA_FN void denoise_accumulate(float* to, const float* a, const float* b) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = to[x] + a[x] * b[x];
+}
+
+// Adds the weighed pixels to the regressions of a row of the tile. Terms and colours are differences from the pixel itself: sums stay
+// small, and where all colours are one there is nothing to round.
+TESSERA_FN void denoise_add_row(DenoiseScratch& scratch, i32 y, i32 offset) {
+    const float* weight = scratch.weight + y * DENOISE_TILE_WIDTH;
+    float most = 0.0f;
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) most = max_(most, weight[x]);
+    if (most == 0.0f) return;
+    const i32 row = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN;
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) scratch.terms[0][x] = 1.0f;
+    for (i32 k = 0; k < DENOISE_GUIDES; ++k) {
+        denoise_subtract(scratch.terms[k + 1], scratch.guides[k] + row + offset, scratch.guides[k] + row);
+    }
+    for (i32 k = 0; k < 3; ++k) denoise_subtract(scratch.apart[k], scratch.color[k] + row + offset, scratch.color[k] + row);
+    float(*sums)[DENOISE_TILE_WIDTH] = scratch.sums[y];
+    for (i32 j = 0; j < DENOISE_TERMS; ++j) {
+        denoise_multiply(scratch.weighted, weight, scratch.terms[j]);
+        for (i32 k = 0; k <= j; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.terms[k]);
+        for (i32 k = 0; k < 3; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.apart[k]);
+    }
+}
+
+// The regression's value at the pixel itself, less the pixel's colour: Cholesky's way through the normal equations. `sums` are those of
+// one pixel, DENOISE_TILE_WIDTH apart; the first is the sum of weights, at least the pixel's own, which is 1.
+TESSERA_FN void denoise_solve(const float* sums, float* apart) {
+    float matrix[DENOISE_TERMS][DENOISE_TERMS];
+    float right[DENOISE_TERMS][3];
+    const float scale = 1.0f / sums[0];
+    for (i32 j = 0; j < DENOISE_TERMS; ++j) {
+        for (i32 k = 0; k <= j; ++k, sums += DENOISE_TILE_WIDTH) matrix[j][k] = *sums * scale;
+        for (i32 k = 0; k < 3; ++k, sums += DENOISE_TILE_WIDTH) right[j][k] = *sums * scale;
+        if (j > 0) matrix[j][j] = matrix[j][j] + DENOISE_RIDGE;
+    }
+    for (i32 j = 0; j < DENOISE_TERMS; ++j) {  // the diagonal is kept inverted
+        for (i32 k = 0; k <= j; ++k) {
+            float rest = matrix[j][k];
+            for (i32 i = 0; i < k; ++i) rest = rest - matrix[j][i] * matrix[k][i];
+            matrix[j][k] = k < j ? rest * matrix[k][k] : 1.0f / sqrt_(max_(rest, 1e-8f));
+        }
+        for (i32 c = 0; c < 3; ++c) {
+            float rest = right[j][c];
+            for (i32 i = 0; i < j; ++i) rest = rest - matrix[j][i] * right[i][c];
+            right[j][c] = rest * matrix[j][j];
+        }
+    }
+    for (i32 j = DENOISE_TERMS - 1; j >= 0; --j) {
+        for (i32 c = 0; c < 3; ++c) {
+            float rest = right[j][c];
+            for (i32 i = j + 1; i < DENOISE_TERMS; ++i) rest = rest - matrix[i][j] * right[i][c];
+            right[j][c] = rest * matrix[j][j];
+        }
+    }
+    for (i32 c = 0; c < 3; ++c) apart[c] = right[0][c];
+}
+
+// Denoises a tile: red, green and blue of its pixels to `out`, planes of DENOISE_TILE_WIDTH * DENOISE_TILE_HEIGHT. Pixels outside of the
+// frame are written too and mean nothing.
+TESSERA_FN void denoise_tile(const DenoiseParams& params, DenoiseScratch& scratch, float* out) {
+    denoise_load(params, scratch);
+    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) {
+        for (i32 across = -DENOISE_RADIUS; across <= DENOISE_RADIUS; ++across) {
+            const i32 offset = down * DENOISE_LOCAL_WIDTH + across;
+            denoise_weigh(scratch, offset);
+            for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) denoise_add_row(scratch, y, offset);
+        }
+    }
+    for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
+        for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
+            float apart[3];
+            denoise_solve(scratch.sums[y][0] + x, apart);
+            const i32 local = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN + x;
+            for (i32 c = 0; c < 3; ++c) {
+                const i32 at = (c * DENOISE_TILE_HEIGHT + y) * DENOISE_TILE_WIDTH + x;
+                out[at] = max_(scratch.color[c][local] + apart[c], 0.0f);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The denoiser: the same bits however it is built and a frame is cut, less noise, and nothing lost.
+
+use crate::same_bits::OtherBuild;
+use tessera_kernels::denoise::*;
+use tessera_kernels::test_hooks;
+
+const WIDTH: usize = 150;
+const HEIGHT: usize = 75;
+
+/// A frame's channels.
+struct Picture(Vec<Vec<f32>>);
+
+/// 0 to 1, another for every argument.
+fn random(seed: usize) -> f32 {
+    let mut bits = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits ^= bits >> 29;
+    bits = bits.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (bits >> 40) as f32 / (1u64 << 24) as f32
+}
+
+/// What the made-up picture would be without noise: two walls of two colours, a texture on the left one, light that falls off downwards.
+fn truth(x: usize, y: usize, channel: usize) -> f32 {
+    albedo(x, y, channel) * (1.0 - 0.5 * y as f32 / HEIGHT as f32)
+}
+
+fn albedo(x: usize, y: usize, channel: usize) -> f32 {
+    let left = x < WIDTH / 2;
+    let stripe = if left && (x / 3 + y / 4) % 2 == 0 { 0.5 } else { 1.0 };
+    stripe * [[0.8, 0.3, 0.2], [0.2, 0.5, 0.7]][usize::from(left)][channel]
+}
+
+impl Picture {
+    /// Each half of the samples is off by up to `noise` of what is there, with mean 0.
+    fn new(noise: f32) -> Self {
+        let mut channels = vec![Vec::with_capacity(WIDTH * HEIGHT); CHANNELS];
+        for at in 0..WIDTH * HEIGHT {
+            let (x, y) = (at % WIDTH, at / WIDTH);
+            for channel in 0..3 {
+                let half = |which| {
+                    let off = noise * (2.0 * random(at * 6 + channel * 2 + which) - 1.0);
+                    truth(x, y, channel) * (1.0 + off)
+                };
+                channels[channel].push(0.5 * (half(0) + half(1)));
+                channels[3 + channel].push(0.5 * half(1));
+                channels[6 + channel].push(albedo(x, y, channel));
+                channels[9 + channel].push(if (channel == 2) == (x < WIDTH / 2) { 1.0 } else { 0.0 });
+            }
+            channels[12].push(2.0 + x as f32 * 0.01);
+        }
+        Self(channels)
+    }
+
+    fn rows(&self, first: usize, end: usize) -> Rows<'_> {
+        let part = |channel: usize| &self.0[channel][first * WIDTH..end * WIDTH];
+        let channels = std::array::from_fn(part);
+        Rows { width: WIDTH, height: HEIGHT, first_row: first, samples: 64, channels }
+    }
+
+    fn all(&self) -> Rows<'_> {
+        self.rows(0, HEIGHT)
+    }
+}
+
+/// The whole frame in tiles that begin at every (x, y) of the given steps.
+fn denoised(
+    picture: &Picture,
+    steps: (usize, usize),
+    mut tile: impl FnMut(&Rows<'_>, (usize, usize), &mut Scratch) -> [Vec<f32>; 3],
+) -> [Vec<f32>; 3] {
+    let mut whole: [Vec<f32>; 3] = std::array::from_fn(|_| vec![f32::NAN; WIDTH * HEIGHT]);
+    let mut scratch = Scratch::default();
+    for y in (0..HEIGHT).step_by(steps.1) {
+        for x in (0..WIDTH).step_by(steps.0) {
+            let width = TILE_WIDTH.min(WIDTH - x);
+            let tile = tile(&picture.all(), (x, y), &mut scratch);
+            for (whole, tile) in whole.iter_mut().zip(&tile) {
+                for (row, values) in tile.chunks_exact(width).enumerate() {
+                    whole[(y + row) * WIDTH + x..][..width].copy_from_slice(values);
+                }
+            }
+        }
+    }
+    whole
+}
+
+fn best(picture: &Picture) -> [Vec<f32>; 3] {
+    denoised(picture, (TILE_WIDTH, TILE_HEIGHT), |rows, corner, scratch| {
+        tile(best_isa(), rows, corner, scratch).unwrap().clone()
+    })
+}
+
+/// Root of the mean squared distance from the picture without noise, in some columns.
+fn error(channels: &[Vec<f32>], columns: std::ops::Range<usize>) -> f64 {
+    let places = columns.flat_map(|x| (0..HEIGHT).map(move |y| (x, y)));
+    let squares = places.flat_map(|(x, y)| {
+        (0..3).map(move |channel| f64::from(channels[channel][y * WIDTH + x] - truth(x, y, channel)).powi(2))
+    });
+    let squares: Vec<f64> = squares.collect();
+    (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
+}
+
+fn mean(channels: &[Vec<f32>]) -> f64 {
+    let values = channels[..3].iter().flatten();
+    values.map(|value| f64::from(*value)).sum::<f64>() / (3 * WIDTH * HEIGHT) as f64
+}
+
+#[test]
+fn every_build_gives_the_same_bits() {
+    let picture = Picture::new(0.6);
+    let want = best(&picture);
+    let steps = (TILE_WIDTH, TILE_HEIGHT);
+    for isa in available_isas() {
+        let found = denoised(&picture, steps, |rows, corner, scratch| {
+            tile(isa, rows, corner, scratch).unwrap().clone()
+        });
+        assert!(found == want, "{isa}");
+    }
+    for compiler in ["g++", "clang++"] {
+        let Some(build) = OtherBuild::new(compiler, "entry_denoise.cpp", c"tessera_denoise_other") else {
+            println!("skipped: {compiler} is not installed");
+            continue;
+        };
+        let found = denoised(&picture, steps, |rows, corner, scratch| {
+            // SAFETY: the library was just built from entry_denoise.cpp for this machine.
+            unsafe { test_hooks::denoise_with(build.entry, rows, corner, scratch) }.unwrap().clone()
+        });
+        assert!(found == want, "{compiler}");
+    }
+}
+
+#[test]
+fn where_tiles_begin_and_which_rows_are_there_does_not_show() {
+    let picture = Picture::new(0.6);
+    let want = best(&picture);
+    for steps in [(1 + TILE_WIDTH / 2, 7), (TILE_WIDTH, 5), (17, TILE_HEIGHT)] {
+        // No more rows than the tile needs.
+        let found = denoised(&picture, steps, |_, (x, y), scratch| {
+            let end = (y + TILE_HEIGHT + REACH).min(HEIGHT);
+            let rows = picture.rows(y.saturating_sub(REACH), end);
+            tile(best_isa(), &rows, (x, y), scratch).unwrap().clone()
+        });
+        assert!(found == want, "tiles every {steps:?}");
+    }
+}
+
+#[test]
+fn a_pixel_depends_on_nothing_beyond_its_reach() {
+    let mut picture = Picture::new(0.6);
+    let want = best(&picture);
+    let (x, y) = (70, 40);
+    picture.0[0][y * WIDTH + x] = 1e6;
+    let found = best(&picture);
+    let differs =
+        |at: usize| (0..3).any(|channel| found[channel][at].to_bits() != want[channel][at].to_bits());
+    let far = |at: usize| (at % WIDTH).abs_diff(x) > REACH || (at / WIDTH).abs_diff(y) > REACH;
+    assert!(!(0..WIDTH * HEIGHT).any(|at| far(at) && differs(at)));
+    assert!(differs(y * WIDTH + x), "a firefly is spread");
+}
+
+#[test]
+fn a_picture_of_one_colour_stays_itself() {
+    let mut picture = Picture::new(0.0);
+    for channel in 0..3 {
+        picture.0[channel].fill(0.3 + channel as f32);
+        // Both halves may differ, if their mean does not.
+        picture.0[3 + channel].iter_mut().enumerate().for_each(|(at, half)| *half = 0.3 * random(at));
+    }
+    assert!(best(&picture) == picture.0[..3], "a constant is not kept");
+}
+
+#[test]
+fn noise_falls_and_edges_and_texture_stay() {
+    let picture = Picture::new(0.6);
+    let found = best(&picture);
+    // Everywhere; at the edge; in the texture.
+    for (columns, factor) in [(0..WIDTH, 3.5), (WIDTH / 2 - 2..WIDTH / 2 + 2, 1.5), (8..WIDTH / 2 - 8, 3.0)] {
+        let (before, after) = (error(&picture.0, columns.clone()), error(&found, columns.clone()));
+        assert!(before > 0.05, "{before}");
+        assert!(after < before / factor, "{columns:?}: from {before} to {after}");
+    }
+    let ratio = mean(&found) / mean(&picture.0);
+    assert!((ratio - 1.0).abs() < 0.005, "energy {ratio}");
+}
+
+#[test]
+fn what_has_no_noise_is_left_alone() {
+    let picture = Picture::new(0.0);
+    let error = error(&best(&picture), 0..WIDTH);
+    assert!(error < 2e-5, "{error}");
+}
+
+#[test]
+fn rows_that_are_missing_are_refused() {
+    let picture = Picture::new(0.1);
+    let mut scratch = Scratch::default();
+    let mut ask = |rows: Rows<'_>, corner| tile(best_isa(), &rows, corner, &mut scratch).map(|_| ());
+    assert_eq!(ask(picture.rows(10, 54), (0, 24)), Ok(()));
+    for (rows, corner) in [
+        (picture.rows(11, 54), (0, 24)),
+        (picture.rows(10, 53), (0, 24)),
+        (picture.all(), (WIDTH, 0)),
+        (picture.all(), (0, HEIGHT)),
+        (Rows { samples: 1, ..picture.all() }, (0, 0)),
+        (Rows { width: 0, ..picture.all() }, (0, 0)),
+    ] {
+        assert!(matches!(ask(rows, corner), Err(DenoiseError::Range(_))), "{corner:?}");
+    }
+}
