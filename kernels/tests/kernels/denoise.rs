@@ -25,14 +25,14 @@ fn truth(x: usize, y: usize, channel: usize) -> f32 {
 
 fn albedo(x: usize, y: usize, channel: usize) -> f32 {
     let left = x < WIDTH / 2;
-    let stripe = if left && (x / 3 + y / 4) % 2 == 0 { 0.5 } else { 1.0 };
+    let stripe = if left && (x / 3 + y / 4).is_multiple_of(2) { 0.5 } else { 1.0 };
     stripe * [[0.8, 0.3, 0.2], [0.2, 0.5, 0.7]][usize::from(left)][channel]
 }
 
 impl Picture {
     /// Each half of the samples is off by up to `noise` of what is there, with mean 0.
     fn new(noise: f32) -> Self {
-        let mut channels = vec![Vec::with_capacity(WIDTH * HEIGHT); CHANNELS];
+        let mut channels = vec![Vec::new(); CHANNELS];
         for at in 0..WIDTH * HEIGHT {
             let (x, y) = (at % WIDTH, at / WIDTH);
             for channel in 0..3 {
