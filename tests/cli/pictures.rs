@@ -86,6 +86,32 @@ fn a_denoised_frame_keeps_the_noisy_one() {
 }
 
 #[test]
+fn a_denoised_frame_is_closer_to_its_reference() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf").display().to_string();
+    let fixed = ["render", &scene, "--size", "96x72", "--depth", "4", "-q"];
+    for more in [
+        &["--spp", "512", "--seed", "9", "-o", "reference.exr"][..],
+        &["--spp", "16", "-o", "noisy.exr"],
+        &["--spp", "16", "-o", "denoised.exr", "--denoise"],
+    ] {
+        let (status, _, error) = told(folder.path(), &[&fixed, more].concat());
+        assert_eq!(status, 0, "{error}");
+    }
+    let apart = |file: &str| {
+        let (_, out, _) = told(folder.path(), &["diff", file, "reference.exr", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+        (number(&report["rel_mse"]), number(&report["flip"]["mean"]), number(&report["mean_ratio"]))
+    };
+    let (noisy, denoised) = (apart("noisy.exr"), apart("denoised.exr"));
+    // The rim of the lamp has most of what is left; reference and noise have a share.
+    assert!(denoised.0 < noisy.0 / 1.7, "relMSE from {} to {}", noisy.0, denoised.0);
+    assert!(denoised.1 < noisy.1 * 0.9, "FLIP from {} to {}", noisy.1, denoised.1);
+    assert!((denoised.2 - noisy.2).abs() < 0.005, "energy from {} to {}", noisy.2, denoised.2);
+}
+
+#[test]
 fn diff_tells_identical_from_close_from_different() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     render(folder.path(), &["-o", "a.exr"]);

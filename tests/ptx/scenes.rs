@@ -30,9 +30,9 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
     };
     let case = |name, scene, unit| Case { name, scene, unit };
     vec![
-        case("parlour", parlour(), unit(4, 8, PixelFilter::Box, 15)),
+        case("parlour", parlour(), unit(4, 8, PixelFilter::Box, 31)),
         case("foundry", foundry(), unit(3, 5, PixelFilter::Gaussian, 6)),
-        case("veils", veils(), unit(3, 6, PixelFilter::BlackmanHarris, 15)),
+        case("veils", veils(), unit(3, 6, PixelFilter::BlackmanHarris, 31)),
         case("stage", stage(), unit(3, 3, PixelFilter::Gaussian, 9)),
         case("overcast", overcast(), unit(3, 4, PixelFilter::Box, 1)),
         case("thicket", thicket(), unit(3, 7, PixelFilter::BlackmanHarris, 15)),
