@@ -205,6 +205,9 @@ pub(crate) mod tests {
         assert_eq!((params.x, params.y, params.width, params.height), (32, 16, 16, 16));
         assert_eq!((params.seed, params.depth, params.aovs, params.filter), (9, 4, 2 | 4, 1));
         assert_eq!(params.channels(), u32::from(spec(b"").channels()));
+        let denoised = RenderSpec { denoise: true, ..spec(b"") };
+        let params = unit_params(&denoised, FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
+        assert_eq!((params.aovs, params.channels()), (1 | 2 | 4 | 16, u32::from(denoised.channels())));
     }
 
     #[test]
