@@ -70,12 +70,17 @@ pub(crate) fn vitrine() -> CheckedScene {
 
 /// Coats, cloth, brushed metal, films and the archived model, each with all of its textures.
 pub(crate) fn wardrobe() -> CheckedScene {
+    wardrobe_of([TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear])
+}
+
+/// The same with textures of other formats: colours, data, and finer data.
+pub(crate) fn wardrobe_of([of_colour, of_data, of_fine]: [TexelFormat; 3]) -> CheckedScene {
     use LayersTexture as T;
     let mut builder = Builder::default();
     let repeat = (Wrap::Repeat, Wrap::MirroredRepeat);
-    let colour = texture(&mut builder, TexelFormat::Rgba8Srgb, repeat, true, (9, 7));
-    let data = texture(&mut builder, TexelFormat::Rgba8Linear, repeat, true, (11, 8));
-    let fine = texture(&mut builder, TexelFormat::Rgba16Linear, repeat, false, (6, 5));
+    let colour = texture(&mut builder, of_colour, repeat, true, (9, 7));
+    let data = texture(&mut builder, of_data, repeat, true, (11, 8));
+    let fine = texture(&mut builder, of_fine, repeat, false, (6, 5));
     let coat =
         Layers { clearcoat: 0.9, clearcoat_roughness: 0.6, clearcoat_normal_scale: 0.8, ..Layers::NONE };
     let coat = with_textures(

@@ -8,6 +8,7 @@ mod edges;
 mod exact;
 mod features;
 mod gauze;
+mod lamps;
 mod layers;
 mod library;
 mod made;

@@ -10,14 +10,15 @@ use std::sync::{Arc, OnceLock};
 use crate::mutations::{self, Mutation};
 use crate::probes::{Probe, Stage};
 use crate::scenes::{self, Case, Noise};
-use crate::{culling, edges, exact, unread};
+use crate::support::whole;
+use crate::{culling, edges, exact, lamps, layers, unread};
 use tessera_kernels::cuda::PTX;
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
-use tessera_layout::UnitParams;
+use tessera_layout::{TexelFormat, UnitParams};
 use tessera_ptx::Module;
 
 /// Mutants in every run of CI; `TESSERA_MUTANTS` asks for another number.
-const SAMPLE: usize = 30;
+const SAMPLE: usize = 60;
 /// Which mutants those are; `TESSERA_MUTANT_SEED` asks for others.
 const SEED: u32 = 2026;
 /// Share that must be found, of all mutants and of CI's sample.
@@ -267,6 +268,8 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             probes.extend(exact::all().iter().chain([&exact::overflowing()]).flat_map(both_shapes));
             probes.extend(edges::panes_on_texels(5).iter().flat_map(both_shapes));
             probes.extend(scenes::coated(8).iter().flat_map(both_shapes));
+            probes.extend(uniform_wardrobes(8).iter().flat_map(both_shapes));
+            probes.extend(lamps::all(8).iter().flat_map(both_shapes));
             probes.extend(made_up(&scenes::sized(8), 1..2));
             probes.extend(made_up(&scenes::coated(8), 1..2));
             probes.extend(made_up(&cases, 1..2));
@@ -283,6 +286,8 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
                 .flat_map(cut)
                 .chain(scenes::sized(24))
                 .chain(scenes::coated(24))
+                .chain(uniform_wardrobes(24))
+                .chain(lamps::all(24))
                 .collect();
             let panes = [171, 1_009].into_iter().flat_map(edges::panes_of_pixels);
             let mut probes: Vec<Probe> =
@@ -306,6 +311,14 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             probes
         }
     }
+}
+
+/// Wardrobes with textures of one format, each format in turn, so that every layer's texture is read in every way.
+fn uniform_wardrobes(size: u32) -> Vec<Case> {
+    let formats = [TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear];
+    let unit = UnitParams { aovs: 15, ..whole(size, size, 3, 4) };
+    let case = |format| Case { name: "wardrobe, one format", scene: layers::wardrobe_of([format; 3]), unit };
+    formats.map(case).into()
 }
 
 /// Functions that walk a whole hierarchy or shade a hit: they are called less often.

@@ -50,7 +50,7 @@ pub(crate) fn coated(size: u32) -> Vec<Case> {
     plain.map(|case| Case { scene: coat(&case.scene), ..case }).collect()
 }
 
-fn coat(scene: &CheckedScene) -> CheckedScene {
+pub(crate) fn coat(scene: &CheckedScene) -> CheckedScene {
     let mut flat = FlatScene::clone(scene);
     let coat = Layers { clearcoat: 0.7, clearcoat_roughness: 0.5, ..Layers::NONE };
     flat.layers = Arc::new(vec![Layers::NONE, coat]);
