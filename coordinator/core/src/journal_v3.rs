@@ -46,23 +46,12 @@ impl FromV3 for SnapshotPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal_v4::tests::accepted_of;
     use crate::snapshot::Part;
 
-    /// A job accepted, as version 1 wrote it: version 3 has its predicted bytes behind the kind, which is followed by owner and time.
-    const ACCEPTED: &str = include_str!("journal_v1.hex");
-
+    /// One that predicts 77 bytes.
     fn accepted() -> (Record, Vec<u8>) {
-        let digits: Vec<u8> =
-            ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
-        let mut bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-        let record = Record::from_bytes(&bytes).unwrap();
-        let Record::JobAccepted { owner, at, .. } = &record else { panic!("{record:?}") };
-        // Owner and time stand last: a length, the letters, and the time's own form.
-        let tail = 1 + owner.len() + tessera_protocol::encode(at).unwrap().len();
-        let place = bytes.len() - tail;
-        bytes.splice(place..place, [77]);
-        bytes[0] = 3;
-        (record, bytes)
+        accepted_of(3, &[77])
     }
 
     #[test]

@@ -178,15 +178,15 @@ impl FromV4 for SnapshotPart {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::journal::RECORD_VERSION;
 
-    /// A job accepted, as version 1 wrote it. Version 4 has its predicted bytes and its pool behind the kind.
+    /// A job accepted, as version 1 wrote it: owner and time stand behind the kind.
     const ACCEPTED: &str = include_str!("journal_v1.hex");
 
-    /// The job of version 1, and the bytes of one for the pool "gpu" that predicts 77 bytes.
-    fn accepted() -> (Record, Vec<u8>) {
+    /// The job of version 1, and the bytes of one of another version, which has more behind the kind.
+    pub(crate) fn accepted_of(version: u8, behind_kind: &[u8]) -> (Record, Vec<u8>) {
         let digits: Vec<u8> =
             ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
         let mut bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
@@ -195,9 +195,14 @@ mod tests {
         // Owner and time stand last: a length, the letters, and the time's own form.
         let tail = 1 + owner.len() + tessera_protocol::encode(at).unwrap().len();
         let place = bytes.len() - tail;
-        bytes.splice(place..place, [77, 1, 3, b'g', b'p', b'u']);
-        bytes[0] = 4;
+        bytes.splice(place..place, behind_kind.iter().copied());
+        bytes[0] = version;
         (record, bytes)
+    }
+
+    /// One for the pool "gpu" that predicts 77 bytes.
+    fn accepted() -> (Record, Vec<u8>) {
+        accepted_of(4, &[77, 1, 3, b'g', b'p', b'u'])
     }
 
     fn expected(before: &JobSpec) -> JobSpec {

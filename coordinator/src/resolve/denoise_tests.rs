@@ -1,40 +1,14 @@
 //! Rows come in bands of any height, and it does not show.
 
 use super::*;
-use tessera_protocol::FrameNumber;
-use tessera_protocol::FrameSet;
-use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, ToneMapSpec};
 
 const WIDTH: u32 = 97;
 const HEIGHT: u32 = 83;
 
 fn spec() -> RenderSpec {
-    RenderSpec {
-        scene: "a.gltf".into(),
-        files: vec![],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
-        width: WIDTH,
-        height: HEIGHT,
-        frames: FrameSet::one(FrameNumber(0)),
-        fps: 24.0,
-        spp: 9,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::Box,
-        tile: 64,
-        unit_samples: 0,
-        // Between the guides and the half, so that a wrong channel would show.
-        aovs: vec![AovSpec::Position],
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: true,
-    }
+    // Between the guides and the half, so that a wrong channel would show.
+    let aovs = vec![AovSpec::Position];
+    RenderSpec { aovs, denoise: true, ..crate::resolve::tests::spec(WIDTH, HEIGHT, 64, 9, 0) }
 }
 
 /// A made-up value of the film: noisy colours, halves near 5 ninths of them, guides that change slowly, and a position that has no part.

@@ -12,7 +12,7 @@ use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec, To
 use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
 use tessera_transport::BlobStore;
 
-fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
+pub(super) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
     RenderSpec {
         scene: "a.gltf".into(),
         files: vec![],

@@ -171,30 +171,38 @@ fn whole(leaves: &[Leaf]) -> (LightBounds, f64) {
 /// Cuts two or more lights into up to eight parts: again and again the one whose cut is worth most, or where the tree could otherwise
 /// become too deep, the largest, by count. What fits into a node of its own stays whole, so that nodes are well filled.
 fn parts(leaves: &mut [Leaf], level: u32) -> Vec<&mut [Leaf]> {
-    let by_count = level + levels_of(leaves.len()) + 1 >= LIGHT_TREE_DEPTH_MAX;
+    let is_deep = level + levels_of(leaves.len()) + 1 >= LIGHT_TREE_DEPTH_MAX;
+    let by_count: (Worth, Cut) = (|leaves| leaves.len() as f64, cut_by_count);
+    let by_cost: (Worth, Cut) = (cost_of, cut_by_cost);
+    let (worth, cut) = if is_deep { by_count } else { by_cost };
     let whole_at = if leaves.len() <= WIDTH { 1 } else { WIDTH };
-    let mut parts = vec![(worth(leaves, by_count), leaves)];
+    let mut parts = vec![(worth(leaves), leaves)];
     while parts.len() < WIDTH {
         let open = (0..parts.len()).filter(|at| parts[*at].1.len() > whole_at);
         let Some(best) = open.reduce(|a, b| if parts[b].0 > parts[a].0 { b } else { a }) else { break };
         let (_, part) = parts.remove(best);
-        let count = if by_count { cut_by_count(part) } else { cut(part) };
+        let count = cut(part);
         let (left, right) = part.split_at_mut(count);
-        parts.insert(best, (worth(right, by_count), right));
-        parts.insert(best, (worth(left, by_count), left));
+        parts.insert(best, (worth(right), right));
+        parts.insert(best, (worth(left), left));
     }
     parts.into_iter().map(|(_, part)| part).collect()
 }
+
+/// What it is worth to cut a part.
+type Worth = fn(&[Leaf]) -> f64;
+/// Cuts a part of two lights or more: reorders it, and returns how many come first.
+type Cut = fn(&mut [Leaf]) -> usize;
 
 /// Levels that so many lights need.
 fn levels_of(lights: usize) -> u32 {
     (usize::BITS - (lights - 1).leading_zeros()).div_ceil(LIGHT_TRAIL_BITS)
 }
 
-/// What it is worth to cut a part.
-fn worth(leaves: &[Leaf], by_count: bool) -> f64 {
+/// What it costs to have some lights in one part.
+fn cost_of(leaves: &[Leaf]) -> f64 {
     let (bounds, power) = whole(leaves);
-    if by_count { leaves.len() as f64 } else { bounds.cost(power) }
+    bounds.cost(power)
 }
 
 impl LightNode {
@@ -289,8 +297,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 const BINS: usize = 12;
 
 /// Cuts lights in two by place: at the cheapest of some cuts along each axis (section 4.4), or by count where all are in one place.
-/// Reorders them and returns how many come first.
-fn cut(leaves: &mut [Leaf]) -> usize {
+fn cut_by_cost(leaves: &mut [Leaf]) -> usize {
     let range = range_of(leaves);
     let Some((axis, bin)) = best_cut(leaves, range) else { return cut_by_count(leaves) };
     // Stable, so that the order depends on nothing but places.
