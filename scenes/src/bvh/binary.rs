@@ -1,4 +1,4 @@
-//! The binary tree: splits ranges down to single triangles and finds, on the way back, the cheapest eight-wide tree
+//! The binary tree: splits ranges down to what fits into a leaf and finds, on the way back, the cheapest eight-wide tree
 //! inside it. Owns neither the split rules nor the output format.
 
 use super::BuilderKind;
@@ -22,7 +22,7 @@ const PARALLEL_MIN: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BinaryNode {
     pub(super) bounds: Bounds,
-    /// Triangles of the left subtree; 0 where this is a single triangle.
+    /// Triangles of the left subtree; 0 where this is a leaf.
     pub(super) left_count: u32,
     /// How to make wide children of it.
     pub(super) plan: Plan,
@@ -57,7 +57,7 @@ fn build_range(
     let (bounds, centers) = measure(primitives);
     let count = primitives.len();
     nodes[0].bounds = bounds;
-    if count == 1 {
+    if count <= LEAF_TRIANGLES_MAX as usize {
         nodes[0].plan.left_slots[0] = 1;
         return [bounds.half_area() * COST_BLOCK; WIDTH - 1];
     }
@@ -75,7 +75,7 @@ fn build_range(
         (left(left_primitives, left_nodes), build_range(right_primitives, right_nodes, kind, depth + 1))
     };
     node[0].left_count = left_count as u32;
-    let (plan, costs) = plan(&left_costs, &right_costs, bounds.half_area(), count);
+    let (plan, costs) = plan(&left_costs, &right_costs, bounds.half_area());
     node[0].plan = plan;
     costs
 }
@@ -108,7 +108,7 @@ fn split_range(primitives: &mut [PrimitiveRef], centers: &Bounds, kind: BuilderK
 }
 
 /// The plan of a node from its children's costs.
-fn plan(left: &Costs, right: &Costs, half_area: f32, count: usize) -> (Plan, Costs) {
+fn plan(left: &Costs, right: &Costs, half_area: f32) -> (Plan, Costs) {
     let mut plan = Plan::default();
     let mut costs = [f32::INFINITY; WIDTH];
     for slots in 2..=WIDTH {
@@ -124,10 +124,6 @@ fn plan(left: &Costs, right: &Costs, half_area: f32, count: usize) -> (Plan, Cos
         plan.left_slots[slots - 1] = best.1;
     }
     costs[0] = costs[WIDTH - 1] + half_area * COST_NODE;
-    if count <= LEAF_TRIANGLES_MAX as usize && half_area * COST_BLOCK <= costs[0] {
-        costs[0] = half_area * COST_BLOCK;
-        plan.left_slots[0] = 1;
-    }
     for slots in 2..WIDTH {
         if costs[slots - 2] <= costs[slots - 1] {
             costs[slots - 1] = costs[slots - 2];

@@ -51,6 +51,11 @@ impl PrimitiveRef {
         self.0.lower[3].to_bits()
     }
 
+    /// Twice the centre of the box along one axis.
+    pub(super) fn center_along(&self, axis: usize) -> f32 {
+        self.0.lower[axis] + self.0.upper[axis]
+    }
+
     /// Twice the centre of the box.
     pub(super) fn center(&self) -> [f32; 4] {
         let mut center = [0.0; 4];

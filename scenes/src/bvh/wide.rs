@@ -60,8 +60,14 @@ impl Collapse<'_> {
         } else {
             self.gather(subtree, WIDTH, &mut children, &mut count);
         }
-        let half_area = |child: &Subtree| self.tree[child.node].bounds.half_area();
-        children[..count].sort_by(|a, b| half_area(a).total_cmp(&half_area(b)));
+        let mut order = [(0.0, subtree); WIDTH];
+        for (ordered, child) in order.iter_mut().zip(&children[..count]) {
+            *ordered = (self.tree[child.node].bounds.half_area(), *child);
+        }
+        order[..count].sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (child, (_, ordered)) in children.iter_mut().zip(&order[..count]) {
+            *child = *ordered;
+        }
         let first_inner = self.nodes.len();
         let mut inner = first_inner;
         for (slot, &child) in children[..count].iter().enumerate() {
