@@ -60,7 +60,8 @@ type Query = unsafe extern "C" fn(Handle, *mut RayHit, Handle);
 
 /// A device with one scene.
 pub(crate) struct Embree {
-    library: Library,
+    /// Never unloaded: threads of its own end after the process has begun to.
+    library: &'static Library,
     device: Handle,
     scene: Handle,
     corners: Vec<f32>,
@@ -78,13 +79,14 @@ impl Embree {
         // SAFETY: the user names the library to run.
         let library =
             unsafe { Library::new(path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let library: &'static Library = Box::leak(Box::new(library));
         let settings = CString::new(format!("isa={isa},threads=0")).expect("no zero in it");
         // SAFETY: the signatures are those of rtcore.h.
         let (device, intersect, occluded) = unsafe {
             let new_device =
-                function::<unsafe extern "C" fn(*const c_char) -> Handle>(&library, "rtcNewDevice");
+                function::<unsafe extern "C" fn(*const c_char) -> Handle>(library, "rtcNewDevice");
             let device = new_device(settings.as_ptr());
-            (device, function(&library, "rtcIntersect1"), function(&library, "rtcOccluded1"))
+            (device, function(library, "rtcIntersect1"), function(library, "rtcOccluded1"))
         };
         assert!(!device.is_null(), "Embree makes no device with {isa}");
         let mut corners: Vec<f32> = triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2]).flatten().collect();
@@ -102,7 +104,7 @@ impl Embree {
         type Shared = unsafe extern "C" fn(Handle, c_int, c_uint, c_int, *const c_void, usize, usize, usize);
         // SAFETY: the signatures are those of rtcore.h; the buffers live as long as `self`, and are not changed.
         unsafe {
-            let library = &self.library;
+            let library = self.library;
             let scene =
                 function::<unsafe extern "C" fn(Handle) -> Handle>(library, "rtcNewScene")(self.device);
             let new_geometry =
@@ -133,7 +135,7 @@ impl Embree {
 
     fn release(&self, scene: Handle) {
         // SAFETY: it was made by `build`, and nobody has it any more.
-        unsafe { function::<unsafe extern "C" fn(Handle)>(&self.library, "rtcReleaseScene")(scene) }
+        unsafe { function::<unsafe extern "C" fn(Handle)>(self.library, "rtcReleaseScene")(scene) }
     }
 
     /// Distances of the closest hits, infinite for a miss.
@@ -163,7 +165,7 @@ impl Drop for Embree {
     fn drop(&mut self) {
         self.release(self.scene);
         // SAFETY: nothing of the device is left.
-        unsafe { function::<unsafe extern "C" fn(Handle)>(&self.library, "rtcReleaseDevice")(self.device) }
+        unsafe { function::<unsafe extern "C" fn(Handle)>(self.library, "rtcReleaseDevice")(self.device) }
     }
 }
 
