@@ -16,6 +16,7 @@ pub mod limits;
 pub mod node;
 pub mod renewal;
 pub mod role;
+pub mod rounds;
 pub mod status;
 pub mod stream;
 
@@ -28,3 +29,4 @@ pub use ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey,
 };
 pub use job::{JobKind, JobSpec, RawJobSpec, RenderSpec, SpecError};
+pub use rounds::Rounds;
