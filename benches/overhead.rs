@@ -156,6 +156,7 @@ fn spec(spp: u32) -> RenderSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     }
 }
 

@@ -175,7 +175,7 @@ mod tests {
 
     fn spp(file: &str, line: &[&str]) -> u32 {
         match parsed(file, line).unwrap().command {
-            crate::args::Command::Render(args) => args.picture.spp,
+            crate::args::Command::Render(args) => args.picture.spp(),
             _ => unreachable!("the line is a render"),
         }
     }

@@ -176,6 +176,8 @@ impl JobProgress {
             Audience::Terminal => {
                 let new = || self.audience.bar(summary.units, JOB).with_prefix(doing);
                 let bar = self.bar.get_or_insert_with(new);
+                // Rounds add units.
+                bar.set_length(summary.units);
                 bar.set_position(summary.units_committed);
                 bar.set_message(words);
             }

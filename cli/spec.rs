@@ -123,11 +123,11 @@ pub(crate) fn job(
         height: picture.size.height,
         frames: frames(picture),
         fps: picture.fps,
-        spp: picture.spp,
+        spp: picture.spp(),
         depth: picture.depth,
         seed: picture.seed,
         filter: picture.filter.0,
-        tile: picture.tile,
+        tile: picture.tile(),
         unit_samples: picture.unit_samples,
         aovs,
         formats: options.formats,
@@ -135,6 +135,7 @@ pub(crate) fn job(
         tone_map: picture.tone_map.0,
         variant: picture.variant.clone(),
         denoise: picture.denoise,
+        noise: picture.noise,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

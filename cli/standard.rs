@@ -180,6 +180,7 @@ fn spec(scene: &str, look: Look) -> RenderSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     }
 }
 

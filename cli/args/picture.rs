@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
 use tessera_protocol::job::{AovSpec, FilterSpec, ToneMapSpec};
+use tessera_protocol::rounds::ROUND_TILE;
 
 /// What to render, and how.
 #[derive(Debug, Args)]
@@ -16,9 +17,12 @@ pub struct PictureArgs {
     /// Frame size in pixels
     #[arg(long, value_name = "WxH", default_value = "800x600", help_heading = "Picture")]
     pub size: FrameSize,
-    /// Samples per pixel
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Picture")]
-    pub spp: u32,
+    /// Samples per pixel [default: 64]; with --noise, at most [default: 4096]
+    #[arg(long, value_name = "N", help_heading = "Picture")]
+    pub spp: Option<u32>,
+    /// Sample each part of a frame until its noise is at most X: 0.05 for a preview, 0.01 for a picture to keep, 0.005 for hardly any
+    #[arg(long, value_name = "X", help_heading = "Picture")]
+    pub noise: Option<f64>,
     /// Scatterings of a path at most
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Picture")]
     pub depth: u32,
@@ -104,12 +108,24 @@ pub struct PictureArgs {
     #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_point: Option<[f32; 3]>,
 
-    /// Tile edge in pixels; never changes the picture
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Work")]
-    pub tile: u32,
-    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture
+    /// Tile edge in pixels; never changes the picture [default: 64]; not with --noise
+    #[arg(long, value_name = "N", help_heading = "Work")]
+    pub tile: Option<u32>,
+    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture; not with --noise
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Work")]
     pub unit_samples: u32,
+}
+
+impl PictureArgs {
+    /// Samples per pixel, or the most.
+    pub fn spp(&self) -> u32 {
+        self.spp.unwrap_or(if self.noise.is_some() { 4096 } else { 64 })
+    }
+
+    /// Tile edge in pixels.
+    pub fn tile(&self) -> u32 {
+        self.tile.unwrap_or(if self.noise.is_some() { ROUND_TILE } else { 64 })
+    }
 }
 
 fn point(text: &str) -> Result<[f32; 3], ValueError> {

@@ -8,7 +8,9 @@ use crate::{job_id, json};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, JobState, JobSummary, Waits};
+use tessera_protocol::status::{
+    CopyCount, FrameState, FrameStatus, JobDetail, JobState, JobSummary, RoundStatus, Waits,
+};
 use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
 use tessera_transport::FarmClient;
 
@@ -192,7 +194,10 @@ fn copy_words(copies: &CopyCount) -> String {
 
 fn frame_words(state: &FrameState) -> String {
     match state {
-        FrameState::Open { committed, units } => format!("{committed} of {units} units"),
+        FrameState::Open { committed, units, round } => {
+            let units = format!("{committed} of {units} units");
+            round.map_or(units.clone(), |round| format!("{}; {units} so far", round_words(&round)))
+        }
         FrameState::Resolving => "resolving".into(),
         FrameState::Failed(reason) => format!("failed: {reason}"),
         FrameState::Done(files) => {
@@ -201,6 +206,11 @@ fn frame_words(state: &FrameState) -> String {
             format!("done: {}", files.collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+fn round_words(status: &RoundStatus) -> String {
+    let RoundStatus { round, rounds, tiles_open, tiles, samples } = status;
+    format!("round {round} of at most {rounds}, {samples} samples a pixel for {tiles_open} of {tiles} tiles")
 }
 
 /// `tessera pause` and `tessera resume`.

@@ -93,12 +93,12 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     let pool = spec.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
     json::line(&format!("job     {}, priority {}{pool}", spec.name, spec.priority))?;
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;
-    json::line(&format!(
-        "frames  {frames} ({}), {}, {} spp",
-        frames.len(),
-        args.picture.size,
-        args.picture.spp
-    ))?;
+    let spp = args.picture.spp();
+    let samples = match args.picture.noise {
+        None => format!("{spp} spp"),
+        Some(noise) => format!("noise {noise} with at most {spp} spp"),
+    };
+    json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)
 }

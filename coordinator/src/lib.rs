@@ -15,6 +15,7 @@ mod durable;
 pub mod folder;
 pub mod fsck;
 mod housekeeping;
+pub mod measure;
 pub mod resolve;
 mod resolver;
 mod secret;

@@ -1,23 +1,35 @@
-//! The resolver: makes the files of one frame after another, off the driver's task.
+//! The resolver: makes the files of one frame after another, and measures rounds, off the driver's task.
 
 use crate::blobs::Blobs;
 use crate::driver::Event;
+use crate::measure::noisy_tiles;
 use crate::resolve::{Frame, ResolveError, Values, assemble, resolve};
 use crate::spool::{SpoolIndex, SpoolKey};
 use std::path::PathBuf;
-use tessera_core::{Input, ResolveFailure};
+use tessera_core::{Course, Input, ResolveFailure, TileSet};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tokio::sync::mpsc;
 
-/// A frame whose files are wanted.
+/// What is wanted of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Files,
+    /// Which tiles are too noisy after the newest round.
+    Noise,
+}
+
+/// A frame of which something is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolveOrder {
+    pub(crate) wanted: Wanted,
     pub(crate) job: JobId,
     pub(crate) frame: FrameNumber,
     pub(crate) kind: JobKind,
     pub(crate) fingerprint: Option<Fingerprint>,
+    /// Where it is sampled in rounds.
+    pub(crate) course: Option<Course>,
     /// Durable bytes of the frame's spool.
     pub(crate) length: u64,
 }
@@ -33,7 +45,7 @@ pub(crate) async fn run(
         let (blobs, spools) = (blobs.clone(), spools.clone());
         let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &spools)).await;
         let input = match made {
-            Ok(Ok(files)) => Input::FrameResolved { job, frame, files },
+            Ok(Ok(input)) => input,
             Ok(Err(error)) => {
                 tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error, "frame cannot be made");
                 Input::FrameResolveFailed { job, frame, failure: error.failure() }
@@ -49,16 +61,30 @@ pub(crate) async fn run(
     }
 }
 
-fn make(
-    order: &ResolveOrder,
-    blobs: &Blobs,
-    spools: &std::path::Path,
-) -> Result<Vec<FrameFile>, ResolveError> {
-    let key = SpoolKey { job: order.job, frame: order.frame };
-    let spool = SpoolIndex::read(spools, key, order.length)?;
+fn make(order: &ResolveOrder, blobs: &Blobs, spools: &std::path::Path) -> Result<Input, ResolveError> {
+    let (job, frame) = (order.job, order.frame);
+    let spool = SpoolIndex::read(spools, SpoolKey { job, frame }, order.length)?;
+    match order.wanted {
+        Wanted::Files => Ok(Input::FrameResolved { job, frame, files: files(order, blobs, &spool)? }),
+        Wanted::Noise => {
+            let round = order.course.as_ref().map_or(0, Course::round);
+            Ok(Input::RoundMeasured { job, frame, round, noisy: noisy(order, &spool)? })
+        }
+    }
+}
+
+fn files(order: &ResolveOrder, blobs: &Blobs, spool: &SpoolIndex) -> Result<Vec<FrameFile>, ResolveError> {
     let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);
+    let course = order.course.as_ref();
     match &order.kind {
-        JobKind::Render(spec) => resolve(&Frame { job, frame, spec, fingerprint, spool: &spool }, blobs),
-        JobKind::Compute(spec) => assemble(&Values { job, frame, spec, fingerprint, spool: &spool }, blobs),
+        JobKind::Render(spec) => resolve(&Frame { job, frame, spec, fingerprint, spool, course }, blobs),
+        JobKind::Compute(spec) => assemble(&Values { job, frame, spec, fingerprint, spool }, blobs),
+    }
+}
+
+fn noisy(order: &ResolveOrder, spool: &SpoolIndex) -> Result<TileSet, ResolveError> {
+    match (order.kind.render(), &order.course) {
+        (Some(spec), Some(course)) => noisy_tiles(spec, course, spool),
+        _ => Ok(TileSet::default()),
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn unit_params(
 
 /// Which planes the film has beside the beauty.
 fn aovs_of(spec: &RenderSpec) -> u32 {
-    let half = if spec.denoise { Aov::Half as u32 } else { 0 };
+    let half = if spec.has_half() { Aov::Half as u32 } else { 0 };
     spec.film_layers().into_iter().fold(half, |bits, layer| bits | aov_bit(layer) as u32)
 }
 
@@ -180,6 +180,7 @@ pub(crate) mod tests {
             tone_map: ToneMapSpec::Standard,
             variant: None,
             denoise: false,
+            noise: None,
         }
     }
 

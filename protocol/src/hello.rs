@@ -23,7 +23,8 @@ pub enum ProtocolVersion {
     /// that two nodes worked on at once. Heartbeats tell how far units are.
     /// A result names its first sample, so that a node that leaves can hand in a part of a unit; jobs tell how many samples were kept so.
     V4 = 4,
-    /// A render job may name a material variant of its scene, and ask for denoised frames.
+    /// A render job may name a material variant of its scene, ask for denoised frames, and for a noise that frames are sampled to in rounds, of
+    /// which a frame's state tells.
     V5 = 5,
 }
 

@@ -4,6 +4,7 @@ use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
 use crate::ids::BlobHash;
 use crate::limits::*;
+use crate::rounds::{NOISE_MAX, NOISE_MIN, NOISE_SPP_MIN, ROUND_TILE, Rounds};
 use serde::{Deserialize, Serialize};
 
 /// A spec as it crosses the wire: nothing about it is known to hold.
@@ -265,7 +266,7 @@ pub struct RenderSpec {
     pub frames: FrameSet,
     /// Frames per second: frame N shows the time N / fps.
     pub fps: f64,
-    /// Samples per pixel.
+    /// Samples per pixel; with `noise`, the most that a pixel has.
     pub spp: u32,
     /// Scatterings at most.
     pub depth: u32,
@@ -290,6 +291,9 @@ pub struct RenderSpec {
     pub variant: Option<String>,
     /// Whether files show the picture denoised. EXR files then keep the picture as it was in the layer `noisy`.
     pub denoise: bool,
+    /// Each tile is sampled in rounds until its noise is at most this, [`NOISE_MIN`] to [`NOISE_MAX`], or it has `spp` samples. None: every pixel
+    /// has `spp`.
+    pub noise: Option<f64>,
 }
 
 /// Layers that a denoiser is guided by, ascending.
@@ -305,9 +309,19 @@ impl RenderSpec {
         all.into_iter().filter(has).collect()
     }
 
-    /// Film channels: beauty, layers and, where the frame is to be denoised, [`HALF_CHANNELS`].
+    /// The rounds in which each frame is sampled; None where every pixel has `spp` samples.
+    pub fn rounds(&self) -> Option<Rounds> {
+        self.noise.map(|_| Rounds::new(self.spp))
+    }
+
+    /// The film has the plane of halves. One that is sampled in rounds needs none: its passes tell.
+    pub fn has_half(&self) -> bool {
+        self.denoise && self.noise.is_none()
+    }
+
+    /// Film channels: beauty, layers and, where it has the plane of halves, [`HALF_CHANNELS`].
     pub fn channels(&self) -> u8 {
-        let half = if self.denoise { HALF_CHANNELS } else { 0 };
+        let half = if self.has_half() { HALF_CHANNELS } else { 0 };
         3 + self.film_layers().iter().map(|layer| layer.channels()).sum::<u8>() + half
     }
 
@@ -463,16 +477,40 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
     if !(render.fps.is_finite() && render.fps > 0.0 && render.fps <= 10_000.0) {
         return wrong("fps", format!("{} is not in (0, 10000]", render.fps));
     }
+    check_noise(render)?;
     let tiles = u64::from(width.div_ceil(render.tile)) * u64::from(height.div_ceil(render.tile));
-    let passes = match render.unit_samples {
-        0 => 1,
-        samples => u64::from(render.spp.div_ceil(samples)),
+    let passes = match (render.rounds(), render.unit_samples) {
+        (Some(rounds), _) => u64::from(rounds.passes()),
+        (None, 0) => 1,
+        (None, samples) => u64::from(render.spp.div_ceil(samples)),
     };
     if tiles * passes > FRAME_UNITS_MAX {
         return wrong("tile", format!("{} units a frame are more than {FRAME_UNITS_MAX}", tiles * passes));
     }
     if tiles * passes * u64::from(render.frames.len()) > JOB_UNITS_MAX {
         return wrong("frames", format!("the job has more than {JOB_UNITS_MAX} units"));
+    }
+    Ok(())
+}
+
+fn check_noise(render: &RenderSpec) -> Result<(), SpecError> {
+    let Some(noise) = render.noise else { return Ok(()) };
+    if !(NOISE_MIN..=NOISE_MAX).contains(&noise) {
+        return wrong("noise", format!("{noise} is not in {NOISE_MIN} to {NOISE_MAX}"));
+    }
+    if render.spp < NOISE_SPP_MIN {
+        let problem = format!("{} is below {NOISE_SPP_MIN}, which --noise needs to measure any", render.spp);
+        return wrong("spp", problem);
+    }
+    if render.tile != ROUND_TILE {
+        let problem = format!(
+            "with --noise tiles decide how many samples a pixel gets, so all have {ROUND_TILE} pixels; leave --tile out"
+        );
+        return wrong("tile", problem);
+    }
+    if render.unit_samples != 0 {
+        let problem = "with --noise rounds decide how many samples a unit has; leave --unit-samples out";
+        return wrong("unit-samples", problem);
     }
     Ok(())
 }

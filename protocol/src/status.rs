@@ -156,8 +156,10 @@ pub enum FrameState {
     Open {
         /// Units committed.
         committed: u32,
-        /// Units in all.
+        /// Units in all; of a frame that is sampled in rounds, of the rounds so far.
         units: u32,
+        /// Where the frame is sampled in rounds: how far it is.
+        round: Option<RoundStatus>,
     },
     /// All units are in; the file is being made.
     Resolving,
@@ -165,6 +167,21 @@ pub enum FrameState {
     Done(Vec<FrameFile>),
     /// It has dead units.
     Failed(String),
+}
+
+/// How far a frame is that is sampled in rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundStatus {
+    /// The round that is rendered or measured, from 1.
+    pub round: u32,
+    /// Rounds at most.
+    pub rounds: u32,
+    /// Tiles that it is rendered for.
+    pub tiles_open: u32,
+    /// Tiles of the frame.
+    pub tiles: u32,
+    /// Samples per pixel after it, of those tiles.
+    pub samples: u32,
 }
 
 /// A finished frame in one format.

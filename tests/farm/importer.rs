@@ -60,6 +60,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     };
     JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

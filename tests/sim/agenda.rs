@@ -4,7 +4,7 @@ use crate::client::Ask;
 use crate::film::Film;
 use crate::questions::Answers;
 use std::collections::BTreeMap;
-use tessera_core::{Moment, SessionId};
+use tessera_core::{Moment, SessionId, TileSet};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId, Lease};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join, NodeToCoordinator};
@@ -50,6 +50,8 @@ pub(crate) enum Event {
     LateLoss(u64, SessionId),
     /// This incarnation's resolver answers.
     Resolved(u64, JobId, FrameNumber),
+    /// It has measured a round.
+    Measured(u64, JobId, FrameNumber, (u32, TileSet)),
     /// This incarnation ends.
     Crash(u64),
     /// The coordinator starts.

@@ -1,10 +1,11 @@
 //! The farm as its records tell it, kept by rules of the simulator's own: the core's state is compared with it, never copied.
 
 use crate::parts::{PartBook, size_of};
+use crate::rounds::{RoundBook, pass_of, passes_of};
 use crate::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::{Commit, EndedAttempt, Redone};
-use tessera_core::{Core, Record};
+use tessera_core::{Core, Record, TileSet};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
@@ -56,8 +57,10 @@ pub(crate) struct JobBook {
 /// One frame.
 #[derive(Clone, Debug)]
 pub(crate) struct FrameBook {
-    /// Units in all.
+    /// Units in all; at most, where the frame is sampled in rounds.
     pub(crate) units: u32,
+    /// How these go.
+    pub(crate) rounds: Option<RoundBook>,
     pub(crate) committed: BTreeMap<u32, (Epoch, NodeId)>,
     /// Units that were committed and are not any more: taken back from a liar, or of a frame that is tried again.
     pub(crate) undone: BTreeSet<u32>,
@@ -95,7 +98,7 @@ impl JobBook {
     /// Units that wait for a result.
     pub(crate) fn open_units(&self) -> usize {
         let open = self.frames.values().filter(|frame| frame.end == FrameEnd::Open);
-        open.map(|frame| frame.units as usize - frame.committed.len()).sum()
+        open.map(|frame| frame.wanted() as usize - frame.committed.len()).sum()
     }
 
     /// The frame reads the result of one before it.
@@ -143,7 +146,8 @@ fn chunk_of(compute: &ComputeSpec, unit: UnitIndex, feed: Option<BlobHash>) -> O
 fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
     // A plan's pictures are so small that a unit of all samples never is too large.
     let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
-    let passes = render.spp.div_ceil(each);
+    let adaptive = render.noise.is_some();
+    let passes = if adaptive { passes_of(render.spp) } else { render.spp.div_ceil(each) };
     let (columns, rows) = (render.width.div_ceil(render.tile), render.height.div_ceil(render.tile));
     let (tile, pass) = (unit.0 / passes, unit.0 % passes);
     if tile >= columns * rows {
@@ -151,8 +155,8 @@ fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
     }
     let (x, y) = (tile % columns * render.tile, tile / columns * render.tile);
     let (width, height) = (render.tile.min(render.width - x), render.tile.min(render.height - y));
-    let first = pass * each;
-    let samples = SampleRange { first, count: each.min(render.spp - first) };
+    let even = |first| SampleRange { first, count: each.min(render.spp - first) };
+    let samples = if adaptive { pass_of(render, pass)? } else { even(pass * each) };
     Some(Task::Tile { tile: TileRect { x, y, width, height }, samples })
 }
 
@@ -161,6 +165,28 @@ fn units_of(job: JobId, kind: &JobKind) -> u32 {
     let frame = kind.frames().get(0).unwrap_or(FrameNumber(0));
     let key = |unit| UnitKey { job, frame, unit: UnitIndex(unit) };
     (0..).take_while(|unit| task_of(kind, key(*unit)).is_some()).count() as u32
+}
+
+impl FrameBook {
+    /// The unit is part of the frame, as far as its rounds are known.
+    pub(crate) fn wants(&self, unit: u32) -> bool {
+        self.rounds.as_ref().is_none_or(|rounds| rounds.wants(unit))
+    }
+
+    /// Units of the frame, as far as its rounds are known.
+    pub(crate) fn wanted(&self) -> u32 {
+        self.rounds.as_ref().map_or(self.units, |rounds| rounds.wanted().count() as u32)
+    }
+
+    /// Units that were committed, are not any more, and are to be again.
+    pub(crate) fn undone(&self) -> usize {
+        self.undone.iter().filter(|unit| self.wants(**unit)).count()
+    }
+
+    /// No round follows.
+    pub(crate) fn is_last_round(&self) -> bool {
+        self.rounds.as_ref().is_none_or(RoundBook::is_over)
+    }
 }
 
 impl Books {
@@ -175,7 +201,9 @@ impl Books {
         let going = self.jobs.get(&unit.job).is_some_and(|job| job.ended.is_none());
         let frame = self.frame(unit);
         let open = frame.is_some_and(|frame| frame.end == FrameEnd::Open);
-        going && open && frame.is_some_and(|frame| !frame.committed.contains_key(&unit.unit.0))
+        let waits =
+            |frame: &FrameBook| frame.wants(unit.unit.0) && !frame.committed.contains_key(&unit.unit.0);
+        going && open && frame.is_some_and(waits)
     }
 
     /// The journal knows the result of this lease, and its frame waits for results or for its files.
@@ -256,7 +284,10 @@ impl Books {
                 units.iter().try_for_each(|unit| self.drop_parts(*job, *frame, *unit, *below))
             }
             Record::UnitsTakenBack { job, frame, units, below } => {
-                units.iter().try_for_each(|unit| self.take_back(*job, *frame, *unit, *below))
+                self.take_all_back((*job, *frame), units, *below)
+            }
+            Record::RoundMeasured { job, frame, round, going } => {
+                self.end_round((*job, *frame), *round, going)
             }
             Record::NodeSuspected { node, .. } => {
                 self.suspects.insert(*node);
@@ -324,21 +355,63 @@ impl Books {
             open.filter(|(number, _)| !book.lacks_feed(**number))
         });
         frames.flat_map(move |(number, frame)| {
-            let units = (0..frame.units)
-                .filter(|unit| !frame.committed.contains_key(unit) && !frame.attempts.contains_key(unit));
+            let units = (0..frame.units).filter(|unit| {
+                frame.wants(*unit)
+                    && !frame.committed.contains_key(unit)
+                    && !frame.attempts.contains_key(unit)
+            });
             units.map(move |unit| UnitKey { job, frame: *number, unit: UnitIndex(unit) })
         })
     }
 
-    fn take_back(&mut self, job: JobId, frame: FrameNumber, unit: UnitIndex, below: Epoch) -> Checked {
+    fn take_all_back(
+        &mut self,
+        (job, frame): (JobId, FrameNumber),
+        units: &[UnitIndex],
+        below: Epoch,
+    ) -> Checked {
+        units.iter().try_for_each(|unit| self.take_back((job, frame), *unit, (units, below)))?;
+        self.rewind(job, frame, units)
+    }
+
+    fn end_round(&mut self, (job, frame): (JobId, FrameNumber), round: u32, going: &TileSet) -> Checked {
+        let book = self.open_frame(job, frame)?;
+        if book.committed.len() < book.wanted() as usize || !book.checks.is_empty() {
+            return violated(format!("round {round} of {job}/{frame} is measured before its end"));
+        }
+        book.rounds.as_mut().map_or(Ok(()), |rounds| rounds.end_round(round, going))
+    }
+
+    fn rewind(&mut self, job: JobId, frame: FrameNumber, units: &[UnitIndex]) -> Checked {
+        let book = self.open_frame(job, frame)?;
+        let Some(rounds) = &mut book.rounds else { return Ok(()) };
+        let round = rounds.first_round(units);
+        rounds.rewind(round);
+        match book.committed.keys().chain(book.parts.keys()).find(|unit| !rounds.wants(**unit)) {
+            Some(unit) => {
+                violated(format!("{job}/{frame} goes back to round {round}, and keeps unit {unit}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn take_back(
+        &mut self,
+        (job, frame): (JobId, FrameNumber),
+        unit: UnitIndex,
+        (all, below): (&[UnitIndex], Epoch),
+    ) -> Checked {
         let key = UnitKey { job, frame, unit };
         let book = self.open_frame(job, frame)?;
+        // What was rendered because of the others goes with them, whoever did it.
+        let follows = |rounds: &RoundBook| rounds.is_after(unit.0, rounds.first_round(all));
+        let follows = book.rounds.as_ref().is_some_and(follows);
         let Some((epoch, node)) = book.committed.remove(&unit.0) else {
             return violated(format!("{key} is taken back, and was not committed"));
         };
         let parts = book.parts.remove(&unit.0).unwrap_or_default();
         let all_alike = !parts.is_empty() && parts.iter().all(|part| part.alike);
-        if book.verified.contains(&unit.0) || all_alike {
+        if (book.verified.remove(&unit.0) || all_alike) && !follows {
             return violated(format!("{key} is taken back, and other nodes have rendered it alike"));
         }
         book.undone.insert(unit.0);
@@ -350,8 +423,10 @@ impl Books {
 
     fn accept(&mut self, job: JobId, spec: &JobSpec, owner: &str) -> Checked {
         let units = units_of(job, &spec.kind);
+        let rounds = RoundBook::of(&spec.kind);
         let frame = || FrameBook {
             units,
+            rounds: rounds.clone(),
             committed: BTreeMap::new(),
             undone: BTreeSet::new(),
             checks: BTreeMap::new(),
@@ -409,6 +484,7 @@ impl Books {
             }));
             (frame.checks, frame.verified, frame.parts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
             (frame.attempts, frame.end) = (BTreeMap::new(), FrameEnd::Open);
+            frame.rounds = RoundBook::of(&book.spec.kind);
         }
         (book.ended, book.retried) = (None, book.retried + 1);
         book.fence = book.fence.max(below.0);
@@ -466,8 +542,8 @@ impl Books {
         self.check_commit(unit, commit)?;
         let whole = self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
         let book = self.open_frame(job, frame)?;
-        if commit.unit.0 >= book.units {
-            return violated(format!("{unit} is committed and does not exist"));
+        if commit.unit.0 >= book.units || !book.wants(commit.unit.0) {
+            return violated(format!("{unit} is committed, and does not exist or is not wanted"));
         }
         if book.committed.insert(commit.unit.0, (commit.epoch, commit.node)).is_some() {
             return violated(format!("{unit} is committed twice"));
@@ -494,8 +570,11 @@ impl Books {
     fn end_frame(&mut self, job: JobId, frame: FrameNumber, end: FrameEnd) -> Checked {
         let book = self.open_frame(job, frame)?;
         let committed = book.committed.len();
-        if end == FrameEnd::Done && committed != book.units as usize {
-            return violated(format!("{job}/{frame} is finished with {committed} of {} units", book.units));
+        if end == FrameEnd::Done && (committed != book.wanted() as usize || !book.is_last_round()) {
+            return violated(format!(
+                "{job}/{frame} is finished with {committed} of {} units",
+                book.wanted()
+            ));
         }
         if end == FrameEnd::Done && !book.checks.is_empty() {
             return violated(format!("{job}/{frame} is finished, and {:?} are to be checked", book.checks));
@@ -592,17 +671,19 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
     }
     for (row, (number, frame)) in rows.iter().zip(&book.frames) {
         let committed = frame.committed.len() as u32;
-        let lacks = committed < frame.units || !frame.checks.is_empty();
+        let lacks = committed < frame.wanted() || !frame.checks.is_empty() || !frame.is_last_round();
         let same = match (&row.state, frame.end) {
-            (FrameState::Open { committed: said, units }, FrameEnd::Open) => {
-                *said == committed && *units == frame.units && lacks
+            (FrameState::Open { committed: said, units, round }, FrameEnd::Open) => {
+                let rounds =
+                    round.map(|status| status.round) == frame.rounds.as_ref().map(|rounds| rounds.round);
+                *said == committed && *units == frame.wanted() && lacks && rounds
             }
             (FrameState::Resolving, FrameEnd::Open) => !lacks,
             (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => true,
             _ => false,
         };
         if !same || row.frame != *number {
-            let known = format!("{:?} with {committed} of {}", frame.end, frame.units);
+            let known = format!("{:?} with {committed} of {}", frame.end, frame.wanted());
             return violated(format!(
                 "the core says of {job}/{number}: {:?}; the records: {known}",
                 row.state

@@ -151,17 +151,18 @@ impl Ledger {
             // Ended by a later step of the same sync.
             return Ok(());
         }
-        if frame_book.committed.len() + frame_book.undone.len() != frame_book.units as usize {
-            let (there, all) = (frame_book.committed.len(), frame_book.units);
+        if frame_book.committed.len() + frame_book.undone() != frame_book.wanted() as usize {
+            let (there, all) = (frame_book.committed.len(), frame_book.wanted());
             return violated(format!("{job}/{frame} is to be resolved with {there} of {all} units"));
         }
-        if !frame_book.undone.is_empty() {
+        if frame_book.undone() > 0 {
             // By a later step of the same sync: what comes of this is not looked at.
             return Ok(());
         }
         let Some(pinned) = book.pinned else {
             return violated(format!("job {job} has results and is not pinned"));
         };
+        self.check_rounds((job, frame), book, frame_book)?;
         let (mut sum, mut expected) = (0u64, 0u64);
         for (unit, (epoch, node)) in &frame_book.committed {
             let key = UnitKey { job, frame, unit: UnitIndex(*unit) };

@@ -35,6 +35,8 @@ mod planted;
 mod questions;
 mod random;
 mod reactions;
+mod rounds;
+mod rounds_farm;
 mod runs;
 mod scale;
 mod scale_farm;

@@ -95,6 +95,9 @@ markers! {
     PausedEnds "a job that is paused ends, because its last frame was complete",
     PausedRestart "the coordinator starts again, and a job is paused",
     ResumedLeased "a job that was paused goes on, and is leased",
+    RoundOpened "another round of a frame is for some of its tiles",
+    RoundsEnded "no tile of a frame needs another round",
+    MeasureAfterRestart "a round whose units were all in is measured after a restart",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at most",
 }
 

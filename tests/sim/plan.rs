@@ -2,6 +2,7 @@
 
 use crate::faults::Fault;
 use crate::random::Random;
+use crate::rounds::adapt;
 use std::time::Duration;
 use tessera_core::{Secret, Settings};
 use tessera_protocol::compute::{
@@ -217,7 +218,7 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     // The last is larger than any device.
     let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
     let device_bytes = if random.permille(500) { 0 } else { sizes[random.index(6)] };
-    let spec = JobSpec {
+    let mut spec = JobSpec {
         name: format!("job {number}"),
         priority: [0, 10, 50, 50, 50, 100][random.index(6)],
         kind: if random.permille(350) {
@@ -229,9 +230,11 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
         pool: random.permille(250).then(|| POOL.to_owned()),
     };
     let needs = if device_bytes == 0 || random.permille(200) { sizes[random.index(6)] } else { device_bytes };
+    let id = JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number)));
+    adapt(&mut spec, id);
     JobPlan {
         needs,
-        id: JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number))),
+        id,
         spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
         owner,
         submit_at: random.between(0, submit_until),
@@ -310,5 +313,6 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     }
 }

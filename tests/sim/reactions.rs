@@ -6,7 +6,7 @@ use crate::watch::Seen;
 use crate::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, Ending};
-use tessera_core::{Action, Record, Step};
+use tessera_core::{Action, Record, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::JobState;
@@ -35,6 +35,7 @@ impl World {
                 Action::Send { message, .. } => self.note_message(message, &kept, seen),
                 Action::CloseSession { .. } => sometimes!(self, SessionReplaced),
                 Action::ResolveFrame { .. } => sometimes!(self, ResolveAfterRestart, seen.inputs == 0),
+                Action::MeasureFrame { .. } => sometimes!(self, MeasureAfterRestart, seen.inputs == 0),
                 _ => {}
             }
         }
@@ -64,6 +65,10 @@ impl World {
             Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
+            Record::RoundMeasured { going, .. } => {
+                sometimes!(self, RoundOpened, *going != TileSet::default());
+                sometimes!(self, RoundsEnded, *going == TileSet::default());
+            }
             Record::PartCommitted { commit, .. } => self.note_part(commit),
             Record::NodeSuspected { guilty: true, .. } => self.tally.count(Fault::ForgerFound),
             Record::UnitsCommitted { job, frame, commits } => {

@@ -461,6 +461,11 @@ impl World {
                 let delay = self.random.between(20, 3_000);
                 self.after(delay, Event::Resolved(incarnation, job, frame));
             }
+            Action::MeasureFrame { job, frame } => {
+                let measured = self.ledger.noisy_tiles(job, frame, &self.disk);
+                let delay = self.random.between(20, 3_000);
+                self.after(delay, Event::Measured(incarnation, job, frame, measured));
+            }
             Action::FrameFinished { job, frame } | Action::FrameFailed { job, frame } => {
                 self.disk.drop_spool(job, frame);
             }

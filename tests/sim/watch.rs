@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;
 use tessera_core::{Action, Core, Input, Record, SessionId, Settings, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceState};
-use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitKey};
+use tessera_protocol::ids::{
+    Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey,
+};
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure};
 
 /// What the inputs of one step said about leases.
@@ -297,9 +299,12 @@ impl Watch {
                 self.check_fence(lease, commit.node, seen, books)?;
                 changes.ended.insert(lease);
             }
-            // Whoever has the rest, or checks a part, has too little of the unit.
+            // Whoever has the rest, or checks a part, has too little of the unit; and later rounds are off.
             Record::PartsDropped { job, frame, units, .. }
             | Record::UnitsTakenBack { job, frame, units, .. } => {
+                if let Record::UnitsTakenBack { .. } = record {
+                    changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
+                }
                 for unit in units.iter().map(|unit| UnitKey { job: *job, frame: *frame, unit: *unit }) {
                     if books.frame(unit).is_some_and(|frame| frame.parts.contains_key(&unit.unit.0)) {
                         changes.ended.extend(self.held_of(unit).map(|(lease, _)| *lease));
@@ -337,6 +342,21 @@ impl Watch {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Leases of rounds after those of some units of a frame.
+    fn of_later_rounds(
+        &self,
+        job: JobId,
+        frame: FrameNumber,
+        units: &[UnitIndex],
+        books: &Books,
+    ) -> Vec<Lease> {
+        let book = books.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        let Some(rounds) = book.and_then(|book| book.rounds.as_ref()) else { return Vec::new() };
+        let round = rounds.first_round(units);
+        let leases = self.held_in(job).filter(|lease| lease.unit.frame == frame);
+        leases.filter(|lease| rounds.is_after(lease.unit.unit.0, round)).copied().collect()
     }
 
     /// The rule by which a result may be accepted, from `results.rs`' description, with our own view of the leases.

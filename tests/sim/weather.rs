@@ -8,7 +8,7 @@ use crate::markers::sometimes;
 use crate::trouble::{Checked, Violation, violated};
 use crate::world::World;
 use std::collections::BTreeSet;
-use tessera_core::{Core, Input, ResolveFailure};
+use tessera_core::{Core, Input, ResolveFailure, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::node::NodeToCoordinator;
 use tessera_protocol::status::{FrameFile, JobSummary, NodeState, Waits};
@@ -251,6 +251,23 @@ impl World {
             self.input(Input::FrameResolveFailed { job, frame, failure: retry("late") })?;
         }
         self.input(Input::FrameResolved { job, frame, files })
+    }
+
+    /// The resolver has measured a round of a frame, or could not.
+    pub(crate) fn on_measured(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        (round, noisy): (u32, TileSet),
+    ) -> Checked {
+        if self.chance(Fault::ResolveRetry) {
+            let failure = ResolveFailure::Retry("the disk does not answer".to_owned());
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
+        if self.chance(Fault::ResolveRepeated) {
+            self.input(Input::RoundMeasured { job, frame, round, noisy: noisy.clone() })?;
+        }
+        self.input(Input::RoundMeasured { job, frame, round, noisy })
     }
 
     /// From now on nothing goes wrong: whatever was stuck goes on, and everything must come to its end.

@@ -160,6 +160,9 @@ impl World {
             Event::LateLoss(incarnation, session) => {
                 self.if_current(incarnation, |world| world.on_session_lost(session))
             }
+            Event::Measured(incarnation, job, frame, measured) => {
+                self.if_current(incarnation, |world| world.on_measured(job, frame, measured))
+            }
             Event::Resolved(incarnation, job, frame) => {
                 self.if_current(incarnation, |world| world.on_resolved(job, frame))
             }

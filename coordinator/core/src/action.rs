@@ -86,6 +86,14 @@ pub enum Action {
         /// The frame.
         frame: FrameNumber,
     },
+    /// All units of the frame's newest round are in: find out which of its tiles are too noisy ([`crate::Core::course`]). Answered by
+    /// `RoundMeasured` or `FrameResolveFailed`. Asked again after a restart.
+    MeasureFrame {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+    },
     /// The frame is finished, durably: its spool may go; watchers may be told.
     FrameFinished {
         /// The job.

@@ -2,6 +2,7 @@
 
 use crate::bitmap::Bitmap;
 use crate::core::Core;
+use crate::course::{Course, TileSet};
 use crate::frame::Frame;
 use crate::journal::{Commit, Record, Redone};
 use crate::opinions::{Check, Opinion};
@@ -57,6 +58,8 @@ struct Entry {
     unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
     /// Units in parts: the samples of each, and the result where it is to be checked yet.
     parts: BTreeMap<(FrameNumber, UnitIndex), Vec<PartEntry>>,
+    /// Of frames that are sampled in rounds, and have begun.
+    courses: BTreeMap<FrameNumber, Course>,
     done: BTreeSet<FrameNumber>,
     failed: BTreeSet<FrameNumber>,
     fingerprint: Option<Fingerprint>,
@@ -64,6 +67,8 @@ struct Entry {
     paused: bool,
     /// Units committed of frames that had failed when the snapshot was made.
     units_of_failed: u64,
+    /// The same of finished frames that were sampled in rounds.
+    units_of_done: u64,
 }
 
 fn total_of(parts: &[PartEntry]) -> u32 {
@@ -71,6 +76,22 @@ fn total_of(parts: &[PartEntry]) -> u32 {
 }
 
 impl Entry {
+    /// The rounds of a frame, from the first on; None of one that is not sampled in rounds.
+    fn course(&mut self, frame: FrameNumber) -> Option<&mut Course> {
+        if let Some(course) = Course::of(&self.grid) {
+            self.courses.entry(frame).or_insert(course);
+        }
+        self.courses.get_mut(&frame)
+    }
+
+    /// Units committed of a frame, those that it needs, and those that are to be checked.
+    fn standing(&mut self, frame: FrameNumber) -> (u32, u32, usize) {
+        let all = self.grid.units();
+        let units = self.course(frame).map_or(all, |course| course.units());
+        let unchecked = self.unchecked.keys().filter(|(of, _)| *of == frame).count();
+        (self.committed.get(&frame).map_or(0, Bitmap::ones), units, unchecked)
+    }
+
     /// A unit is whole: its own result is to be checked, or those of its parts, one after another.
     fn begin_checks(&mut self, frame: FrameNumber, commit: &Commit) {
         let key = (frame, commit.unit);
@@ -116,12 +137,14 @@ impl Ledger {
             committed: BTreeMap::new(),
             unchecked: BTreeMap::new(),
             parts: BTreeMap::new(),
+            courses: BTreeMap::new(),
             done: BTreeSet::new(),
             failed: BTreeSet::new(),
             fingerprint: None,
             ended: false,
             paused: false,
             units_of_failed: 0,
+            units_of_done: 0,
         };
         self.report.jobs += 1;
         if self.jobs.insert(id, entry).is_some() {
@@ -163,7 +186,9 @@ impl Ledger {
             Record::CheckWaived { job, frame, unit } => self.end_check(job, frame, unit),
             Record::UnitsTakenBack { job, frame, units, .. } => {
                 units.iter().for_each(|unit| self.take_back(job, frame, *unit));
+                self.rewind(job, frame, &units);
             }
+            Record::RoundMeasured { job, frame, round, going } => self.measure(job, frame, round, &going),
             Record::NodeSuspected { node, .. } => self.suspect(node),
             Record::CopyStopped { job, frame, unit, epoch, .. } => self.stop_copy(job, frame, unit, epoch),
             Record::PartCommitted { job, frame, commit, first, samples } => {
@@ -186,8 +211,8 @@ impl Ledger {
             Some(entry) => {
                 let units: u64 = entry.committed.values().map(|units| u64::from(units.ones())).sum();
                 // What a snapshot told of frames that failed before it is a number alone.
-                self.report.units_committed -=
-                    (units + entry.units_of_failed).min(self.report.units_committed);
+                let told = entry.units_of_failed + entry.units_of_done;
+                self.report.units_committed -= (units + told).min(self.report.units_committed);
                 self.report.frames -= entry.done.len() as u64;
                 self.report.jobs -= 1;
                 if !entry.ended {
@@ -220,6 +245,7 @@ impl Ledger {
             units += entry.committed.remove(frame).map_or(0, |units| u64::from(units.ones()));
             entry.unchecked.retain(|(of, _), _| of != frame);
             entry.parts.retain(|(of, _), _| of != frame);
+            entry.courses.remove(frame);
         }
         (entry.failed, entry.ended) = (BTreeSet::new(), false);
         if entry.committed.values().all(|units| units.ones() == 0) && entry.parts.is_empty() {
@@ -284,7 +310,8 @@ impl Ledger {
         let unit = commit.unit.0;
         let Some(entry) = self.open(id, "a result") else { return };
         let units = entry.grid.units();
-        if unit >= units || entry.numbers.binary_search(&frame).is_err() {
+        let asked = entry.course(frame).is_none_or(|course| course.has(commit.unit));
+        if unit >= units || !asked || entry.numbers.binary_search(&frame).is_err() {
             return self.problem(format!("{id}/{frame} has no unit {unit}"));
         }
         let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
@@ -350,6 +377,37 @@ impl Ledger {
         }
     }
 
+    /// Units of a frame were taken back: what was measured of them is void.
+    fn rewind(&mut self, id: JobId, frame: FrameNumber, units: &[UnitIndex]) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let Some(course) = entry.course(frame) else { return };
+        let Some(round) = units.iter().map(|unit| course.round_of(*unit)).min() else { return };
+        course.rewind(round);
+        let course = course.clone();
+        if entry.committed.get(&frame).is_some_and(|units| course.check(units).is_err()) {
+            self.problem(format!("{id}/{frame} goes back to round {round}, and keeps units of later ones"));
+        }
+    }
+
+    fn measure(&mut self, id: JobId, frame: FrameNumber, round: u32, going: &TileSet) {
+        let Some(entry) = self.open(id, "a round") else { return };
+        let (committed, units, unchecked) = entry.standing(frame);
+        let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);
+        if committed != units || unchecked > 0 || ended {
+            let text = format!(
+                "{id}/{frame}: round {round} is measured with {committed} of {units} units, {unchecked} to be checked"
+            );
+            return self.problem(text);
+        }
+        let measured = match entry.course(frame) {
+            Some(course) => course.end_round(round, going),
+            None => Err("a round is measured, and there are none".to_owned()),
+        };
+        if let Err(problem) = measured {
+            self.problem(format!("{id}/{frame}: {problem}"));
+        }
+    }
+
     fn suspect(&mut self, node: NodeId) {
         let checks = self.jobs.values_mut().flat_map(|entry| entry.unchecked.values_mut());
         checks.for_each(|check| check.others.retain(|other| other.node != node));
@@ -357,11 +415,10 @@ impl Ledger {
 
     fn finish(&mut self, id: JobId, frame: FrameNumber) {
         let Some(entry) = self.open(id, "a frame") else { return };
-        let units = entry.grid.units();
-        let committed = entry.committed.get(&frame).map_or(0, Bitmap::ones);
-        let unchecked = entry.unchecked.keys().filter(|(of, _)| *of == frame).count();
+        let (committed, units, unchecked) = entry.standing(frame);
+        let early = entry.course(frame).is_some_and(|course| !course.is_over());
         let twice = !entry.done.insert(frame) || entry.failed.contains(&frame);
-        if committed != units {
+        if committed != units || early {
             self.problem(format!("{id}/{frame} is finished with {committed} of {units} units"));
         }
         if unchecked > 0 {
@@ -418,11 +475,29 @@ impl Ledger {
                     entry.parts.insert((frame, unit), parts.iter().map(to_check).collect());
                 }
             }
+            Part::Course { job, position, round, ended } => self.take_course(job, position, round, ended),
+            Part::Spent { job, frames } => {
+                let units: u64 = frames.iter().map(|(_, spent)| u64::from(spent.units)).sum();
+                self.report.units_committed += units;
+                if let Some(entry) = self.jobs.get_mut(&job) {
+                    entry.units_of_done += units;
+                }
+            }
             Part::Frames { job, from, frames } => {
                 for (position, frame) in (from as usize..).zip(frames) {
                     self.take_frame(job, position, frame);
                 }
             }
+        }
+    }
+
+    fn take_course(&mut self, id: JobId, position: u32, round: u32, ended: Vec<u8>) {
+        let entry = self.jobs.get_mut(&id);
+        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+        let course = entry.as_ref().and_then(|entry| Course::restored(&entry.grid, round, ended));
+        match (entry, number, course) {
+            (Some(entry), Some(frame), Some(course)) => drop(entry.courses.insert(frame, course)),
+            _ => self.problem(format!("rounds of a frame of job {id} make no sense")),
         }
     }
 
@@ -441,6 +516,14 @@ impl Ledger {
                 self.report.units_committed += u64::from(open.committed.ones());
                 entry.committed.insert(number, open.committed);
                 entry.unchecked.extend(open.checks.into_iter().map(|(unit, check)| ((number, unit), check)));
+            }
+            Frame::Complete(open) if entry.grid.has_rounds() => {
+                self.report.units_committed += u64::from(open.committed.ones());
+                entry.committed.insert(number, open.committed);
+            }
+            Frame::Done(_) if entry.grid.has_rounds() => {
+                entry.done.insert(number);
+                self.report.frames += 1;
             }
             Frame::Complete(_) | Frame::Done(_) => {
                 (0..units).for_each(|unit| {

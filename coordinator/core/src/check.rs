@@ -32,8 +32,8 @@ impl Core {
     fn check_leases(&self) -> Result<(), String> {
         for (lease, held) in self.leases.iter() {
             let job = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final());
-            let frame = job.and_then(|job| job.frame(lease.unit.frame));
-            if !frame.is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit)) {
+            let frame = job.and_then(|job| Some((job, job.frame(lease.unit.frame)?)));
+            if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid)) {
                 return Err(format!("{lease} is held, and its unit is neither open nor to be checked"));
             }
             if self.roster.get(held.node).is_none_or(|node| node.presence == Presence::Lost) {
@@ -90,12 +90,12 @@ impl Core {
                 let leased = self.leases.is_leased(key);
                 let (ready, waiting) = (work.ready.contains_key(&place), work.waiting.get(&place));
                 let exceptions = u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
-                if exceptions > u32::from(frame.unit_is_wanted(place.unit)) {
+                if exceptions > u32::from(frame.unit_is_wanted(place.unit, &job.grid)) {
                     return Err(format!(
                         "{key} is {exceptions} times leased, ready or waiting, in {frame:?}"
                     ));
                 }
-                if frame.unit_is_open(place.unit) && exceptions == 0 {
+                if frame.unit_is_open(place.unit, &job.grid) && exceptions == 0 {
                     if job.is_shut(position) && !work.is_behind(place) {
                         continue;
                     }

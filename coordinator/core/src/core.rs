@@ -3,7 +3,6 @@
 use crate::action::{Action, Step};
 use crate::fair::Shares;
 use crate::farm::Farm;
-use crate::frame::Frame;
 use crate::input::{Input, RequestId, SessionId};
 use crate::journal::{Commit, Record};
 use crate::lease::{Epochs, Leases};
@@ -45,9 +44,9 @@ pub struct Core {
     pub(crate) work: BTreeMap<JobId, Work>,
     pub(crate) shares: Shares,
     pub(crate) timers: Timers,
-    /// Resolves that failed so far, of frames that wait for their files.
+    /// Orders that failed so far, of frames that wait for their files or to be measured.
     pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::resolve::Wait>,
-    /// Orders to resolve that are not answered yet, and whether units of the frame have been taken back since.
+    /// Orders to resolve or to measure that are not answered yet, and whether units of the frame have been taken back since.
     pub(crate) resolving: BTreeMap<(JobId, FrameNumber), bool>,
     /// Frames whose checks are going to be looked at.
     pub(crate) looks: BTreeSet<(JobId, FrameNumber)>,
@@ -131,10 +130,10 @@ impl Core {
         for id in open {
             self.open_work(id);
             let Some(job) = self.farm.jobs.get(&id) else { continue };
-            let complete = (0..).zip(job.frames()).filter(|(_, frame)| matches!(frame, Frame::Complete(_)));
-            let numbers: Vec<_> = complete.filter_map(|(position, _)| job.number(position)).collect();
+            let begun = (0..).zip(job.frames()).filter(|(_, frame)| frame.unfinished().is_some());
+            let numbers: Vec<_> = begun.filter_map(|(position, _)| job.number(position)).collect();
             for frame in numbers {
-                self.resolve_if_complete(id, frame);
+                self.ask_if_due(id, frame);
             }
             self.take_up_checks(id);
             // The process may have ended between a job's last frame and its end.
@@ -180,6 +179,9 @@ impl Core {
             Input::DevicesChanged { session, devices } => self.on_devices(session, &devices),
             Input::NodeDraining { session } => self.on_node_draining(session),
             Input::FrameResolved { job, frame, files } => self.on_resolved(job, frame, files),
+            Input::RoundMeasured { job, frame, round, noisy } => {
+                self.on_measured(job, frame, (round, &noisy))
+            }
             Input::FrameResolveFailed { job, frame, failure } => self.on_resolve_failed(job, frame, failure),
             Input::Tick => {}
         }

@@ -74,6 +74,9 @@ impl Farm {
             Record::PartsDropped { job, frame, units, below } => {
                 self.job_mut(*job)?.drop_parts(*frame, units, *below)
             }
+            Record::RoundMeasured { job, frame, round, going } => {
+                self.job_mut(*job)?.end_round(*frame, *round, going)
+            }
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
                 None => Err(format!("node {node} is released, and was not suspected")),

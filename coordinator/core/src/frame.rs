@@ -2,27 +2,29 @@
 
 use crate::bitmap::Bitmap;
 use crate::class::{Class, Cost};
+use crate::course::Course;
 use crate::journal::{Commit, Ending};
 use crate::makers::Makers;
 use crate::opinions::{Check, Opinion};
 use crate::parts::{Parts, Standing, UnitPart};
+use crate::splitter::Split;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{Epoch, NodeId, UnitIndex};
 use tessera_protocol::node::SampleRange;
-use tessera_protocol::status::{FrameFile, FrameState};
+use tessera_protocol::status::{FrameFile, FrameState, RoundStatus};
 
 /// Durable state of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Frame {
     /// Nothing has happened to it.
     Untouched,
-    /// Some units are committed or troubled, or are to be checked.
+    /// Some units are committed or troubled, or are to be checked, or a round is to be measured.
     Open(Box<OpenFrame>),
     /// All units are committed, and none is to be checked any more; its files are to be made.
     Complete(Box<OpenFrame>),
     /// Finished.
-    Done(Vec<FrameFile>),
+    Done(DoneFrame),
     /// It cannot finish.
     Failed(Box<FailedFrame>),
 }
@@ -43,6 +45,25 @@ pub(crate) struct OpenFrame {
     /// Units that are committed in parts, or have some of them. In parts of their own in a snapshot.
     #[serde(skip)]
     pub(crate) parts: Parts,
+    /// Of a frame that is sampled in rounds. In a part of its own in a snapshot.
+    #[serde(skip)]
+    pub(crate) course: Option<Box<Course>>,
+}
+
+/// What became of a frame that is finished.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DoneFrame {
+    pub(crate) files: Vec<FrameFile>,
+    /// Of a frame that was sampled in rounds. In a part of its own in a snapshot.
+    #[serde(skip)]
+    pub(crate) spent: Option<Spent>,
+}
+
+/// What a finished frame took, where that is not the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    pub(crate) units: u32,
+    pub(crate) camera_samples: u64,
 }
 
 /// What became of a frame that failed.
@@ -75,17 +96,17 @@ impl Frame {
     }
 
     /// The unit may still be committed.
-    pub(crate) fn unit_is_open(&self, unit: UnitIndex) -> bool {
+    pub(crate) fn unit_is_open(&self, unit: UnitIndex, split: &Split) -> bool {
         match self {
-            Self::Untouched => true,
-            Self::Open(open) => !open.committed.get(unit.0),
+            Self::Untouched => split.begins_with(unit),
+            Self::Open(open) => !open.committed.get(unit.0) && open.has(unit),
             _ => false,
         }
     }
 
     /// A result of the unit is wanted: to be committed, or to be compared with the one that is.
-    pub(crate) fn unit_is_wanted(&self, unit: UnitIndex) -> bool {
-        self.unit_is_open(unit) || self.check(unit).is_some()
+    pub(crate) fn unit_is_wanted(&self, unit: UnitIndex, split: &Split) -> bool {
+        self.unit_is_open(unit, split) || self.check(unit).is_some()
     }
 
     /// The check that a committed unit waits for.
@@ -104,12 +125,20 @@ impl Frame {
         }
     }
 
-    /// Complete or open again, as its units and checks have it.
-    pub(crate) fn settle(&mut self, units: u32) {
+    /// Complete or open again, as its units, checks and rounds have it.
+    pub(crate) fn settle(&mut self, split: &Split) {
         let (Self::Open(open) | Self::Complete(open)) = self else { return };
-        let complete = open.committed.ones() == units && open.checks.is_empty();
+        let last_round = open.course.as_ref().is_none_or(|course| course.is_over());
+        let complete = open.has_all(split) && open.checks.is_empty() && last_round;
         let open = std::mem::take(open);
         *self = if complete { Self::Complete(open) } else { Self::Open(open) };
+    }
+
+    /// The round that has been rendered and is to be measured.
+    pub(crate) fn round_to_measure(&self, split: &Split) -> Option<u32> {
+        let Self::Open(open) = self else { return None };
+        let course = open.course.as_ref()?;
+        (open.has_all(split) && open.checks.is_empty()).then(|| course.round())
     }
 
     pub(crate) fn trouble(&self, unit: UnitIndex) -> Option<&Trouble> {
@@ -120,19 +149,21 @@ impl Frame {
     }
 
     /// The first open unit at or after `from`.
-    pub(crate) fn first_open_unit(&self, from: u32, units: u32) -> Option<u32> {
+    pub(crate) fn first_open_unit(&self, from: u32, split: &Split) -> Option<u32> {
         match self {
-            Self::Untouched => (from < units).then_some(from),
-            Self::Open(open) => open.committed.first_clear(from, units),
+            Self::Untouched => (from..split.units()).find(|unit| split.begins_with(UnitIndex(*unit))),
+            Self::Open(open) => open.first_open_unit(from, split.units()),
             _ => None,
         }
     }
 
     /// The open form, made on first need. None where no unit may be committed any more.
-    pub(crate) fn open_mut(&mut self, units: u32) -> Option<&mut OpenFrame> {
+    pub(crate) fn open_mut(&mut self, split: &Split) -> Option<&mut OpenFrame> {
         if matches!(self, Self::Untouched) {
-            let (committed, verified) = (Bitmap::new(units), Bitmap::new(units));
-            *self = Self::Open(Box::new(OpenFrame { committed, verified, ..OpenFrame::default() }));
+            let bitmap = || Bitmap::new(split.units());
+            let course = Course::of(split).map(Box::new);
+            let open = OpenFrame { committed: bitmap(), verified: bitmap(), course, ..OpenFrame::default() };
+            *self = Self::Open(Box::new(open));
         }
         match self {
             Self::Open(open) => Some(open),
@@ -140,18 +171,84 @@ impl Frame {
         }
     }
 
-    pub(crate) fn status(&self, units: u32) -> FrameState {
+    pub(crate) fn status(&self, split: &Split) -> FrameState {
         match self {
-            Self::Untouched => FrameState::Open { committed: 0, units },
-            Self::Open(open) => FrameState::Open { committed: open.committed.ones(), units },
+            Self::Untouched => {
+                let round = Course::of(split).as_ref().map(status_of);
+                FrameState::Open { committed: 0, units: split.first_work().0, round }
+            }
+            Self::Open(open) => FrameState::Open {
+                committed: open.committed.ones(),
+                units: open.units(split),
+                round: open.course.as_deref().map(status_of),
+            },
             Self::Complete(_) => FrameState::Resolving,
-            Self::Done(files) => FrameState::Done(files.clone()),
+            Self::Done(done) => FrameState::Done(done.files.clone()),
             Self::Failed(failed) => FrameState::Failed(failed.reason.clone()),
         }
     }
 }
 
+fn status_of(course: &Course) -> RoundStatus {
+    RoundStatus {
+        round: course.round(),
+        rounds: course.rounds(),
+        tiles_open: course.tiles_open(),
+        tiles: course.tiles(),
+        samples: course.newest_samples(),
+    }
+}
+
 impl OpenFrame {
+    /// The unit is part of the frame, as far as its rounds are known.
+    pub(crate) fn has(&self, unit: UnitIndex) -> bool {
+        self.course.as_ref().is_none_or(|course| course.has(unit))
+    }
+
+    /// Units of the frame, as far as its rounds are known.
+    pub(crate) fn units(&self, split: &Split) -> u32 {
+        self.course.as_ref().map_or_else(|| split.units(), |course| course.units())
+    }
+
+    /// Camera samples of the frame, as far as its rounds are known.
+    pub(crate) fn camera_samples(&self, split: &Split) -> u64 {
+        self.course.as_ref().map_or_else(|| split.frame_camera_samples(), |course| course.camera_samples())
+    }
+
+    /// All units are committed that are known to be needed.
+    pub(crate) fn has_all(&self, split: &Split) -> bool {
+        self.committed.ones() == self.units(split)
+    }
+
+    fn first_open_unit(&self, from: u32, units: u32) -> Option<u32> {
+        let mut unit = self.committed.first_clear(from, units)?;
+        while let Some(course) = &self.course {
+            let next = course.first_from(unit)?;
+            if next == unit {
+                break;
+            }
+            unit = self.committed.first_clear(next, units)?;
+        }
+        Some(unit)
+    }
+
+    /// Units of the rounds after those of some units: what became of those decided about these.
+    pub(crate) fn units_after(&self, units: &[UnitIndex]) -> Vec<UnitIndex> {
+        let Some(course) = &self.course else { return Vec::new() };
+        let Some(round) = units.iter().map(|unit| course.round_of(*unit)).min() else { return Vec::new() };
+        let known = std::iter::successors(course.first_from(0), |unit| course.first_from(unit + 1));
+        known.map(UnitIndex).filter(|unit| course.round_of(*unit) > round).collect()
+    }
+
+    /// Units were taken back: what was measured of them is void. False where units of later rounds are still there.
+    pub(crate) fn rewind(&mut self, taken: &[UnitIndex]) -> bool {
+        let Some(course) = &mut self.course else { return true };
+        let Some(round) = taken.iter().map(|unit| course.round_of(*unit)).min() else { return true };
+        course.rewind(round);
+        let left = self.parts.iter().map(|(unit, _)| unit).filter(|unit| !course.has(*unit)).count();
+        left == 0 && course.check(&self.committed).is_ok()
+    }
+
     /// Takes a result in, of all samples of a unit or of those that its parts lack; false where the unit has one.
     pub(crate) fn commit(&mut self, commit: &Commit, samples: u32) -> bool {
         let Commit { unit, epoch, node, hash, check } = *commit;

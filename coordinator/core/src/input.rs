@@ -1,5 +1,6 @@
 //! What reaches the core. The shell has authenticated the peer and bounded every length; everything else is checked here.
 
+use crate::course::TileSet;
 use crate::moment::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
@@ -183,7 +184,18 @@ pub enum Input {
         /// One for each format of the spec, in its order.
         files: Vec<FrameFile>,
     },
-    /// A frame could not be made.
+    /// The newest round of a frame has been measured.
+    RoundMeasured {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The round.
+        round: u32,
+        /// Tiles that need another round. Such as have ended do not count.
+        noisy: TileSet,
+    },
+    /// A frame could not be made, or a round of it could not be measured.
     FrameResolveFailed {
         /// The job.
         job: JobId,
@@ -255,7 +267,7 @@ pub struct FilmShape {
     pub samples: u32,
 }
 
-/// Why a frame could not be made.
+/// Why a frame could not be made, or measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveFailure {
     /// Nothing is lost (the disk is full, say): tried again, for ever, with a growing wait. The job's note says so.

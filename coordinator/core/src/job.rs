@@ -3,14 +3,15 @@
 mod counts;
 mod restored;
 
-use crate::frame::{FailedFrame, Frame, OpenFrame};
+use crate::course::TileSet;
+use crate::frame::{DoneFrame, FailedFrame, Frame, OpenFrame, Spent};
 use crate::journal::{Commit, EndedAttempt, Redone};
 use crate::moment::Moment;
 use crate::opinions::{Check, Opinion};
 use crate::parts::{PARTS_MAX, total};
 use crate::splitter::Split;
 pub(crate) use counts::Counts;
-use counts::{committed_of, parts_before_last, units_open_of};
+use counts::{committed_of, open_of, parts_before_last};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
@@ -87,6 +88,13 @@ impl Job {
         let (grid, scene) = (Split::of(&spec.kind), spec.kind.data_hash());
         let numbers: Vec<FrameNumber> = spec.kind.frames().iter().collect();
         let frames = vec![Frame::Untouched; numbers.len()];
+        let (units, samples) = grid.first_work();
+        let count = frames.len() as u64;
+        let counts = Counts {
+            units_open: u64::from(units) * count,
+            samples_open: samples * count,
+            ..Counts::default()
+        };
         Self {
             id,
             spec,
@@ -102,7 +110,7 @@ impl Job {
             failures: VecDeque::new(),
             copies: Copies::default(),
             samples_kept: 0,
-            counts: Counts { units_open: u64::from(grid.units()) * frames.len() as u64, ..Counts::default() },
+            counts,
             numbers,
             frames,
         }
@@ -130,9 +138,9 @@ impl Job {
     /// The result that the frame at this position reads, where it is finished.
     pub(crate) fn fed(&self, position: u32) -> Option<BlobHash> {
         let compute = self.feeding()?;
-        let Frame::Done(files) = self.frames.get(position.checked_sub(1)? as usize)? else { return None };
+        let Frame::Done(done) = self.frames.get(position.checked_sub(1)? as usize)? else { return None };
         let place = compute.formats.iter().position(|format| *format == ComputeFormat::Npy)?;
-        Some(files.get(place)?.hash)
+        Some(done.files.get(place)?.hash)
     }
 
     pub(crate) fn frames(&self) -> &[Frame] {
@@ -152,15 +160,26 @@ impl Job {
         (self.counts.frames_done + self.counts.frames_failed) as usize == self.frames.len()
     }
 
-    /// Camera samples of a unit in the mean.
+    /// Units of all frames; where they are sampled in rounds, of the rounds so far, without those that a failed frame lacked.
+    pub(crate) fn units(&self) -> u64 {
+        match self.grid.has_rounds() {
+            true => self.counts.units_committed + self.counts.units_open,
+            false => u64::from(self.grid.units()) * self.frames.len() as u64,
+        }
+    }
+
+    /// Camera samples of a unit in the mean: where frames are sampled in rounds, of an open one.
     pub(crate) fn mean_unit_samples(&self) -> f64 {
+        if self.grid.has_rounds() && self.counts.units_open > 0 {
+            return self.counts.samples_open as f64 / self.counts.units_open as f64;
+        }
         self.grid.frame_camera_samples() as f64 / f64::from(self.grid.units().max(1))
     }
 
     /// Units that wait for a result and may be worked on beside one of this frame: of a job whose frames are fed to each other, its own.
     pub(crate) fn units_beside(&self, position: u32) -> u64 {
         match self.frames.get(position as usize) {
-            Some(frame) if self.is_chained() => u64::from(units_open_of(frame, &self.grid)),
+            Some(frame) if self.is_chained() => u64::from(open_of(frame, &self.grid).0),
             _ => self.counts.units_open,
         }
     }
@@ -210,10 +229,10 @@ impl Job {
     pub(crate) fn commit(&mut self, number: FrameNumber, commits: &[Commit]) -> Result<(), String> {
         let (grid, units, id) = (self.grid, self.grid.units(), self.id);
         let frame = self.frame_mut(number)?;
-        let open = frame.open_mut(units).ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
-        let mut samples = 0;
+        let open = frame.open_mut(&grid).ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
+        let (mut samples, mut whole) = (0, 0);
         for commit in commits {
-            if commit.unit.0 >= units {
+            if commit.unit.0 >= units || !open.has(commit.unit) {
                 return Err(format!("{id}/{number} has no unit {}", commit.unit.0));
             }
             let before = open.parts.samples(commit.unit);
@@ -221,21 +240,23 @@ impl Job {
                 return Err(format!("unit {} of {id}/{number} is committed already", commit.unit.0));
             }
             samples += grid.unit_camera_samples(commit.unit) - grid.camera_samples(commit.unit, before);
+            whole += grid.unit_camera_samples(commit.unit);
         }
-        frame.settle(units);
+        frame.settle(&grid);
         self.counts.units_committed += commits.len() as u64;
         self.counts.units_open -= commits.len() as u64;
+        self.counts.samples_open -= whole;
         self.counts.samples_committed += samples;
         Ok(())
     }
 
     pub(crate) fn end_attempt(&mut self, node: NodeId, attempt: &EndedAttempt) -> Result<(), String> {
-        let (unit, units) = (attempt.lease.unit, self.grid.units());
+        let (unit, grid) = (attempt.lease.unit, self.grid);
         let frame = self.frame_mut(unit.frame)?;
-        if unit.unit.0 >= units || !frame.unit_is_open(unit.unit) {
+        if unit.unit.0 >= grid.units() || !frame.unit_is_open(unit.unit, &grid) {
             return Err(format!("{unit} is not open"));
         }
-        if let Some(open) = frame.open_mut(units) {
+        if let Some(open) = frame.open_mut(&grid) {
             open.note_ending(unit.unit, attempt.lease.epoch, node, &attempt.ending);
         }
         Ok(())
@@ -252,35 +273,60 @@ impl Job {
     /// Compares a result with the committed one. Gives the check, which is over, where they are the same.
     pub(crate) fn compare(&mut self, number: FrameNumber, redone: &Redone) -> Result<Option<Check>, String> {
         let Redone { unit, epoch, node, hash } = *redone;
-        let (units, open) = (self.grid.units(), self.checked_mut(number)?);
+        let (grid, open) = (self.grid, self.checked_mut(number)?);
         let check =
             open.checks.get_mut(&unit).ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
         let opinion = Opinion { node, epoch, hash };
         let stands = check.verdict(&opinion).is_some_and(|verdict| verdict.truth == check.committed.hash);
         check.others.push(opinion);
         let over = if stands { open.end_check(unit, true) } else { None };
-        self.frame_mut(number)?.settle(units);
+        self.frame_mut(number)?.settle(&grid);
         Ok(over)
     }
 
     /// A check ends without having been made.
     pub(crate) fn waive(&mut self, number: FrameNumber, unit: UnitIndex) -> Result<(), String> {
-        let units = self.grid.units();
+        let grid = self.grid;
         let ended = self.checked_mut(number)?.end_check(unit, false);
         ended.ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
-        self.frame_mut(number)?.settle(units);
+        self.frame_mut(number)?.settle(&grid);
         Ok(())
     }
 
-    /// Committed units of an unfinished frame are open again.
+    /// A round of a frame has been measured: the next is for these tiles, or the frame is complete.
+    pub(crate) fn end_round(
+        &mut self,
+        number: FrameNumber,
+        round: u32,
+        going: &TileSet,
+    ) -> Result<(), String> {
+        let grid = self.grid;
+        let frame = self.frame_mut(number)?;
+        if frame.round_to_measure(&grid) != Some(round) {
+            return Err(format!("round {round} of {number} is measured, and is not to be"));
+        }
+        if let Frame::Open(open) = frame
+            && let Some(course) = &mut open.course
+        {
+            course.end_round(round, going)?;
+        }
+        let (units, samples) = open_of(frame, &grid);
+        frame.settle(&grid);
+        self.counts.units_open += u64::from(units);
+        self.counts.samples_open += samples;
+        Ok(())
+    }
+
+    /// Committed units of an unfinished frame are open again; what was measured of them is void.
     pub(crate) fn take_back(
         &mut self,
         number: FrameNumber,
         taken: &[UnitIndex],
         below: Epoch,
     ) -> Result<(), String> {
-        let (grid, units) = (self.grid, self.grid.units());
+        let grid = self.grid;
         let frame = self.frame_mut(number)?;
+        let (units_before, samples_before) = open_of(frame, &grid);
         let (Frame::Open(open) | Frame::Complete(open)) = frame else {
             return Err(format!("units of {number} are taken back, which is not open"));
         };
@@ -292,9 +338,14 @@ impl Job {
             }
             samples += grid.unit_camera_samples(*unit);
         }
-        frame.settle(units);
+        if !open.rewind(taken) {
+            return Err(format!("units of {number} are taken back, and not those of later rounds"));
+        }
+        frame.settle(&grid);
+        let (units_open, samples_open) = open_of(frame, &grid);
         self.counts.units_committed -= taken.len() as u64;
-        self.counts.units_open += taken.len() as u64;
+        self.counts.units_open = self.counts.units_open + u64::from(units_open) - u64::from(units_before);
+        self.counts.samples_open = self.counts.samples_open + samples_open - samples_before;
         self.counts.samples_committed -= samples;
         self.samples_kept = self.samples_kept.saturating_sub(kept);
         Ok(())
@@ -308,9 +359,9 @@ impl Job {
         first: u32,
         samples: u32,
     ) -> Result<(), String> {
-        let (grid, units, unit, id) = (self.grid, self.grid.units(), commit.unit, self.id);
+        let (grid, unit, id) = (self.grid, commit.unit, self.id);
         let frame = self.frame_mut(number)?;
-        let open = frame.open_mut(units).filter(|_| unit.0 < units);
+        let open = frame.open_mut(&grid).filter(|open| unit.0 < grid.units() && open.has(unit));
         let open = open.ok_or_else(|| format!("{id}/{number} takes no part of unit {}", unit.0))?;
         if open.parts.of(unit).len() >= PARTS_MAX
             || !open.commit_part(commit, first, samples, grid.unit_size(unit))
@@ -400,12 +451,15 @@ impl Job {
     }
 
     pub(crate) fn finish_frame(&mut self, number: FrameNumber, files: &[FrameFile]) -> Result<(), String> {
-        let id = self.id;
+        let (id, grid) = (self.id, self.grid);
         let frame = self.frame_mut(number)?;
-        if !matches!(frame, Frame::Complete(_)) {
+        let Frame::Complete(open) = frame else {
             return Err(format!("{id}/{number} is finished, but its units are not in"));
-        }
-        *frame = Frame::Done(files.to_vec());
+        };
+        let spent = grid
+            .has_rounds()
+            .then(|| Spent { units: open.units(&grid), camera_samples: open.camera_samples(&grid) });
+        *frame = Frame::Done(DoneFrame { files: files.to_vec(), spent });
         self.counts.frames_done += 1;
         Ok(())
     }
@@ -416,10 +470,11 @@ impl Job {
         if frame.is_final() {
             return Err(format!("frame {number} had ended"));
         }
-        let open = units_open_of(frame, &grid);
+        let (units, samples) = open_of(frame, &grid);
         *frame = failed(frame, &grid, reason);
         self.counts.frames_failed += 1;
-        self.counts.units_open -= u64::from(open);
+        self.counts.units_open -= u64::from(units);
+        self.counts.samples_open -= samples;
         Ok(())
     }
 
@@ -478,7 +533,7 @@ impl Job {
             *frame = failed(frame, &self.grid, note);
             self.counts.frames_failed += 1;
         }
-        self.counts.units_open = 0;
+        (self.counts.units_open, self.counts.samples_open) = (0, 0);
         self.end = Some(End { state, at, note: note.to_owned() });
         self.paused = None;
         Ok(())

@@ -7,6 +7,7 @@ use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::{FrameFile, JobState};
 use tessera_protocol::{CodecError, decode, encode};
 
+use crate::course::TileSet;
 use crate::journal_v1::FromV1;
 use crate::journal_v2::FromV2;
 use crate::journal_v3::FromV3;
@@ -119,7 +120,8 @@ pub enum Record {
         /// The unit.
         unit: UnitIndex,
     },
-    /// Committed units of an unfinished frame are open again: their node gave wrong results.
+    /// Committed units of an unfinished frame are open again: their node gave wrong results. Where the frame is sampled in rounds, its course
+    /// goes back to the first round of any of them; those of later rounds are all among them.
     UnitsTakenBack {
         /// The job.
         job: JobId,
@@ -215,6 +217,18 @@ pub enum Record {
         /// Results of leases below it are not wanted any more.
         below: Epoch,
     },
+    /// A round of a frame has been rendered and measured. The next is for the tiles that are too noisy; where none is, the frame has all that
+    /// it needs.
+    RoundMeasured {
+        /// The job.
+        job: JobId,
+        /// The frame.
+        frame: FrameNumber,
+        /// The round, from 1.
+        round: u32,
+        /// The tiles that go on.
+        going: TileSet,
+    },
 }
 
 /// One accepted result.
@@ -289,7 +303,8 @@ pub enum RecordVersion {
     /// snapshots count them. Attempts can time out. A unit may be committed in parts, when nodes leave in the middle of it: records of parts,
     /// and of parts that are dropped. A job's spec may name a pool.
     V4 = 4,
-    /// A render job's spec may name a material variant, and says whether its frames are denoised.
+    /// A render job's spec may name a material variant, says whether its frames are denoised, and may name a noise that they are sampled to in
+    /// rounds: records of what was measured, and snapshots of how far that is and what it took.
     V5 = 5,
 }
 

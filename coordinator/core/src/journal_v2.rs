@@ -3,7 +3,7 @@
 //! Commits did not say whether they are checked, and frames did not know who made what, nor that anything is to be checked.
 
 use crate::bitmap::Bitmap;
-use crate::frame::{FailedFrame, Frame, OpenFrame, Trouble};
+use crate::frame::{DoneFrame, FailedFrame, Frame, OpenFrame, Trouble};
 use crate::journal::{Commit, Record};
 use crate::journal_v3::FromV3;
 use crate::snapshot::{Part, SnapshotPart};
@@ -91,7 +91,7 @@ impl From<FormerFrame> for Frame {
             }
             // How many units it has is said by its job: see `fill_former`.
             FormerFrame::Complete => Self::Complete(Box::default()),
-            FormerFrame::Done(files) => Self::Done(files),
+            FormerFrame::Done(files) => Self::Done(DoneFrame { files, spent: None }),
             FormerFrame::Failed(failed) => Self::Failed(failed),
         }
     }

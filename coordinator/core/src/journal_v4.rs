@@ -1,6 +1,6 @@
 //! What records and snapshots of version 4 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
 //!
-//! A render job named no material variant, was not denoised, and its lens had a radius and a distance.
+//! A render job named no material variant and no noise, was not denoised, and its lens had a radius and a distance.
 
 use crate::job::End;
 use crate::journal::Record;
@@ -101,6 +101,7 @@ impl From<FormerRender> for RenderSpec {
             tone_map: former.tone_map,
             variant: None,
             denoise: false,
+            noise: None,
         }
     }
 }
@@ -220,9 +221,9 @@ pub(crate) mod tests {
         };
         assert_eq!((&**spec, owner.as_str()), (&expected(before), "ada"));
         let render = spec.kind.render().unwrap();
-        assert_eq!((&render.variant, render.denoise), (&None, false));
+        assert_eq!((&render.variant, render.denoise, render.noise), (&None, false, None));
         let again = record.to_bytes().unwrap();
-        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 2));
+        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 3));
         assert_eq!(Record::from_bytes(&again).unwrap(), record);
     }
 
@@ -239,7 +240,7 @@ pub(crate) mod tests {
         let (record, _) = accepted();
         let Record::JobAccepted { job, mut spec, owner, at } = record else { panic!("a job") };
         let JobKind::Render(render) = &mut spec.kind else { panic!("a render job") };
-        (render.variant, render.denoise) = (Some("night".into()), true);
+        (render.variant, render.denoise, render.noise) = (Some("night".into()), true, Some(0.02));
         let record = Record::JobAccepted { job, spec, owner, at };
         assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
     }

@@ -1,6 +1,7 @@
 //! What the farm tells people and programs about its jobs, frames and nodes.
 
 use crate::core::Core;
+use crate::course::Course;
 use crate::devices::none_usable;
 use crate::frame::Frame;
 use crate::moment::Moment;
@@ -67,11 +68,18 @@ impl Core {
         let units = 0..job.grid.units();
         let committed: Vec<UnitIndex> = match job.frame(frame)? {
             Frame::Untouched => Vec::new(),
-            Frame::Open(open) => units.filter(|unit| open.committed.get(*unit)).map(UnitIndex).collect(),
-            Frame::Complete(_) => units.map(UnitIndex).collect(),
+            Frame::Open(open) | Frame::Complete(open) => {
+                units.filter(|unit| open.committed.get(*unit)).map(UnitIndex).collect()
+            }
             Frame::Done(_) | Frame::Failed(_) => return None,
         };
         Some(committed)
+    }
+
+    /// How the rounds of a frame go that has begun and has not ended; None of one that is not sampled in rounds.
+    pub fn course(&self, id: JobId, frame: FrameNumber) -> Option<Course> {
+        let open = self.farm.jobs.get(&id)?.frame(frame)?.unfinished()?;
+        open.course.as_deref().cloned()
     }
 
     /// Index of a unit's first sample; 0 of a compute job, or where there is no such unit.
@@ -117,7 +125,7 @@ impl Core {
                 named.extend(job.kind().files().iter().map(|(_, hash, _)| *hash));
             }
             let done = job.frames().iter().filter_map(|frame| match frame {
-                Frame::Done(files) => Some(files),
+                Frame::Done(done) => Some(&done.files),
                 _ => None,
             });
             named.extend(done.flatten().map(|file| file.hash));
@@ -150,7 +158,7 @@ impl Core {
             frames: job.frames().len() as u32,
             frames_done: counts.frames_done,
             frames_failed: counts.frames_failed,
-            units: u64::from(job.grid.units()) * job.frames().len() as u64,
+            units: job.units(),
             units_committed: counts.units_committed,
             units_leased,
             samples_committed: counts.samples_committed,
@@ -183,7 +191,7 @@ impl Core {
         let job = self.farm.jobs.get(&id)?;
         let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
         let rows = positions.map_while(|position| {
-            let state = job.frames().get(position as usize)?.status(job.grid.units());
+            let state = job.frames().get(position as usize)?.status(&job.grid);
             Some(FrameStatus { frame: job.number(position)?, state })
         });
         Some(rows.collect())

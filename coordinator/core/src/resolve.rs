@@ -1,4 +1,4 @@
-//! Frames whose units are all in: their files are asked for until they are made.
+//! Frames whose units are all in, or those of a round: their files, or what they come to, are asked for until they are there.
 
 use crate::action::Action;
 use crate::core::Core;
@@ -13,7 +13,7 @@ use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::status::FrameFile;
 
-/// A frame that could not be made yet.
+/// A frame that could not be made, or measured, yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
     pub(crate) failures: u32,
@@ -29,25 +29,35 @@ impl Core {
         matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
     }
 
-    /// Asks for the files of a frame that lacks nothing. An order that is under way, and has become stale, is answered first.
-    pub(crate) fn resolve_if_complete(&mut self, job: JobId, frame: FrameNumber) {
-        if self.is_complete(job, frame) && !self.resolves.contains_key(&(job, frame)) {
+    /// What a frame waits for, that lacks nothing or nothing of its newest round.
+    fn due(&self, job: JobId, frame: FrameNumber) -> Option<Action> {
+        match self.round_to_measure(job, frame) {
+            Some(_) => Some(Action::MeasureFrame { job, frame }),
+            None => self.is_complete(job, frame).then_some(Action::ResolveFrame { job, frame }),
+        }
+    }
+
+    /// Asks for the files of a frame that lacks nothing, or for a round of it to be measured. An order that is under way, and has become
+    /// stale, is answered first.
+    pub(crate) fn ask_if_due(&mut self, job: JobId, frame: FrameNumber) {
+        if !self.resolves.contains_key(&(job, frame)) {
             self.order(job, frame);
         }
     }
 
     fn order(&mut self, job: JobId, frame: FrameNumber) {
+        let Some(action) = self.due(job, frame) else { return };
         if let std::collections::btree_map::Entry::Vacant(entry) = self.resolving.entry((job, frame)) {
             entry.insert(false);
-            self.act(Action::ResolveFrame { job, frame });
+            self.act(action);
         }
     }
 
     /// An order is answered. True where the answer is of no use, because units of the frame have been taken back since.
-    fn is_stale(&mut self, job: JobId, frame: FrameNumber) -> bool {
+    pub(crate) fn is_stale(&mut self, job: JobId, frame: FrameNumber) -> bool {
         let stale = self.resolving.remove(&(job, frame)) == Some(true);
         if stale {
-            self.resolve_if_complete(job, frame);
+            self.ask_if_due(job, frame);
         }
         stale
     }
@@ -72,7 +82,7 @@ impl Core {
     }
 
     pub(crate) fn on_resolve_failed(&mut self, job: JobId, frame: FrameNumber, failure: ResolveFailure) {
-        if self.is_stale(job, frame) || !self.is_complete(job, frame) {
+        if self.is_stale(job, frame) || self.due(job, frame).is_none() {
             return;
         }
         match failure {

@@ -43,7 +43,9 @@ impl Core {
         };
         let Some(node) = self.roster.get(id) else { return false };
         let wanted = job.place(lease.unit).is_some_and(|place| !job.is_shut(place.position))
-            && job.frame(lease.unit.frame).is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit));
+            && job
+                .frame(lease.unit.frame)
+                .is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit, &job.grid));
         if !wanted || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
             return false;
         }
@@ -194,7 +196,7 @@ impl Core {
         if let Some(maker) = self.check_of(unit).map(|check| check.committed.node) {
             self.open_check(unit, maker);
         }
-        self.resolve_if_complete(unit.job, unit.frame);
+        self.ask_if_due(unit.job, unit.frame);
     }
 
     /// Learns of a result how fast its node is, and what the job needs.

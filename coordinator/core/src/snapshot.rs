@@ -1,7 +1,7 @@
 //! The durable state as a sequence of bounded parts, so that the journal before it may go.
 
 use crate::farm::Farm;
-use crate::frame::Frame;
+use crate::frame::{Frame, Spent};
 use crate::job::{Copies, End, Job, Pause};
 use crate::journal::{JournalError, from_versioned, to_versioned};
 use crate::makers::Makers;
@@ -20,6 +20,8 @@ const PART_BYTES: usize = 1 << 20;
 const MAKERS_MAX: usize = 1 << 20;
 /// Units in parts in one part: 5 of some 70 bytes each at most.
 const UNITS_IN_PARTS_MAX: usize = 4096;
+/// Finished frames in one part: some 20 bytes each at most.
+const SPENT_MAX: usize = 1 << 16;
 
 /// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,6 +72,18 @@ pub(crate) enum Part {
         job: JobId,
         position: u32,
         units: Vec<(UnitIndex, Vec<UnitPart>)>,
+    },
+    /// The rounds of a frame that is not finished: the newest, and by tile the one after which it ended, 0 for one that goes on.
+    Course {
+        job: JobId,
+        position: u32,
+        round: u32,
+        ended: Vec<u8>,
+    },
+    /// What finished frames took that were sampled in rounds, by their position; in several parts where there are many.
+    Spent {
+        job: JobId,
+        frames: Vec<(u32, Spent)>,
     },
 }
 
@@ -160,7 +174,17 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
                 let units = units.to_vec();
                 parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
             }
+            if let Some((round, ended)) = open.course.as_ref().map(|course| course.written()) {
+                parts.push(SnapshotPart(Part::Course { job: job.id, position, round, ended }));
+            }
         }
+    }
+    let spent = (0..).zip(job.frames()).filter_map(|(position, frame)| match frame {
+        Frame::Done(done) => done.spent.map(|spent| (position, spent)),
+        _ => None,
+    });
+    for frames in spent.collect::<Vec<_>>().chunks(SPENT_MAX) {
+        parts.push(SnapshotPart(Part::Spent { job: job.id, frames: frames.to_vec() }));
     }
 }
 
@@ -182,7 +206,7 @@ fn weight_of(frame: &Frame, units: u32) -> usize {
             let checks: usize = open.checks.values().map(|check| 64 + 64 * check.others.len()).sum();
             2 * (units as usize / 7) + open.troubled.len() * 48 + checks + 16
         }
-        Frame::Done(files) => files.len() * 96 + 8,
+        Frame::Done(done) => done.files.len() * 96 + 8,
         Frame::Failed(failed) => failed.reason.len() + 24,
     }
 }
@@ -220,6 +244,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             Ok(())
         }
         Part::UnitParts { job, position, units } => farm.job_mut(job)?.restore_parts(position, units),
+        Part::Course { job, position, round, ended } => {
+            farm.job_mut(job)?.restore_course(position, round, ended)
+        }
+        Part::Spent { job, frames } => farm.job_mut(job)?.restore_spent(frames),
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
             farm.trust = Trust { passed, suspects };

@@ -5,6 +5,7 @@ use tessera_protocol::ids::{BlobHash, UnitIndex};
 use tessera_protocol::job::{JobKind, RenderSpec};
 use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};
 use tessera_protocol::node::{SampleRange, Task, TileRect};
+use tessera_protocol::rounds::Rounds;
 
 /// Camera samples that a unit has at most where the splitter chooses: a CPU traces 0.2 to 5 million paths a second, so that a unit keeps
 /// it busy for 0.4 to 10 s. Passes are evened out, so that a unit of several passes has at least half of it (2^20).
@@ -42,7 +43,26 @@ impl Split {
         }
     }
 
-    /// Work of a frame: camera samples, or indices.
+    /// A unit of a frame of which nothing is rendered may be leased: it is of the first round, where there are rounds.
+    pub(crate) fn begins_with(&self, unit: UnitIndex) -> bool {
+        let Self::Tiles(grid) = self else { return true };
+        grid.rounds.is_none_or(|rounds| rounds.round_of(grid.tile_and_pass(unit).1) == 1)
+    }
+
+    /// Units and work of a frame of which nothing is rendered, as far as it is known: of the first round, where there are rounds.
+    pub(crate) fn first_work(&self) -> (u32, u64) {
+        let Self::Tiles(grid) = self else { return (self.units(), self.frame_camera_samples()) };
+        let Some(rounds) = grid.rounds else { return (self.units(), self.frame_camera_samples()) };
+        let pixels = u64::from(grid.width) * u64::from(grid.height);
+        (grid.tiles() * rounds.passes_through(1), pixels * u64::from(rounds.samples(1)))
+    }
+
+    /// Frames are sampled in rounds.
+    pub(crate) fn has_rounds(&self) -> bool {
+        matches!(self, Self::Tiles(grid) if grid.rounds.is_some())
+    }
+
+    /// Work of a frame: camera samples, or indices; at most, where there are rounds.
     pub fn frame_camera_samples(&self) -> u64 {
         match self {
             Self::Tiles(grid) => grid.frame_camera_samples(),
@@ -96,7 +116,9 @@ pub struct Grid {
     height: u32,
     tile: u32,
     spp: u32,
+    /// Samples of a pass; 0 where rounds say.
     pass_samples: u32,
+    rounds: Option<Rounds>,
 }
 
 impl Grid {
@@ -105,7 +127,7 @@ impl Grid {
     /// Where the spec leaves the samples of a unit open (0), with `t` the pixels of a whole tile: as many as fit in
     /// [`UNIT_CAMERA_SAMPLES`] (at least 1, at most spp), then evened: `passes = ⌈spp / ⌊2^21 / t⌋⌉`, `samples = ⌈spp / passes⌉`. A frame of few
     /// tiles gets more passes, up to [`FRAME_UNITS_WANTED`] units of at least [`UNIT_CAMERA_SAMPLES_LEAST`]. A frame or job that would
-    /// have more units than the limits gets fewer, longer passes.
+    /// have more units than the limits gets fewer, longer passes. Where frames are sampled in rounds, those say what a pass is.
     pub fn of(spec: &RenderSpec) -> Self {
         let mut grid = Self {
             width: spec.width.max(1),
@@ -113,8 +135,9 @@ impl Grid {
             tile: spec.tile.max(1),
             spp: spec.spp.max(1),
             pass_samples: spec.unit_samples,
+            rounds: spec.rounds(),
         };
-        if grid.pass_samples == 0 {
+        if grid.pass_samples == 0 && grid.rounds.is_none() {
             grid.pass_samples = grid.even_samples(u64::from(spec.frames.len()).max(1));
         }
         grid
@@ -144,7 +167,12 @@ impl Grid {
 
     /// Sample passes of a tile.
     pub fn passes(&self) -> u32 {
-        self.spp.div_ceil(self.pass_samples)
+        self.rounds.map_or_else(|| self.spp.div_ceil(self.pass_samples), |rounds| rounds.passes())
+    }
+
+    /// The rounds that its frames are sampled in; None where every tile has all passes.
+    pub fn rounds(&self) -> Option<Rounds> {
+        self.rounds
     }
 
     /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
@@ -170,6 +198,9 @@ impl Grid {
 
     /// Samples of a pass by its index; None beyond the last.
     pub fn sample_range(&self, pass: u32) -> Option<SampleRange> {
+        if let Some(rounds) = self.rounds {
+            return rounds.sample_range(pass);
+        }
         if pass >= self.passes() {
             return None;
         }

@@ -123,7 +123,7 @@ impl Core {
             }
             None => self.offer_job(unit.job),
         }
-        self.resolve_if_complete(unit.job, unit.frame);
+        self.ask_if_due(unit.job, unit.frame);
     }
 
     /// Every node that said something else than the truth is found out.
@@ -218,7 +218,9 @@ impl Core {
         leased
     }
 
-    fn open_again(&mut self, job: JobId, position: u32, frame: FrameNumber, units: Vec<UnitIndex>) {
+    /// With the units, what was measured of them is void, and with it all units of later rounds.
+    fn open_again(&mut self, job: JobId, position: u32, frame: FrameNumber, mut units: Vec<UnitIndex>) {
+        let later = self.close_later_rounds(job, frame, &mut units);
         // A check of a part that is under way is about fewer samples than the unit has.
         let unfinished = self.farm.jobs.get(&job).and_then(|job| job.frame(frame)?.unfinished());
         let in_parts: Vec<UnitIndex> = unfinished.map_or_else(Vec::new, |open| {
@@ -232,6 +234,12 @@ impl Core {
         if let Some(stale) = self.resolving.get_mut(&(job, frame)) {
             *stale = true;
         }
+        for unit in &later {
+            if let Some(work) = self.work.get_mut(&job) {
+                work.shut(Place { position, unit: *unit });
+            }
+        }
+        units.retain(|unit| later.binary_search(unit).is_err());
         for unit in units {
             let leased = self.leases.is_leased(UnitKey { job, frame, unit });
             let Some(work) = self.work.get_mut(&job) else { return };
@@ -243,6 +251,30 @@ impl Core {
             }
         }
         self.offer_job(job);
+    }
+
+    /// Units of the rounds after those of `units` are not to be rendered now: those of them that are committed are to be taken back with the
+    /// others. Gives them all.
+    fn close_later_rounds(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        units: &mut Vec<UnitIndex>,
+    ) -> Vec<UnitIndex> {
+        let unfinished = self.farm.jobs.get(&job).and_then(|job| job.frame(frame)?.unfinished());
+        let Some(open) = unfinished else { return Vec::new() };
+        let later = open.units_after(units);
+        let is_committed = |unit: &&UnitIndex| open.committed.get(unit.0);
+        let begun: Vec<UnitIndex> =
+            later.iter().filter(|unit| open.parts.has(**unit) && !is_committed(unit)).copied().collect();
+        units.extend(later.iter().filter(is_committed));
+        units.sort_unstable();
+        units.dedup();
+        if !begun.is_empty() {
+            self.drop_parts(job, frame, begun);
+        }
+        self.revoke_leases(job, frame, &later);
+        later
     }
 
     /// A lease of a check ended without a result: that node tries it no more.
@@ -266,7 +298,7 @@ impl Core {
             }
             return;
         }
-        let last = open.committed.ones() == job.grid.units();
+        let last = open.has_all(&job.grid);
         let units: Vec<UnitIndex> = open.checks.keys().copied().collect();
         for unit in units {
             let unit = UnitKey { job: id, frame: number, unit };
@@ -278,7 +310,7 @@ impl Core {
         if waits.is_some_and(|open| !open.checks.is_empty()) {
             self.look_at_checks(id, number);
         }
-        self.resolve_if_complete(id, number);
+        self.ask_if_due(id, number);
     }
 
     /// Sees to it that a check ends; false where its frame has ended with it. `last`: its frame waits for nothing but checks.

@@ -83,12 +83,11 @@ impl Work {
 
     /// Moves the cursor over everything that cannot be leased, and gives what it then stands at.
     fn advance(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
-        let units = job.grid.units();
         while let Some(frame) = job.frames().get(self.cursor.0 as usize) {
             if job.is_shut(self.cursor.0) {
                 return None;
             }
-            match frame.first_open_unit(self.cursor.1, units) {
+            match frame.first_open_unit(self.cursor.1, &job.grid) {
                 None => self.cursor = (self.cursor.0 + 1, 0),
                 Some(unit) => {
                     self.cursor.1 = unit;
@@ -168,6 +167,14 @@ impl Work {
         let checks: Vec<Place> =
             self.redos.keys().filter(|place| place.position == position).copied().collect();
         checks.into_iter().for_each(|place| self.end_check(place));
+    }
+
+    /// A unit is wanted no more, for now.
+    pub(crate) fn shut(&mut self, place: Place) {
+        self.end_check(place);
+        self.ready.remove(&place);
+        self.waiting.remove(&place);
+        self.shortages.remove(&place);
     }
 
     /// A unit is to be checked.

@@ -1,7 +1,7 @@
 //! Performing what the core asks for, once it is durable.
 
 use super::{After, Driver, Question};
-use crate::resolver::ResolveOrder;
+use crate::resolver::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::Action;
@@ -39,7 +39,8 @@ impl Driver {
                     drop(reply.send(response));
                 }
             }
-            Action::ResolveFrame { job, frame } => self.order_resolve(job, frame),
+            Action::ResolveFrame { job, frame } => self.order(Wanted::Files, job, frame),
+            Action::MeasureFrame { job, frame } => self.order(Wanted::Noise, job, frame),
             Action::FrameFinished { job, frame } => {
                 // Nobody may be watching.
                 drop(self.around.finished.send((job, frame)));
@@ -51,11 +52,12 @@ impl Driver {
         self.around.revision.send_modify(|revision| *revision += 1);
     }
 
-    fn order_resolve(&self, job: JobId, frame: FrameNumber) {
+    fn order(&self, wanted: Wanted, job: JobId, frame: FrameNumber) {
         let Some(detail) = self.core.job(job) else { return };
         let kind = detail.spec.kind;
         let length = self.around.writer.spool_length(SpoolKey { job, frame }).unwrap_or(0);
-        let order = ResolveOrder { job, frame, kind, fingerprint: detail.fingerprint, length };
+        let (fingerprint, course) = (detail.fingerprint, self.core.course(job, frame));
+        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, course, length };
         // The resolver ends with the coordinator; after a restart the core asks again.
         drop(self.around.resolver.send(order));
     }

@@ -1,9 +1,10 @@
 //! From sums to pixels: the films of one row of tiles, added, divided and laid side by side.
 
-use super::ResolveError;
+use super::{Frame, ResolveError};
+use crate::measure::sum_of;
 use crate::spool::SpoolIndex;
 use rayon::prelude::*;
-use tessera_core::Grid;
+use tessera_core::{Course, Grid};
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 use tessera_protocol::job::RenderSpec;
@@ -37,6 +38,45 @@ impl Band {
         let start = (channel * self.height + y) * self.width;
         &self.values[start..start + self.width]
     }
+
+    /// Some pixels of one row of one channel.
+    fn part_of_line(&mut self, channel: usize, y: usize, x: usize, width: usize) -> &mut [f32] {
+        let start = (channel * self.height + y) * self.width + x;
+        &mut self.values[start..start + width]
+    }
+}
+
+/// Which channels a band has behind the film's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Planes {
+    /// The first of the half, which is the film's own or is made of its passes.
+    pub(super) half: Option<usize>,
+    /// How many samples a pixel has.
+    pub(super) samples: Option<usize>,
+    /// All that a band has.
+    pub(super) count: usize,
+}
+
+impl Planes {
+    pub(super) fn of(spec: &RenderSpec) -> Self {
+        let film = usize::from(spec.channels());
+        let made = if spec.denoise && !spec.has_half() { HALF } else { 0 };
+        let half = spec.denoise.then_some(film + made - HALF);
+        match spec.noise {
+            Some(_) => Self { half, samples: Some(film + made), count: film + made + 1 },
+            None => Self { half, samples: None, count: film },
+        }
+    }
+}
+
+/// Channels of the half.
+const HALF: usize = tessera_protocol::job::HALF_CHANNELS as usize;
+
+/// The sums of a tile.
+struct Sums {
+    whole: TileSums,
+    /// Of its second half, where the film does not have that itself and the denoiser needs it.
+    second: Option<TileSums>,
 }
 
 /// The tiles of a frame in its spool.
@@ -44,18 +84,23 @@ pub(super) struct Tiles<'a> {
     grid: Grid,
     width: usize,
     channels: usize,
+    planes: Planes,
     spp: u32,
     spool: &'a SpoolIndex,
+    course: Option<&'a Course>,
 }
 
 impl<'a> Tiles<'a> {
-    pub(super) fn new(spec: &RenderSpec, spool: &'a SpoolIndex) -> Self {
+    pub(super) fn new(frame: &Frame<'a>) -> Self {
+        let spec = frame.spec;
         Self {
             grid: Grid::of(spec),
             width: spec.width as usize,
             channels: usize::from(spec.channels()),
+            planes: Planes::of(spec),
             spp: spec.spp,
-            spool,
+            spool: frame.spool,
+            course: frame.course,
         }
     }
 
@@ -69,56 +114,93 @@ impl<'a> Tiles<'a> {
         let first = row * self.grid.columns();
         let height = self.grid.tile_rect(first).map_or(0, |rect| rect.height as usize);
         let mut band =
-            Band { width: self.width, height, values: vec![0.0; self.width * height * self.channels] };
+            Band { width: self.width, height, values: vec![0.0; self.width * height * self.planes.count] };
         // As many tiles at once as there are threads: their sums are what takes memory.
         let columns: Vec<u32> = (first..first + self.grid.columns()).collect();
         for columns in columns.chunks(rayon::current_num_threads().max(1)) {
-            let films: Vec<TileSums> =
+            let films: Vec<Sums> =
                 columns.par_iter().map(|tile| self.sums(*tile)).collect::<Result<_, _>>()?;
-            for (tile, film) in columns.iter().zip(&films) {
+            for (tile, sums) in columns.iter().zip(&films) {
                 let x = self.grid.tile_rect(*tile).map_or(0, |rect| rect.x as usize);
-                lay(&mut band, x, film);
+                self.lay(&mut band, x, sums);
             }
         }
         Ok(band)
     }
 
     /// The sums of all samples of a tile.
-    fn sums(&self, tile: u32) -> Result<TileSums, ResolveError> {
+    fn sums(&self, tile: u32) -> Result<Sums, ResolveError> {
+        let (sums, samples) = match self.course {
+            Some(course) => (self.sums_of_rounds(course, tile)?, course.samples(tile)),
+            None => (Sums { whole: self.sum_of_passes(tile)?, second: None }, self.spp),
+        };
+        let shape = self.grid.tile_rect(tile).map(|rect| (rect.width, rect.height));
+        let film = &sums.whole;
+        let fits = Some((u32::from(film.width), u32::from(film.height))) == shape
+            && usize::from(film.channels) == self.channels
+            && film.samples == samples;
+        let unit = self.grid.unit_of(tile, 0).map_or(0, |unit| unit.0);
+        fits.then_some(sums).ok_or(ResolveError::Shape { unit })
+    }
+
+    fn sum_of_passes(&self, tile: u32) -> Result<TileSums, ResolveError> {
         let mut total: Option<TileSums> = None;
-        let mut last = 0;
         for pass in 0..self.grid.passes() {
             let Some(unit) = self.grid.unit_of(tile, pass) else { break };
-            last = unit.0;
             let film = self.spool.film(unit)?;
             match &mut total {
                 None => total = Some(film),
                 Some(total) => total.add(&film).map_err(|_| ResolveError::Shape { unit: unit.0 })?,
             }
         }
-        let shape = self.grid.tile_rect(tile).map(|rect| (rect.width, rect.height));
-        let fits = |film: &TileSums| {
-            Some((u32::from(film.width), u32::from(film.height))) == shape
-                && usize::from(film.channels) == self.channels
-                && film.samples == self.spp
-        };
-        total.filter(fits).ok_or(ResolveError::Shape { unit: last })
+        total.ok_or(ResolveError::Shape { unit: 0 })
     }
+
+    fn sums_of_rounds(&self, course: &Course, tile: u32) -> Result<Sums, ResolveError> {
+        let last = course.last_half(tile);
+        let mut whole = sum_of(course, self.spool, (tile, 0..last))?;
+        let second = sum_of(course, self.spool, (tile, last..course.passes(tile)))?;
+        let unit = self.grid.unit_of(tile, last).map_or(0, |unit| unit.0);
+        whole.add(&second).map_err(|_| ResolveError::Shape { unit })?;
+        Ok(Sums { whole, second: self.planes.half.map(|_| second) })
+    }
+
+    fn lay(&self, band: &mut Band, x: usize, sums: &Sums) {
+        let Sums { whole, second } = sums;
+        let (width, height) = (usize::from(whole.width), usize::from(whole.height));
+        for (index, line) in whole.values.chunks_exact(width.max(1)).enumerate() {
+            let (channel, y) = (index / height, index % height);
+            let values = band.part_of_line(channel, y, x, width);
+            values.iter_mut().zip(line).for_each(|(value, sum)| *value = pixel(*sum, whole.samples));
+        }
+        if let (Some(second), Some(half)) = (second, self.planes.half) {
+            let lines = whole.values.chunks_exact(width.max(1)).zip(second.values.chunks_exact(width.max(1)));
+            for (index, (all, later)) in lines.take(HALF * height).enumerate() {
+                let values = band.part_of_line(half + index / height, index % height, x, width);
+                for (value, sums) in values.iter_mut().zip(all.iter().zip(later)) {
+                    *value = half_of((*sums.0, whole.samples), (*sums.1, second.samples));
+                }
+            }
+        }
+        if let Some(samples) = self.planes.samples {
+            (0..height).for_each(|y| band.part_of_line(samples, y, x, width).fill(whole.samples as f32));
+        }
+    }
+}
+
+/// The second half of a pixel as the denoiser reads it, from sums with their numbers of samples: so that it makes the variance of the mean
+/// of it. Where the second half is as long as the first, half of its own mean.
+pub(super) fn half_of((whole, samples): (i64, u32), (second, second_samples): (i64, u32)) -> f32 {
+    const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
+    let (all, later) = (f64::from(samples), f64::from(second_samples));
+    let first = all - later;
+    let mean = whole as f64 * SCALE / all;
+    let apart = whole.wrapping_sub(second) as f64 * SCALE / first - second as f64 * SCALE / later;
+    (0.5 * (mean - apart * ((first * later).sqrt() / all))) as f32
 }
 
 /// Mean of a sum: exact in the sum's scale, then one rounding of the quotient and one to 32 bits.
 pub(super) fn pixel(sum: i64, samples: u32) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     (sum as f64 * SCALE / f64::from(samples)) as f32
-}
-
-fn lay(band: &mut Band, x: usize, film: &TileSums) {
-    let (width, height) = (usize::from(film.width), usize::from(film.height));
-    for (index, sums) in film.values.chunks_exact(width.max(1)).enumerate() {
-        let (channel, y) = (index / height, index % height);
-        let start = (channel * band.height + y) * band.width + x;
-        for (value, sum) in band.values[start..start + width].iter_mut().zip(sums) {
-            *value = pixel(*sum, film.samples);
-        }
-    }
 }

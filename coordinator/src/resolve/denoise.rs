@@ -1,15 +1,19 @@
 //! Denoised rows from noisy ones, in bands as they come. Owns which rows must be there; the arithmetic is the kernels'.
 
+use super::band::Planes;
 use super::{Band, ResolveError};
 use rayon::prelude::*;
 use tessera_kernels::denoise::{CHANNELS, DenoiseError, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH};
 use tessera_kernels::denoise::{best_isa, tile};
 use tessera_protocol::job::{AovSpec, RenderSpec};
 
-/// A denoised band's first channel of the picture as it was: behind those of the film.
+/// A denoised band's first channel of the picture as it was: behind those of the others.
 pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
-    usize::from(spec.channels())
+    Planes::of(spec).count
 }
+
+/// Samples that the kernel is told of where tiles have different numbers: their halves are as of two.
+const SAMPLES_OF_ROUNDS: u32 = 2;
 
 /// A frame under way. Holds the rows that are not denoised yet and those around them.
 pub(super) struct Denoiser {
@@ -27,20 +31,19 @@ pub(super) struct Denoiser {
 
 impl Denoiser {
     pub(super) fn new(spec: &RenderSpec) -> Self {
-        let film = usize::from(spec.channels());
+        let planes = Planes::of(spec);
+        let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
         let three = |first: usize| [first, first + 1, first + 2];
-        // The half is the film's last plane.
-        let parts =
-            [three(0), three(film - 3), three(of(AovSpec::Albedo)), three(of(AovSpec::Normal))].concat();
+        let parts = [three(0), three(half), three(of(AovSpec::Albedo)), three(of(AovSpec::Normal))].concat();
         let mut sources = [of(AovSpec::Depth); CHANNELS];
         sources[..parts.len()].copy_from_slice(&parts);
         Self {
             width: spec.width as usize,
             height: spec.height as usize,
-            samples: spec.spp,
+            samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { spec.spp },
             sources,
-            channels: vec![Vec::new(); film],
+            channels: vec![Vec::new(); planes.count],
             first_row: 0,
             next_row: 0,
         }

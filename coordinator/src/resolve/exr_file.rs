@@ -1,6 +1,7 @@
 //! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is 1), AOVs as named layers; `noisy` is what a denoised
-//! picture was made of.
+//! picture was made of, `samples` how many a pixel of a frame has that was sampled in rounds.
 
+use super::band::Planes;
 use super::{Band, Frame, OutFile, ResolveError, denoise};
 use exr::block::chunk::Chunk;
 use exr::block::writer::{ChunkWriter, ChunksWriter};
@@ -40,6 +41,10 @@ impl ExrFile {
             "samples": spec.spp,
             "seed": spec.seed,
         });
+        if let (Some(noise), Some(course)) = (spec.noise, frame.course) {
+            about["noise"] = noise.into();
+            about["samples_mean"] = course.mean_samples().into();
+        }
         if spec.denoise {
             about["denoised"] = true.into();
         }
@@ -64,6 +69,9 @@ fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
         for (index, part) in parts.iter().enumerate() {
             channels.push((format!("{}.{part}", aov.name()), Some(first + index)));
         }
+    }
+    if let Some(samples) = Planes::of(spec).samples {
+        channels.push(("samples".to_owned(), Some(samples)));
     }
     if spec.denoise {
         for (index, part) in ["R", "G", "B"].into_iter().enumerate() {

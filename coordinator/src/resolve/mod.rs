@@ -22,7 +22,7 @@ use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
 use std::io;
-use tessera_core::{Grid, ResolveFailure};
+use tessera_core::{Course, Grid, ResolveFailure};
 use tessera_kernels::denoise::DenoiseError;
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
@@ -43,6 +43,8 @@ pub struct Frame<'a> {
     pub fingerprint: Option<Fingerprint>,
     /// The results.
     pub spool: &'a SpoolIndex,
+    /// Where it was sampled in rounds: how many each tile has.
+    pub course: Option<&'a Course>,
 }
 
 /// Why a frame could not be made.
@@ -101,7 +103,10 @@ impl ResolveError {
 
 /// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an error nothing of them is left.
 pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
-    frame.spool.check_complete(Grid::of(frame.spec).units())?;
+    match frame.course {
+        Some(course) => frame.spool.check_course(course)?,
+        None => frame.spool.check_complete(Grid::of(frame.spec).units())?,
+    }
     let mut exr = None;
     let mut png = None;
     for format in &frame.spec.formats {
@@ -140,7 +145,7 @@ fn write_rows(
     exr: Option<&mut OutFile>,
     mut png: Option<&mut PngRows>,
 ) -> Result<[u8; 32], ResolveError> {
-    let tiles = Tiles::new(frame.spec, frame.spool);
+    let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
     let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec));
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
@@ -182,4 +187,6 @@ fn hash_pixels(hasher: &mut Sha256, band: &Band) {
 }
 
 #[cfg(test)]
-mod tests;
+mod rounds_tests;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -12,7 +12,7 @@ use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec, To
 use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
 use tessera_transport::BlobStore;
 
-pub(super) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
+pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
     RenderSpec {
         scene: "a.gltf".into(),
         files: vec![],
@@ -37,6 +37,7 @@ pub(super) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     }
 }
 
@@ -46,43 +47,62 @@ fn sum(unit: u32, channel: usize, x: u32, y: u32) -> i64 {
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 38) as i64
 }
 
-struct Bench {
+pub(crate) struct Bench {
     _root: tempfile::TempDir,
-    folder: DataFolder,
-    blobs: Blobs,
-    key: SpoolKey,
+    pub(crate) folder: DataFolder,
+    pub(crate) blobs: Blobs,
+    pub(crate) key: SpoolKey,
     length: u64,
 }
 
 impl Bench {
     /// A frame's spool with every unit in it, in a scattered order.
     fn new(spec: &RenderSpec) -> Self {
+        let mut order: Vec<u32> = (0..Grid::of(spec).units()).collect();
+        order.sort_by_key(|unit| unit.wrapping_mul(0x9e37_79b9));
+        let films: Vec<(u32, TileSums)> = order.into_iter().map(|unit| (unit, film(spec, unit))).collect();
+        Self::of_films(films)
+    }
+
+    /// A frame's spool with these results.
+    pub(crate) fn of_films(films: Vec<(u32, TileSums)>) -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
         let blobs = Blobs::open(&folder, 0);
         let key = SpoolKey { job: JobId(uuid::Uuid::from_u128(5)), frame: FrameNumber(4) };
         let (mut files, _) = SpoolFiles::open(&folder.spool(), BTreeMap::new(), true).unwrap();
-        let units = Grid::of(spec).units();
-        let mut order: Vec<u32> = (0..units).collect();
-        order.sort_by_key(|unit| unit.wrapping_mul(0x9e37_79b9));
-        let entries: Vec<SpoolEntry> = order.into_iter().map(|unit| entry(spec, key, unit)).collect();
+        let entries: Vec<SpoolEntry> =
+            films.into_iter().map(|(unit, film)| entry(key, unit, &film)).collect();
         let length = files.append(&entries).unwrap()[&key];
         Self { _root: root, folder, blobs, key, length }
     }
 
+    pub(crate) fn spool(&self) -> SpoolIndex {
+        SpoolIndex::read(&self.folder.spool(), self.key, self.length).unwrap()
+    }
+
     fn resolve(&self, spec: &RenderSpec) -> Result<Vec<FrameFile>, ResolveError> {
-        let spool = SpoolIndex::read(&self.folder.spool(), self.key, self.length)?;
+        self.resolve_course(spec, None)
+    }
+
+    pub(crate) fn resolve_course(
+        &self,
+        spec: &RenderSpec,
+        course: Option<&Course>,
+    ) -> Result<Vec<FrameFile>, ResolveError> {
+        let spool = self.spool();
         let frame = Frame {
             job: self.key.job,
             frame: self.key.frame,
             spec,
             fingerprint: Some(Fingerprint([0xab; 32])),
             spool: &spool,
+            course,
         };
         resolve(&frame, &self.blobs)
     }
 
-    fn open(&self, file: &FrameFile) -> BufReader<File> {
+    pub(crate) fn open(&self, file: &FrameFile) -> BufReader<File> {
         let opened = File::open(self.blobs.find(file.hash).unwrap().unwrap()).unwrap();
         assert_eq!(self.blobs.length(file.hash), Some(file.length));
         assert_eq!(self.blobs.verify(file.hash, file.length), None);
@@ -94,7 +114,8 @@ impl Bench {
     }
 }
 
-fn entry(spec: &RenderSpec, key: SpoolKey, unit: u32) -> SpoolEntry {
+/// A made-up result of a unit.
+pub(crate) fn film(spec: &RenderSpec, unit: u32) -> TileSums {
     let (tile, samples) = Grid::of(spec).unit(UnitIndex(unit)).unwrap();
     let mut film = TileSums::empty(tile.width as u16, tile.height as u16, spec.channels());
     film.samples = samples.count;
@@ -106,12 +127,16 @@ fn entry(spec: &RenderSpec, key: SpoolKey, unit: u32) -> SpoolEntry {
             }
         }
     }
+    film
+}
+
+fn entry(key: SpoolKey, unit: u32, film: &TileSums) -> SpoolEntry {
     let bytes = Bytes::from(film.to_bytes());
     let header = EntryHeader {
         unit: UnitIndex(unit),
         epoch: Epoch(u64::from(unit)),
         first: 0,
-        samples: samples.count,
+        samples: film.samples,
         length: bytes.len() as u32,
         hash: BlobHash::of(&bytes),
     };
@@ -138,7 +163,9 @@ fn expected_sha256(spec: &RenderSpec) -> [u8; 32] {
 }
 
 /// Channels of an EXR by name, as 32-bit floats.
-fn read_exr(file: BufReader<File>) -> (exr::meta::header::LayerAttributes, BTreeMap<String, Vec<f32>>) {
+pub(crate) fn read_exr(
+    file: BufReader<File>,
+) -> (exr::meta::header::LayerAttributes, BTreeMap<String, Vec<f32>>) {
     use exr::prelude::*;
     let image = exr::prelude::read()
         .no_deep_data()
@@ -280,13 +307,14 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
         let mut spec = spec(200, 200, 64, 1, 1);
         spec.formats = formats;
         let bench = Bench::new(&spec);
-        let spool = SpoolIndex::read(&bench.folder.spool(), bench.key, bench.length).unwrap();
+        let spool = bench.spool();
         let frame = Frame {
             job: bench.key.job,
             frame: bench.key.frame,
             spec: &spec,
             fingerprint: None,
             spool: &spool,
+            course: None,
         };
         // A device that takes no byte stands in for the disk.
         let full = || {

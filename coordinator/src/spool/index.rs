@@ -4,6 +4,7 @@ use super::{EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use tessera_core::Course;
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
 /// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px tiles. A unit in parts has several, in the
@@ -52,8 +53,25 @@ impl SpoolIndex {
     /// Fails unless every unit from 0 to `units` - 1 stands here once, or in parts of which each begins where the one before ends, and no
     /// other.
     pub fn check_complete(&self, units: u32) -> Result<(), SpoolError> {
-        let mut entries = self.entries.iter().map(|(header, _)| *header).peekable();
-        for expected in 0..units {
+        self.check_units(0..units, |_| true)
+    }
+
+    /// The same of the units of a frame's rounds. Others may stand here as well: of rounds that were rendered, and were not needed after all.
+    pub fn check_course(&self, course: &Course) -> Result<(), SpoolError> {
+        let all = 0..course.grid().units();
+        self.check_units(all.clone().filter(|unit| course.has(UnitIndex(*unit))), |unit| {
+            course.has(unit) || !all.contains(&unit.0)
+        })
+    }
+
+    fn check_units(
+        &self,
+        units: impl Iterator<Item = u32>,
+        counts: impl Fn(UnitIndex) -> bool,
+    ) -> Result<(), SpoolError> {
+        let counting = self.entries.iter().map(|(header, _)| *header).filter(|header| counts(header.unit));
+        let mut entries = counting.peekable();
+        for expected in units {
             let unit = UnitIndex(expected);
             let (mut samples, mut epoch) = (0, None);
             while let Some(entry) = entries.next_if(|entry| entry.unit == unit) {

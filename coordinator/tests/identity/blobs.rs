@@ -44,6 +44,7 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     };
     JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

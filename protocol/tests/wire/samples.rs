@@ -51,6 +51,7 @@ pub(crate) fn render() -> RenderSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     }
 }
 
@@ -84,6 +85,8 @@ fn render_thirdly() -> RenderSpec {
         camera: CameraSpec::Named("main".into()),
         filter: FilterSpec::Box,
         tone_map: ToneMapSpec::PbrNeutral,
+        tile: 32,
+        noise: Some(0.02),
         ..render()
     }
 }
@@ -367,13 +370,15 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         problems: vec!["p".into()],
         ..Default::default()
     };
+    let round = RoundStatus { round: 2, rounds: 8, tiles_open: 7, tiles: 300, samples: 64 };
     let all = vec![
         Blobs(vec![hash(1)]),
         Accepted(JobId(uuid(1))),
         Jobs(vec![summary(JobState::Queued), summary(JobState::Running), summary(JobState::Done)]),
         Job(Box::new(detail)),
         Frames(vec![
-            frame(1, FrameState::Open { committed: 1, units: 80 }),
+            frame(1, FrameState::Open { committed: 1, units: 80, round: None }),
+            frame(5, FrameState::Open { committed: 60, units: 80, round: Some(round) }),
             frame(2, FrameState::Resolving),
             frame(3, FrameState::Done(vec![file])),
             frame(4, FrameState::Failed("dead".into())),

@@ -126,6 +126,25 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
 }
 
 #[test]
+fn noise_has_bounds_and_says_what_does_not_go_with_it() {
+    let noisy = |noise| RenderSpec { noise: Some(noise), tile: 32, spp: 4096, ..render() };
+    assert_eq!(check(job(noisy(0.01))), Ok(job(noisy(0.01))));
+    for noise in [0.0, -0.1, 1.1, 1e-5, f64::NAN, f64::INFINITY] {
+        assert_eq!(named(|spec| *spec = noisy(noise)), "noise", "{noise}");
+    }
+    assert_eq!(named(|spec| *spec = RenderSpec { spp: 31, ..noisy(0.1) }), "spp");
+    assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..noisy(0.1) }), "unit-samples");
+    let error = check(job(RenderSpec { tile: 64, ..noisy(0.1) })).unwrap_err();
+    assert_eq!((error.field, error.problem.contains("leave --tile out")), ("tile", true), "{error}");
+    // Passes of 2048 samples at most: 519 of a tile are too many for a large frame.
+    let large = RenderSpec { width: 16_384, height: 16_384, spp: SPP_MAX, ..noisy(0.1) };
+    assert_eq!(named(|spec| *spec = large), "tile");
+    // Its passes are the halves.
+    let denoised = RenderSpec { denoise: true, aovs: vec![], ..noisy(0.1) };
+    assert_eq!((denoised.channels(), denoised.has_half()), (10, false));
+}
+
+#[test]
 fn outputs_are_in_order_and_distinct() {
     assert_eq!(named(|spec| spec.aovs = vec![AovSpec::Depth, AovSpec::Albedo]), "aov");
     assert_eq!(named(|spec| spec.aovs = vec![AovSpec::Depth, AovSpec::Depth]), "aov");

@@ -13,6 +13,8 @@ pub(crate) struct Counts {
     pub(crate) frames_failed: u32,
     /// Not committed, of frames that wait for them.
     pub(crate) units_open: u64,
+    /// Camera samples of those, the parts that are there included.
+    pub(crate) samples_open: u64,
     pub(crate) units_committed: u64,
     pub(crate) samples_committed: u64,
 }
@@ -25,7 +27,9 @@ impl Job {
             let (units, samples) = committed_of(frame, &self.grid);
             counts.units_committed += u64::from(units);
             counts.samples_committed += samples;
-            counts.units_open += u64::from(units_open_of(frame, &self.grid));
+            let (units_open, samples_open) = open_of(frame, &self.grid);
+            counts.units_open += u64::from(units_open);
+            counts.samples_open += samples_open;
             counts.frames_done += u32::from(matches!(frame, Frame::Done(_)));
             counts.frames_failed += u32::from(matches!(frame, Frame::Failed(_)));
         }
@@ -44,6 +48,9 @@ impl Job {
     /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the check of one is about its first part that
     /// is to be checked.
     fn check_parts(&self, open: &OpenFrame) -> Result<(), String> {
+        if let Some(course) = &open.course {
+            course.check(&open.committed)?;
+        }
         for (unit, parts) in open.parts.iter() {
             let (whole, samples) = (self.grid.unit_size(unit), total(parts));
             let committed = open.committed.get(unit.0);
@@ -64,13 +71,23 @@ impl Job {
     }
 }
 
-/// Units of a frame that wait for a result.
-pub(super) fn units_open_of(frame: &Frame, grid: &Split) -> u32 {
+/// Units of a frame that wait for a result, and their camera samples.
+pub(super) fn open_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     match frame {
-        Frame::Untouched => grid.units(),
-        Frame::Open(open) => grid.units() - open.committed.ones(),
-        Frame::Complete(_) | Frame::Done(_) | Frame::Failed(_) => 0,
+        Frame::Untouched => grid.first_work(),
+        Frame::Open(open) => {
+            // A snapshot's course comes after its bitmap.
+            let units = open.units(grid).saturating_sub(open.committed.ones());
+            (units, open.camera_samples(grid).saturating_sub(whole_units_of(open, grid)))
+        }
+        Frame::Complete(_) | Frame::Done(_) | Frame::Failed(_) => (0, 0),
     }
+}
+
+/// Camera samples of the committed units.
+fn whole_units_of(open: &OpenFrame, grid: &Split) -> u64 {
+    let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
+    committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum()
 }
 
 /// Units and camera samples committed in a frame.
@@ -78,13 +95,16 @@ pub(super) fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => (0, 0),
         Frame::Open(open) => {
-            let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
-            let whole: u64 = committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum();
+            let whole = whole_units_of(open, grid);
             let begun = open.parts.iter().filter(|(unit, _)| !open.committed.get(unit.0));
             let parts: u64 = begun.map(|(unit, parts)| grid.camera_samples(unit, total(parts))).sum();
             (open.committed.ones(), whole + parts)
         }
-        Frame::Complete(_) | Frame::Done(_) => (grid.units(), grid.frame_camera_samples()),
+        Frame::Complete(open) => (open.units(grid), open.camera_samples(grid)),
+        Frame::Done(done) => match done.spent {
+            Some(spent) => (spent.units, spent.camera_samples),
+            None => (grid.units(), grid.frame_camera_samples()),
+        },
         Frame::Failed(failed) => (failed.units_committed, failed.samples_committed),
     }
 }

@@ -1,7 +1,8 @@
 //! A job's frames as a snapshot has them, put back. Rejects what makes no sense.
 
 use super::Job;
-use crate::frame::{Frame, OpenFrame};
+use crate::course::Course;
+use crate::frame::{Frame, OpenFrame, Spent};
 use crate::journal_v2::fill_former;
 use crate::parts::{PARTS_MAX, UnitPart, total};
 use tessera_protocol::ids::{NodeId, UnitIndex};
@@ -23,6 +24,9 @@ impl Job {
             if frame.unfinished().is_some_and(|open| !sound(open)) {
                 return Err(format!("a bitmap of job {} is damaged", self.id));
             }
+            if let Frame::Open(open) | Frame::Complete(open) = &mut frame {
+                open.course = Course::of(&self.grid).map(Box::new);
+            }
             *target = frame;
         }
         self.counts = self.derived_counts();
@@ -42,6 +46,34 @@ impl Job {
             _ => false,
         };
         sound.then_some(()).ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
+    }
+
+    /// Puts the course of a frame in.
+    pub(crate) fn restore_course(&mut self, position: u32, round: u32, ended: Vec<u8>) -> Result<(), String> {
+        let (id, course) = (self.id, Course::restored(&self.grid, round, ended));
+        let damaged = || format!("rounds of a frame of job {id} make no sense");
+        let course = course.ok_or_else(damaged)?;
+        match self.frames.get_mut(position as usize) {
+            Some(Frame::Open(open) | Frame::Complete(open)) => {
+                course.check(&open.committed).map_err(|_| damaged())?;
+                open.course = Some(Box::new(course));
+            }
+            _ => return Err(damaged()),
+        }
+        self.counts = self.derived_counts();
+        Ok(())
+    }
+
+    /// Puts in what finished frames took.
+    pub(crate) fn restore_spent(&mut self, spent: Vec<(u32, Spent)>) -> Result<(), String> {
+        for (position, spent) in spent {
+            match self.frames.get_mut(position as usize) {
+                Some(Frame::Done(done)) if self.grid.has_rounds() => done.spent = Some(spent),
+                _ => return Err(format!("what a frame of job {} took makes no sense", self.id)),
+            }
+        }
+        self.counts = self.derived_counts();
+        Ok(())
     }
 
     /// Puts parts of a frame's units in, as a part of a snapshot has them.

@@ -8,6 +8,7 @@ mod parts;
 mod pause;
 mod plain;
 mod retry;
+mod rounds;
 mod splitter;
 mod stand;
 mod tail;

@@ -83,7 +83,7 @@ fn samples_of_a_node_that_leaves_count_and_another_renders_the_rest() {
     let lease = leave(&mut stand, 1, 7, 10);
     assert!(stand.told.contains(&CoordinatorToNode::Committed { lease }));
     assert_eq!((counted(&stand), samples(&stand, 2)), ((10, 10), Some((10, 22))));
-    assert!(matches!(stand.frame(), Some(FrameState::Open { committed: 0, units: 1 })));
+    assert!(matches!(stand.frame(), Some(FrameState::Open { committed: 0, units: 1, .. })));
     finish(&mut stand, 2, 8);
     assert!(stand.is_resolving());
     assert_eq!((counted(&stand), stand.audit()), ((32, 10), 1));

@@ -40,6 +40,7 @@ pub(crate) fn render() -> RenderSpec {
         tone_map: ToneMapSpec::Standard,
         variant: None,
         denoise: false,
+        noise: None,
     }
 }
 

@@ -80,7 +80,7 @@ fn failed_frames_have_their_attempts_anew_and_finished_ones_stay() {
 
     assert_eq!(retry(&mut stand, "ada"), Response::Done);
     assert_eq!(state(&stand), JobState::Running);
-    assert_eq!(frames(&stand), [first.clone(), FrameState::Open { committed: 0, units: 2 }]);
+    assert_eq!(frames(&stand), [first.clone(), FrameState::Open { committed: 0, units: 2, round: None }]);
     // One failure more is not the end again.
     fail(&mut stand);
     assert_eq!(state(&stand), JobState::Running);
@@ -118,7 +118,7 @@ fn frames_of_a_job_that_goes_on_are_opened_again_beside_the_others() {
     assert!(matches!(frames(&stand)[0], FrameState::Failed(_)), "{:?}", frames(&stand));
     assert_eq!(state(&stand), JobState::Running);
     assert_eq!(retry(&mut stand, "ada"), Response::Done);
-    assert_eq!(frames(&stand)[0], FrameState::Open { committed: 0, units: 3 });
+    assert_eq!(frames(&stand)[0], FrameState::Open { committed: 0, units: 3, round: None });
     (0..8).for_each(|_| stand.work(1, 1));
     assert_eq!(frames(&stand), [FrameState::Resolving, FrameState::Resolving]);
     stand.audit();

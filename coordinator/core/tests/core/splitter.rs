@@ -19,25 +19,32 @@ fn every_sample_of_every_pixel_is_in_one_unit() {
         ((100, 9), 1000, 64, 0),
         ((33, 17), 5, 512, 5),
     ] {
-        let grid = Grid::of(&spec(size, spp, tile, unit_samples));
-        let mut seen = vec![0u8; (size.0 * size.1 * spp) as usize];
-        for unit in 0..grid.units() {
-            let (rect, samples) = grid.unit(UnitIndex(unit)).expect("a unit of the grid");
-            assert_eq!(
-                grid.unit_camera_samples(UnitIndex(unit)),
-                u64::from(rect.width * rect.height * samples.count)
-            );
-            for y in rect.y..rect.y + rect.height {
-                for x in rect.x..rect.x + rect.width {
-                    for sample in samples.first..samples.first + samples.count {
-                        seen[((y * size.0 + x) * spp + sample) as usize] += 1;
-                    }
+        let spec = spec(size, spp, tile, unit_samples);
+        check_cover(&spec);
+        check_cover(&RenderSpec { noise: Some(0.1), unit_samples: 0, ..spec });
+    }
+}
+
+fn check_cover(spec: &RenderSpec) {
+    let (size, spp) = ((spec.width, spec.height), spec.spp);
+    let grid = Grid::of(spec);
+    let mut seen = vec![0u8; (size.0 * size.1 * spp) as usize];
+    for unit in 0..grid.units() {
+        let (rect, samples) = grid.unit(UnitIndex(unit)).expect("a unit of the grid");
+        assert_eq!(
+            grid.unit_camera_samples(UnitIndex(unit)),
+            u64::from(rect.width * rect.height * samples.count)
+        );
+        for y in rect.y..rect.y + rect.height {
+            for x in rect.x..rect.x + rect.width {
+                for sample in samples.first..samples.first + samples.count {
+                    seen[((y * size.0 + x) * spp + sample) as usize] += 1;
                 }
             }
         }
-        assert!(seen.iter().all(|count| *count == 1), "{size:?} {spp} {tile} {unit_samples}");
-        assert_eq!(grid.unit(UnitIndex(grid.units())), None);
     }
+    assert!(seen.iter().all(|count| *count == 1), "{spec:?}");
+    assert_eq!(grid.unit(UnitIndex(grid.units())), None);
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub(crate) struct Stand {
     pub(crate) told: Vec<CoordinatorToNode>,
     settings: Settings,
     resolving: Vec<JobId>,
+    measuring: Vec<JobId>,
     reply: Option<Response>,
 }
 
@@ -40,6 +41,7 @@ impl Stand {
             told: Vec::new(),
             settings,
             resolving: Vec::new(),
+            measuring: Vec::new(),
             reply: None,
         };
         (1..=nodes).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
@@ -69,6 +71,7 @@ impl Stand {
         for action in actions {
             match action {
                 Action::ResolveFrame { job, .. } => self.resolving.push(job),
+                Action::MeasureFrame { job, .. } => self.measuring.push(job),
                 Action::Reply { response, .. } => self.reply = Some(response),
                 Action::Send { message, .. } => {
                     if let CoordinatorToNode::Work(work) = &message {
@@ -108,7 +111,10 @@ impl Stand {
 
     /// The coordinator ends, and another process goes on with its records, or with a snapshot of the same; nobody is here yet.
     pub(crate) fn restart(&mut self, from_snapshot: bool) {
-        let records = self.records.clone();
+        let reread =
+            |record: &Record| Record::from_bytes(&record.to_bytes().expect("bytes")).expect("a record");
+        let records: Vec<Record> = self.records.iter().map(reread).collect();
+        assert_eq!(records, self.records);
         let bytes =
             self.core.snapshot().iter().map(|part| part.to_bytes().expect("bytes")).collect::<Vec<_>>();
         let parts =
@@ -132,6 +138,18 @@ impl Stand {
     /// How often a job's frame has been asked for.
     pub(crate) fn orders_of(&self, job: JobId) -> usize {
         self.resolving.iter().filter(|asked| **asked == job).count()
+    }
+
+    /// How often a round of the newest job's frame has been asked for.
+    pub(crate) fn orders_to_measure(&self) -> usize {
+        self.measuring.iter().filter(|asked| **asked == self.job).count()
+    }
+
+    /// The newest job's frame has been measured: these tiles are too noisy.
+    pub(crate) fn measured(&mut self, noisy: &[u32]) {
+        let (job, frame, noisy) = (self.job, FrameNumber(1), noisy.iter().copied().collect());
+        let round = self.core.course(job, frame).map_or(1, |course| course.round());
+        self.step(Input::RoundMeasured { job, frame, round, noisy });
     }
 
     /// The newest job's frame has been made.

@@ -189,7 +189,7 @@ fn a_check_that_fails_costs_its_unit_nothing() {
         lease,
         failure: Failure::Device("broken".to_owned()),
     });
-    assert!(matches!(stand.frame(), Some(FrameState::Open { committed: 1, units: 1 })));
+    assert!(matches!(stand.frame(), Some(FrameState::Open { committed: 1, units: 1, .. })));
     wait(&mut stand);
     assert!(stand.is_resolving(), "nobody else may check it");
     assert!(stand.records.iter().any(|record| matches!(record, Record::CheckWaived { .. })));

@@ -1,0 +1,312 @@
+//! How a frame's rounds go, where it is sampled until its noise is low enough: which round is open, and after which each tile has ended.
+//! Data alone; who measures is the shell's, and when is in `measure`.
+
+use crate::bitmap::Bitmap;
+use crate::splitter::{Grid, Split};
+use serde::{Deserialize, Serialize};
+use tessera_protocol::ids::UnitIndex;
+use tessera_protocol::rounds::Rounds;
+
+/// Some tiles of a frame, a bit each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TileSet(Vec<u8>);
+
+impl TileSet {
+    /// Whether a tile is one of them.
+    pub fn contains(&self, tile: u32) -> bool {
+        self.0.get(tile as usize / 8).is_some_and(|byte| byte >> (tile % 8) & 1 == 1)
+    }
+
+    /// Bytes that it takes.
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl FromIterator<u32> for TileSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(tiles: I) -> Self {
+        let mut bytes = Vec::new();
+        for tile in tiles {
+            let place = tile as usize / 8;
+            if place >= bytes.len() {
+                bytes.resize(place + 1, 0);
+            }
+            bytes[place] |= 1 << (tile % 8);
+        }
+        Self(bytes)
+    }
+}
+
+/// The rounds of one frame. Follows from what was measured, so that it is the same wherever the frame is rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    grid: Grid,
+    rounds: Rounds,
+    /// The one that is open, or has just been rendered; from 1.
+    round: u32,
+    /// By tile: the round after which it ended; 0 for one that goes on.
+    ended: Vec<u8>,
+    /// Units of all rounds so far, and their camera samples: what `ended` comes to.
+    units: u32,
+    camera_samples: u64,
+}
+
+impl Course {
+    /// The course of a frame of which nothing is rendered; None of one that is not sampled in rounds.
+    pub fn of(split: &Split) -> Option<Self> {
+        let Split::Tiles(grid) = *split else { return None };
+        let ended = vec![0; grid.tiles() as usize];
+        let course = Self { grid, rounds: grid.rounds()?, round: 1, ended, units: 0, camera_samples: 0 };
+        Some(course.counted())
+    }
+
+    /// The course as a snapshot has it; None where it makes no sense.
+    pub(crate) fn restored(split: &Split, round: u32, ended: Vec<u8>) -> Option<Self> {
+        let course = Self::of(split)?;
+        let sound = (1..=course.rounds.count()).contains(&round)
+            && ended.len() == course.ended.len()
+            && ended.iter().all(|end| u32::from(*end) <= round);
+        sound.then(|| Self { round, ended, ..course }.counted())
+    }
+
+    fn counted(mut self) -> Self {
+        (self.units, self.camera_samples) = (0, 0);
+        for tile in 0..self.tiles() {
+            self.units += self.passes(tile);
+            let pixels = self.grid.tile_rect(tile).map_or(0, |rect| u64::from(rect.width * rect.height));
+            self.camera_samples += pixels * u64::from(self.samples(tile));
+        }
+        self
+    }
+
+    /// The round that is open, or has just been rendered; from 1.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Rounds at most.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.count()
+    }
+
+    /// Tiles of the frame.
+    pub fn tiles(&self) -> u32 {
+        self.ended.len() as u32
+    }
+
+    /// The grid of the frame.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Whether a tile is of the newest round.
+    pub fn goes_on(&self, tile: u32) -> bool {
+        self.ended.get(tile as usize) == Some(&0)
+    }
+
+    /// Tiles of the newest round.
+    pub fn tiles_open(&self) -> u32 {
+        self.ended.iter().filter(|end| **end == 0).count() as u32
+    }
+
+    /// Samples per pixel of a tile of the newest round, after it.
+    pub fn newest_samples(&self) -> u32 {
+        self.rounds.samples(self.round)
+    }
+
+    /// Passes of a tile in the rounds that it has.
+    pub fn passes(&self, tile: u32) -> u32 {
+        self.rounds.passes_through(self.rounds_of(tile))
+    }
+
+    /// Samples per pixel of a tile in the rounds that it has.
+    pub fn samples(&self, tile: u32) -> u32 {
+        self.rounds.samples(self.rounds_of(tile))
+    }
+
+    /// The first pass of the last round that a tile has: of the first round, its second pass.
+    pub fn last_half(&self, tile: u32) -> u32 {
+        match self.rounds_of(tile) {
+            0 | 1 => 1,
+            round => self.rounds.passes_through(round - 1),
+        }
+    }
+
+    /// Samples per pixel in the mean over the frame, in the rounds so far.
+    pub fn mean_samples(&self) -> f64 {
+        let pixels: u64 = (0..self.tiles())
+            .filter_map(|tile| self.grid.tile_rect(tile))
+            .map(|rect| u64::from(rect.width * rect.height))
+            .sum();
+        self.camera_samples as f64 / pixels as f64
+    }
+
+    fn rounds_of(&self, tile: u32) -> u32 {
+        match self.ended.get(tile as usize) {
+            Some(0) | None => self.round,
+            Some(end) => u32::from(*end),
+        }
+    }
+
+    /// The round of a unit.
+    pub(crate) fn round_of(&self, unit: UnitIndex) -> u32 {
+        self.rounds.round_of(self.grid.tile_and_pass(unit).1)
+    }
+
+    /// The unit is of a round so far.
+    pub fn has(&self, unit: UnitIndex) -> bool {
+        let (tile, pass) = self.grid.tile_and_pass(unit);
+        tile < self.tiles() && pass < self.passes(tile)
+    }
+
+    /// Units of all rounds so far.
+    pub fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// Camera samples of all rounds so far.
+    pub(crate) fn camera_samples(&self) -> u64 {
+        self.camera_samples
+    }
+
+    /// The first unit at or after `from` that is of a round so far.
+    pub(crate) fn first_from(&self, from: u32) -> Option<u32> {
+        let (tile, pass) = self.grid.tile_and_pass(UnitIndex(from));
+        match () {
+            () if tile >= self.tiles() => None,
+            () if pass < self.passes(tile) => Some(from),
+            () => self.grid.unit_of(tile + 1, 0).map(|unit| unit.0),
+        }
+    }
+
+    /// No round comes after the newest.
+    pub(crate) fn is_over(&self) -> bool {
+        self.round >= self.rounds.count() || self.tiles_open() == 0
+    }
+
+    /// The newest round has been rendered and measured: the next is for these tiles of it.
+    pub fn end_round(&mut self, round: u32, going: &TileSet) -> Result<(), String> {
+        if round != self.round || self.is_over() {
+            return Err(format!(
+                "round {round} is measured, and {} of {} is open",
+                self.round,
+                self.rounds()
+            ));
+        }
+        let known = |tile: &u32| !going.contains(*tile) || self.goes_on(*tile);
+        if going.len() > self.ended.len().div_ceil(8) || !(0..self.tiles()).all(|tile| known(&tile)) {
+            return Err(format!("tiles go on after round {round} that were not in it"));
+        }
+        for (tile, end) in (0..).zip(&mut self.ended) {
+            if *end == 0 && !going.contains(tile) {
+                *end = round as u8;
+            }
+        }
+        if self.tiles_open() > 0 {
+            self.round += 1;
+        }
+        *self = self.clone().counted();
+        Ok(())
+    }
+
+    /// What was measured after a round, and after any later one, is void: the round is open again for the tiles that it was for.
+    pub(crate) fn rewind(&mut self, round: u32) {
+        self.round = self.round.min(round);
+        let void = |end: &&mut u8| u32::from(**end) >= round;
+        self.ended.iter_mut().filter(void).for_each(|end| *end = 0);
+        *self = self.clone().counted();
+    }
+
+    /// No unit is committed that is of no round so far.
+    pub(crate) fn check(&self, committed: &Bitmap) -> Result<(), String> {
+        let known = std::iter::successors(self.first_from(0), |unit| self.first_from(unit + 1));
+        let there = known.filter(|unit| committed.get(*unit)).count();
+        match there == committed.ones() as usize && self.clone().counted() == *self {
+            true => Ok(()),
+            false => Err(format!("{} units are committed, {there} of them wanted", committed.ones())),
+        }
+    }
+
+    /// How it is written down.
+    pub(crate) fn written(&self) -> (u32, Vec<u8>) {
+        (self.round, self.ended.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Record;
+    use tessera_protocol::job::JobKind;
+
+    /// Three tiles of 32 px, of which the last is narrow, with at most 100 samples: passes of 16, 16, 32 and 36.
+    fn course() -> Course {
+        let (accepted, _) = crate::journal_v4::tests::accepted_of(4, &[]);
+        let Record::JobAccepted { spec, .. } = accepted else { panic!("a job") };
+        let JobKind::Render(mut render) = spec.kind else { panic!("a render job") };
+        (render.width, render.height, render.tile) = (70, 20, 32);
+        (render.spp, render.unit_samples, render.noise) = (100, 0, Some(0.1));
+        Course::of(&Split::of(&JobKind::Render(render))).unwrap()
+    }
+
+    fn tiles(tiles: &[u32]) -> TileSet {
+        tiles.iter().copied().collect()
+    }
+
+    fn units(course: &Course) -> Vec<u32> {
+        std::iter::successors(course.first_from(0), |unit| course.first_from(unit + 1)).collect()
+    }
+
+    #[test]
+    fn a_round_is_for_the_tiles_that_go_on() {
+        let mut course = course();
+        assert_eq!((course.round(), course.rounds(), units(&course)), (1, 3, vec![0, 1, 4, 5, 8, 9]));
+        course.end_round(1, &tiles(&[0, 2])).unwrap();
+        assert_eq!(units(&course), [0, 1, 2, 4, 5, 8, 9, 10]);
+        assert_eq!((course.units(), course.camera_samples()), (8, 20 * (32 * 64 + 32 * 32 + 6 * 64)));
+        assert_eq!([0, 1, 2].map(|tile| course.samples(tile)), [64, 32, 64]);
+        assert_eq!([0, 1, 2].map(|tile| course.last_half(tile)), [2, 1, 2]);
+        assert!(course.has(UnitIndex(10)) && !course.has(UnitIndex(6)) && !course.has(UnitIndex(12)));
+        assert!(course.end_round(1, &tiles(&[0])).is_err(), "measured already");
+        assert!(course.end_round(2, &tiles(&[1])).is_err(), "it had ended");
+        assert!(course.end_round(2, &tiles(&[0, 30])).is_err(), "there is no such tile");
+        course.end_round(2, &tiles(&[2])).unwrap();
+        assert_eq!((course.is_over(), course.samples(2), course.tiles_open()), (true, 100, 1));
+        assert!(course.end_round(3, &tiles(&[2])).is_err(), "there is no round after the last");
+    }
+
+    #[test]
+    fn a_course_is_over_when_no_tile_goes_on() {
+        let mut course = course();
+        course.end_round(1, &tiles(&[])).unwrap();
+        assert_eq!((course.is_over(), course.round(), course.units()), (true, 1, 6));
+        course.rewind(1);
+        assert_eq!(course, super::tests::course());
+    }
+
+    #[test]
+    fn a_rewound_round_is_open_for_the_tiles_that_it_was_for() {
+        let mut course = course();
+        course.end_round(1, &tiles(&[0, 2])).unwrap();
+        let second = course.clone();
+        course.end_round(2, &tiles(&[2])).unwrap();
+        course.rewind(2);
+        assert_eq!(course, second);
+        course.end_round(2, &tiles(&[])).unwrap();
+        course.rewind(1);
+        assert_eq!(course, super::tests::course());
+    }
+
+    #[test]
+    fn a_course_is_written_and_read_and_nonsense_is_not() {
+        let mut course = course();
+        course.end_round(1, &tiles(&[1])).unwrap();
+        let split = Split::Tiles(course.grid);
+        let (round, ended) = course.written();
+        assert_eq!(Course::restored(&split, round, ended.clone()), Some(course));
+        assert_eq!(Course::restored(&split, 4, ended.clone()), None);
+        assert_eq!(Course::restored(&split, 0, ended.clone()), None);
+        assert_eq!(Course::restored(&split, 2, vec![3, 0, 0]), None);
+        assert_eq!(Course::restored(&split, 2, vec![0; 4]), None);
+    }
+}
