@@ -58,7 +58,7 @@ fn twenty_kills_change_no_bit_and_lose_nothing() {
 }
 
 /// Kills a node, the coordinator, or all; now and then something also stands still for a while before.
-fn strike(farm: &mut Farm, round: u32, chance: &mut Chance) {
+pub(crate) fn strike(farm: &mut Farm, round: u32, chance: &mut Chance) {
     let (victim, still) = (chance.below(4), chance.below(8));
     let names = ["node 0", "node 1", "the coordinator", "the coordinator and both nodes"];
     println!("round {round}: {}", names[victim as usize]);
@@ -94,7 +94,7 @@ fn stand_still(pause: Duration, mut signal: impl FnMut(&str)) {
     signal("CONT");
 }
 
-fn is_clean(farm: &Farm) {
+pub(crate) fn is_clean(farm: &Farm) {
     let report = fsck(farm);
     assert_eq!(report["clean"], true, "{report}\n{}", farm.logs());
     assert_eq!(report["units_committed_twice"], 0, "{report}");

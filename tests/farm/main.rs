@@ -21,6 +21,7 @@ mod network;
 mod pause;
 mod pools;
 mod power;
+mod rounds;
 mod scenes;
 mod seen;
 mod service;

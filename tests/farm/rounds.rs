@@ -1,0 +1,56 @@
+//! Frames that are sampled to a noise: one hash, whatever the farm looks like and whatever happens to it.
+
+use crate::harness::{Farm, TESSERA, library, pixels_sha256};
+use crate::kills::{Chance, is_clean, strike};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const OPTIONS: [&str; 8] = ["--size", "200x150", "--depth", "4", "--noise", "0.03", "--spp", "512"];
+
+fn rendered(folder: &Path, more: &[&str]) -> String {
+    let out = folder.join("rendered.exr");
+    let output = Command::new(TESSERA)
+        .arg("render")
+        .arg(library("cornell-box.gltf"))
+        .args(OPTIONS)
+        .args(more)
+        .args(["--device", "cpu", "-q", "-o"])
+        .arg(&out)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    pixels_sha256(&out)
+}
+
+#[test]
+fn a_frame_sampled_to_a_noise_has_one_hash_through_kills() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf");
+    let want = rendered(folder.path(), &["--threads", "1"]);
+    assert_eq!(rendered(folder.path(), &["--threads", "2", "--nodes", "2"]), want);
+    let one = Farm::start(1, 2);
+    let job = one.submit(&scene, &OPTIONS);
+    assert_eq!(one.hashes(&job), std::slice::from_ref(&want), "one node\n{}", one.logs());
+
+    let mut three = Farm::start(3, 1);
+    let job = three.submit(&scene, &OPTIONS);
+    let mut chance = Chance::new(7);
+    for round in 0..5 {
+        std::thread::sleep(Duration::from_millis(300 + chance.below(900)));
+        strike(&mut three, round, &mut chance);
+    }
+    assert_eq!(three.hashes(&job), [want], "three nodes\n{}", three.logs());
+    assert!(three.stop_coordinator(), "the coordinator did not end by itself\n{}", three.logs());
+    is_clean(&three);
+}
+
+#[test]
+fn a_denoised_frame_sampled_to_a_noise_has_one_hash() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let farm = Farm::start(2, 1);
+    let want = rendered(folder.path(), &["--denoise", "--threads", "1"]);
+    let options = [&OPTIONS[..], &["--denoise"]].concat();
+    let job = farm.submit(&library("cornell-box.gltf"), &options);
+    assert_eq!(farm.hashes(&job), [want], "{}", farm.logs());
+}
