@@ -105,6 +105,8 @@ impl Process {
         command.arg(super::COMMAND).env_clear().env("MALLOC_ARENA_MAX", "4").process_group(0);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(ImportError::Start)?;
+        // It holds the other end of the socket, too: a process that ends before it is ready would not be heard to.
+        drop(command);
         let words = Arc::default();
         let errors = child.stderr.take();
         let mut this =
@@ -115,7 +117,11 @@ impl Process {
             listening.spawn(move || listen(errors, &words)).map_err(ImportError::Start)?;
         }
         this.socket.set_write_timeout(Some(limits.time)).map_err(ImportError::Start)?;
-        match this.say(begin).and_then(|()| this.hear("starting", Instant::now() + START_TIME))? {
+        match this
+            .say(begin)
+            .and_then(|()| this.hear("starting", Instant::now() + START_TIME))
+            .map_err(late)?
+        {
             Answer::Ready(report) if report.holds() || !report.wanted => Ok(this),
             Answer::Ready(report) => {
                 tracing::warn!(%report, "scene importer not confined");
@@ -216,6 +222,17 @@ impl Process {
     }
 }
 
+/// A process that does not start in time is no fault of the scene.
+fn late(error: ImportError) -> ImportError {
+    match error {
+        ImportError::Time { .. } => {
+            let problem = format!("it is not ready after {} s", START_TIME.as_secs());
+            ImportError::Start(std::io::Error::new(ErrorKind::TimedOut, problem))
+        }
+        error => error,
+    }
+}
+
 fn how(status: &str, words: &str) -> String {
     match words.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => super::error::cut(&format!("{status}: {}", line.trim())),
@@ -258,4 +275,24 @@ fn resident_bytes(process: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
     pages.saturating_mul(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_before_it_is_ready_is_heard_to() {
+        let readable = Vec::new();
+        let begin = Order::Begin { parent: 0, readable, confine: false, memory_bytes: 0, threads: 1 };
+        let limits = ImportLimits { memory_bytes: 1 << 30, time: Duration::from_secs(60) };
+        let ended = Process::begin(&PathBuf::from("/bin/false"), &begin, &limits).err();
+        assert!(matches!(ended, Some(ImportError::Crashed { .. })), "{ended:?}");
+    }
+
+    #[test]
+    fn a_process_that_is_never_ready_is_no_fault_of_the_scene() {
+        let text = crate::scene::chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
+        assert_eq!(text, "cannot start the scene importer: it is not ready after 30 s");
+    }
 }
