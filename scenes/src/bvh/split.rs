@@ -100,9 +100,9 @@ fn best_cut(primitives: &[PrimitiveRef], binning: &Binning) -> Option<Cut> {
         }
         let right_cost = costs_from_the_right(bins, binning.bins);
         let mut left = EMPTY_BIN;
-        for bin in 1..binning.bins {
+        for (bin, right_cost) in right_cost.iter().enumerate().take(binning.bins).skip(1) {
             left.add(&bins.bounds[bin - 1], bins.counts[bin - 1]);
-            let cost = left.cost() + right_cost[bin];
+            let cost = left.cost() + right_cost;
             if cost < best_cost && left.count > 0 && left.count < primitives.len() as u32 {
                 best_cost = cost;
                 best = Some(Cut { axis, bin });
