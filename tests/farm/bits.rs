@@ -1,8 +1,7 @@
 //! Same bits: one hash of the pixels, whatever the farm looks like.
 
-use crate::harness::{Farm, TESSERA, library, pixels_sha256, shared_scenes};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::harness::{Farm, library, rendered, shared_scenes};
+use std::path::PathBuf;
 
 /// A scene and the options that give it light and a view.
 struct Case {
@@ -34,38 +33,28 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
+    fn options<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        self.options.iter().map(String::as_str).chain(more.iter().copied()).collect()
+    }
+
     fn submitted(&self, farm: &Farm, more: &[&str]) -> String {
-        let options: Vec<&str> =
-            self.options.iter().map(String::as_str).chain(more.iter().copied()).collect();
-        let job = farm.submit(&self.scene, &options);
+        let job = farm.submit(&self.scene, &self.options(more));
         farm.hashes(&job).remove(0)
     }
 
-    fn rendered(&self, folder: &Path, more: &[&str]) -> String {
-        let out = folder.join("rendered.exr");
-        let output = Command::new(TESSERA)
-            .arg("render")
-            .arg(&self.scene)
-            .args(&self.options)
-            .args(more)
-            .args(["--device", "cpu", "-q", "-o"])
-            .arg(&out)
-            .output()
-            .expect("the binary runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        pixels_sha256(&out)
+    fn rendered(&self, more: &[&str]) -> String {
+        rendered(&self.scene, &self.options(more))
     }
 }
 
 #[test]
 fn a_denoised_frame_has_one_hash_too() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let farm = Farm::start(2, 1);
     let options = ["--size", "112x80", "--spp", "6", "--depth", "4", "--denoise"].map(str::to_owned).to_vec();
     let case = Case { name: "the Cornell box, denoised", scene: library("cornell-box.gltf"), options };
-    let want = case.rendered(folder.path(), &["--threads", "1"]);
+    let want = case.rendered(&["--threads", "1"]);
     for more in [&["--threads", "2", "--tile", "16"][..], &["--tile", "100", "--unit-samples", "4"]] {
-        assert_eq!(case.rendered(folder.path(), more), want, "render {more:?}");
+        assert_eq!(case.rendered(more), want, "render {more:?}");
     }
     for more in [&["--tile", "16", "--unit-samples", "5"][..], &["--tile", "33"]] {
         assert_eq!(case.submitted(&farm, more), want, "two nodes, submit {more:?}");
@@ -79,12 +68,11 @@ fn instruction_sets() -> Vec<&'static str> {
 
 #[test]
 fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let one = Farm::start(1, 1);
     let two = Farm::start(2, 1);
     let three = Farm::start(3, 2);
     for case in cases() {
-        let want = case.rendered(folder.path(), &["--threads", "1"]);
+        let want = case.rendered(&["--threads", "1"]);
         println!("{}: {want}", case.name);
         let rendered: &[&[&str]] = &[
             &["--threads", "2"],
@@ -93,10 +81,10 @@ fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
             &["--threads", "2", "--tile", "256", "--nodes", "2"],
         ];
         for more in rendered {
-            assert_eq!(case.rendered(folder.path(), more), want, "{}: render {more:?}", case.name);
+            assert_eq!(case.rendered(more), want, "{}: render {more:?}", case.name);
         }
         for isa in instruction_sets() {
-            let found = case.rendered(folder.path(), &["--threads", "2", "--isa", isa]);
+            let found = case.rendered(&["--threads", "2", "--isa", isa]);
             assert_eq!(found, want, "{}: {isa}", case.name);
         }
         let submitted: &[(&str, &Farm, &[&str])] = &[

@@ -34,6 +34,22 @@ pub(crate) fn shared_scenes() -> Option<PathBuf> {
     None
 }
 
+/// The pixels of a scene's picture as one process renders it on the CPU, with options of `render`.
+pub(crate) fn rendered(scene: &Path, options: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("picture.exr");
+    let output = Command::new(TESSERA)
+        .arg("render")
+        .arg(scene)
+        .args(options)
+        .args(["--device", "cpu", "-q", "-o"])
+        .arg(&out)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    pixels_sha256(&out)
+}
+
 /// A process that is killed when its owner goes.
 pub(crate) struct Process(Child);
 

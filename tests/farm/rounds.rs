@@ -1,34 +1,20 @@
 //! Frames that are sampled to a noise: one hash, whatever the farm looks like and whatever happens to it.
 
-use crate::harness::{Farm, TESSERA, library, pixels_sha256};
+use crate::harness::{Farm, library, rendered};
 use crate::kills::{Chance, is_clean, strike};
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 const OPTIONS: [&str; 8] = ["--size", "200x150", "--depth", "4", "--noise", "0.03", "--spp", "512"];
 
-fn rendered(folder: &Path, more: &[&str]) -> String {
-    let out = folder.join("rendered.exr");
-    let output = Command::new(TESSERA)
-        .arg("render")
-        .arg(library("cornell-box.gltf"))
-        .args(OPTIONS)
-        .args(more)
-        .args(["--device", "cpu", "-q", "-o"])
-        .arg(&out)
-        .output()
-        .expect("the binary runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    pixels_sha256(&out)
+fn rendered_with(more: &[&str]) -> String {
+    rendered(&library("cornell-box.gltf"), &[&OPTIONS[..], more].concat())
 }
 
 #[test]
 fn a_frame_sampled_to_a_noise_has_one_hash_through_kills() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = library("cornell-box.gltf");
-    let want = rendered(folder.path(), &["--threads", "1"]);
-    assert_eq!(rendered(folder.path(), &["--threads", "2", "--nodes", "2"]), want);
+    let want = rendered_with(&["--threads", "1"]);
+    assert_eq!(rendered_with(&["--threads", "2", "--nodes", "2"]), want);
     let one = Farm::start(1, 2);
     let job = one.submit(&scene, &OPTIONS);
     assert_eq!(one.hashes(&job), std::slice::from_ref(&want), "one node\n{}", one.logs());
@@ -47,9 +33,8 @@ fn a_frame_sampled_to_a_noise_has_one_hash_through_kills() {
 
 #[test]
 fn a_denoised_frame_sampled_to_a_noise_has_one_hash() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let farm = Farm::start(2, 1);
-    let want = rendered(folder.path(), &["--denoise", "--threads", "1"]);
+    let want = rendered_with(&["--denoise", "--threads", "1"]);
     let options = [&OPTIONS[..], &["--denoise"]].concat();
     let job = farm.submit(&library("cornell-box.gltf"), &options);
     assert_eq!(farm.hashes(&job), [want], "{}", farm.logs());

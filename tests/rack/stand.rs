@@ -1,9 +1,8 @@
 //! A farm on a stand: a coordinator, and nodes that are given a rack of fake GPUs.
 
-use crate::harness::{Farm, TESSERA, library, pixels_sha256};
+use crate::harness::{Farm, library, rendered};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::OnceLock;
 use tessera_fake_cuda::{Config, Device, Fault, Rack};
 
@@ -85,18 +84,7 @@ pub(crate) fn on_cpu() -> &'static str {
 
 /// The hash of any picture on a CPU.
 pub(crate) fn rendered_on_cpu(options: &[&str]) -> String {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let out = folder.path().join("picture.exr");
-    let output = Command::new(TESSERA)
-        .arg("render")
-        .arg(scene())
-        .args(options)
-        .args(["--device", "cpu", "-q", "-o"])
-        .arg(&out)
-        .output()
-        .expect("the binary runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    pixels_sha256(&out)
+    rendered(&scene(), options)
 }
 
 /// A device that takes a little time for each launch, so that those of several overlap on few processors.
