@@ -2,8 +2,8 @@
 //! names. Blobs survive crashes. No bytes are kept.
 
 use crate::agenda::Event;
-use crate::books::file_hash;
 use crate::markers::sometimes;
+use crate::tasks::file_hash;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,18 +1,19 @@
 //! The farm as its records tell it, kept by rules of the simulator's own: the core's state is compared with it, never copied.
 
+mod compare;
+
 use crate::parts::{PartBook, size_of};
-use crate::rounds::{RoundBook, pass_of, passes_of};
+use crate::rounds::RoundBook;
+use crate::tasks::{frame_before, task_of, units_of};
 use crate::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::{Commit, EndedAttempt, Redone};
-use tessera_core::{Core, Record, TileSet};
-use tessera_protocol::compute::ComputeSpec;
+use tessera_core::{Record, TileSet};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
-use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
-use tessera_protocol::node::{SampleRange, Task, TileRect};
-use tessera_protocol::status::{CopyCount, FrameState, JobState};
+use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::status::{CopyCount, JobState};
 
 /// All facts up to some record.
 #[derive(Clone, Debug, Default)]
@@ -111,60 +112,6 @@ impl JobBook {
         let before = frame_before(self.kind(), frame).and_then(|before| self.frames.get(&before));
         before.is_some_and(|before| before.end != FrameEnd::Done)
     }
-}
-
-/// The frame whose result this one reads.
-fn frame_before(kind: &JobKind, frame: FrameNumber) -> Option<FrameNumber> {
-    kind.compute().filter(|compute| compute.feed.is_some())?;
-    kind.frames().iter().take_while(|other| *other < frame).last()
-}
-
-/// Hash of a frame's files.
-pub(crate) fn file_hash(job: JobId, frame: FrameNumber) -> BlobHash {
-    BlobHash::of(format!("{job}/{frame}").as_bytes())
-}
-
-/// What a unit is, worked out anew from the description of the splitter; None beyond the last.
-pub(crate) fn task_of(kind: &JobKind, unit: UnitKey) -> Option<Task> {
-    match kind {
-        JobKind::Render(render) => tile_of(render, unit.unit),
-        JobKind::Compute(compute) => {
-            let before = frame_before(kind, unit.frame);
-            chunk_of(compute, unit.unit, before.map(|before| file_hash(unit.job, before)))
-        }
-    }
-}
-
-fn chunk_of(compute: &ComputeSpec, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
-    let indices = compute.domain.len();
-    // A plan's domains are so small that one whose chunks are left open is one chunk.
-    let each = if compute.chunk == 0 { indices } else { u64::from(compute.chunk) };
-    let first = u64::from(unit.0) * each;
-    (first < indices).then(|| Task::Chunk { first, count: each.min(indices - first) as u32, feed })
-}
-
-fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
-    // A plan's pictures are so small that a unit of all samples never is too large.
-    let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
-    let adaptive = render.noise.is_some();
-    let passes = if adaptive { passes_of(render.spp) } else { render.spp.div_ceil(each) };
-    let (columns, rows) = (render.width.div_ceil(render.tile), render.height.div_ceil(render.tile));
-    let (tile, pass) = (unit.0 / passes, unit.0 % passes);
-    if tile >= columns * rows {
-        return None;
-    }
-    let (x, y) = (tile % columns * render.tile, tile / columns * render.tile);
-    let (width, height) = (render.tile.min(render.width - x), render.tile.min(render.height - y));
-    let even = |first| SampleRange { first, count: each.min(render.spp - first) };
-    let samples = if adaptive { pass_of(render, pass)? } else { even(pass * each) };
-    Some(Task::Tile { tile: TileRect { x, y, width, height }, samples })
-}
-
-/// Units of a frame.
-fn units_of(job: JobId, kind: &JobKind) -> u32 {
-    let frame = kind.frames().get(0).unwrap_or(FrameNumber(0));
-    let key = |unit| UnitKey { job, frame, unit: UnitIndex(unit) };
-    (0..).take_while(|unit| task_of(kind, key(*unit)).is_some()).count() as u32
 }
 
 impl FrameBook {
@@ -598,52 +545,6 @@ impl Books {
         book.paused = false;
         Ok(())
     }
-
-    /// The core says of every job and frame what the books say.
-    pub(crate) fn compare(&self, core: &Core) -> Checked {
-        let listed = core.jobs();
-        if !listed.iter().map(|row| row.job).eq(self.order.iter().copied()) {
-            return violated(format!(
-                "the core lists {} jobs, {} were accepted",
-                listed.len(),
-                self.order.len()
-            ));
-        }
-        for row in &listed {
-            let book = &self.jobs[&row.job];
-            let state = row.state.is_final().then_some(row.state);
-            let committed: usize = book.frames.values().map(|frame| frame.committed.len()).sum();
-            if (row.state == JobState::Paused) != book.paused
-                || state != book.ended
-                || row.units_committed != committed as u64
-                || row.owner != book.owner
-            {
-                let said = format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
-                let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
-                return violated(format!("the core says of job {}: {said}; the records: {known}", row.job));
-            }
-            let copies = core.job(row.job).map(|detail| CopyCount { running: 0, ..detail.copies });
-            if copies != Some(book.copies) {
-                return violated(format!(
-                    "the core says of job {}: {copies:?}; the records: {:?}",
-                    row.job, book.copies
-                ));
-            }
-            let samples =
-                book.frames.iter().map(|(number, frame)| frame.samples(book.kind(), row.job, *number));
-            let known =
-                samples.fold((0, book.kept_before), |(all, kept), (more, also)| (all + more, kept + also));
-            if known != (row.samples_committed, row.samples_kept) {
-                let said = (row.samples_committed, row.samples_kept);
-                return violated(format!(
-                    "the core counts {said:?} samples of job {}, the records {known:?}",
-                    row.job
-                ));
-            }
-            compare_frames(row.job, book, core)?;
-        }
-        Ok(())
-    }
 }
 
 /// What is committed stands: of the nodes that always say the same, more say this than anything else, and two at least, or all that are left
@@ -662,33 +563,4 @@ fn stands(results: &[(NodeId, BlobHash)]) -> bool {
     let (for_it, truth) = (votes(results[0].1), results[0].1);
     let beaten = steadies.values().any(|hash| *hash != truth && votes(*hash) >= for_it);
     !beaten && (for_it >= 2 || for_it == 1 && steadies.len() == 1 && nodes.len() > 1)
-}
-
-fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
-    let rows = core.frames(job, 0).unwrap_or_default();
-    if rows.len() != book.frames.len() {
-        return violated(format!("the core lists {} frames of job {job}", rows.len()));
-    }
-    for (row, (number, frame)) in rows.iter().zip(&book.frames) {
-        let committed = frame.committed.len() as u32;
-        let lacks = committed < frame.wanted() || !frame.checks.is_empty() || !frame.is_last_round();
-        let same = match (&row.state, frame.end) {
-            (FrameState::Open { committed: said, units, round }, FrameEnd::Open) => {
-                let rounds =
-                    round.map(|status| status.round) == frame.rounds.as_ref().map(|rounds| rounds.round);
-                *said == committed && *units == frame.wanted() && lacks && rounds
-            }
-            (FrameState::Resolving, FrameEnd::Open) => !lacks,
-            (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => true,
-            _ => false,
-        };
-        if !same || row.frame != *number {
-            let known = format!("{:?} with {committed} of {}", frame.end, frame.wanted());
-            return violated(format!(
-                "the core says of {job}/{number}: {:?}; the records: {known}",
-                row.state
-            ));
-        }
-    }
-    Ok(())
 }

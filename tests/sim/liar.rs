@@ -89,7 +89,7 @@ impl World {
         let kind = self.ledger.durable.jobs.get(&lease.unit.job).map(|job| job.kind().clone());
         let claimed = change(lease);
         let film = kind.and_then(|kind| {
-            let task = crate::books::task_of(&kind, lease.unit)?;
+            let task = crate::tasks::task_of(&kind, lease.unit)?;
             let some = self.random.permille(200) && size_of(task) > 1;
             let task = if some { cut(task, 0, 1) } else { task };
             Film::of(claimed.unit, fingerprint, &kind, task)

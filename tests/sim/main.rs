@@ -41,6 +41,7 @@ mod runs;
 mod scale;
 mod scale_farm;
 mod shell;
+mod tasks;
 mod trouble;
 mod watch;
 mod weather;

@@ -1,11 +1,11 @@
 //! What a node does about its leases, as the node's own agent does: hold, render, store, offer, forget.
 
 use crate::agenda::NodeEvent;
-use crate::books::task_of;
 use crate::faults::Fault;
 use crate::film::Film;
 use crate::node::{NodeProcess, Unit, UnitState};
 use crate::parts::is_within;
+use crate::tasks::task_of;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};

@@ -1,8 +1,9 @@
 //! Units in parts, in the books and on nodes: what is there, what is missing, and what a node hands in when it has to leave.
 
 use crate::agenda::NodeEvent;
-use crate::books::{Books, FrameBook, task_of};
+use crate::books::{Books, FrameBook};
 use crate::node::UnitState;
+use crate::tasks::task_of;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_core::journal::Commit;

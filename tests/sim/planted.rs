@@ -1,9 +1,10 @@
 //! Bugs planted between the simulator and the core, to see that they are caught. The core itself stays whole.
 
-use crate::books::{Books, task_of};
+use crate::books::Books;
 use crate::film::{hash_of, sum_of};
 use crate::random::Random;
 use crate::shell::Process;
+use crate::tasks::task_of;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Input, Record, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};

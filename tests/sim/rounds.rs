@@ -1,11 +1,12 @@
 //! Frames that are sampled in rounds, worked out anew from the description: which units a round has, and what is decided after it. A decision is
 //! a number that depends on what the tile's results add up to, so that one that was made of wrong results is another one.
 
-use crate::books::{FrameBook, JobBook, task_of};
+use crate::books::{FrameBook, JobBook};
 use crate::disk::Disk;
 use crate::film::{shape_of, sum_of};
 use crate::ledger::Ledger;
 use crate::random::mix;
+use crate::tasks::task_of;
 use crate::trouble::{Checked, violated};
 use tessera_core::TileSet;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};

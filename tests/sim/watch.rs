@@ -3,8 +3,9 @@
 
 mod leases;
 
-use crate::books::{Books, task_of};
+use crate::books::Books;
 use crate::parts::is_within;
+use crate::tasks::task_of;
 use crate::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;

@@ -1,10 +1,10 @@
 //! What goes wrong by itself, until it no longer does; and what must then be true.
 
 use crate::agenda::{Event, LinkId, NodeEvent};
-use crate::books::file_hash;
 use crate::client::Ask;
 use crate::faults::Fault;
 use crate::markers::sometimes;
+use crate::tasks::file_hash;
 use crate::trouble::{Checked, Violation, violated};
 use crate::world::World;
 use std::collections::BTreeSet;

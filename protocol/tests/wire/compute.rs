@@ -1,6 +1,7 @@
 //! Compute specs that make no sense: the error names the field. And results that lie about their length.
 
-use crate::samples::{compute, compute_job, hash};
+use crate::samples::hash;
+use crate::spec_samples::{compute, compute_job};
 use tessera_protocol::compute::*;
 use tessera_protocol::job::{AssetFile, JobSpec, SpecError};
 use tessera_protocol::limits::*;

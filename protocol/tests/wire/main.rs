@@ -7,3 +7,4 @@ mod compute;
 mod golden;
 mod samples;
 mod spec;
+mod spec_samples;

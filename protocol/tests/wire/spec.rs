@@ -1,6 +1,7 @@
 //! Specs that make no sense: the error names the field.
 
-use crate::samples::{hash, job, render};
+use crate::samples::hash;
+use crate::spec_samples::{job, render};
 use tessera_protocol::job::*;
 use tessera_protocol::limits::*;
 use tessera_protocol::{FrameSet, RawJobSpec};

@@ -1,0 +1,149 @@
+//! Specs that are right: with little in them, and with every other variant of their parts.
+
+use crate::samples::hash;
+use tessera_protocol::compute::*;
+use tessera_protocol::job::*;
+
+/// A spec that is right, with little in it.
+pub(crate) fn render() -> RenderSpec {
+    RenderSpec {
+        scene: "a.glb".into(),
+        files: vec![AssetFile { path: "a.glb".into(), hash: hash(1), length: 1000 }],
+        environment: EnvironmentSpec::None,
+        environment_intensity: 1.0,
+        environment_rotation_degrees: 0.0,
+        camera: CameraSpec::Default,
+        lens: None,
+        width: 640,
+        height: 480,
+        frames: "1-10x3".parse().unwrap(),
+        fps: 24.0,
+        spp: 64,
+        depth: 8,
+        seed: 0,
+        filter: FilterSpec::BlackmanHarris,
+        tile: 64,
+        unit_samples: 0,
+        aovs: vec![AovSpec::Albedo, AovSpec::Depth],
+        formats: vec![FormatSpec::Exr, FormatSpec::Png],
+        exposure: 0.0,
+        tone_map: ToneMapSpec::Standard,
+        variant: None,
+        denoise: false,
+        noise: None,
+    }
+}
+
+/// The other variants of a spec's parts.
+pub(crate) fn render_otherwise() -> RenderSpec {
+    RenderSpec {
+        environment: EnvironmentSpec::Map { path: "sky.hdr".into() },
+        camera: CameraSpec::LookAt {
+            eye: [0.0, 1.0, 2.0],
+            target: [0.0; 3],
+            up: [0.0, 1.0, 0.0],
+            vfov_degrees: 45.0,
+        },
+        lens: Some(LensSpec {
+            aperture: ApertureSpec::FStop(2.8),
+            focus: FocusSpec::Point([0.5, 1.0, -2.0]),
+        }),
+        filter: FilterSpec::Gaussian,
+        aovs: vec![AovSpec::Normal, AovSpec::Position],
+        formats: vec![FormatSpec::Png16],
+        tone_map: ToneMapSpec::Agx,
+        variant: Some("night".into()),
+        denoise: true,
+        ..render()
+    }
+}
+
+pub(crate) fn render_thirdly() -> RenderSpec {
+    RenderSpec {
+        environment: EnvironmentSpec::Constant([0.25, 0.5, 1.0]),
+        camera: CameraSpec::Named("main".into()),
+        filter: FilterSpec::Box,
+        tone_map: ToneMapSpec::PbrNeutral,
+        tile: 32,
+        noise: Some(0.02),
+        ..render()
+    }
+}
+
+pub(crate) fn job(render: RenderSpec) -> JobSpec {
+    JobSpec {
+        name: "cornell".into(),
+        priority: 50,
+        kind: JobKind::Render(render),
+        device_bytes: 1 << 33,
+        pool: None,
+    }
+}
+
+/// A compute spec that is right, with something of everything in it.
+pub(crate) fn compute() -> ComputeSpec {
+    let input = |name: &str, shape: Vec<u64>| InputArray {
+        name: name.into(),
+        hash: hash(2),
+        length: shape.iter().product::<u64>() * 4 + 128,
+        element: Element::F32,
+        shape,
+    };
+    let argument = |name: &str, element, numbers: &[Number]| Argument {
+        name: name.into(),
+        value: ArgumentValue { element, numbers: numbers.to_vec() },
+    };
+    ComputeSpec {
+        program: Program::Ptx(AssetFile { path: "blur.ptx".into(), hash: hash(1), length: 1000 }),
+        inputs: vec![input("image", vec![480, 640, 3]), input("weights", vec![9])],
+        arguments: vec![
+            argument("count", None, &[Number::Integer(-3)]),
+            argument("gain", Some(Element::F32), &[Number::Real(0.5), Number::Unsigned(u64::MAX)]),
+        ],
+        domain: Domain { width: 640, height: 480, depth: 1 },
+        channels: 3,
+        element: Element::F32,
+        reduction: None,
+        formats: vec![ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png],
+        chunk: 4096,
+        frames: "1-10x3".parse().unwrap(),
+        feed: Some("image".into()),
+        seed: 7,
+        time_limit_secs: 60,
+    }
+}
+
+pub(crate) fn compute_otherwise(reduction: Reduction, element: Element) -> ComputeSpec {
+    ComputeSpec {
+        program: Program::Builtin("merge".into()),
+        inputs: vec![],
+        arguments: vec![],
+        element,
+        reduction: Some(reduction),
+        formats: vec![ComputeFormat::Npy],
+        feed: None,
+        ..compute()
+    }
+}
+
+/// The other variants of a compute spec's parts.
+pub(crate) fn compute_others() -> Vec<ComputeSpec> {
+    let cuda = Program::Cuda(AssetFile { path: "a.cu".into(), hash: hash(1), length: 10 });
+    let mut others = vec![
+        ComputeSpec { program: cuda, ..compute_otherwise(Reduction::Sum, Element::F64) },
+        compute_otherwise(Reduction::Min, Element::I32),
+        compute_otherwise(Reduction::Max, Element::U32),
+    ];
+    others.extend([Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)));
+    others
+}
+
+pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {
+    JobSpec {
+        name: "blur".into(),
+        priority: 50,
+        kind: JobKind::Compute(compute),
+        device_bytes: 1 << 20,
+        pool: Some("gpu".into()),
+    }
+}
