@@ -59,12 +59,13 @@ fn compile(root: &Path, entries: &[&str], isa: &str, machine: Option<&str>) {
 }
 
 /// Sources of tests alone, which are not in the fingerprint.
-const TEST_ONLY: [&str; 6] = [
+const TEST_ONLY: [&str; 7] = [
     "entry_stages.cpp",
     "entry_test.cpp",
     "entry_unit_tests.cu",
     "unit_functions.h",
     "unit_lights.h",
+    "unit_paths.h",
     "unit_words.h",
 ];
 

@@ -34,6 +34,7 @@ static const u32 LAYOUT[] = {
     OF(LightNode, emission_cosine), OF(LightNode, spread_cosine), OF(LightNode, spread_sine), OF(LightNode, child),
     SIZES(AliasEntry), OF(AliasEntry, threshold), OF(AliasEntry, alias), OF(AliasEntry, probability),
     OF(AliasEntry, reserved),
+    SIZES(EnvironmentCell), OF(EnvironmentCell, below), OF(EnvironmentCell, probability),
     SIZES(Environment), OF(Environment, width), OF(Environment, height), OF(Environment, light),
     OF(Environment, present), OF(Environment, constant), OF(Environment, intensity), OF(Environment, map_from_world),
     OF(Environment, scene_radius), OF(Environment, scene_center), OF(Environment, reserved),
@@ -44,7 +45,7 @@ static const u32 LAYOUT[] = {
     SIZES(TriangleBlock), OF(TriangleBlock, corner), OF(TriangleBlock, triangle),
     SIZES(SceneView), OF(SceneView, triangles), OF(SceneView, triangle_vertices), OF(SceneView, vertices),
     OF(SceneView, materials), OF(SceneView, textures), OF(SceneView, texels), OF(SceneView, lights),
-    OF(SceneView, light_alias), OF(SceneView, light_nodes), OF(SceneView, environment_texels), OF(SceneView, environment_alias),
+    OF(SceneView, light_alias), OF(SceneView, light_nodes), OF(SceneView, environment_texels), OF(SceneView, environment_cells),
     OF(SceneView, bvh_nodes), OF(SceneView, triangle_blocks), OF(SceneView, triangle_count),
     OF(SceneView, material_count), OF(SceneView, texture_count), OF(SceneView, light_count),
     OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, placed_light_count),
@@ -159,8 +160,8 @@ void tessera_test_visible_normal(float alpha, const float* out, const float* ran
 }
 
 // Direction (three), radiance (three), density.
-void tessera_test_environment_sample(const SceneView* scene, u32 choice, float x, float y, float* result) {
-    const EnvironmentSample sample = environment_sample_map(*scene, choice, vec2(x, y));
+void tessera_test_environment_sample(const SceneView* scene, u32 x, u32 y, float* result) {
+    const EnvironmentSample sample = environment_sample_map(*scene, bits2(x, y));
     result[0] = sample.direction.x;
     result[1] = sample.direction.y;
     result[2] = sample.direction.z;

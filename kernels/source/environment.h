@@ -4,6 +4,7 @@
 
 #include "layout.h"
 #include "sample_shapes.h"
+#include "sampler.h"
 
 // The four texels about a point of the map, and their weights.
 struct EnvironmentFootprint {
@@ -71,7 +72,7 @@ TESSERA_FN Vec3 footprint_radiance(const SceneView& scene, const EnvironmentFoot
 TESSERA_FN float footprint_density(const SceneView& scene, const EnvironmentFootprint& footprint) {
     float probability = 0.0f;
     for (u32 corner = 0; corner < 4; ++corner)
-        probability = fma_(scene.environment_alias[footprint.texel[corner]].probability, footprint.weight[corner], probability);
+        probability = fma_(scene.environment_cells[footprint.texel[corner]].probability, footprint.weight[corner], probability);
     const float texels = (float)scene.environment.width * (float)scene.environment.height;
     return probability * texels / max_(footprint.sine * (2.0f * PI * PI), 1e-9f);
 }
@@ -96,19 +97,40 @@ struct EnvironmentSample {
     float density;   // 0: nothing was sampled
 };
 
-// A direction in proportion to the bilinear map: a texel by its probability, then a tent about its centre, since bilinear
+// One of `count` cells that a number falls to, and where in it, in [0, 1]. Numbers that are near each other fall near each other, so that
+// points that are spread evenly stay so.
+struct CellPlace {
+    u32 index;
+    float fraction;
+};
+
+TESSERA_FN CellPlace cell_at(const EnvironmentCell* cells, u32 count, u32 bits) {
+    const u32 number = min_u32(bits, 0xfffffffeu);
+    u32 first = 0;
+    for (u32 rest = count; rest > 1;) {
+        const u32 half = rest >> 1;
+        first = cells[first + half].below <= number ? first + half : first;
+        rest -= half;
+    }
+    const u32 below = cells[first].below;
+    const u32 end = first + 1 < count ? cells[first + 1].below : 0xffffffffu;
+    CellPlace place;
+    place.index = first;
+    place.fraction = saturate_(((float)(number - below) + 0.5f) / (float)(end - below));
+    return place;
+}
+
+// A direction in proportion to the bilinear map: a row by its probability, a texel of it, then a tent about its centre, since bilinear
 // interpolation is a sum of tents. A tent that reaches over a pole is folded back, as the clamped look-up wants it.
-TESSERA_FN EnvironmentSample environment_sample_map(const SceneView& scene, u32 choice, Vec2 random) {
+TESSERA_FN EnvironmentSample environment_sample_map(const SceneView& scene, Bits2 random) {
     const Environment& environment = scene.environment;
-    const u64 picked = multiply_wide(choice, environment.width * environment.height);
-    u32 texel = (u32)(picked >> 32);
-    const AliasEntry entry = scene.environment_alias[texel];
-    texel = (u32)picked < entry.threshold ? texel : entry.alias;
-    const u32 row = texel / environment.width;
+    const EnvironmentCell* cells = scene.environment_cells;
+    const CellPlace down = cell_at(cells + (u64)environment.width * environment.height, environment.height, random.y);
+    const CellPlace across = cell_at(cells + (u64)environment.width * down.index, environment.width, random.x);
     const float width = (float)environment.width;
     const float height = (float)environment.height;
-    float x = (float)(texel - row * environment.width) + 0.5f + sample_tent(random.x);
-    float y = abs_((float)row + 0.5f + sample_tent(random.y));
+    float x = (float)across.index + 0.5f + sample_tent(across.fraction);
+    float y = abs_((float)down.index + 0.5f + sample_tent(down.fraction));
     x = x < 0.0f ? x + width : x >= width ? x - width : x;
     y = y > height ? 2.0f * height - y : y;
 

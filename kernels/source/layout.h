@@ -157,6 +157,11 @@ struct alignas(16) AliasEntry {
     u32 reserved;
 };
 
+struct EnvironmentCell {
+    u32 below;  // its first number
+    float probability;
+};
+
 struct alignas(16) Environment {
     u32 width;
     u32 height;
@@ -240,7 +245,7 @@ struct alignas(16) SceneView {
     const AliasEntry* light_alias;
     const LightNode* light_nodes;
     const float* environment_texels;  // three a texel
-    const AliasEntry* environment_alias;
+    const EnvironmentCell* environment_cells;  // of texels, then of rows
     const BvhNode8* bvh_nodes;
     const TriangleBlock* triangle_blocks;
     u32 triangle_count;
@@ -291,7 +296,7 @@ static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored i
 static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
 static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
 static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
-static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
+static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 8 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
 static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");

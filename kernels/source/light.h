@@ -20,8 +20,7 @@ const float FAR_DISTANCE = 1e30f;
 // Random numbers for one light sample.
 struct LightRandom {
     u32 choice;   // which light
-    u32 texel;    // which texel of the environment
-    Vec2 place;   // where on it
+    Bits2 place;  // where on it
 };
 
 // Share of the power heuristic (Veach 1995) of a technique with density `own` beside one with density `other`.
@@ -98,12 +97,12 @@ TESSERA_FN LightSample sample_environment(const SceneView& scene, float picked, 
     sample.delta = false;
     sample.distance = FAR_DISTANCE;
     if (environment_is_map(scene.environment)) {
-        const EnvironmentSample chosen = environment_sample_map(scene, random.texel, random.place);
+        const EnvironmentSample chosen = environment_sample_map(scene, random.place);
         sample.direction = chosen.direction;
         sample.radiance = chosen.radiance;
         sample.density = chosen.density;
     } else {
-        const Vec3 local = sample_cosine(random.place);
+        const Vec3 local = sample_cosine(units_from_bits(random.place));
         sample.direction = world_from_local(basis_about(normal), local);
         sample.radiance = vec3_from(scene.environment.constant);
         sample.density = local.z * INVERSE_PI;
@@ -117,7 +116,8 @@ TESSERA_FN LightSample sample_environment(const SceneView& scene, float picked, 
 TESSERA_FN LightSample sample_light(const SceneView& scene, const PackedVantage& vantage, Vec3 normal, const LightRandom& random) {
     const LightPick pick = pick_light(scene, vantage_of(vantage), random.choice);
     const Light& light = scene.lights[pick.light];
-    if (light.kind == LIGHT_TRIANGLE) return sample_triangle_light(scene, light, pick.probability, vantage.point, random.place);
+    if (light.kind == LIGHT_TRIANGLE) 
+        return sample_triangle_light(scene, light, pick.probability, vantage.point, units_from_bits(random.place));
     if (light.kind == LIGHT_ENVIRONMENT) return sample_environment(scene, pick.probability, normal, random);
     return sample_punctual(light, pick.probability, vantage.point);
 }

@@ -14,7 +14,7 @@ enum ScatterDimension : u32 {
     SCATTER_CHOICE = 0,       // x: which light, y: which lobe
     SCATTER_LIGHT = 1,        // where on the light
     SCATTER_DIRECTION = 2,    // where in the lobe
-    SCATTER_TEXEL = 3,        // x: which texel of the environment, y: roulette
+    SCATTER_ROULETTE = 3,     // x: whether the path goes on
     SCATTER_COUNT = 4
 };
 
@@ -60,20 +60,24 @@ struct Bits2 {
     u32 x, y;
 };
 
+TESSERA_FN Bits2 bits2(u32 x, u32 y) {
+    Bits2 bits;
+    bits.x = x;
+    bits.y = y;
+    return bits;
+}
+
 // The two random numbers of a dimension, as 32-bit fractions.
 TESSERA_FN Bits2 draw_bits(const Sampler& sampler, u32 dimension) {
     const u32 key = hash_u32(sampler.key + dimension * 0x9e3779b9u);
     const u32 index = reverse_bits(laine_karras(sampler.reversed_index, key));
-    Bits2 bits;
-    bits.x = reverse_bits(laine_karras(index, hash_u32(key ^ 0x68bc21ebu)));
-    bits.y = reverse_bits(laine_karras(sobol_second_reversed(index), hash_u32(key ^ 0x02e5be93u)));
-    return bits;
+    return bits2(reverse_bits(laine_karras(index, hash_u32(key ^ 0x68bc21ebu))),
+                 reverse_bits(laine_karras(sobol_second_reversed(index), hash_u32(key ^ 0x02e5be93u))));
 }
 
+TESSERA_FN Vec2 units_from_bits(Bits2 bits) { return vec2(unit_from_bits(bits.x), unit_from_bits(bits.y)); }
+
 // The two random numbers of a dimension, in [0, 1).
-TESSERA_FN Vec2 draw(const Sampler& sampler, u32 dimension) {
-    const Bits2 bits = draw_bits(sampler, dimension);
-    return vec2(unit_from_bits(bits.x), unit_from_bits(bits.y));
-}
+TESSERA_FN Vec2 draw(const Sampler& sampler, u32 dimension) { return units_from_bits(draw_bits(sampler, dimension)); }
 
 TESSERA_FN u32 scatter_dimension(u32 depth, u32 which) { return DIMENSION_SCATTER + depth * SCATTER_COUNT + which; }

@@ -50,15 +50,14 @@ struct LayeredLight {
     Vec3 in;      // towards it, in the surface's frame; 0 where it is not wanted
 };
 
-TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state, const LayeredHit& hit, u32 choice, u32 texel) {
+TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state, const LayeredHit& hit, u32 choice) {
     LayeredLight seen;
     seen.wanted = seen.behind = false;
     seen.in = splat(0.0f);
     if (scene.light_count == 0) return seen;
     LightRandom random;
     random.choice = choice;
-    random.texel = texel;
-    random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
+    random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
     const Vec3 origin = offset_ray_origin(hit.point.position, hit.point.geometric);
     state.vantage = pack_vantage(origin, hit.point.shading);
     seen.light = sample_light(scene, state.vantage, hit.point.shading, random);
@@ -88,7 +87,7 @@ TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const PathState& sta
     return shadow;
 }
 
-TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample, float roulette) {
+TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample) {
     if (!sample.valid) return false;
     const Vec3 direction = world_from_local(hit.basis, sample.in);
     const float side = dot(direction, hit.point.geometric);
@@ -96,12 +95,7 @@ TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const B
     if (!(reflected ? side > 0.0f : side < 0.0f)) return false;
     state.throughput = state.throughput * sample.weight;
     state.depth += 1;
-    if (state.depth > ROULETTE_DEPTH) {
-        const float chance = clamp_(max_component(state.throughput), ROULETTE_LEAST, 1.0f);
-        if (roulette >= chance) return false;
-        state.throughput = state.throughput * (1.0f / chance);
-    }
-    if (is_black(state.throughput)) return false;
+    if (!survives(state) || is_black(state.throughput)) return false;
     state.ray.origin = offset_ray_origin(hit.point.position, reflected ? hit.point.geometric : -hit.point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
@@ -175,13 +169,12 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
 
     const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, !(facing < 0.0f), state, hit);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
-    const Bits2 texel = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_TEXEL));
-    const LayeredLight light = layered_light(scene, state, hit, choice.x, texel.x);
+    const LayeredLight light = layered_light(scene, state, hit, choice.x);
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
     const LobeDirection chosen = layered_direction(bsdf, unit_from_bits(choice.y), random);
     const TwoValues values = evaluate_two(bsdf, light.in, chosen.in);
     shadow = layered_shadow(scene, state, hit, light, values.first);
-    return layered_scatter(state, hit, layered_sample_of(chosen, values.second), unit_from_bits(texel.y));
+    return layered_scatter(state, hit, layered_sample_of(chosen, values.second));
 }
 
 // Shade, by whichever way the hit takes.

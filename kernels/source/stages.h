@@ -71,14 +71,13 @@ TESSERA_FN void shade_emission(const SceneView& scene, PathState& state, const T
 
 // Shade, part three: one light sample, left for the shadow stage.
 TESSERA_FN ShadowRay shade_light(const SceneView& scene, PathState& state, const SurfacePoint& point, const Bsdf& bsdf,
-                                 const Basis& basis, u32 choice, u32 texel) {
+                                 const Basis& basis, u32 choice) {
     ShadowRay shadow;
     shadow.wanted = false;
     if (scene.light_count == 0) return shadow;
     LightRandom random;
     random.choice = choice;
-    random.texel = texel;
-    random.place = draw(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
+    random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
     const Vec3 origin = offset_ray_origin(point.position, point.geometric);
     state.vantage = pack_vantage(origin, point.shading);
     const LightSample light = sample_light(scene, state.vantage, point.shading, random);
@@ -93,9 +92,18 @@ TESSERA_FN ShadowRay shade_light(const SceneView& scene, PathState& state, const
     return shadow;
 }
 
+// Roulette, after a scattering: false where the path ends, with what is left of it to those that go on.
+TESSERA_FN bool survives(PathState& state) {
+    if (state.depth <= ROULETTE_DEPTH) return true;
+    const float chance = clamp_(max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+    const Bits2 bits = draw_bits(state.sampler, scatter_dimension(state.depth - 1, SCATTER_ROULETTE));
+    if (unit_from_bits(bits.x) >= chance) return false;
+    state.throughput = state.throughput * (1.0f / chance);
+    return true;
+}
+
 // Shade, part four: the next ray. False where the path ends.
-TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const Bsdf& bsdf, const Basis& basis, float choice,
-                              float roulette) {
+TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const Bsdf& bsdf, const Basis& basis, float choice) {
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
     const BsdfSample sample = bsdf_sample(bsdf, choice, random);
     if (!sample.valid) return false;
@@ -103,12 +111,7 @@ TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const
     if (dot(direction, point.geometric) <= 0.0f) return false;
     state.throughput = state.throughput * sample.weight;
     state.depth += 1;
-    if (state.depth > ROULETTE_DEPTH) {
-        const float chance = clamp_(max_component(state.throughput), ROULETTE_LEAST, 1.0f);
-        if (roulette >= chance) return false;
-        state.throughput = state.throughput * (1.0f / chance);
-    }
-    if (is_black(state.throughput)) return false;
+    if (!survives(state) || is_black(state.throughput)) return false;
     state.ray.origin = offset_ray_origin(point.position, point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
@@ -155,9 +158,8 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
     const Bsdf bsdf = make_bsdf(point.base_color, point.metallic, point.roughness, dielectric_f0_of(material),
                                 local_from_world(basis, out));
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
-    const Bits2 texel = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_TEXEL));
-    shadow = shade_light(scene, state, point, bsdf, basis, choice.x, texel.x);
-    return shade_scatter(state, point, bsdf, basis, unit_from_bits(choice.y), unit_from_bits(texel.y));
+    shadow = shade_light(scene, state, point, bsdf, basis, choice.x);
+    return shade_scatter(state, point, bsdf, basis, unit_from_bits(choice.y));
 }
 
 // Shadow: adds the light sample's radiance if nothing stands in its way. `key` is the shadow ray's.

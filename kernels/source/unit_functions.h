@@ -5,6 +5,7 @@
 #include "compressed.h"
 #include "render.h"
 #include "unit_lights.h"
+#include "unit_paths.h"
 
 // name, what each input word is, output words.
 // f: any float, NaN and infinities too; r: a finite float; u: in [0, 1); s: in [0, 1]; b: any 32 bits.
@@ -56,7 +57,7 @@
     X(wrap, "fbbb", 4)                                                                                                 \
     X(texture, "ffb", 4)                                                                                               \
     X(environment, "rrr", 4)                                                                                           \
-    X(environment_sample, "buu", 7)                                                                                    \
+    X(environment_sample, "bb", 7)                                                                                     \
     X(mis_weight, "rr", 1)                                                                                             \
     X(vantage, "rrrrrr", 7)                                                                                            \
     X(angles, "ssrr", 6)                                                                                               \
@@ -64,7 +65,7 @@
     X(light_choice, "brrrrrr", 4)                                                                                      \
     X(range_window, "rr", 1)                                                                                           \
     X(punctual, "brrrrrrrrrrr", 9)                                                                                     \
-    X(light, "bbuurrrrrr", 10)                                                                                         \
+    X(light, "bbbrrrrrr", 10)                                                                                          \
     X(emission, "buur", 4)                                                                                             \
     X(alpha, "bbuu", 2)                                                                                                \
     X(surface, "buurrr", 14)                                                                                           \
@@ -355,15 +356,6 @@ TESSERA_FN void unit_offset_origin(const SceneView&, const Words& w) {
     give3(w, 0, offset_ray_origin(real3(w, 0), unit3(w, 3)));
 }
 
-// Words 0 to 5: origin, direction.
-TESSERA_FN Ray ray_from(const Words& w) {
-    Ray ray;
-    ray.origin = real3(w, 0);
-    ray.direction = real3(w, 3);
-    ray.t_max = FAR_LIMIT;
-    return ray;
-}
-
 TESSERA_FN void unit_prepare_ray(const SceneView&, const Words& w) {
     const TraversalRay ray = prepare_ray(ray_from(w));
     for (u32 k = 0; k < 3; ++k) {
@@ -422,12 +414,6 @@ TESSERA_FN void unit_leaf(const SceneView& scene, const Words& w) {
 
 // Camera, textures, environment, lights.
 
-TESSERA_FN void give_ray(const Words& w, u32 at, const Ray& ray) {
-    give3(w, at, ray.origin);
-    give3(w, at + 3, ray.direction);
-    give(w, at + 6, ray.t_max);
-}
-
 TESSERA_FN void unit_camera_ray(const SceneView& scene, const Words& w) {
     give_ray(w, 0, camera_ray(scene.camera, real(w, 0), real(w, 1), real2(w, 2)));
 }
@@ -465,25 +451,13 @@ TESSERA_FN void unit_environment(const SceneView& scene, const Words& w) {
 
 TESSERA_FN void unit_environment_sample(const SceneView& scene, const Words& w) {
     if (!environment_is_map(scene.environment)) return give_none(w, 0, 7);
-    const EnvironmentSample sample = environment_sample_map(scene, w.in[0], real2(w, 1));
+    const EnvironmentSample sample = environment_sample_map(scene, bits2(w.in[0], w.in[1]));
     give3(w, 0, sample.direction);
     give3(w, 3, sample.radiance);
     give(w, 6, sample.density);
 }
 
-// Surfaces. Words: triangle (modulo their number), two random numbers for the point.
-
-struct SurfaceInput {
-    u32 id;
-    Vec2 at;
-};
-
-TESSERA_FN SurfaceInput surface_input(const SceneView& scene, const Words& w) {
-    SurfaceInput input;
-    input.id = w.in[0] % scene.triangle_count;
-    input.at = sample_triangle(real2(w, 1));
-    return input;
-}
+// Surfaces.
 
 TESSERA_FN void unit_emission(const SceneView& scene, const Words& w) {
     if (scene.triangle_count == 0) return give_none(w, 0, 4);
@@ -540,149 +514,4 @@ TESSERA_FN void unit_triangle_test(const SceneView&, const Words& w) {
 TESSERA_FN void unit_own_box(const SceneView&, const Words& w) {
     const BoxInterval own = own_box_interval(ray_towards(w), real3(w, 3), real3(w, 6), real3(w, 9), real(w, 12) * 1e-3f);
     give2(w, 0, vec2(own.entry, own.exit));
-}
-
-// Whole queries and stages.
-
-TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
-    Hit hit = {0.0f, 0u, 0.0f, 0.0f};
-    const bool found = intersect_closest(scene, *w.hierarchy, ray_from(w), w.in[6], &hit);
-    give3(w, 0, found ? vec3(hit.t, hit.u, hit.v) : splat(0.0f));
-    w.out[3] = found ? hit.triangle : NONE;
-}
-
-// A ray that ends where it meets a triangle, so that rounding decides whether it does.
-TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
-    if (scene.triangle_count == 0) return give_none(w, 0, 1);
-    const Vec2 at = sample_triangle(real2(w, 3));
-    Ray ray;
-    ray.origin = real3(w, 0);
-    ray.direction = triangle_point(scene.triangles[w.in[5] % scene.triangle_count], at.x, at.y) - ray.origin;
-    ray.t_max = 1.0f;
-    w.out[0] = intersect_any(scene, *w.hierarchy, ray, w.in[6]);
-}
-
-// A unit of 64 x 64 pixels with every AOV.
-TESSERA_FN UnitParams unit_of_tests(u32 filter) {
-    UnitParams unit = {};
-    unit.frame_width = unit.frame_height = unit.width = unit.height = 64;
-    unit.sample_count = unit.job_samples = 1;
-    unit.depth = 4;
-    unit.aovs = AOV_ALBEDO | AOV_NORMAL | AOV_DEPTH | AOV_POSITION;
-    unit.filter = filter;
-    return unit;
-}
-
-TESSERA_FN void unit_generate(const SceneView& scene, const Words& w) {
-    const UnitParams unit = unit_of_tests(w.in[4] % 3u);
-    const PathState state = generate(scene, unit, w.in[0] & 63u, w.in[1] & 63u, w.in[2], w.in[3]);
-    give_ray(w, 0, state.ray);
-    w.out[7] = state.ray_key;
-    w.out[8] = state.sampler.key;
-    w.out[9] = state.sampler.reversed_index;
-    w.out[10] = ray_key_of(state, RAY_PATH);
-    w.out[11] = ray_key_of(state, RAY_SHADOW);
-}
-
-// A path that has scattered `depth` times.
-TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
-    PathState state;
-    state.sampler = make_sampler(key, index);
-    state.ray_key = hash_pair(key, index);
-    state.depth = depth;
-    state.ray.origin = splat(0.0f);
-    state.ray.direction = direction;
-    state.ray.t_max = FAR_LIMIT;
-    state.throughput = splat(1.0f);
-    state.radiance = splat(0.0f);
-    state.density = 0.5f;
-    state.cosine = 0.5f;
-    state.vantage = pack_vantage(splat(0.25f), direction);
-    state.media = 0;
-    return state;
-}
-
-TESSERA_FN void unit_miss(const SceneView& scene, const Words& w) {
-    PathState state = state_from(unit3(w, 0), 1u, 2u, 1u);
-    state.throughput = real3(w, 3);
-    shade_miss(scene, state);
-    give3(w, 0, state.radiance);
-}
-
-// The path's ray, throughput, shadow ray and radiance after shading.
-TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state, const ShadowRay& shadow, const FirstHit& first) {
-    w.out[0] = (u32)alive | (u32)shadow.wanted << 1;
-    give3(w, 1, state.radiance);
-    give3(w, 4, first.albedo);
-    give3(w, 7, first.normal);
-    give3(w, 10, first.position);
-    give(w, 13, first.depth);
-    if (shadow.wanted) {
-        give_ray(w, 14, shadow.ray);
-        give3(w, 21, shadow.radiance);
-    }
-    if (!alive) return;
-    give_ray(w, 24, state.ray);
-    give3(w, 31, state.throughput);
-    give2(w, 34, vec2(state.density, state.cosine));
-    w.out[36] = state.depth;
-    w.out[37] = state.media;
-    w.out[38] = state.vantage.normal;
-}
-
-TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
-    give_none(w, 0, 40);
-    if (scene.triangle_count == 0) return;
-    const SurfaceInput input = surface_input(scene, w);
-    const Hit hit = {2.0f, input.id, input.at.x, input.at.y};
-    PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
-    state.throughput = real3(w, 9);
-    ShadowRay shadow;
-    FirstHit first = {};
-    const bool alive = shade(scene, unit_of_tests(0), hit, state, shadow, first);
-    give_shaded(w, alive, state, shadow, first);
-}
-
-// Words: triangle, point, out, distance.
-TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
-    give_none(w, 0, 33);
-    if (scene.triangle_count == 0 || scene.layers == 0) return;
-    const SurfaceInput input = surface_input(scene, w);
-    const Triangle& triangle = scene.triangles[input.id];
-    const Material& material = scene.materials[triangle.material];
-    const Layers& layers = scene.layers[material.layers];
-    const Vec3 out = unit3(w, 3);
-    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
-    const SurfacePoint point =
-        surface_point(scene, triangle, material, corners, normalize_or(triangle_cross(triangle), out), out);
-    const LayersTexels texels = layers_texels(scene, layers, corners);
-    const Grain grain = grain_of(layers, texels, corners, point.shading);
-    const Vec3 coat = coat_normal_at(scene, layers, corners, point.geometric, 1.0f, out);
-    const LayeredSurface surface = layered_surface(point, layers, texels, 1.5f, grain.strength, coat);
-    give3(w, 0, grain.basis.tangent);
-    give3(w, 3, grain.basis.bitangent);
-    give3(w, 6, surface.f0);
-    give3(w, 9, surface.sheen_color);
-    give3(w, 12, surface.diffuse_transmission_color);
-    give3(w, 15, surface.clearcoat_normal);
-    give3(w, 18, vec3(surface.f90, surface.roughness, surface.metallic));
-    give3(w, 21, vec3(surface.clearcoat, surface.clearcoat_roughness, surface.sheen_roughness));
-    give3(w, 24, vec3(surface.transmission, surface.diffuse_transmission, surface.anisotropy));
-    give3(w, 27, vec3(surface.iridescence, surface.film.thickness, surface.eta));
-    give3(w, 30, medium_transmittance(scene, material.layers, 2.0f * real(w, 6)));
-}
-
-// As shade, with the media around the path in the last word: any two of three.
-TESSERA_FN void unit_shade_layered(const SceneView& scene, const Words& w) {
-    give_none(w, 0, 40);
-    if (scene.triangle_count == 0 || scene.layers == 0) return;
-    const SurfaceInput input = surface_input(scene, w);
-    const Hit hit = {0.5f, input.id, input.at.x, input.at.y};
-    PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
-    state.throughput = real3(w, 9);
-    if (w.in[12] & 0x80000000u) state.media = w.in[12] & 0x00010001u;
-    ShadowRay shadow;
-    FirstHit first = {};
-    const bool alive = shade_layered(scene, unit_of_tests(0), hit, state, shadow, first);
-    give_shaded(w, alive, state, shadow, first);
 }

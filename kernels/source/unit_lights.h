@@ -86,9 +86,8 @@ TESSERA_FN void unit_light(const SceneView& scene, const Words& w) {
     if (scene.light_count == 0) return give_none(w, 0, 10);
     LightRandom random;
     random.choice = w.in[0];
-    random.texel = w.in[1];
-    random.place = real2(w, 2);
-    const LightSample sample = sample_light(scene, pack_vantage(real3(w, 4), unit3(w, 7)), unit3(w, 7), random);
+    random.place = bits2(w.in[1], w.in[2]);
+    const LightSample sample = sample_light(scene, pack_vantage(real3(w, 3), unit3(w, 6)), unit3(w, 6), random);
     give_light(w, 0, sample);
     give(w, 9, mis_weight(sample.density, 0.5f));
 }

@@ -1,8 +1,8 @@
 // How functions by themselves (unit_functions.h) read their words and leave their results.
 #pragma once
 
-#include "layout.h"
-#include "vector.h"
+#include "path.h"
+#include "sample_shapes.h"
 
 // What a unit function gets and gives.
 struct Words {
@@ -41,4 +41,32 @@ TESSERA_FN void give3(const Words& w, u32 at, Vec3 value) {
 
 TESSERA_FN void give_none(const Words& w, u32 from, u32 to) {
     for (u32 at = from; at < to; ++at) w.out[at] = 0;
+}
+
+TESSERA_FN void give_ray(const Words& w, u32 at, const Ray& ray) {
+    give3(w, at, ray.origin);
+    give3(w, at + 3, ray.direction);
+    give(w, at + 6, ray.t_max);
+}
+
+// Words 0 to 5: origin, direction.
+TESSERA_FN Ray ray_from(const Words& w) {
+    Ray ray;
+    ray.origin = real3(w, 0);
+    ray.direction = real3(w, 3);
+    ray.t_max = FAR_LIMIT;
+    return ray;
+}
+
+// Words 0 to 2: triangle (modulo their number), two random numbers for the point.
+struct SurfaceInput {
+    u32 id;
+    Vec2 at;
+};
+
+TESSERA_FN SurfaceInput surface_input(const SceneView& scene, const Words& w) {
+    SurfaceInput input;
+    input.id = w.in[0] % scene.triangle_count;
+    input.at = sample_triangle(real2(w, 1));
+    return input;
 }

@@ -88,7 +88,8 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     let environment = &scene.environment;
     let texels = (u64::from(environment.width) * u64::from(environment.height)) as usize;
     equal("environment_texels", scene.environment_texels.len(), texels)?;
-    equal("environment_alias", scene.environment_alias.len(), texels)?;
+    let rows = if texels > 0 { environment.height as usize } else { 0 };
+    equal("environment_cells", scene.environment_cells.len(), texels + rows)?;
     if scene.layers.len() > LAYERS_MAX {
         return Err(SceneError::Length { what: "layers", found: scene.layers.len(), expected: LAYERS_MAX });
     }
@@ -155,8 +156,6 @@ fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
     let (lights, groups) = (scene.lights.len(), scene.light_alias.len());
     all("light_alias", &scene.light_alias, |entry| (entry.alias as usize) < groups)?;
     check_light_tree(scene)?;
-    let texels = scene.environment_alias.len();
-    all("environment_alias", &scene.environment_alias, |entry| (entry.alias as usize) < texels)?;
     let light = scene.environment.light;
     all("environment", &[light], |light| *light == NONE || (*light as usize) < lights)
 }

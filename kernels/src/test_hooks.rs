@@ -27,13 +27,7 @@ unsafe extern "C" {
         result: *mut f32,
     );
     fn tessera_test_visible_normal(alpha: f32, out: *const f32, random: *const f32, result: *mut f32);
-    fn tessera_test_environment_sample(
-        scene: *const SceneView,
-        choice: u32,
-        x: f32,
-        y: f32,
-        result: *mut f32,
-    );
+    fn tessera_test_environment_sample(scene: *const SceneView, x: u32, y: u32, result: *mut f32);
     fn tessera_test_pick_light(
         scene: *const SceneView,
         vantage: *const f32,
@@ -182,11 +176,11 @@ pub fn visible_normal(alpha: f32, out: [f32; 3], random: [f32; 2]) -> [f32; 3] {
 }
 
 /// Direction (three), radiance (three), density. The scene has an environment map.
-pub fn environment_sample(scene: &CheckedScene, choice: u32, random: [f32; 2]) -> [f32; 7] {
+pub fn environment_sample(scene: &CheckedScene, [x, y]: [u32; 2]) -> [f32; 7] {
     assert!(scene.environment.width > 0);
     let mut result = [0.0; 7];
     let view = scene.view();
-    unsafe { tessera_test_environment_sample(&view, choice, random[0], random[1], result.as_mut_ptr()) };
+    unsafe { tessera_test_environment_sample(&view, x, y, result.as_mut_ptr()) };
     result
 }
 

@@ -87,7 +87,7 @@ fn scene() -> FlatScene {
             ..Default::default()
         },
         environment_texels: Arc::default(),
-        environment_alias: Arc::default(),
+        environment_cells: Arc::default(),
         camera: Camera {
             world_from_camera: [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
             kind: CameraKind::Perspective as u32,

@@ -11,10 +11,10 @@ use crate::source::{self, Source};
 use crate::warning::Warnings;
 use std::f64::consts::PI;
 use std::sync::Arc;
-use tessera_layout::{AliasEntry, Environment, NONE, build_alias_table};
+use tessera_layout::{Environment, EnvironmentCell, NONE, build_environment_cells};
 
-/// Bytes that a texel takes: as decoded, as kept, its weight, and its entry of the alias table with what making that takes.
-const TEXEL_BYTES: u64 = 12 + 12 + 8 + 16 + 24;
+/// Bytes that a texel takes: as decoded, as kept, its weight, and its cell; those of rows are few.
+const TEXEL_BYTES: u64 = 12 + 12 + 8 + 8;
 
 /// Light at infinity, ready for every frame.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct LoadedEnvironment {
     /// Radiance where there is no map; None where there is nothing at all.
     constant: Option<[f32; 3]>,
     pub(crate) texels: Arc<Vec<[f32; 3]>>,
-    pub(crate) alias: Arc<Vec<AliasEntry>>,
+    pub(crate) cells: Arc<Vec<EnvironmentCell>>,
     /// ∫ luminance dω over the sphere, before any intensity.
     flux: f64,
     /// In words, for the report.
@@ -96,7 +96,7 @@ fn read_map(
         width: map.width,
         height: map.height,
         constant: Some([0.0; 3]),
-        alias: Arc::new(build_alias_table(&weights)),
+        cells: Arc::new(build_environment_cells(&weights, map.width)),
         texels: Arc::new(map.texels),
         flux,
         description: format!("`{file}`, {}x{}", map.width, map.height),

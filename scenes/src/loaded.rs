@@ -114,7 +114,7 @@ impl LoadedScene {
             light_nodes: Arc::new(light_choices.nodes),
             environment,
             environment_texels: Arc::clone(&self.environment.texels),
-            environment_alias: Arc::clone(&self.environment.alias),
+            environment_cells: Arc::clone(&self.environment.cells),
             camera,
             bvh,
         })

@@ -23,7 +23,7 @@ fn shrink(builder: &mut Builder, first: usize, scale: f32, at: [f32; 3]) {
     }
 }
 
-fn ball(builder: &mut Builder, material: u32, scale: f32, at: [f32; 3]) {
+pub(crate) fn ball(builder: &mut Builder, material: u32, scale: f32, at: [f32; 3]) {
     let first = builder.triangles.len();
     builder.sphere(6, material);
     shrink(builder, first, scale, at);

@@ -12,6 +12,7 @@ mod lamps;
 mod layers;
 mod library;
 mod made;
+mod mirrors;
 mod mutants;
 mod mutations;
 #[path = "../render/picture.rs"]
@@ -19,9 +20,12 @@ mod mutations;
 mod picture;
 mod probes;
 mod scenes;
+mod slack;
+mod soap;
 #[path = "../../kernels/tests/kernels/support.rs"]
 #[expect(dead_code, reason = "shared with the kernels' own tests, which use all of it")]
 mod support;
 mod units;
 mod unread;
+mod watched;
 mod whitelist;

@@ -10,8 +10,10 @@ use std::sync::{Arc, OnceLock};
 use crate::mutations::{self, Mutation};
 use crate::probes::{Probe, Stage};
 use crate::scenes::{self, Case, Noise};
+use crate::soap::soap;
 use crate::support::whole;
-use crate::{culling, edges, exact, lamps, layers, unread};
+use crate::watched::watched;
+use crate::{culling, edges, exact, lamps, layers, mirrors, slack, unread};
 use tessera_kernels::cuda::PTX;
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
 use tessera_layout::{TexelFormat, UnitParams};
@@ -96,8 +98,9 @@ impl Image {
         let everything = mutations::all(self.source, &(1..=self.source.lines().count() as u32).collect());
         let mut mutants = mutations::all(self.source, &executed);
         let in_lines = mutants.len();
-        let culling = culling::lines(self.source);
-        mutants.retain(|mutation| !(mutation.is_one_place() && culling.contains(&mutation.line)));
+        let mut wider = culling::lines(self.source);
+        wider.extend(slack::lines(self.source));
+        mutants.retain(|mutation| !(mutation.is_one_place() && wider.contains(&mutation.line)));
         let of_one_place = in_lines - mutants.len();
         shuffle(&mut mutants);
         let (widening, spare) = (culling::widening(self.source), culling::spare(self.source));
@@ -113,8 +116,8 @@ impl Image {
         let unread = unread::lines(self.source);
         mutants.retain(|mutation| !unread.contains(&mutation.line));
         eprintln!(
-            "{}: {} lines run; {in_lines} mutants of {} are in them; {of_one_place} change one place of the box test, \
-             {of_keeping_more} let it keep more and {} change what nobody reads, and do not count",
+            "{}: {} lines run; {in_lines} mutants of {} are in them; {of_one_place} change one place of a bound that is wide, \
+             {of_keeping_more} let the box test keep more and {} change what nobody reads, and do not count",
             self.name,
             executed.len(),
             everything.len(),
@@ -136,7 +139,7 @@ impl Image {
         {
             return Outcome::Found;
         }
-        let Some(watched) = mutations::watched(self.source, mutation) else { return Outcome::Missed };
+        let Some(watched) = watched(self.source, mutation) else { return Outcome::Missed };
         let mutant = parse(&watched.text);
         let mut steps = 0;
         let differs = self.probes(mutation.line).any(|probe| {
@@ -268,7 +271,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             probes.extend(exact::all().iter().chain([&exact::overflowing()]).flat_map(both_shapes));
             probes.extend(edges::panes_on_texels(5).iter().flat_map(both_shapes));
             probes.extend(scenes::coated(8).iter().flat_map(both_shapes));
-            probes.extend(uniform_wardrobes(8).iter().flat_map(both_shapes));
+            probes.extend(uniform_wardrobes(8).iter().chain([&soap(8)]).flat_map(both_shapes));
             probes.extend(lamps::all(8).iter().flat_map(both_shapes));
             probes.extend(made_up(&scenes::sized(8), 1..2));
             probes.extend(made_up(&scenes::coated(8), 1..2));
@@ -287,6 +290,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
                 .chain(scenes::sized(24))
                 .chain(scenes::coated(24))
                 .chain(uniform_wardrobes(24))
+                .chain([soap(24)])
                 .chain(lamps::all(24))
                 .collect();
             let panes = [171, 1_009].into_iter().flat_map(edges::panes_of_pixels);
@@ -304,7 +308,14 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
                 cases.map(move |case| Case { unit: UnitParams { seed, aovs: 15, ..case.unit }, ..case })
             });
             let mut probes: Vec<Probe> = larger.map(|case| picture(&case)).collect();
-            if tier == 4 {
+            let one_way = lamps::one_way([16..20, 20..32][tier - 3].clone(), 24).into_iter();
+            probes.extend(one_way.flat_map(|case| both_shapes(&case)));
+            if tier == 3 {
+                let layered = scenes::sized(48).into_iter().filter(|case| !case.scene.layers.is_empty());
+                let large: Vec<Case> = layered.chain(mirrors::all(64)).chain([soap(64)]).collect();
+                probes.extend(large.iter().flat_map(both_shapes));
+            } else {
+                probes.push(picture(&soap(160)));
                 let cases: Vec<Case> = scenes::sized(8).into_iter().chain(scenes::coated(8)).collect();
                 probes.extend(made_up(&cases, 6..18));
             }
@@ -326,7 +337,7 @@ const HEAVY: [&str; 4] = ["closest", "any", "shade", "shade_layered"];
 
 /// Calls over every scene: some hundred, some thousand, some ten thousand or more.
 fn probes_of_functions(tier: usize) -> Vec<Probe> {
-    let cases: Vec<Case> = scenes::sized(8).into_iter().chain(edges::all()).collect();
+    let cases: Vec<Case> = scenes::sized(8).into_iter().chain(edges::all()).chain(lamps::all(8)).collect();
     let stages: Vec<Arc<Stage>> = cases.iter().map(Stage::new).collect();
     let calls = |function: UnitFunction| {
         let is_layered = function.name == "shade_layered";

@@ -1,10 +1,10 @@
 //! Faults of one instruction, as a compiler or a translator of PTX might make them. Plants them in text, runs nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The kinds that [`watched`] and [`dropped_to_zero`] know.
-const ROUNDED: &str = "rounded towards zero";
-const LAST_BIT: &str = "last bit";
+/// The kinds that others know.
+pub(crate) const ROUNDED: &str = "rounded towards zero";
+pub(crate) const LAST_BIT: &str = "last bit";
 const DROPPED: &str = "dropped";
 
 /// One changed line.
@@ -26,9 +26,9 @@ impl Mutation {
 }
 
 /// An instruction of the text: `opcode destination, sources;` without guard.
-struct Instruction<'a> {
-    opcode: &'a str,
-    operands: Vec<&'a str>,
+pub(crate) struct Instruction<'a> {
+    pub(crate) opcode: &'a str,
+    pub(crate) operands: Vec<&'a str>,
 }
 
 /// Every mutation of the given lines.
@@ -58,13 +58,7 @@ pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<Strin
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let at = mutation.line as usize - 1;
     let target = *parse(lines[at]).filter(|_| mutation.kind == DROPPED)?.operands.first()?;
-    let writes = |line: &&&str| match line.split_once('{').filter(|_| line.starts_with("ld.")) {
-        Some((_, vector)) => {
-            vector.split('}').next().is_some_and(|names| names.split(", ").any(|name| name == target))
-        }
-        None => parse(line).is_some_and(|other| other.operands[0] == target),
-    };
-    if lines[kernel_of(&lines, at)].iter().filter(writes).count() > 1 {
+    if lines[kernel_of(&lines, at)].iter().filter(|line| writes(line, target)).count() > 1 {
         return None;
     }
     let zero = match target.trim_end_matches(|c: char| c.is_ascii_digit()) {
@@ -77,113 +71,43 @@ pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<Strin
     Some(with_line(source, mutation.line, &format!("{zero} {target}, {value};")))
 }
 
+/// Whether a line writes a register.
+pub(crate) fn writes(line: &str, name: &str) -> bool {
+    match line.split_once('{').filter(|_| line.starts_with("ld.")) {
+        Some((_, vector)) => {
+            vector.split('}').next().is_some_and(|names| names.split(", ").any(|other| other == name))
+        }
+        None => parse(line).is_some_and(|instruction| instruction.operands[0] == name),
+    }
+}
+
 /// The lines of the kernel in which a line stands.
-fn kernel_of(lines: &[&str], at: usize) -> std::ops::Range<usize> {
+pub(crate) fn kernel_of(lines: &[&str], at: usize) -> std::ops::Range<usize> {
     let is_entry = |line: &&str| line.contains(".entry ");
     let start = lines[..at].iter().rposition(is_entry).unwrap_or(0);
     start..lines[at..].iter().position(is_entry).map_or(lines.len(), |more| at + more)
 }
 
-/// A text in which a fault does not happen but is watched for.
-pub(crate) struct Watched {
-    /// It traps where the fault would have changed anything.
-    pub(crate) text: String,
-    /// Instructions that it has more, each time.
-    pub(crate) steps: u64,
-}
-
-/// For a fault of rounding the instruction computes both results and traps where they differ; for the last bit of a number
-/// that is nothing but floored it floors both numbers, and for that of a whole number by which a floor sees that it has to go one
-/// down it compares with both. None for other faults.
-pub(crate) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
-    let line = source.lines().nth(mutation.line as usize - 1)?.trim();
-    let target = *parse(line)?.operands.first()?;
-    let registers = ".reg .f32 %otherwise; .reg .b32 %one, %two; .reg .pred %differ;";
-    let trap = "setp.ne.s32 %differ, %one, %two; @%differ trap;";
-    let (text, steps) = if mutation.kind == ROUNDED {
-        let other = mutation.text.trim().replacen(target, "%otherwise", 1);
-        (format!("{other} {line} mov.b32 %one, {target}; mov.b32 %two, %otherwise;"), 5)
-    } else if mutation.kind == LAST_BIT && is_floored(source, mutation.line) {
-        let flip = format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
-        let floors = format!("cvt.rmi.s32.f32 %one, {target}; cvt.rmi.s32.f32 %two, %otherwise;");
-        (format!("{line} {flip} {floors}"), 7)
-    } else if mutation.kind == LAST_BIT
-        && let Some(floored) = compared_in_floor(source, mutation.line)
-    {
-        let flip = format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
-        let compare = |with: &str, to: &str| {
-            format!("setp.lt.f32 %differ, {floored}, {with}; selp.u32 {to}, 1, 0, %differ;")
-        };
-        (format!("{line} {flip} {}{}", compare(target, "%one"), compare("%otherwise", "%two")), 9)
-    } else {
-        return None;
-    };
-    let text = with_line(source, mutation.line, &format!("{{ {registers} {text} {trap} }}"));
-    Some(Watched { text, steps })
-}
-
-/// The bounds to which a number is clamped before it is floored (`floor_to_int` in `arithmetic.h`). Nothing else has them.
-const FLOOR_BOUNDS: [&str; 2] = ["0fCE800000", "0f4E800000"];
-
-/// Whether an instruction is a floor's clamp, and its result goes nowhere but into the floor.
-fn is_floored(source: &str, line: u32) -> bool {
-    let lines: Vec<&str> = source.lines().map(str::trim).collect();
-    let at = line as usize - 1;
-    let Some(clamp) = parse(lines[at]) else { return false };
-    let (target, last) = (clamp.operands[0], clamp.operands.last().copied().unwrap_or_default());
-    let mut uses = uses(&lines, at, target);
-    match clamp.opcode {
-        "max.f32" if last == FLOOR_BOUNDS[0] => {
-            uses.all(|line| line.starts_with("min.f32") && line.contains(FLOOR_BOUNDS[1]))
-        }
-        "min.f32" if last == FLOOR_BOUNDS[1] => {
-            uses.all(|line| line.starts_with("cvt.rzi.s32.f32") || line.starts_with("setp.lt.f32"))
-        }
-        _ => false,
-    }
-}
-
-/// The clamped number of a floor whose whole part an instruction makes a float of again, if that is nothing but compared with it.
-fn compared_in_floor(source: &str, line: u32) -> Option<&str> {
-    let lines: Vec<&str> = source.lines().map(str::trim).collect();
-    let at = line as usize - 1;
-    let whole = parse(lines[at]).filter(|it| it.opcode == "cvt.rn.f32.s32")?;
-    let kernel = &lines[kernel_of(&lines, at)];
-    let writer = |name: &str, opcode: &str| {
-        kernel.iter().filter_map(|line| parse(line)).find(|it| it.operands[0] == name && it.opcode == opcode)
-    };
-    let floored = writer(whole.operands[1], "cvt.rzi.s32.f32")?.operands[1];
-    let clamp = writer(floored, "min.f32")?;
-    let compares = format!(", {floored}, {};", whole.operands[0]);
-    let mut uses = uses(&lines, at, whole.operands[0]);
-    (clamp.operands[2] == FLOOR_BOUNDS[1]
-        && uses.all(|line| line.starts_with("setp.lt.f32") && line.ends_with(&compares)))
-    .then_some(floored)
-}
-
-/// The lines that read a register, in the kernel of the line that writes it.
-fn uses<'a>(lines: &'a [&'a str], at: usize, name: &'a str) -> impl Iterator<Item = &'a str> {
-    let reads = move |line: &&str| parse(line).is_some_and(|read| read.operands[1..].contains(&name));
-    lines[kernel_of(lines, at)].iter().copied().filter(reads)
-}
-
-/// One line changed, and kernels that do not hold it left out.
-fn with_line(source: &str, line: u32, text: &str) -> String {
+/// Lines of one kernel changed, by number from 1, and the other kernels left out.
+pub(crate) fn with_lines(source: &str, changed: &BTreeMap<u32, String>) -> String {
     let lines: Vec<&str> = source.lines().collect();
-    let changed = line as usize - 1;
+    let first = changed.keys().next().map_or(0, |line| *line as usize - 1);
     let entries: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains(".entry ")).collect();
-    let kernel = entries.iter().rposition(|at| *at <= changed);
+    let kernel = entries.iter().rposition(|at| *at <= first);
     let kept = kernel.map_or(0..lines.len(), |at| entries[at]..*entries.get(at + 1).unwrap_or(&lines.len()));
     let header = 0..entries.first().map_or(0, |at| *at);
-    let shown = lines.iter().enumerate().map(|(at, line)| match at {
-        at if at == changed => text,
-        at if kept.contains(&at) || header.contains(&at) => line,
-        _ => "",
+    let shown = (1..).zip(lines.iter().enumerate()).map(|(number, (at, line))| {
+        let is_kept = kept.contains(&at) || header.contains(&at);
+        changed.get(&number).map_or(if is_kept { line } else { "" }, String::as_str)
     });
     shown.collect::<Vec<_>>().join("\n")
 }
 
-fn parse(line: &str) -> Option<Instruction<'_>> {
+fn with_line(source: &str, line: u32, text: &str) -> String {
+    with_lines(source, &BTreeMap::from([(line, text.to_owned())]))
+}
+
+pub(crate) fn parse(line: &str) -> Option<Instruction<'_>> {
     let statement = line.trim().strip_suffix(';')?;
     let (opcode, operands) = statement.split_once(char::is_whitespace)?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();

@@ -47,15 +47,16 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
 /// The cases of plain materials with a coat on every third: everything that plain surfaces do, in the layered kernels.
 pub(crate) fn coated(size: u32) -> Vec<Case> {
     let plain = sized(size).into_iter().filter(|case| case.scene.layers.is_empty());
-    plain.map(|case| Case { scene: coat(&case.scene), ..case }).collect()
+    plain.map(|case| Case { scene: coat(&case.scene, 3), ..case }).collect()
 }
 
-pub(crate) fn coat(scene: &CheckedScene) -> CheckedScene {
+/// A scene with a coat on every so manieth of its materials, from the first on.
+pub(crate) fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
     let mut flat = FlatScene::clone(scene);
     let coat = Layers { clearcoat: 0.7, clearcoat_roughness: 0.5, ..Layers::NONE };
     flat.layers = Arc::new(vec![Layers::NONE, coat]);
     let mut materials = flat.materials.to_vec();
-    materials.iter_mut().step_by(3).for_each(|material| material.layers = 1);
+    materials.iter_mut().step_by(every).for_each(|material| material.layers = 1);
     flat.materials = Arc::new(materials);
     CheckedScene::new(Arc::new(flat)).expect("scenes of tests are right")
 }

@@ -1,8 +1,8 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, Layers, Light, LightKind, LightNode, Material,
-    ShadingVertex, Texture, Triangle, TriangleBlock,
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Layers, Light, LightKind, LightNode,
+    Material, ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ pub struct FlatScene {
     pub environment: Environment,
     /// `width * height` RGB texels.
     pub environment_texels: Arc<Vec<[f32; 3]>>,
-    /// One entry per environment texel.
-    pub environment_alias: Arc<Vec<AliasEntry>>,
+    /// One entry per environment texel, and behind them one per row.
+    pub environment_cells: Arc<Vec<EnvironmentCell>>,
     /// The camera.
     pub camera: Camera,
     /// The hierarchy over `triangles`.
@@ -61,7 +61,7 @@ impl FlatScene {
             + of(&self.light_alias)
             + of(&self.light_nodes)
             + of(&self.environment_texels)
-            + of(&self.environment_alias)
+            + of(&self.environment_cells)
             + of(&self.bvh.nodes)
             + of(&self.bvh.blocks)
     }
@@ -91,7 +91,7 @@ impl FlatScene {
             light_alias: self.light_alias.as_ptr(),
             light_nodes: self.light_nodes.as_ptr(),
             environment_texels: self.environment_texels.as_ptr(),
-            environment_alias: self.environment_alias.as_ptr(),
+            environment_cells: self.environment_cells.as_ptr(),
             bvh_nodes: self.bvh.nodes.as_ptr(),
             triangle_blocks: self.bvh.blocks.as_ptr(),
             triangle_count: self.triangles.len() as u32,
@@ -134,7 +134,7 @@ pub struct SceneView {
     /// `environment.width * environment.height` entries.
     pub environment_texels: *const [f32; 3],
     /// As many.
-    pub environment_alias: *const AliasEntry,
+    pub environment_cells: *const EnvironmentCell,
     /// `bvh_node_count` entries.
     pub bvh_nodes: *const BvhNode8,
     /// The hierarchy's leaves.

@@ -23,7 +23,9 @@ pub use bvh::{
 pub use camera::{Camera, CameraKind};
 pub use flat_scene::{FlatScene, SceneView};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
-pub use light::{AliasEntry, Environment, Light, LightKind, build_alias_table};
+pub use light::{
+    AliasEntry, Environment, EnvironmentCell, Light, LightKind, build_alias_table, build_environment_cells,
+};
 pub use light_tree::{
     LIGHT_TRAIL_BITS, LIGHT_TREE_DEPTH_MAX, LightBounds, LightChoice, LightChoices, LightNode,
     build_light_choices, light_child_bits,

@@ -61,9 +61,20 @@ pub struct AliasEntry {
     pub reserved: u32,
 }
 
+/// Where what stands for a texel of the environment, or for a row of them, begins among numbers below `u32::MAX`; it ends where the next
+/// one begins, and the last of a row, or of the rows, at `u32::MAX`. 8 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct EnvironmentCell {
+    /// The first number.
+    pub below: u32,
+    /// Probability of the texel, of all texels; of a row, of the row.
+    pub probability: f32,
+}
+
 /// The environment: 112 bytes. Equirectangular, +Y up, row i at (i + ½)/height, centre column towards +Z, u growing to
 /// the right of somebody who looks out. `texels` are three f32 each in [`crate::FlatScene::environment_texels`];
-/// `environment_alias` has one entry per texel, in proportion to luminance × solid angle.
+/// [`crate::FlatScene::environment_cells`] has one entry per texel, in proportion to luminance × solid angle, and one per row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(16))]
 pub struct Environment {
@@ -91,7 +102,51 @@ pub struct Environment {
 
 const _: () = assert!(size_of::<Light>() == 80);
 const _: () = assert!(size_of::<AliasEntry>() == 16);
+const _: () = assert!(size_of::<EnvironmentCell>() == 8);
 const _: () = assert!(size_of::<Environment>() == 112);
+
+/// Cells for the texels of a map, row by row, and behind them one for each row: numbers in proportion to `weights` (finite, >= 0, one a
+/// texel), at least one for every texel that has any. In f64 and in index order, so that every machine builds the same. Without any weight
+/// all are alike.
+pub fn build_environment_cells(weights: &[f64], width: u32) -> Vec<EnvironmentCell> {
+    let rows = weights.chunks_exact((width as usize).max(1));
+    let sums: Vec<f64> = rows.clone().map(|row| row.iter().sum()).collect();
+    let of_rows = shares(&sums);
+    let mut cells = Vec::with_capacity(weights.len() + sums.len());
+    for (row, of_row) in rows.zip(&of_rows) {
+        push_cells(&mut cells, &shares(row), f64::from(*of_row) / f64::from(u32::MAX));
+    }
+    push_cells(&mut cells, &of_rows, 1.0);
+    cells
+}
+
+/// `u32::MAX` numbers shared out by weight.
+fn shares(weights: &[f64]) -> Vec<u32> {
+    let total: f64 = weights.iter().sum();
+    let weight_of = |weight: f64| if total > 0.0 { weight / total } else { 1.0 / weights.len() as f64 };
+    let some = weights.iter().filter(|weight| **weight > 0.0 || total <= 0.0).count();
+    let scale = f64::from(u32::MAX) - some as f64;
+    let share = |weight: &f64| match *weight > 0.0 || total <= 0.0 {
+        true => 1 + (weight_of(*weight) * scale) as u32,
+        false => 0,
+    };
+    let mut shares: Vec<u32> = weights.iter().map(share).collect();
+    // What rounding left over, or took too much.
+    let given: i64 = shares.iter().map(|share| i64::from(*share)).sum();
+    if let Some(most) = shares.iter_mut().max() {
+        *most = (i64::from(*most) + i64::from(u32::MAX) - given) as u32;
+    }
+    shares
+}
+
+fn push_cells(cells: &mut Vec<EnvironmentCell>, shares: &[u32], of_all: f64) {
+    let mut below = 0u32;
+    for share in shares {
+        let probability = (f64::from(*share) / f64::from(u32::MAX) * of_all) as f32;
+        cells.push(EnvironmentCell { below, probability });
+        below = below.saturating_add(*share);
+    }
+}
 
 /// Builds an alias table over `weights` (finite, >= 0) in O(n) with Vose's method, in f64 and in index order, so that
 /// every machine builds the same one. All weights zero gives the uniform table; an empty slice gives an empty table.
@@ -144,6 +199,27 @@ mod tests {
         for (got, want) in share.iter().zip(weights) {
             assert!((got - want / 8.0).abs() < 1e-8, "{share:?}");
         }
+    }
+
+    #[test]
+    fn every_texel_with_light_has_numbers_in_proportion() {
+        let weights = [0.0, 1.0, 3.0, 0.0, 1e-30, 0.0, 0.5, 3.5, 0.0];
+        let cells = build_environment_cells(&weights, 3);
+        assert_eq!(cells.len(), 12);
+        let rows = &cells[9..];
+        for (texel, weight) in weights.iter().enumerate() {
+            let (cell, last) = (cells[texel], texel % 3 == 2);
+            let end = if last { u32::MAX } else { cells[texel + 1].below };
+            assert_eq!(end > cell.below, *weight > 0.0, "texel {texel} of {cells:?}");
+            let row_end = rows.get(texel / 3 + 1).map_or(u32::MAX, |row| row.below);
+            let row = f64::from(row_end - rows[texel / 3].below) / f64::from(u32::MAX);
+            let share = f64::from(end - cell.below) / f64::from(u32::MAX) * row;
+            assert!((share - weight / 8.0).abs() < 1e-8, "texel {texel}");
+            assert!((f64::from(cell.probability) - share).abs() < 1e-7, "texel {texel}");
+        }
+        assert_eq!((rows[0].below, cells[0].below), (0, 0));
+        assert!(build_environment_cells(&[0.0; 4], 2)[..4].iter().all(|cell| cell.probability == 0.25));
+        assert!(build_environment_cells(&[], 0).is_empty());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Arrays of the layout as bytes, and back: for devices and for other processes. Knows neither.
 
 use crate::{
-    AliasEntry, BvhNode8, Camera, Environment, Layers, Light, LightNode, Material, ShadingVertex, Texture,
-    Triangle, TriangleBlock,
+    AliasEntry, BvhNode8, Camera, Environment, EnvironmentCell, Layers, Light, LightNode, Material,
+    ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 
 /// Elements are made room for, zeroed and filled in pieces of about so many bytes.
@@ -40,6 +40,7 @@ plain! {
     Light = 20 * 4;
     LightNode = 12 * 8 * 4;
     AliasEntry = 4 * 4;
+    EnvironmentCell = 2 * 4;
     BvhNode8 = 2 * 3 * 8 * 4 + 16 * 4;
     TriangleBlock = 3 * 3 * 4 * 4 + 4 * 4;
     Camera = 20 * 4;

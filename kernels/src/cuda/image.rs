@@ -98,7 +98,7 @@ fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8
         bytes_of(&scene.light_alias),
         bytes_of(&scene.light_nodes),
         bytes_of(&scene.environment_texels),
-        bytes_of(&scene.environment_alias),
+        bytes_of(&scene.environment_cells),
         bytes_of(&hierarchy.nodes),
         bytes_of(&hierarchy.triangles),
         bytes_of(&scene.layers),

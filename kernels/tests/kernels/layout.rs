@@ -47,6 +47,7 @@ fn rust_and_cpp_agree_on_every_field() {
             center radius axis power emission_cosine spread_cosine spread_sine child
         }
         AliasEntry { threshold alias probability reserved }
+        EnvironmentCell { below probability }
         Environment {
             width height light present constant intensity map_from_world scene_radius scene_center reserved
         }
@@ -55,7 +56,7 @@ fn rust_and_cpp_agree_on_every_field() {
         TriangleBlock { corner triangle }
         SceneView {
             triangles triangle_vertices vertices materials textures texels lights light_alias light_nodes environment_texels
-            environment_alias bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
+            environment_cells bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
             bvh_node_count bvh_padding placed_light_count light_node_count layers environment camera
         }
         UnitParams {

@@ -169,7 +169,7 @@ fn an_environment_map_gives_the_integral_over_it() {
             let mut copy = floor();
             copy.environment = builder.environment;
             copy.environment_texels = builder.environment_texels.clone();
-            copy.environment_alias = builder.environment_alias.clone();
+            copy.environment_cells = builder.environment_cells.clone();
             copy.finish()
         };
         let (mut want, rows, columns) = (0.0, 300, 400);

@@ -283,7 +283,7 @@ fn the_environment_is_drawn_by_its_density() {
     let scene = mapped().finish();
     let (mut random, mut counts) = (Random(8), vec![0.0; CELLS]);
     for _ in 0..SAMPLES {
-        let sample = environment_sample(&scene, random.bits(), [random.unit(), random.unit()]);
+        let sample = environment_sample(&scene, [random.bits(), random.bits()]);
         let direction = [sample[0], sample[1], sample[2]];
         counts[cell_of(direction)] += 1.0;
         let value = environment(&scene, direction);
@@ -296,6 +296,25 @@ fn the_environment_is_drawn_by_its_density() {
     assert!((total - 1.0).abs() < 0.005, "{total}");
     let expected: Vec<f64> = density.iter().map(|d| d * SAMPLES as f64).collect();
     assert_chi_squared("environment", &counts, &expected);
+}
+
+/// Points that are spread evenly are directions that are: under a bright sky, 64 of them tell the light on a floor far better than chance.
+#[test]
+fn even_points_are_spread_evenly_over_the_map() {
+    let scene = mapped().finish();
+    let lit = |bits: [u32; 2]| {
+        let sample = environment_sample(&scene, bits);
+        f64::from(sample[1].max(0.0) * sample[4] / sample[6])
+    };
+    let mean = |points: &mut dyn FnMut(u32) -> [u32; 2]| (0..64).map(|i| lit(points(i))).sum::<f64>() / 64.0;
+    let spread = |means: Vec<f64>| {
+        let middle = means.iter().sum::<f64>() / means.len() as f64;
+        means.iter().map(|mean| (mean - middle).powi(2)).sum::<f64>() / means.len() as f64
+    };
+    let mut random = Random(9);
+    let even = spread((0..128).map(|key| mean(&mut |index| draw(key, index, 3))).collect());
+    let chance = spread((0..128).map(|_| mean(&mut |_| [random.bits(), random.bits()])).collect());
+    assert!(even < 0.15 * chance, "{even} {chance}");
 }
 
 #[test]

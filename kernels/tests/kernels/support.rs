@@ -17,7 +17,7 @@ pub(crate) struct Builder {
     pub(crate) lights: Vec<(Light, f64)>,
     pub(crate) environment: Environment,
     pub(crate) environment_texels: Vec<[f32; 3]>,
-    pub(crate) environment_alias: Vec<AliasEntry>,
+    pub(crate) environment_cells: Vec<EnvironmentCell>,
     pub(crate) camera: Camera,
 }
 
@@ -90,7 +90,7 @@ impl Default for Builder {
                 ..Environment::default()
             },
             environment_texels: Vec::new(),
-            environment_alias: Vec::new(),
+            environment_cells: Vec::new(),
             camera: camera_at([0.0, 0.0, 4.0], CameraKind::Perspective, 0.3),
         }
     }
@@ -202,7 +202,7 @@ impl Builder {
                 weights.push(value.iter().map(|v| f64::from(*v)).sum::<f64>() * sine);
             }
         }
-        self.environment_alias = build_alias_table(&weights);
+        self.environment_cells = build_environment_cells(&weights, width);
         (self.environment.width, self.environment.height) = (width, height);
         (self.environment.present, self.environment.intensity) = (1, 1.0);
         self.lights.push((light(LightKind::Environment, [1.0; 3]), 1.0));
@@ -283,7 +283,7 @@ impl Builder {
             light_nodes: Arc::new(choices.nodes),
             environment,
             environment_texels: Arc::new(self.environment_texels),
-            environment_alias: Arc::new(self.environment_alias),
+            environment_cells: Arc::new(self.environment_cells),
             camera: self.camera,
         }
     }

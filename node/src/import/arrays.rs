@@ -62,7 +62,7 @@ impl FrameHead {
             part(&scene.lights, last.map(|last| &last.lights)),
             part(&scene.light_alias, last.map(|last| &last.light_alias)),
             part(&scene.environment_texels, last.map(|last| &last.environment_texels)),
-            part(&scene.environment_alias, last.map(|last| &last.environment_alias)),
+            part(&scene.environment_cells, last.map(|last| &last.environment_cells)),
             bvh(scene.bvh.nodes.len()),
             bvh(scene.bvh.blocks.len()),
             part(&scene.layers, last.map(|last| &last.layers)),
@@ -84,7 +84,7 @@ impl FrameHead {
             bytes_of(&scene.lights),
             bytes_of(&scene.light_alias),
             bytes_of(&scene.environment_texels),
-            bytes_of(&scene.environment_alias),
+            bytes_of(&scene.environment_cells),
             bytes_of(&scene.bvh.nodes),
             bytes_of(&scene.bvh.blocks),
             bytes_of(&scene.layers),
@@ -116,7 +116,7 @@ impl FrameHead {
         let lights = taking.array(p[6], last.map(|last| &last.lights))?;
         let light_alias = taking.array(p[7], last.map(|last| &last.light_alias))?;
         let environment_texels = taking.array(p[8], last.map(|last| &last.environment_texels))?;
-        let environment_alias = taking.array(p[9], last.map(|last| &last.environment_alias))?;
+        let environment_cells = taking.array(p[9], last.map(|last| &last.environment_cells))?;
         let bvh = match (p[10], p[11], last) {
             (Part::Same, Part::Same, Some(last)) => Arc::clone(&last.bvh),
             (Part::New(nodes), Part::New(blocks), _) => {
@@ -140,7 +140,7 @@ impl FrameHead {
             light_nodes,
             environment: from_bytes(&self.environment).ok_or(ArraysError::Broken)?,
             environment_texels,
-            environment_alias,
+            environment_cells,
             camera: from_bytes(&self.camera).ok_or(ArraysError::Broken)?,
             bvh,
         })
