@@ -66,7 +66,7 @@ fn options() -> Options {
     }
     if options.scenes.is_empty() {
         let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library");
-        options.scenes.extend(["textured-knot.gltf", "cornell-box.gltf"].map(|name| library.join(name)));
+        options.scenes.extend(["material-row.gltf", "cornell-box.gltf"].map(|name| library.join(name)));
     }
     options
 }
