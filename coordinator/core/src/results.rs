@@ -13,7 +13,8 @@
 //!
 //! And in 2 and 3 the epoch must bear the mark of this unit and this node ([`crate::Secret`]), so that a lease that was never given cannot be
 //! named. A unit that is committed and waits for its check takes results by 1, and by 3 of a node that has not been heard about it and is no
-//! suspect: they are compared, and not committed (see `verify`).
+//! suspect: they are compared, and not committed (see `verify`). Once a part of it has been rendered alike it takes none by 3: a restart forgets
+//! of which part a lease was, and that of the former part may be named again.
 //!
 //! A result names its samples. A node that has to leave hands in the first of those that it was to render: a *part*, accepted by the same
 //! rule. It is committed, its lease has ended, and the rest of the unit is open; from then on no lease of the unit up to this one is good for
@@ -30,7 +31,7 @@ use crate::farm::RECENT_COMMITS_MAX;
 use crate::input::{Arrived, FilmShape, ResultShape, SessionId};
 use crate::job::Job;
 use crate::journal::{Commit, Record};
-use crate::parts::PARTS_MAX;
+use crate::parts::{PARTS_MAX, Standing};
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{CoordinatorToNode, Task};
@@ -62,7 +63,11 @@ impl Core {
         if let Some(check) = self.check_of(lease.unit) {
             // What a suspect said before has been struck out, so that nothing tells whether this is the same once more.
             let heard = check.heard(id) > 0 || self.farm.trust.suspects.contains_key(&id);
-            return of_former_process && lease.epoch > check.newest() && !heard;
+            let settled =
+                job.frame(lease.unit.frame).and_then(|frame| frame.unfinished()).is_some_and(|open| {
+                    open.parts.of(lease.unit.unit).iter().any(|part| part.standing == Standing::Alike)
+                });
+            return of_former_process && lease.epoch > check.newest() && !heard && !settled;
         }
         match job.frame(lease.unit.frame).and_then(|frame| frame.trouble(lease.unit.unit)) {
             Some(last) if last.epoch == lease.epoch => last.node == id && !last.disowned,

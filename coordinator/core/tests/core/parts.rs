@@ -204,6 +204,37 @@ fn every_part_is_rendered_again_by_a_node_that_did_not_make_it() {
 }
 
 #[test]
+fn the_check_of_a_part_is_not_taken_up_again_for_the_next() {
+    for from_snapshot in [false, true] {
+        let mut stand = stand(all(), 3);
+        let first = holder(&stand);
+        leave(&mut stand, first, 7, 10);
+        let second = holder(&stand);
+        stand.step(Input::NodeDraining { session: SessionId(second) });
+        finish(&mut stand, second, 8);
+        let checks = holder(&stand);
+        assert!(checks != second, "it leaves");
+        let lease = stand.lease(checks).expect("the check of the first part");
+        finish(&mut stand, checks, 7);
+        stand.restart(from_snapshot);
+        stand.later(Duration::from_secs(1));
+        // Its process ended before it heard that the result had been compared.
+        let join = tessera_protocol::node::Join {
+            process: ProcessEpoch(2),
+            finished: vec![lease],
+            ..plain::join(checks, 0)
+        };
+        stand.told.clear();
+        stand.step(plain::joined(10 + checks, join));
+        assert!(stand.told.contains(&CoordinatorToNode::Unwanted { lease }));
+        stand.step(plain::joined(4, plain::join(4, 1)));
+        assert_eq!(samples(&stand, 4), Some((10, 22)), "nobody else holds the check of the second part");
+        finish(&mut stand, 4, 8);
+        assert!(stand.is_resolving());
+    }
+}
+
+#[test]
 fn a_liars_part_is_found_and_the_unit_is_done_again_whole() {
     let mut stand = stand(all(), 4);
     let first = holder(&stand);
