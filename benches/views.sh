@@ -1,4 +1,4 @@
-# Sourced by the benches that render: scenes as they are looked at, references, and which of them are asked for.
+# Sourced by the benches that render: builds the program; scenes as they are looked at, references, and which of them are asked for.
 #
 # Before it stands `scenes`, the folder of the shared scenes, and `folder`, which gets all pictures. References that lie there are kept, since
 # they take most of the time; they have another seed than other pictures, so that nothing is compared with itself. The environment:

@@ -133,7 +133,7 @@ pub struct SceneView {
     pub light_nodes: *const LightNode,
     /// `environment.width * environment.height` entries.
     pub environment_texels: *const [f32; 3],
-    /// As many.
+    /// `environment.width * environment.height` entries of texels, then `environment.height` of rows.
     pub environment_cells: *const EnvironmentCell,
     /// `bvh_node_count` entries.
     pub bvh_nodes: *const BvhNode8,
