@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::best_isa;
-use tessera_kernels::rays::{trace_any, trace_closest};
+use tessera_kernels::rays::{OPTICAL_DEPTH_OPAQUE, trace_closest, trace_shadow};
 use tessera_layout::NONE;
 use tessera_scenes::bvh::{self, BuilderKind};
 use tessera_scenes::{CameraChoice, FlattenOptions, LoadOptions};
@@ -156,10 +156,13 @@ fn closest(scene: &CheckedScene, set: &RaySet, peer: Option<&Embree>, rounds: us
 
 fn any(scene: &CheckedScene, set: &RaySet, peer: Option<&Embree>, rounds: usize) -> String {
     let isa = best_isa();
-    let trace = || trace_any(isa, scene, &set.rays).expect("this processor's own instructions");
+    let trace = || trace_shadow(isa, scene, &set.rays).expect("this processor's own instructions");
     let text =
         compared(set.rays.len(), rounds, || drop(trace()), peer.map(|peer| || drop(peer.any(&set.rays))));
     let Some(peer) = peer else { return text };
-    let alike = trace().into_iter().zip(peer.any(&set.rays)).filter(|(ours, theirs)| ours == theirs);
+    let alike = trace()
+        .into_iter()
+        .zip(peer.any(&set.rays))
+        .filter(|(ours, theirs)| (*ours == OPTICAL_DEPTH_OPAQUE) == *theirs);
     format!("{text}; {:.4} of the answers alike", alike.count() as f64 / set.rays.len() as f64)
 }

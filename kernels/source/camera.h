@@ -43,6 +43,14 @@ TESSERA_FN Ray camera_ray(const Camera& camera, float x, float y, Vec2 lens) {
     return ray;
 }
 
+// Width of a camera ray's cone, in pixels. Samples of a pixel lie apart, so that a cone as wide as the pixel would blur twice.
+const float CONE_OF_PIXEL = 0.5f;
+
+TESSERA_FN Cone camera_cone(const Camera& camera, u32 frame_height) {
+    const float width = CONE_OF_PIXEL * 2.0f * camera.half_height / (float)frame_height;
+    return camera.kind == CAMERA_PERSPECTIVE ? cone(0.0f, width) : cone(width, 0.0f);
+}
+
 // Distance of a world-space point along the camera's view axis.
 TESSERA_FN float camera_depth(const Camera& camera, Vec3 point) {
     return -dot(point - camera_axis(camera, 3), camera_axis(camera, 2));

@@ -87,27 +87,24 @@ TESSERA_FN Corner leaf_corner(const TraversalRay& ray, const float* v) {
     return corner;
 }
 
-// Tests one triangle. Keeps the better of `best` and its hit; returns whether it was hit at all.
-TESSERA_FN bool visit_triangle(const SceneView& scene, const TraversalRay& ray, const LeafTriangle& triangle, u32 ray_key,
-                               Hit* best) {
+// Tests one triangle.
+template <class Query>
+TESSERA_FN void visit_triangle(const SceneView& scene, const TraversalRay& ray, const LeafTriangle& triangle, Query& query) {
     const TriangleTest test = test_triangle(shear_of(ray), leaf_corner(ray, triangle.v0), leaf_corner(ray, triangle.v1),
                                             leaf_corner(ray, triangle.v2));
-    if (!passes(test)) return false;
+    if (!passes(test)) return;
     Hit hit;
     hit.triangle = triangle.triangle & ~BLOCK_ALPHA_FLAG;
     if (!finish_triangle(ray, test, vec3_from(triangle.v0), vec3_from(triangle.v1), vec3_from(triangle.v2), scene.bvh_padding,
-                         best->t, &hit))
-        return false;
-    if (hit.t == best->t && hit.triangle > best->triangle) return false;
-    if ((triangle.triangle & BLOCK_ALPHA_FLAG) && !alpha_accepts(scene, ray_key, hit.triangle, hit.u, hit.v)) return false;
-    *best = hit;
-    return true;
+                         reach_of(query), &hit))
+        return;
+    take_hit(scene, hit, (triangle.triangle & BLOCK_ALPHA_FLAG) != 0, query);
 }
 
 // Tests the triangles of the leaves in `slots`.
-TESSERA_FN bool visit_leaves(const SceneView& scene, const CompressedHierarchy& hierarchy, const TraversalRay& ray,
-                             const CompressedNode& node, u32 slots, u32 ray_key, Hit* best) {
-    bool found = false;
+template <class Query>
+TESSERA_FN void visit_leaves(const SceneView& scene, const CompressedHierarchy& hierarchy, const TraversalRay& ray,
+                             const CompressedNode& node, u32 slots, Query& query) {
     while (slots) {
         const u32 slot = count_trailing_zeros(slots);
         slots &= slots - 1;
@@ -115,19 +112,16 @@ TESSERA_FN bool visit_leaves(const SceneView& scene, const CompressedHierarchy& 
         const u32 first = node.first_triangle + (leaf & 31u);
         for (u32 k = 0; k < leaf >> 5; k++) {
             const LeafTriangle triangle = hierarchy.triangles[first + k];
-            if (visit_triangle(scene, ray, triangle, ray_key, best)) found = true;
+            visit_triangle(scene, ray, triangle, query);
         }
     }
-    return found;
 }
 
 // The walk of both queries, as in traverse.h. What is left of a node's children waits as one group, so that the stack has an
 // entry a level.
-template <bool ANY>
-TESSERA_FN bool traverse(const SceneView& scene, const CompressedHierarchy& hierarchy, const Ray& ray, u32 ray_key, Hit* best) {
-    best->t = lesser_(ray.t_max, DISTANCE_MAX);
-    best->triangle = NONE;
-    if (scene.bvh_node_count == 0) return false;
+template <class Query>
+TESSERA_FN void traverse(const SceneView& scene, const CompressedHierarchy& hierarchy, const Ray& ray, Query& query) {
+    if (scene.bvh_node_count == 0) return;
     const TraversalRay prepared = prepare_ray(ray);
     const u32 octant = prepared.near_side[0] | prepared.near_side[1] << 1 | prepared.near_side[2] << 2;
     NodeGroup stack[BVH_DEPTH_MAX];
@@ -135,14 +129,15 @@ TESSERA_FN bool traverse(const SceneView& scene, const CompressedHierarchy& hier
     u32 index = 0;
     for (;;) {
         const CompressedNode node = hierarchy.nodes[index];
-        const u32 mask = compressed_children(prepared, node, best->t);
+        const u32 mask = compressed_children(prepared, node, reach_of(query));
         const u32 nodes = node.exponents >> 24;
-        if (visit_leaves(scene, hierarchy, prepared, node, mask & ~nodes, ray_key, best) && ANY) return true;
+        visit_leaves(scene, hierarchy, prepared, node, mask & ~nodes, query);
+        if (is_answered(query)) return;
         NodeGroup group;
         group.first_node = node.first_node;
         group.children = permuted(mask & nodes, octant) | nodes << 8;
         if ((group.children & 0xffu) == 0) {
-            if (size == 0) return best->triangle != NONE;
+            if (size == 0) return;
             group = stack[--size];
         }
         const u32 slot = count_trailing_zeros(group.children) ^ octant;

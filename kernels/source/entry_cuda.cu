@@ -78,7 +78,7 @@ TESSERA_KERNEL(128, 2) tessera_shade_layered(const BatchParams batch) {
     }
 }
 
-TESSERA_KERNEL(128, 7) tessera_shadow(const BatchParams batch) {
+TESSERA_KERNEL(128, 5) tessera_shadow(const BatchParams batch) {
     StageCounts* stage = batch.stages + batch.depth;
     const u32 count = stage->shadows;
     if (thread_index() == 0) add_to_count(&batch.counts->any, count);

@@ -26,7 +26,7 @@ static const u32 LAYOUT[] = {
     OF(Layers, iridescence_thickness_min), OF(Layers, iridescence_thickness_max), OF(Layers, ior),
     OF(Layers, reserved), OF(Layers, textures),
     SIZES(Texture), OF(Texture, offset), OF(Texture, width), OF(Texture, height), OF(Texture, format),
-    OF(Texture, wrap_u), OF(Texture, wrap_v), OF(Texture, bilinear),
+    OF(Texture, wrap_u), OF(Texture, wrap_v), OF(Texture, bilinear), OF(Texture, level_count), OF(Texture, reserved),
     SIZES(Light), OF(Light, position), OF(Light, kind), OF(Light, direction), OF(Light, range), OF(Light, emission),
     OF(Light, triangle), OF(Light, spot_scale), OF(Light, spot_offset), OF(Light, pick_probability), OF(Light, area),
     OF(Light, trail), OF(Light, reserved),
@@ -34,7 +34,8 @@ static const u32 LAYOUT[] = {
     OF(LightNode, emission_cosine), OF(LightNode, spread_cosine), OF(LightNode, spread_sine), OF(LightNode, child),
     SIZES(AliasEntry), OF(AliasEntry, threshold), OF(AliasEntry, alias), OF(AliasEntry, probability),
     OF(AliasEntry, reserved),
-    SIZES(EnvironmentCell), OF(EnvironmentCell, below), OF(EnvironmentCell, probability),
+    SIZES(EnvironmentCell), OF(EnvironmentCell, first), OF(EnvironmentCell, probability),
+    OF(EnvironmentCell, start),
     SIZES(Environment), OF(Environment, width), OF(Environment, height), OF(Environment, light),
     OF(Environment, present), OF(Environment, constant), OF(Environment, intensity), OF(Environment, map_from_world),
     OF(Environment, scene_radius), OF(Environment, scene_center), OF(Environment, reserved),
@@ -180,8 +181,9 @@ void tessera_test_environment(const SceneView* scene, const float* direction, fl
     result[3] = value.density;
 }
 
-void tessera_test_texture(const SceneView* scene, u32 which, float u, float v, float* result) {
-    const Vec4 value = sample_texture(*scene, which, vec2(u, v));
+// `place`: u, v, footprint.
+void tessera_test_texture(const SceneView* scene, u32 which, const float* place, float* result) {
+    const Vec4 value = sample_texture(*scene, which, vec2(place[0], place[1]), place[2]);
     result[0] = value.x;
     result[1] = value.y;
     result[2] = value.z;
@@ -200,8 +202,9 @@ void tessera_test_camera(const Camera* camera, float x, float y, float lens_x, f
     result[6] = ray.t_max;
 }
 
-bool tessera_test_alpha(const SceneView* scene, u32 key, u32 triangle, float u, float v) {
-    return alpha_accepts(*scene, key, triangle, u, v);
+bool tessera_test_alpha(const SceneView* scene, const u32* sampler, u32 triangle, float u, float v) {
+    const Hit hit = {1.0f, triangle, u, v};
+    return alpha_accepts(make_sampler(sampler[0], sampler[1]), triangle, hit_opacity(*scene, hit, 0.0f));
 }
 }
 
@@ -236,11 +239,11 @@ extern "C" void tessera_unit_run(u32 which, const SceneView* scene, const Compre
 
 // The queries of entry_rays.cpp over the compressed hierarchy.
 extern "C" void tessera_test_compressed(const SceneView* scene, const CompressedHierarchy* hierarchy, const Ray* rays, u64 count,
-                                        Hit* hits, u8* blocked) {
+                                        Hit* hits, u32* optical_depths) {
     const Hit miss = {0.0f, NONE, 0.0f, 0.0f};
     for (u64 k = 0; k < count; k++) {
-        if (!intersect_closest(*scene, *hierarchy, rays[k], (u32)k, &hits[k])) hits[k] = miss;
-        blocked[k] = intersect_any(*scene, *hierarchy, rays[k], (u32)k);
+        if (!intersect_closest(*scene, *hierarchy, rays[k], coverage_of_ray((u32)k, 0), &hits[k])) hits[k] = miss;
+        optical_depths[k] = optical_depth_along(*scene, *hierarchy, rays[k], 0.0f);
     }
 }
 

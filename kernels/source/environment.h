@@ -98,7 +98,8 @@ struct EnvironmentSample {
 };
 
 // One of `count` cells that a number falls to, and where in it, in [0, 1]. Numbers that are near each other fall near each other, so that
-// points that are spread evenly stay so.
+// points that are spread evenly stay so. The search begins where a guide says that it may (Chen and Asau 1974, "On Generating Random
+// Variates from an Empirical Distribution").
 struct CellPlace {
     u32 index;
     float fraction;
@@ -106,17 +107,19 @@ struct CellPlace {
 
 TESSERA_FN CellPlace cell_at(const EnvironmentCell* cells, u32 count, u32 bits) {
     const u32 number = min_u32(bits, 0xfffffffeu);
-    u32 first = 0;
-    for (u32 rest = count; rest > 1;) {
+    const u32 place_of_number = (u32)(multiply_wide(number, count) >> 32);
+    u32 index = cells[place_of_number].start;
+    const u32 last = place_of_number + 1 < count ? cells[place_of_number + 1].start : count - 1;
+    for (u32 rest = last > index ? last - index + 1 : 1; rest > 1;) {
         const u32 half = rest >> 1;
-        first = cells[first + half].below <= number ? first + half : first;
+        index = cells[index + half].first <= number ? index + half : index;
         rest -= half;
     }
-    const u32 below = cells[first].below;
-    const u32 end = first + 1 < count ? cells[first + 1].below : 0xffffffffu;
+    const u32 first = cells[index].first;
+    const u32 end = index + 1 < count ? cells[index + 1].first : 0xffffffffu;
     CellPlace place;
-    place.index = first;
-    place.fraction = saturate_(((float)(number - below) + 0.5f) / (float)(end - below));
+    place.index = index;
+    place.fraction = saturate_(((float)(number - first) + 0.5f) / (float)(end - first));
     return place;
 }
 

@@ -112,6 +112,8 @@ struct alignas(16) Texture {
     u32 wrap_u;
     u32 wrap_v;
     u32 bilinear;
+    u32 level_count;
+    u32 reserved[3];
 };
 
 enum LightKind : u32 {
@@ -158,8 +160,9 @@ struct alignas(16) AliasEntry {
 };
 
 struct EnvironmentCell {
-    u32 below;  // its first number
+    u32 first;  // number
     float probability;
+    u32 start;  // where the search begins for the numbers of this place
 };
 
 struct alignas(16) Environment {
@@ -295,8 +298,8 @@ struct alignas(16) UnitParams {
 static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored in layout/src/mesh.rs");
 static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
 static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
-static_assert(sizeof(Texture) == 32, "mirrored in layout/src/texture.rs");
-static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 8 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
+static_assert(sizeof(Texture) == 48, "mirrored in layout/src/texture.rs");
+static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 12 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
 static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");

@@ -84,7 +84,7 @@ TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light
     sample.density = triangle_density(light, picked, squared, abs_(cosine));
     sample.radiance = splat(0.0f);
     if (!sample.valid) return sample;
-    const Corners corners = corners_of(scene, light.triangle, at.x, at.y);
+    const Corners corners = corners_of(scene, light.triangle, at.x, at.y, 0.0f);
     sample.radiance = emitted_radiance(scene, material, corners);
     if (triangle.flags & TRIANGLE_ALPHA) sample.radiance = sample.radiance * surface_opacity(scene, material, corners);
     return sample;

@@ -2,6 +2,8 @@
 // arrays.
 #pragma once
 
+#include "alpha.h"
+#include "camera.h"
 #include "film.h"
 #include "ray.h"
 #include "sampler.h"
@@ -46,9 +48,9 @@ TESSERA_FN Vantage vantage_of(const PackedVantage& packed) {
 
 struct PathState {
     Sampler sampler;
-    u32 ray_key;         // of the path; see ray_key_of
     u32 depth;           // scatterings so far
     Ray ray;
+    float width;         // of the ray's cone, where it left a surface; not set for a camera ray
     Vec3 throughput;
     Vec3 radiance;
     float density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
@@ -56,6 +58,21 @@ struct PathState {
     PackedVantage vantage;  // for which the last scattering chose a light
     u32 media;           // the medium around the ray, and the one around that: numbers of Layers, 16 bits each
 };
+
+// Of the directions about a scattered ray that it stands for, the share that its cone takes in, across; and how wide it may be.
+const float CONE_OF_SCATTERING = 0.0625f;
+const float CONE_SPREAD_MAX = 0.25f;
+
+// Cone of a ray that was chosen with a density, per steradian: it stands for 1 / density of them, a disk of 2 sqrt(1 / (pi density))
+// across at a distance of 1.
+TESSERA_FN Cone scattered_cone(float width, float density) {
+    const float spread = CONE_OF_SCATTERING * 2.0f / sqrt_(max_(PI * density, 1e-10f));
+    return cone(width, min_(spread, CONE_SPREAD_MAX));
+}
+
+TESSERA_FN Cone cone_of(const SceneView& scene, const UnitParams& unit, const PathState& state) {
+    return state.depth == 0 ? camera_cone(scene.camera, unit.frame_height) : scattered_cone(state.width, state.density);
+}
 
 // Radiance on its way through a shadow ray.
 struct ShadowRay {
@@ -72,7 +89,11 @@ struct FirstHit {
     Vec3 position;
 };
 
-enum RayKind : u32 { RAY_PATH = 0, RAY_SHADOW = 1 };
-
-// Key of a path's ray, by which alpha is decided: another one at every depth, for shadow rays too.
-TESSERA_FN u32 ray_key_of(const PathState& state, u32 kind) { return hash_pair(state.ray_key, 2 * state.depth + kind); }
+// What alpha is decided by for a path's ray: another sampler at every depth.
+TESSERA_FN Coverage coverage_of(const Sampler& path, u32 depth, const Cone& cone) {
+    Coverage coverage;
+    coverage.sampler = path;
+    coverage.sampler.key = hash_pair(path.key, depth);
+    coverage.cone = cone;
+    return coverage;
+}

@@ -11,6 +11,22 @@ struct Ray {
     float t_max;
 };
 
+// What a path's ray stands for: a cone about it (Akenine-Moeller et al. 2021, "Improved Shader and Texture Level of Detail Using Ray
+// Cones", section 2), by which levels of textures are chosen.
+struct Cone {
+    float width;   // at the ray's origin, metres
+    float spread;  // metres more for every metre
+};
+
+TESSERA_FN Cone cone(float width, float spread) {
+    Cone result;
+    result.width = width;
+    result.spread = spread;
+    return result;
+}
+
+TESSERA_FN float cone_width_at(const Cone& cone, float distance) { return fma_(cone.spread, distance, cone.width); }
+
 // A hit at (1 - u - v) * v0 + u * v1 + v * v2 of a triangle. Take the position from there, not from t, which is less
 // precise and, by Rule C, may be moved to the triangle's own box.
 struct Hit {

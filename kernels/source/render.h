@@ -12,17 +12,16 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, co
     for (;;) {
         Hit hit;
         counts.closest += 1;
-        if (!extend(scene, hierarchy, state, &hit)) {
+        if (!extend(scene, hierarchy, unit, state, &hit)) {
             shade_miss(scene, state);
             break;
         }
         ShadowRay shadow;
-        const u32 shadow_key = ray_key_of(state, RAY_SHADOW);
         const bool alive = Layered ? shade_any(scene, unit, hit, state, shadow, first)
                                    : shade(scene, unit, hit, state, shadow, first);
         if (shadow.wanted) {
             counts.any += 1;
-            trace_shadow(scene, hierarchy, shadow, shadow_key, state);
+            state.radiance = add_light(state.radiance, shadow.radiance, trace_shadow(scene, hierarchy, shadow.ray, state.width));
         }
         if (!alive) break;
     }

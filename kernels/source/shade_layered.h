@@ -152,7 +152,8 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     shadow.wanted = false;
     const Triangle& triangle = scene.triangles[met.triangle];
     const Material& material = scene.materials[triangle.material];
-    const Corners corners = corners_of(scene, met.triangle, met.u, met.v);
+    state.width = cone_width_at(cone_of(scene, unit, state), met.t);
+    const Corners corners = corners_of(scene, met.triangle, met.u, met.v, state.width);
     const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
     const Vec3 out = -state.ray.direction;
     const float facing = dot(geometric, out);

@@ -16,7 +16,6 @@ const float ROULETTE_LEAST = 0.05f;    // and the least chance that they go on w
 TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 sample) {
     PathState state;
     state.sampler = make_sampler(key, sample);
-    state.ray_key = hash_pair(key, sample);
     state.depth = 0;
     const Vec2 offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
     const bool lens = scene.camera.kind == CAMERA_PERSPECTIVE && scene.camera.lens_radius > 0.0f;
@@ -24,6 +23,7 @@ TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u3
     const float across = ((float)x + 0.5f + offset.x) / (float)unit.frame_width;
     const float down = ((float)y + 0.5f + offset.y) / (float)unit.frame_height;
     state.ray = camera_ray(scene.camera, fma_(2.0f, across, -1.0f), fma_(-2.0f, down, 1.0f), aperture);
+    state.width = 0.0f;
     state.throughput = splat(1.0f);
     state.radiance = splat(0.0f);
     state.density = 0.0f;
@@ -35,8 +35,9 @@ TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u3
 
 // Extend: the closest surface along the path's ray.
 template <class Hierarchy>
-TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const PathState& state, Hit* hit) {
-    return intersect_closest(scene, hierarchy, state.ray, ray_key_of(state, RAY_PATH), hit);
+TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const UnitParams& unit, const PathState& state, Hit* hit) {
+    const Coverage coverage = coverage_of(state.sampler, state.depth, cone_of(scene, unit, state));
+    return intersect_closest(scene, hierarchy, state.ray, coverage, hit);
 }
 
 // Shade, part one: the ray left the scene.
@@ -141,7 +142,8 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
     shadow.wanted = false;
     const Triangle& triangle = scene.triangles[hit.triangle];
     const Material& material = scene.materials[triangle.material];
-    const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v);
+    state.width = cone_width_at(cone_of(scene, unit, state), hit.t);
+    const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v, state.width);
     const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
     const Vec3 out = -state.ray.direction;
     shade_emission(scene, state, triangle, material, corners, hit.t, dot(geometric, out));
@@ -162,12 +164,13 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
     return shade_scatter(state, point, bsdf, basis, unit_from_bits(choice.y));
 }
 
-// Shadow: adds the light sample's radiance if nothing stands in its way. `key` is the shadow ray's.
+// Shadow: the share of the light sample's radiance that gets here. `width`: of the path's cone, where it is.
 template <class Hierarchy>
-TESSERA_FN void trace_shadow(const SceneView& scene, const Hierarchy& hierarchy, const ShadowRay& shadow, u32 key,
-                             PathState& state) {
-    if (!intersect_any(scene, hierarchy, shadow.ray, key)) state.radiance = state.radiance + shadow.radiance;
+TESSERA_FN float trace_shadow(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, float width) {
+    return transmittance_of(optical_depth_along(scene, hierarchy, ray, width));
 }
+
+TESSERA_FN Vec3 add_light(Vec3 radiance, Vec3 of_light, float share) { return share > 0.0f ? fma3(of_light, share, radiance) : radiance; }
 
 TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {
     sample.values[at] = value.x;

@@ -4,19 +4,32 @@
 #include "ray.h"
 #include "texture.h"
 
-// The three corners of a triangle, weighted.
+// The three corners of a triangle, weighted, and how much of it is asked about.
 struct Corners {
     const ShadingVertex* vertex[3];
     float weight[3];
+    float footprint;  // in areas of the triangle's parallelogram; 0 for the point alone
 };
 
-TESSERA_FN Corners corners_of(const SceneView& scene, u32 triangle, float u, float v) {
+// Not normalised: its length is twice the area.
+TESSERA_FN Vec3 triangle_cross(const Triangle& triangle) {
+    const Vec3 first = vec3_from(triangle.v0);
+    return cross(vec3_from(triangle.v1) - first, vec3_from(triangle.v2) - first);
+}
+
+// `width`: of what is asked about there, in metres.
+TESSERA_FN Corners corners_of(const SceneView& scene, u32 triangle, float u, float v, float width) {
     Corners corners;
     const u32* ids = scene.triangle_vertices + 3 * (u64)triangle;
     for (u32 corner = 0; corner < 3; ++corner) corners.vertex[corner] = scene.vertices + ids[corner];
     corners.weight[0] = 1.0f - u - v;
     corners.weight[1] = u;
     corners.weight[2] = v;
+    corners.footprint = 0.0f;
+    if (width > 0.0f) {
+        const Vec3 across = triangle_cross(scene.triangles[triangle]);
+        corners.footprint = width * width / max_(sqrt_(dot(across, across)), 1e-30f);
+    }
     return corners;
 }
 
@@ -36,32 +49,40 @@ TESSERA_FN Vec4 blend_color(const Corners& corners) {
                 blend(corners, a[3], b[3], c[3]));
 }
 
-// Where a use of a texture looks it up.
-TESSERA_FN Vec2 texture_uv(const Corners& corners, const TextureRef& use) {
+// Where a use of a texture looks it up: a point of uv, and the area about it.
+struct TexturePlace {
+    Vec2 uv;
+    float footprint;
+};
+
+TESSERA_FN TexturePlace texture_place(const Corners& corners, const TextureRef& use) {
     const Vec2 a = vertex_uv(*corners.vertex[0], use.uv_set);
     const Vec2 b = vertex_uv(*corners.vertex[1], use.uv_set);
     const Vec2 c = vertex_uv(*corners.vertex[2], use.uv_set);
     const float u = blend(corners, a.x, b.x, c.x);
     const float v = blend(corners, a.y, b.y, c.y);
     const float* map = use.uv_from_mesh;
-    return vec2(fma_(map[0], u, fma_(map[1], v, map[2])), fma_(map[3], u, fma_(map[4], v, map[5])));
+    TexturePlace place;
+    place.uv = vec2(fma_(map[0], u, fma_(map[1], v, map[2])), fma_(map[3], u, fma_(map[4], v, map[5])));
+    place.footprint = 0.0f;
+    if (corners.footprint > 0.0f) {
+        const float stretch = fma_(map[0], map[4], -(map[1] * map[3]));
+        const float area = fma_(b.x - a.x, c.y - a.y, -((c.x - a.x) * (b.y - a.y)));
+        place.footprint = abs_(area * stretch) * corners.footprint;
+    }
+    return place;
 }
 
 // White where the texture is absent.
 TESSERA_FN Vec4 texture_or_white(const SceneView& scene, const Corners& corners, const TextureRef& use) {
     if (use.texture == NONE) return vec4(1.0f, 1.0f, 1.0f, 1.0f);
-    return sample_texture(scene, use.texture, texture_uv(corners, use));
+    const TexturePlace place = texture_place(corners, use);
+    return sample_texture(scene, use.texture, place.uv, place.footprint);
 }
 
 TESSERA_FN Vec3 triangle_point(const Triangle& triangle, float u, float v) {
     const Vec3 first = vec3_from(triangle.v0);
     return fma3(vec3_from(triangle.v1) - first, u, fma3(vec3_from(triangle.v2) - first, v, first));
-}
-
-// Not normalised: its length is twice the area.
-TESSERA_FN Vec3 triangle_cross(const Triangle& triangle) {
-    const Vec3 first = vec3_from(triangle.v0);
-    return cross(vec3_from(triangle.v1) - first, vec3_from(triangle.v2) - first);
 }
 
 // Radiance that a triangle emits at a point of it, whichever side is asked (see emits_towards).

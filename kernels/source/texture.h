@@ -1,4 +1,4 @@
-// Texture look-up: wrap, nearest or bilinear, decode. Owns no idea of what a texture means.
+// Texture look-up: level, wrap, nearest or bilinear, decode. Owns no idea of what a texture means.
 #pragma once
 
 #include "layout.h"
@@ -41,8 +41,34 @@ TESSERA_FN u32 wrap_texel(i32 index, u32 size, u32 mode) {
     return (u32)(index < 0 ? below : index > last ? above : index);
 }
 
-TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, u32 x, u32 y) {
-    const u64 index = (u64)y * texture.width + x;
+// One of a texture's levels: level 0, or the one before at half its size, rounded down to one texel at least.
+struct TextureLevel {
+    u64 first;  // texel, counted from the texture's first
+    u32 width;
+    u32 height;
+};
+
+// The coarsest level whose texels are no larger than the footprint, an area in uv. Levels are chosen, not blended: a footprint is
+// smaller than what one sees (CONE_OF_PIXEL).
+TESSERA_FN TextureLevel level_for(const Texture& texture, float footprint) {
+    TextureLevel level;
+    level.first = 0;
+    level.width = texture.width;
+    level.height = texture.height;
+    if (!(footprint > 0.0f)) return level;
+    const float texels = footprint * ((float)texture.width * (float)texture.height);
+    const i32 wanted = ((i32)(bits_from_float(texels) >> 23) - 127) >> 1;  // half of the exponent
+    TESSERA_ROLLED
+    for (i32 at = 0; at < wanted && at + 1 < (i32)texture.level_count; ++at) {
+        level.first += (u64)level.width * level.height;
+        level.width = level.width > 1 ? level.width >> 1 : 1;
+        level.height = level.height > 1 ? level.height >> 1 : 1;
+    }
+    return level;
+}
+
+TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, const TextureLevel& level, u32 x, u32 y) {
+    const u64 index = level.first + (u64)y * level.width + x;
     if (texture.format == TEXEL_RGBA16_LINEAR) {
         const u8* at = texels + texture.offset + index * 8;
         const u32 red_green = load_u32(at);
@@ -60,26 +86,28 @@ TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, u32 x, u3
     return vec4((float)red * scale, (float)green * scale, (float)blue * scale, alpha);
 }
 
-// The texture's value at (u, v); texel centres lie at half-integers.
-TESSERA_FN Vec4 sample_texture(const SceneView& scene, u32 which, Vec2 uv) {
+// The texture's value about (u, v); texel centres lie at half-integers. `footprint`: the area in uv that is asked about; 0 for the point.
+TESSERA_FN Vec4 sample_texture(const SceneView& scene, u32 which, Vec2 uv, float footprint) {
     const Texture texture = scene.textures[which];
-    const float x = wrap_unit(uv.x, texture.wrap_u) * (float)texture.width;
-    const float y = wrap_unit(uv.y, texture.wrap_v) * (float)texture.height;
+    const TextureLevel level = level_for(texture, footprint);
+    const float x = wrap_unit(uv.x, texture.wrap_u) * (float)level.width;
+    const float y = wrap_unit(uv.y, texture.wrap_v) * (float)level.height;
     if (texture.bilinear == 0) {
-        const u32 column = wrap_texel(floor_to_int(x), texture.width, WRAP_CLAMP_TO_EDGE);
-        const u32 row = wrap_texel(floor_to_int(y), texture.height, WRAP_CLAMP_TO_EDGE);
-        return decode_texel(scene.texels, texture, column, row);
+        const u32 column = wrap_texel(floor_to_int(x), level.width, WRAP_CLAMP_TO_EDGE);
+        const u32 row = wrap_texel(floor_to_int(y), level.height, WRAP_CLAMP_TO_EDGE);
+        return decode_texel(scene.texels, texture, level, column, row);
     }
     const i32 left = floor_to_int(x - 0.5f);
     const i32 top = floor_to_int(y - 0.5f);
-    const u32 x0 = wrap_texel(left, texture.width, texture.wrap_u);
-    const u32 x1 = wrap_texel(left + 1, texture.width, texture.wrap_u);
-    const u32 y0 = wrap_texel(top, texture.height, texture.wrap_v);
-    const u32 y1 = wrap_texel(top + 1, texture.height, texture.wrap_v);
+    const u32 x0 = wrap_texel(left, level.width, texture.wrap_u);
+    const u32 x1 = wrap_texel(left + 1, level.width, texture.wrap_u);
+    const u32 y0 = wrap_texel(top, level.height, texture.wrap_v);
+    const u32 y1 = wrap_texel(top + 1, level.height, texture.wrap_v);
     const float across = x - 0.5f - (float)left;
     const float down = y - 0.5f - (float)top;
-    const Vec4 upper = lerp4(decode_texel(scene.texels, texture, x0, y0), decode_texel(scene.texels, texture, x1, y0), across);
-    const Vec4 lower = lerp4(decode_texel(scene.texels, texture, x0, y1), decode_texel(scene.texels, texture, x1, y1), across);
+    const u8* texels = scene.texels;
+    const Vec4 upper = lerp4(decode_texel(texels, texture, level, x0, y0), decode_texel(texels, texture, level, x1, y0), across);
+    const Vec4 lower = lerp4(decode_texel(texels, texture, level, x0, y1), decode_texel(texels, texture, level, x1, y1), across);
     return lerp4(upper, lower, down);
 }
 

@@ -1,4 +1,4 @@
-// Closest-hit and any-hit queries over the eight-wide hierarchy, by Rule C: a hit is a function of the ray and the set
+// Closest hits of paths and optical depths of shadow rays, over the eight-wide hierarchy, by Rule C: a hit is a function of the ray and the set
 // of triangles, never of the hierarchy.
 //
 // What a hit is. Triangle i is hit at t(i) if the triangle test (triangle.h) finds 0 < t <= t_max, and the ray passes the
@@ -28,7 +28,8 @@
 // boxes contain the padded boxes of their triangles and the tests of single triangles are these. Spatial splits are out:
 // the box of a clipped triangle does not contain the triangle's whole padded box, so the two inequalities fail.
 //
-// Alpha is decided per (ray, triangle), never per visit, so that it changes the set of triangles and not the order.
+// Alpha is decided per (ray, triangle), never per visit, so that it changes the set of triangles and not the order. What dims a shadow
+// ray is added up in integers, and each triangle stands in a hierarchy once.
 #pragma once
 
 #include "alpha.h"
@@ -80,31 +81,62 @@ TESSERA_FN u32 largest_child(const SceneView& scene, const BvhNode8& node, u32 m
     return node.child[slot];
 }
 
-// Tests a leaf. Keeps the better of `best` and its hits; returns whether there was a hit at all.
-TESSERA_FN bool visit_leaf(const SceneView& scene, const TraversalRay& ray, const TriangleBlock& block, u32 ray_key,
-                           Hit* best) {
+// What a walk asks for: the closest hit of a path's ray.
+struct ClosestQuery {
+    static const bool ANY = false;
+    Coverage coverage;  // the same ray has to bring the same
+    Hit best;           // its t: the ray's end until something is hit
+};
+
+// Or the optical depth of all that a shadow ray meets before t_max, OPTICAL_DEPTH_OPAQUE as soon as it has met as much.
+struct ShadowQuery {
+    static const bool ANY = true;
+    float t_max;
+    float width;  // of its cone all along
+    u32 optical_depth;
+};
+
+// How far a walk still has to look.
+TESSERA_FN float reach_of(const ClosestQuery& query) { return query.best.t; }
+TESSERA_FN float reach_of(const ShadowQuery& query) { return query.t_max; }
+
+// Whether nothing more can change the answer.
+TESSERA_FN bool is_answered(const ClosestQuery&) { return false; }
+TESSERA_FN bool is_answered(const ShadowQuery& query) { return query.optical_depth == OPTICAL_DEPTH_OPAQUE; }
+
+// Takes note of a hit within reach.
+TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha, ClosestQuery& query) {
+    if (hit.t == query.best.t && hit.triangle > query.best.triangle) return;
+    if (has_alpha) {
+        const float opacity = hit_opacity(scene, hit, cone_width_at(query.coverage.cone, hit.t));
+        if (!alpha_accepts(query.coverage.sampler, hit.triangle, opacity)) return;
+    }
+    query.best = hit;
+}
+
+TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha, ShadowQuery& query) {
+    const u32 more = has_alpha ? optical_depth_of(hit_opacity(scene, hit, query.width)) : OPTICAL_DEPTH_OPAQUE;
+    query.optical_depth = min_u32(query.optical_depth + more, OPTICAL_DEPTH_OPAQUE);
+}
+
+// Tests a leaf.
+template <class Query>
+TESSERA_FN void visit_leaf(const SceneView& scene, const TraversalRay& ray, const TriangleBlock& block, Query& query) {
     BlockTest test;
     u32 mask = test_block(ray, block, &test);
-    bool found = false;
     while (mask) {
         const u32 lane = count_trailing_zeros(mask);
         mask &= mask - 1;
         Hit hit;
-        if (!finish_hit(ray, block, test, lane, scene.bvh_padding, best->t, &hit)) continue;
-        if (hit.t == best->t && hit.triangle > best->triangle) continue;
-        if ((block.triangle[lane] & BLOCK_ALPHA_FLAG) && !alpha_accepts(scene, ray_key, hit.triangle, hit.u, hit.v)) continue;
-        *best = hit;
-        found = true;
+        if (!finish_hit(ray, block, test, lane, scene.bvh_padding, reach_of(query), &hit)) continue;
+        take_hit(scene, hit, (block.triangle[lane] & BLOCK_ALPHA_FLAG) != 0, query);
     }
-    return found;
 }
 
-// The walk of both queries. ANY stops at the first hit, and does not care which it is.
-template <bool ANY>
-TESSERA_FN bool traverse(const SceneView& scene, const WideHierarchy&, const Ray& ray, u32 ray_key, Hit* best) {
-    best->t = lesser_(ray.t_max, DISTANCE_MAX);
-    best->triangle = NONE;
-    if (scene.bvh_node_count == 0) return false;
+// The walk of both queries. One for any hit does not care which comes first.
+template <class Query>
+TESSERA_FN void traverse(const SceneView& scene, const WideHierarchy&, const Ray& ray, Query& query) {
+    if (scene.bvh_node_count == 0) return;
     const TraversalRay prepared = prepare_ray(ray);
     Stack stack;
     stack.size = 0;
@@ -113,32 +145,43 @@ TESSERA_FN bool traverse(const SceneView& scene, const WideHierarchy&, const Ray
     for (;;) {
         while (!(child & CHILD_LEAF_FLAG)) {
             const BvhNode8& node = scene.bvh_nodes[child];
-            const u32 mask = node_children(prepared, node, best->t, entry);
+            const u32 mask = node_children(prepared, node, reach_of(query), entry);
             if (mask == 0) break;
-            child = ANY ? largest_child(scene, node, mask, stack) : nearest_child(scene, node, mask, entry, stack);
+            child = Query::ANY ? largest_child(scene, node, mask, stack) : nearest_child(scene, node, mask, entry, stack);
         }
         if (child & CHILD_LEAF_FLAG) {
             const TriangleBlock& block = scene.triangle_blocks[child & ~CHILD_LEAF_FLAG];
-            if (visit_leaf(scene, prepared, block, ray_key, best) && ANY) return true;
+            visit_leaf(scene, prepared, block, query);
+            if (is_answered(query)) return;
         }
         do {
-            if (stack.size == 0) return best->triangle != NONE;
+            if (stack.size == 0) return;
             stack.size--;
-        } while (stack.entry[stack.size] > best->t);
+        } while (stack.entry[stack.size] > reach_of(query));
         child = stack.child[stack.size];
     }
 }
 
-// The closest hit of the ray, by (t, id). `hit` means something only where it returns true. `ray_key` is what the
-// alpha decision hashes with the triangle; the same ray has to bring the same key.
+// The closest hit of the ray, by (t, id). `hit` means something only where it returns true.
 template <class Hierarchy>
-TESSERA_FN bool intersect_closest(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, u32 ray_key, Hit* hit) {
-    return traverse<false>(scene, hierarchy, ray, ray_key, hit);
+TESSERA_FN bool intersect_closest(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, const Coverage& coverage, Hit* hit) {
+    ClosestQuery query;
+    query.coverage = coverage;
+    query.best.t = lesser_(ray.t_max, DISTANCE_MAX);
+    query.best.triangle = NONE;
+    traverse(scene, hierarchy, ray, query);
+    *hit = query.best;
+    return query.best.triangle != NONE;
 }
 
-// Whether anything stands in the ray's way.
+// The optical depth of all that stands in the way of a ray whose cone is `width` metres wide: OPTICAL_DEPTH_OPAQUE where nothing goes
+// through.
 template <class Hierarchy>
-TESSERA_FN bool intersect_any(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, u32 ray_key) {
-    Hit hit;
-    return traverse<true>(scene, hierarchy, ray, ray_key, &hit);
+TESSERA_FN u32 optical_depth_along(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray, float width) {
+    ShadowQuery query;
+    query.width = width;
+    query.t_max = lesser_(ray.t_max, DISTANCE_MAX);
+    query.optical_depth = 0;
+    traverse(scene, hierarchy, ray, query);
+    return query.optical_depth;
 }

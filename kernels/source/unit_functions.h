@@ -67,13 +67,13 @@
     X(punctual, "brrrrrrrrrrr", 9)                                                                                     \
     X(light, "bbbrrrrrr", 10)                                                                                          \
     X(emission, "buur", 4)                                                                                             \
-    X(alpha, "bbuu", 2)                                                                                                \
+    X(alpha, "bbuu", 4)                                                                                                \
     X(surface, "buurrr", 14)                                                                                           \
     X(triangle_test, "rrrrrrrrrrrr", 4)                                                                                \
     X(own_box, "rrrrrrrrrrrru", 2)                                                                                     \
     X(closest, "rrrrrrb", 4)                                                                                           \
     X(any, "rrruubb", 1)                                                                                               \
-    X(generate, "bbbbb", 12)                                                                                           \
+    X(generate, "bbbbb", 13)                                                                                           \
     X(miss, "rrrsss", 3)                                                                                               \
     X(shade, "buurrrbbbsss", 40)                                                                                       \
     X(layered_surface, "buurrrs", 33)                                                                                  \
@@ -406,10 +406,15 @@ TESSERA_FN void unit_leaf(const SceneView& scene, const Words& w) {
     aimed.origin = real3(w, 0);
     const Vec3 first = vec3_from(triangle.v0);
     aimed.direction = fma3(vec3_from(triangle.v1) - first, at.x, fma3(vec3_from(triangle.v2) - first, at.y, first)) - aimed.origin;
-    Hit hit = {FAR_LIMIT, NONE, 0.0f, 0.0f};
-    w.out[0] = visit_triangle(scene, prepare_ray(aimed), triangle, w.in[5], &hit);
-    give3(w, 1, vec3(hit.t, hit.u, hit.v));
-    w.out[4] = hit.triangle;
+    ClosestQuery query;
+    query.coverage = unit_coverage(w, 5);
+    query.best = {FAR_LIMIT, NONE, 0.0f, 0.0f};
+    visit_triangle(scene, prepare_ray(aimed), triangle, query);
+    give3(w, 0, vec3(query.best.t, query.best.u, query.best.v));
+    w.out[3] = query.best.triangle;
+    ShadowQuery shadow = {FAR_LIMIT, unit_width(w.in[5]), 0};
+    visit_triangle(scene, prepare_ray(aimed), triangle, shadow);
+    w.out[4] = shadow.optical_depth;
 }
 
 // Camera, textures, environment, lights.
@@ -437,7 +442,7 @@ TESSERA_FN void unit_wrap(const SceneView&, const Words& w) {
 
 TESSERA_FN void unit_texture(const SceneView& scene, const Words& w) {
     if (scene.texture_count == 0) return give_none(w, 0, 4);
-    const Vec4 value = sample_texture(scene, w.in[2] % scene.texture_count, real2(w, 0));
+    const Vec4 value = sample_texture(scene, w.in[2] % scene.texture_count, real2(w, 0), unit_width(w.in[2]));
     give3(w, 0, rgb(value));
     give(w, 3, value.w);
 }
@@ -463,18 +468,21 @@ TESSERA_FN void unit_emission(const SceneView& scene, const Words& w) {
     if (scene.triangle_count == 0) return give_none(w, 0, 4);
     const SurfaceInput input = surface_input(scene, w);
     const Triangle& triangle = scene.triangles[input.id];
-    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
+    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
     give3(w, 0, emitted_radiance(scene, scene.materials[triangle.material], corners));
     w.out[3] = emits_towards(triangle, real(w, 3));
 }
 
 TESSERA_FN void unit_alpha(const SceneView& scene, const Words& w) {
-    if (scene.triangle_count == 0) return give_none(w, 0, 2);
+    if (scene.triangle_count == 0) return give_none(w, 0, 4);
     const u32 id = w.in[0] % scene.triangle_count;
     const Vec2 at = sample_triangle(real2(w, 2));
-    const Material& material = scene.materials[scene.triangles[id].material];
-    give(w, 0, surface_opacity(scene, material, corners_of(scene, id, at.x, at.y)));
-    w.out[1] = alpha_accepts(scene, w.in[1], id, at.x, at.y);
+    const Hit hit = {1.0f, id, at.x, at.y};
+    const float opacity = hit_opacity(scene, hit, unit_width(w.in[1]));
+    give(w, 0, opacity);
+    w.out[2] = optical_depth_of(opacity);
+    give(w, 3, transmittance_of(w.out[2]));
+    w.out[1] = alpha_accepts(make_sampler(w.in[1], w.in[1] >> 8), id, opacity);
 }
 
 TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
@@ -482,7 +490,7 @@ TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
     const SurfaceInput input = surface_input(scene, w);
     const Triangle& triangle = scene.triangles[input.id];
     const Vec3 out = unit3(w, 3);
-    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
+    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
     const SurfacePoint point = surface_point(scene, triangle, scene.materials[triangle.material], corners,
                                              normalize_or(triangle_cross(triangle), out), out);
     give3(w, 0, point.position);

@@ -7,7 +7,7 @@
 
 TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
     Hit hit = {0.0f, 0u, 0.0f, 0.0f};
-    const bool found = intersect_closest(scene, *w.hierarchy, ray_from(w), w.in[6], &hit);
+    const bool found = intersect_closest(scene, *w.hierarchy, ray_from(w), unit_coverage(w, 6), &hit);
     give3(w, 0, found ? vec3(hit.t, hit.u, hit.v) : splat(0.0f));
     w.out[3] = found ? hit.triangle : NONE;
 }
@@ -20,7 +20,7 @@ TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
     ray.origin = real3(w, 0);
     ray.direction = triangle_point(scene.triangles[w.in[5] % scene.triangle_count], at.x, at.y) - ray.origin;
     ray.t_max = 1.0f;
-    w.out[0] = intersect_any(scene, *w.hierarchy, ray, w.in[6]);
+    w.out[0] = optical_depth_along(scene, *w.hierarchy, ray, unit_width(w.in[6]));
 }
 
 // A unit of 64 x 64 pixels with every AOV.
@@ -38,22 +38,22 @@ TESSERA_FN void unit_generate(const SceneView& scene, const Words& w) {
     const UnitParams unit = unit_of_tests(w.in[4] % 3u);
     const PathState state = generate(scene, unit, w.in[0] & 63u, w.in[1] & 63u, w.in[2], w.in[3]);
     give_ray(w, 0, state.ray);
-    w.out[7] = state.ray_key;
+    w.out[7] = coverage_of(state.sampler, 0, cone_of(scene, unit, state)).sampler.key;
     w.out[8] = state.sampler.key;
     w.out[9] = state.sampler.reversed_index;
-    w.out[10] = ray_key_of(state, RAY_PATH);
-    w.out[11] = ray_key_of(state, RAY_SHADOW);
+    w.out[10] = coverage_of(state.sampler, w.in[4] & 7u, cone(0.0f, 0.0f)).sampler.key;
+    give2(w, 11, vec2(cone_of(scene, unit, state).width, cone_of(scene, unit, state).spread));
 }
 
 // A path that has scattered `depth` times.
 TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
     PathState state;
     state.sampler = make_sampler(key, index);
-    state.ray_key = hash_pair(key, index);
     state.depth = depth;
     state.ray.origin = splat(0.0f);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
+    state.width = unit_width(key);
     state.throughput = splat(1.0f);
     state.radiance = splat(0.0f);
     state.density = 0.5f;
@@ -89,6 +89,7 @@ TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state, 
     w.out[36] = state.depth;
     w.out[37] = state.media;
     w.out[38] = state.vantage.normal;
+    give(w, 39, state.width);
 }
 
 TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
@@ -113,7 +114,7 @@ TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
     const Material& material = scene.materials[triangle.material];
     const Layers& layers = scene.layers[material.layers];
     const Vec3 out = unit3(w, 3);
-    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y);
+    const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
     const SurfacePoint point =
         surface_point(scene, triangle, material, corners, normalize_or(triangle_cross(triangle), out), out);
     const LayersTexels texels = layers_texels(scene, layers, corners);

@@ -58,15 +58,29 @@ TESSERA_FN Ray ray_from(const Words& w) {
     return ray;
 }
 
-// Words 0 to 2: triangle (modulo their number), two random numbers for the point.
+// Width of a cone: nothing, or a power of two from 2^-13 to 4.
+TESSERA_FN float unit_width(u32 bits) {
+    const u32 which = bits * 0x9e3779b9u >> 26;
+    return which < 16u ? 0.0f : (float)(i32)(1u << (which & 15u)) * 0x1p-13f;
+}
+
+TESSERA_FN Coverage unit_coverage(const Words& w, u32 at) {
+    Coverage coverage = coverage_of_ray(w.in[at], w.in[at] >> 8);
+    coverage.cone = cone(unit_width(w.in[at]), unit_width(w.in[at] >> 4));
+    return coverage;
+}
+
+// Words 0 to 2: triangle (modulo their number), two random numbers for the point, which say how much is asked about as well.
 struct SurfaceInput {
     u32 id;
     Vec2 at;
+    float width;
 };
 
 TESSERA_FN SurfaceInput surface_input(const SceneView& scene, const Words& w) {
     SurfaceInput input;
     input.id = w.in[0] % scene.triangle_count;
     input.at = sample_triangle(real2(w, 1));
+    input.width = unit_width(w.in[0] ^ w.in[1]);
     return input;
 }

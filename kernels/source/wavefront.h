@@ -24,7 +24,7 @@ struct alignas(16) StoredHit {
 
 // Indexed by a path's slot, but for the queues and shadow rays.
 struct PathArrays {
-    Quad* origin;            // of the ray, and of the shadow ray; t_max
+    Quad* origin;            // of the ray, and of the shadow ray; t_max of a camera ray, width of the cone of any other
     Quad* direction;         // of the ray; density of the last scattering
     Quad* throughput;        // w: cosine of the last scattering
     Quad* radiance;          // w: the media around the ray
@@ -111,14 +111,8 @@ TESSERA_FN u32 slot_at(const BatchParams& batch, u32 at) {
     return batch.depth == 0 ? at : batch.paths.queue[batch.depth & 1u][at];
 }
 
-// Key of the slot's ray of this depth; see ray_key_of.
-TESSERA_FN u32 stored_ray_key(const BatchParams& batch, u32 slot, u32 kind) {
-    const PathPlace place = place_of(batch, slot);
-    return hash_pair(hash_pair(place.key, place.sample), 2 * batch.depth + kind);
-}
-
 TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& state) {
-    batch.paths.origin[slot] = quad(state.ray.origin, state.ray.t_max);
+    batch.paths.origin[slot] = quad(state.ray.origin, state.depth == 0 ? state.ray.t_max : state.width);
     batch.paths.direction[slot] = quad(state.ray.direction, state.density);
     batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
     batch.paths.vantage[slot] = quad(state.vantage.point, float_from_bits(state.vantage.normal));
@@ -131,10 +125,10 @@ TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
     const Quad throughput = batch.paths.throughput[slot];
     PathState state;
     state.sampler = make_sampler(place.key, place.sample);
-    state.ray_key = hash_pair(place.key, place.sample);
     state.depth = batch.depth;
     state.ray.origin = xyz(origin);
-    state.ray.t_max = origin.w;
+    state.ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
+    state.width = batch.depth == 0 ? 0.0f : origin.w;
     state.ray.direction = xyz(direction);
     state.density = direction.w;
     state.throughput = xyz(throughput);
@@ -190,13 +184,17 @@ TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
 TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
     const u32 slot = slot_at(batch, at);
     const Quad origin = batch.paths.origin[slot];
+    const Quad direction = batch.paths.direction[slot];
+    const bool first = batch.depth == 0;
     Ray ray;
     ray.origin = xyz(origin);
-    ray.t_max = origin.w;
-    ray.direction = xyz(batch.paths.direction[slot]);
+    ray.t_max = first ? origin.w : FAR_LIMIT;
+    ray.direction = xyz(direction);
+    const PathPlace place = place_of(batch, slot);
+    const Cone cone = first ? camera_cone(batch.scene.view.camera, batch.unit.frame_height) : scattered_cone(origin.w, direction.w);
+    const Coverage coverage = coverage_of(make_sampler(place.key, place.sample), batch.depth, cone);
     Hit hit;
-    const bool found =
-        intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, stored_ray_key(batch, slot, RAY_PATH), &hit);
+    const bool found = intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, coverage, &hit);
     StoredHit stored;
     stored.t = hit.t;
     stored.triangle = found ? hit.triangle : NONE;
@@ -240,7 +238,7 @@ TESSERA_FN bool is_shaded_layered(const BatchParams& batch, u32 slot) {
 TESSERA_FN void store_shaded(const BatchParams& batch, u32 slot, const PathState& state, const Shaded& shaded) {
     batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
     if (shaded.alive) store_ray(batch, slot, state);
-    else if (shaded.shadow.wanted) batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, 0.0f);
+    else if (shaded.shadow.wanted) batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, state.width);
 }
 
 TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
@@ -286,20 +284,20 @@ TESSERA_FN void store_shadow(const BatchParams& batch, u32 at, u32 slot, const S
 
 TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
     const Quad direction = batch.paths.shadow_direction[at];
-    const Quad radiance = batch.paths.shadow_radiance[at];
-    const u32 slot = bits_from_float(radiance.w);
-    ShadowRay shadow;
-    shadow.ray.origin = xyz(batch.paths.origin[slot]);
-    shadow.ray.direction = xyz(direction);
-    shadow.ray.t_max = abs_(direction.w);
+    const u32 slot = bits_from_float(batch.paths.shadow_radiance[at].w);
+    const Quad origin = batch.paths.origin[slot];
+    Ray ray;
+    ray.origin = xyz(origin);
+    ray.direction = xyz(direction);
+    ray.t_max = abs_(direction.w);
     if (direction.w < 0.0f) {
         const StoredHit hit = batch.paths.hit[slot];
-        shadow.ray.origin = shadow_origin(batch.scene.view, hit.triangle, hit.u, hit.v, shadow.ray.direction);
+        ray.origin = shadow_origin(batch.scene.view, hit.triangle, hit.u, hit.v, ray.direction);
     }
-    const u32 key = stored_ray_key(batch, slot, RAY_SHADOW);
-    if (intersect_any(batch.scene.view, batch.scene.hierarchy, shadow.ray, key)) return;
+    const float share = trace_shadow(batch.scene.view, batch.scene.hierarchy, ray, origin.w);
+    if (!(share > 0.0f)) return;
     const Quad before = batch.paths.radiance[slot];
-    batch.paths.radiance[slot] = quad(xyz(before) + xyz(radiance), before.w);
+    batch.paths.radiance[slot] = quad(add_light(xyz(before), xyz(batch.paths.shadow_radiance[at]), share), before.w);
 }
 
 TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {

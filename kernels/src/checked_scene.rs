@@ -90,6 +90,9 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     equal("environment_texels", scene.environment_texels.len(), texels)?;
     let rows = if texels > 0 { environment.height as usize } else { 0 };
     equal("environment_cells", scene.environment_cells.len(), texels + rows)?;
+    let (of_texels, of_rows) = scene.environment_cells.split_at(texels);
+    all("environment_cells", of_texels, |cell| cell.start < environment.width)?;
+    all("environment_cells", of_rows, |cell| cell.start < environment.height)?;
     if scene.layers.len() > LAYERS_MAX {
         return Err(SceneError::Length { what: "layers", found: scene.layers.len(), expected: LAYERS_MAX });
     }
@@ -131,6 +134,7 @@ fn check_textures(scene: &FlatScene) -> Result<(), SceneError> {
             && texture.height >= 1
             && texture.width <= 1 << 15
             && texture.height <= 1 << 15
+            && (1..=Texture::levels_of(texture.width, texture.height)).contains(&texture.level_count)
             && texture.offset % 8 == 0
             && texel_bytes(texture)
                 .and_then(|size| size.checked_add(texture.offset))
@@ -144,7 +148,7 @@ fn texel_bytes(texture: &Texture) -> Option<u64> {
         f if f == TexelFormat::Rgba16Linear as u32 => 8,
         _ => return None,
     };
-    Some(u64::from(texture.width) * u64::from(texture.height) * size)
+    Some(Texture::level_texels((texture.width, texture.height), texture.level_count) * size)
 }
 
 fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {

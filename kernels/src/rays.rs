@@ -40,40 +40,43 @@ impl Hit {
     pub const MISS: Hit = Hit { t: 0.0, triangle: NONE, u: 0.0, v: 0.0 };
 }
 
+/// Optical depth from which on nothing goes through. `OPTICAL_DEPTH_OPAQUE` in `alpha.h`.
+pub const OPTICAL_DEPTH_OPAQUE: u32 = 32 << 20;
+
 type TraceClosest = unsafe extern "C" fn(*const SceneView, *const Ray, u64, *mut Hit);
-type TraceAny = unsafe extern "C" fn(*const SceneView, *const Ray, u64, *mut u8);
+type TraceShadow = unsafe extern "C" fn(*const SceneView, *const Ray, u64, *mut u32);
 
 macro_rules! entries {
-    ($closest:ident, $any:ident) => {
+    ($closest:ident, $shadow:ident) => {
         unsafe extern "C" {
             fn $closest(scene: *const SceneView, rays: *const Ray, count: u64, hits: *mut Hit);
-            fn $any(scene: *const SceneView, rays: *const Ray, count: u64, blocked: *mut u8);
+            fn $shadow(scene: *const SceneView, rays: *const Ray, count: u64, optical_depths: *mut u32);
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-entries!(tessera_trace_closest_v2, tessera_trace_any_v2);
+entries!(tessera_trace_closest_v2, tessera_trace_shadow_v2);
 #[cfg(target_arch = "x86_64")]
-entries!(tessera_trace_closest_v3, tessera_trace_any_v3);
+entries!(tessera_trace_closest_v3, tessera_trace_shadow_v3);
 #[cfg(not(target_arch = "x86_64"))]
-entries!(tessera_trace_closest_base, tessera_trace_any_base);
+entries!(tessera_trace_closest_base, tessera_trace_shadow_base);
 
 #[cfg(target_arch = "x86_64")]
-fn entry(isa: Isa) -> Option<(TraceClosest, TraceAny)> {
+fn entry(isa: Isa) -> Option<(TraceClosest, TraceShadow)> {
     match isa {
         Isa::Base => None,
-        Isa::V2 => Some((tessera_trace_closest_v2, tessera_trace_any_v2)),
-        Isa::V3 => Some((tessera_trace_closest_v3, tessera_trace_any_v3)),
+        Isa::V2 => Some((tessera_trace_closest_v2, tessera_trace_shadow_v2)),
+        Isa::V3 => Some((tessera_trace_closest_v3, tessera_trace_shadow_v3)),
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn entry(isa: Isa) -> Option<(TraceClosest, TraceAny)> {
-    (isa == Isa::Base).then_some((tessera_trace_closest_base, tessera_trace_any_base))
+fn entry(isa: Isa) -> Option<(TraceClosest, TraceShadow)> {
+    (isa == Isa::Base).then_some((tessera_trace_closest_base, tessera_trace_shadow_base))
 }
 
-fn available(isa: Isa) -> Result<(TraceClosest, TraceAny), RenderError> {
+fn available(isa: Isa) -> Result<(TraceClosest, TraceShadow), RenderError> {
     entry(isa).filter(|_| available_isas().contains(&isa)).ok_or(RenderError::Unsupported(isa))
 }
 
@@ -91,16 +94,17 @@ pub fn trace_closest(isa: Isa, scene: &CheckedScene, rays: &[Ray]) -> Result<Vec
     Ok(hits)
 }
 
-/// Whether anything is in each ray's way, on this thread; keys as in [`trace_closest`].
+/// The optical depth of what stands in each ray's way, on this thread: the sum of -log2 of the shares that surfaces let through, in
+/// 2^-20, and [`OPTICAL_DEPTH_OPAQUE`] where nothing goes through.
 ///
 /// # Errors
 /// [`RenderError::Unsupported`] where the processor lacks `isa`.
-pub fn trace_any(isa: Isa, scene: &CheckedScene, rays: &[Ray]) -> Result<Vec<bool>, RenderError> {
-    let (_, any) = available(isa)?;
+pub fn trace_shadow(isa: Isa, scene: &CheckedScene, rays: &[Ray]) -> Result<Vec<u32>, RenderError> {
+    let (_, shadow) = available(isa)?;
     let view = scene.view();
-    let mut blocked = vec![0u8; rays.len()];
+    let mut optical_depths = vec![0; rays.len()];
     let _mode = FloatMode::strict();
     // SAFETY: as in `trace_closest`.
-    unsafe { any(&view, rays.as_ptr(), rays.len() as u64, blocked.as_mut_ptr()) };
-    Ok(blocked.into_iter().map(|byte| byte != 0).collect())
+    unsafe { shadow(&view, rays.as_ptr(), rays.len() as u64, optical_depths.as_mut_ptr()) };
+    Ok(optical_depths)
 }

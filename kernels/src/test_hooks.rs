@@ -37,7 +37,7 @@ unsafe extern "C" {
     fn tessera_test_light_probability(scene: *const SceneView, vantage: *const f32, light: u32) -> f32;
     fn tessera_test_vantage(normal: *const f32, result: *mut f32);
     fn tessera_test_environment(scene: *const SceneView, direction: *const f32, result: *mut f32);
-    fn tessera_test_texture(scene: *const SceneView, which: u32, u: f32, v: f32, result: *mut f32);
+    fn tessera_test_texture(scene: *const SceneView, which: u32, place: *const f32, result: *mut f32);
     fn tessera_test_camera(camera: *const Camera, x: f32, y: f32, lens_x: f32, lens_y: f32, result: *mut f32);
     fn tessera_test_compressed(
         scene: *const SceneView,
@@ -45,10 +45,16 @@ unsafe extern "C" {
         rays: *const Ray,
         count: u64,
         hits: *mut Hit,
-        blocked: *mut u8,
+        optical_depths: *mut u32,
     );
     fn tessera_test_plane(node: *const CompressedNode, side: u32, axis: u32, slot: u32) -> f32;
-    fn tessera_test_alpha(scene: *const SceneView, key: u32, triangle: u32, u: f32, v: f32) -> bool;
+    fn tessera_test_alpha(
+        scene: *const SceneView,
+        sampler: *const u32,
+        triangle: u32,
+        u: f32,
+        v: f32,
+    ) -> bool;
 }
 
 // SAFETY of this whole file: every entry reads and writes exactly the array sizes of the signatures below, and follows
@@ -215,10 +221,11 @@ pub fn environment(scene: &CheckedScene, direction: [f32; 3]) -> [f32; 4] {
     result
 }
 
-pub fn texture(scene: &CheckedScene, which: u32, uv: [f32; 2]) -> [f32; 4] {
+/// `place`: u, v, footprint.
+pub fn texture(scene: &CheckedScene, which: u32, place: [f32; 3]) -> [f32; 4] {
     assert!((which as usize) < scene.textures.len());
     let mut result = [0.0; 4];
-    unsafe { tessera_test_texture(&scene.view(), which, uv[0], uv[1], result.as_mut_ptr()) };
+    unsafe { tessera_test_texture(&scene.view(), which, place.as_ptr(), result.as_mut_ptr()) };
     result
 }
 
@@ -229,9 +236,10 @@ pub fn camera(camera: &Camera, at: [f32; 2], lens: [f32; 2]) -> [f32; 7] {
     result
 }
 
-pub fn alpha_accepts(scene: &CheckedScene, key: u32, triangle: u32, at: [f32; 2]) -> bool {
+/// `sampler`: the key and the index of a sample.
+pub fn alpha_accepts(scene: &CheckedScene, sampler: [u32; 2], triangle: u32, at: [f32; 2]) -> bool {
     assert!((triangle as usize) < scene.triangles.len());
-    unsafe { tessera_test_alpha(&scene.view(), key, triangle, at[0], at[1]) }
+    unsafe { tessera_test_alpha(&scene.view(), sampler.as_ptr(), triangle, at[0], at[1]) }
 }
 
 /// Twin of `CompressedHierarchy`.
@@ -247,15 +255,15 @@ impl Hierarchy {
     }
 }
 
-/// The closest hit of each ray, and whether there is any, by the device's hierarchy; keys as in [`crate::rays`].
-pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<bool>) {
+/// The closest hit of each ray, and the optical depth along it, by the device's hierarchy; as in [`crate::rays`].
+pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<u32>) {
     let bvh = CompressedBvh::of(&scene.bvh);
     let mut hits = vec![Hit::MISS; rays.len()];
-    let mut blocked = vec![0u8; rays.len()];
+    let mut optical_depths = vec![0; rays.len()];
     let (view, hierarchy) = (scene.view(), Hierarchy::of(&bvh));
-    let (to, flags) = (hits.as_mut_ptr(), blocked.as_mut_ptr());
-    unsafe { tessera_test_compressed(&view, &hierarchy, rays.as_ptr(), rays.len() as u64, to, flags) };
-    (hits, blocked.into_iter().map(|flag| flag != 0).collect())
+    let (to, depths) = (hits.as_mut_ptr(), optical_depths.as_mut_ptr());
+    unsafe { tessera_test_compressed(&view, &hierarchy, rays.as_ptr(), rays.len() as u64, to, depths) };
+    (hits, optical_depths)
 }
 
 /// A plane of a compressed node as the kernels compute it.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tessera_layout::{Environment, EnvironmentCell, NONE, build_environment_cells};
 
 /// Bytes that a texel takes: as decoded, as kept, its weight, and its cell; those of rows are few.
-const TEXEL_BYTES: u64 = 12 + 12 + 8 + 8;
+const TEXEL_BYTES: u64 = 12 + 12 + 8 + 12;
 
 /// Light at infinity, ready for every frame.
 #[derive(Clone, Debug, Default)]

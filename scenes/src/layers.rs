@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::error::SceneError;
-use crate::material::{Slot, texture_ref};
+use crate::material::{Slot, base_color_use, texture_ref};
 use crate::texture::{TextureTable, TextureUse};
 use crate::warning::Warnings;
 use serde_json::{Map, Value};
@@ -192,7 +192,7 @@ impl Extension<'_, '_> {
         material.metallic = 0.0;
         material.metallic_roughness_texture = TextureRef::ABSENT;
         material.roughness = 1.0 - self.unit("glossinessFactor", 1.0)?;
-        material.base_color_texture = self.texture_ref("diffuseTexture", TextureUse::Color)?;
+        material.base_color_texture = self.texture_ref("diffuseTexture", base_color_use(material))?;
         layers.flags |= layers_flags::SPECULAR_GLOSSINESS;
         layers.specular_color = self.color("specularFactor", [1.0; 3], 1.0)?;
         let place = LayersTexture::SpecularGlossiness;

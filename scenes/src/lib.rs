@@ -32,6 +32,7 @@ mod loaded;
 mod material;
 mod math;
 mod mesh;
+mod mipmap;
 mod node;
 mod options;
 mod pose;

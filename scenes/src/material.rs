@@ -42,6 +42,15 @@ struct Ior {
     ior: Option<f32>,
 }
 
+/// How the base colour's texture is read, once the alpha mode is known.
+pub(crate) fn base_color_use(material: &Material) -> TextureUse {
+    if material.alpha_mode == AlphaMode::Opaque as u32 {
+        TextureUse::Color
+    } else {
+        TextureUse::CoveringColor
+    }
+}
+
 /// A texture's place in a material: what all three of glTF's texture infos have in common.
 pub(crate) struct Slot<'a> {
     pub(crate) texture: usize,
@@ -200,7 +209,7 @@ fn read_textures(
     let mut resolve = |slot: Slot| texture_ref(document, slot, textures, warnings);
     if let Some(base) = &pbr.base_color_texture {
         let extensions = base.extensions.as_ref().map(|e| &e.others);
-        let slot = info(base, TextureUse::Color, "pbrMetallicRoughness.baseColorTexture");
+        let slot = info(base, base_color_use(material), "pbrMetallicRoughness.baseColorTexture");
         material.base_color_texture = resolve(Slot { extensions, ..slot })?;
     }
     if material.flags & material_flags::UNLIT != 0 {

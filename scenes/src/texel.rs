@@ -4,10 +4,10 @@ use crate::texture::TextureSet;
 use std::sync::OnceLock;
 use tessera_layout::{TexelFormat, Texture, Wrap};
 
-/// Linear values of all sRGB bytes (IEC 61966-2-1).
 static LINEAR_FROM_SRGB: OnceLock<[f64; 256]> = OnceLock::new();
 
-fn linear_from_srgb() -> &'static [f64; 256] {
+/// Linear values of all sRGB bytes (IEC 61966-2-1).
+pub(crate) fn linear_from_srgb() -> &'static [f64; 256] {
     LINEAR_FROM_SRGB.get_or_init(|| {
         std::array::from_fn(|byte| {
             let value = byte as f64 / 255.0;

@@ -1,12 +1,13 @@
-//! Textures: which images are used how, their bounded decoding, and the texel buffer. Does not filter; kernels do.
+//! Textures: which images are used how, their bounded decoding, and the texel buffer. Levels are made in mipmap.rs; kernels filter.
 
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::image_file::{self, Header};
+use crate::mipmap::{self, Mean};
 use crate::report::TextureReport;
 use crate::source::Source;
 use crate::warning::Warnings;
-use gltf::json::texture::{MagFilter, Sampler, WrappingMode};
+use gltf::json::texture::{MagFilter, MinFilter, Sampler, WrappingMode};
 use gltf::json::validation::Checked;
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -28,6 +29,8 @@ struct WebpJson {
 pub(crate) enum TextureUse {
     /// Colour: sRGB-encoded.
     Color,
+    /// Colour of which alpha says how much is there.
+    CoveringColor,
     /// Numbers: linear.
     Data,
 }
@@ -59,6 +62,7 @@ struct Job<'a> {
     bytes: Cow<'a, [u8]>,
     header: Header,
     format: TexelFormat,
+    mean: Mean,
     offset: usize,
     length: usize,
 }
@@ -123,9 +127,13 @@ impl TextureTable {
             targets.push(target);
         }
         jobs.par_iter().zip(targets).try_for_each(|(job, target)| {
-            image_file::decode(&job.bytes, &job.header, job.format, target).map_err(|problem| {
-                SceneError::Image { file: document.file.clone(), path: job.path.clone(), problem }
-            })
+            let size = (job.header.width, job.header.height);
+            let first = job.format.bytes() * size.0 as usize * size.1 as usize;
+            image_file::decode(&job.bytes, &job.header, job.format, &mut target[..first]).map_err(
+                |problem| SceneError::Image { file: document.file.clone(), path: job.path.clone(), problem },
+            )?;
+            mipmap::fill_levels(target, size, job.format, job.mean);
+            Ok(())
         })?;
         let (mut textures, mut reports) = (Vec::new(), Vec::new());
         for entry in &self.entries {
@@ -153,21 +161,23 @@ fn plan<'a>(
     };
     let header = image_file::header(&bytes, source.limits.texture_edge).map_err(wrong)?;
     let format = match entry.usage {
-        TextureUse::Color => TexelFormat::Rgba8Srgb,
+        TextureUse::Color | TextureUse::CoveringColor => TexelFormat::Rgba8Srgb,
         TextureUse::Data if header.has_16_bits => TexelFormat::Rgba16Linear,
         TextureUse::Data => TexelFormat::Rgba8Linear,
     };
-    let texel = if format == TexelFormat::Rgba16Linear { 8u64 } else { 4 };
-    let needed = u64::from(header.width) * u64::from(header.height) * texel;
+    let (size, texel) = ((header.width, header.height), format.bytes() as u64);
+    let needed = Texture::level_texels(size, Texture::levels_of(size.0, size.1)) * texel;
+    let decoded = Texture::level_texels(size, 1) * texel;
     let offset = length.next_multiple_of(TEXEL_ALIGNMENT);
     let total = offset as u64 + needed;
     if total > source.limits.texture_bytes {
         let limit = source.limits.texture_bytes;
         return Err(wrong(format!("with it, textures take {total} bytes, more than {limit}; shrink them")));
     }
-    source.budget.expand(bytes.len() as u64, needed).map_err(wrong)?;
+    source.budget.expand(bytes.len() as u64, decoded).map_err(wrong)?;
     source.budget.spend(needed, 1, &document.file, &path)?;
-    Ok(Job { path, bytes, header, format, offset, length: needed as usize })
+    let mean = if entry.usage == TextureUse::CoveringColor { Mean::ByAlpha } else { Mean::Plain };
+    Ok(Job { path, bytes, header, format, mean, offset, length: needed as usize })
 }
 
 fn describe(document: &Document, entry: &Entry, job: &Job) -> Texture {
@@ -179,15 +189,24 @@ fn describe(document: &Document, entry: &Entry, job: &Job) -> Texture {
         Checked::Valid(WrappingMode::MirroredRepeat) => Wrap::MirroredRepeat as u32,
         Checked::Valid(WrappingMode::Repeat) | Checked::Invalid => Wrap::Repeat as u32,
     };
+    let (width, height) = (job.header.width, job.header.height);
+    let is_bilinear = sampler.mag_filter != Some(Checked::Valid(MagFilter::Nearest));
     Texture {
         offset: job.offset as u64,
-        width: job.header.width,
-        height: job.header.height,
+        width,
+        height,
         format: job.format as u32,
         wrap_u: wrap(&sampler.wrap_s),
         wrap_v: wrap(&sampler.wrap_t),
-        bilinear: u32::from(sampler.mag_filter != Some(Checked::Valid(MagFilter::Nearest))),
+        bilinear: u32::from(is_bilinear),
+        level_count: if is_bilinear && wants_levels(sampler) { Texture::levels_of(width, height) } else { 1 },
+        reserved: [0; 3],
     }
+}
+
+/// A sampler that names a filter without levels gets none; one that names no filter leaves it to us.
+fn wants_levels(sampler: &Sampler) -> bool {
+    !matches!(sampler.min_filter, Some(Checked::Valid(MinFilter::Nearest | MinFilter::Linear)))
 }
 
 fn report(document: &Document, entry: &Entry, job: &Job) -> TextureReport {

@@ -25,6 +25,7 @@ mod soap;
 #[path = "../../kernels/tests/kernels/support.rs"]
 #[expect(dead_code, reason = "shared with the kernels' own tests, which use all of it")]
 mod support;
+mod unheeded;
 mod units;
 mod unread;
 mod watched;

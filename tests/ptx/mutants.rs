@@ -12,6 +12,7 @@ use crate::probes::{Probe, Stage};
 use crate::scenes::{self, Case, Noise};
 use crate::soap::soap;
 use crate::support::whole;
+use crate::unheeded::Unheeded;
 use crate::watched::watched;
 use crate::{culling, edges, exact, lamps, layers, mirrors, slack, unread};
 use tessera_kernels::cuda::PTX;
@@ -115,13 +116,17 @@ impl Image {
         let of_keeping_more = in_lines - of_one_place - mutants.len();
         let unread = unread::lines(self.source);
         mutants.retain(|mutation| !unread.contains(&mutation.line));
+        let of_unread = in_lines - of_one_place - of_keeping_more - mutants.len();
+        let (unheeded, lines) = (Unheeded::of(self.source), self.source.lines().collect::<Vec<_>>());
+        mutants.retain(|mutation| !unheeded.hides(mutation, lines[mutation.line as usize - 1]));
         eprintln!(
             "{}: {} lines run; {in_lines} mutants of {} are in them; {of_one_place} change one place of a bound that is wide, \
-             {of_keeping_more} let the box test keep more and {} change what nobody reads, and do not count",
+             {of_keeping_more} let the box test keep more, {of_unread} change what nobody reads and {} what its readers do not heed, and \
+             do not count",
             self.name,
             executed.len(),
             everything.len(),
-            in_lines - of_one_place - of_keeping_more - mutants.len(),
+            in_lines - of_one_place - of_keeping_more - of_unread - mutants.len(),
         );
         mutants
     }
@@ -337,7 +342,12 @@ const HEAVY: [&str; 4] = ["closest", "any", "shade", "shade_layered"];
 
 /// Calls over every scene: some hundred, some thousand, some ten thousand or more.
 fn probes_of_functions(tier: usize) -> Vec<Probe> {
-    let cases: Vec<Case> = scenes::sized(8).into_iter().chain(edges::all()).chain(lamps::all(8)).collect();
+    let cases: Vec<Case> = scenes::sized(8)
+        .into_iter()
+        .chain(edges::all())
+        .chain(lamps::all(8))
+        .chain(mirrors::all(8))
+        .collect();
     let stages: Vec<Arc<Stage>> = cases.iter().map(Stage::new).collect();
     let calls = |function: UnitFunction| {
         let is_layered = function.name == "shade_layered";

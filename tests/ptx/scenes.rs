@@ -97,7 +97,7 @@ impl Noise {
     }
 }
 
-/// Adds a texture of noise; its number.
+/// Adds a texture of noise with all its levels; its number.
 pub(crate) fn texture(
     builder: &mut Builder,
     format: TexelFormat,
@@ -108,7 +108,9 @@ pub(crate) fn texture(
     builder.texels.resize(builder.texels.len().next_multiple_of(16), 0);
     let offset = builder.texels.len() as u64;
     let mut noise = Noise(offset as u32 + 77);
-    let words = size.0 * size.1 * if format == TexelFormat::Rgba16Linear { 2 } else { 1 };
+    let level_count = Texture::levels_of(size.0, size.1);
+    let words =
+        Texture::level_texels(size, level_count) * if format == TexelFormat::Rgba16Linear { 2 } else { 1 };
     for _ in 0..words {
         builder.texels.extend((noise.bits() | 0x2000_2020).to_le_bytes());
     }
@@ -120,6 +122,8 @@ pub(crate) fn texture(
         wrap_u: wrap.0 as u32,
         wrap_v: wrap.1 as u32,
         bilinear: u32::from(bilinear),
+        level_count,
+        reserved: [0; 3],
     });
     builder.textures.len() as u32 - 1
 }

@@ -41,12 +41,12 @@ pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
 }
 
 /// Several results in braces count as read.
-fn is_pure(line: &str) -> bool {
+pub(crate) fn is_pure(line: &str) -> bool {
     PURE.iter().any(|opcode| line.starts_with(opcode)) && !line.contains('{') && !line.contains(".volatile")
 }
 
 /// The registers of a line, in order.
-fn names(line: &str) -> Vec<&str> {
+pub(crate) fn names(line: &str) -> Vec<&str> {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '%'))
         .filter(|word| word.starts_with('%'))
         .collect()

@@ -3,6 +3,7 @@
 //!
 //! What is looked at is the result of the instruction, unless nothing reads that but
 //! - a floor: then the whole number;
+//! - the choice of a texture's level: then the exponent;
 //! - the comparison by which a floor sees that it has to go one down: then what comes of that;
 //! - the next step of a polynomial with constant coefficients by Horner's rule: then the whole polynomial.
 
@@ -24,6 +25,7 @@ pub(crate) struct Watched {
 enum Place<'a> {
     Result,
     Floor,
+    Exponent,
     Comparison { floored: &'a str },
     Polynomial { rest: Vec<Step<'a>> },
 }
@@ -74,6 +76,10 @@ fn look(place: &Place<'_>, result: &str) -> (String, u64) {
             (format!("mov.b32 %one, {result}; mov.b32 %two, %otherwise;"), 2)
         }
         Place::Floor => (format!("cvt.rmi.s32.f32 %one, {result}; cvt.rmi.s32.f32 %two, %otherwise;"), 2),
+        Place::Exponent => {
+            let shifted = |from: &str, to: &str| format!("mov.b32 {to}, {from}; shr.u32 {to}, {to}, 23;");
+            (format!("{} {}", shifted(result, "%one"), shifted("%otherwise", "%two")), 4)
+        }
         Place::Comparison { floored } => {
             let compare = |with: &str, to: &str| {
                 format!("setp.lt.f32 %differ, {floored}, {with}; selp.u32 {to}, 1, 0, %differ;")
@@ -105,6 +111,9 @@ fn place<'a>(lines: &[&'a str], line: u32) -> Place<'a> {
     if is_floored(lines, at) {
         return Place::Floor;
     }
+    if is_exponent(lines, at) {
+        return Place::Exponent;
+    }
     match rest_of_polynomial(lines, at) {
         rest if rest.is_empty() => Place::Result,
         rest => Place::Polynomial { rest },
@@ -127,6 +136,24 @@ fn is_floored(lines: &[&str], at: usize) -> bool {
             }
             _ => readers.all(|line| line.starts_with("max.f32") && line.contains(FLOOR_BOUNDS[0])),
         }
+}
+
+/// Whether nothing is read of a result but its exponent: its bits without the lower 23, or compared with a power of two.
+fn is_exponent(lines: &[&str], at: usize) -> bool {
+    let Some(instruction) = parse(lines[at]).filter(|it| it.opcode.ends_with(".f32")) else { return false };
+    let reads_exponent = |line: &str| {
+        let Some(reader) = parse(line) else { return false };
+        let constant = reader.operands.last().copied().unwrap_or_default();
+        let is_power = || constant.parse::<u32>().is_ok_and(|bits| bits & 0x7f_ffff == 0);
+        (reader.opcode == "shr.u32" && constant == "23") || (reader.opcode.starts_with("setp.") && is_power())
+    };
+    let mut moves = readers(lines, at, instruction.operands[0]).peekable();
+    moves.peek().is_some()
+        && moves.all(|(number, line)| {
+            let Some(bits) = parse(line).filter(|it| it.opcode == "mov.b32") else { return false };
+            let mut readers = readers(lines, number, bits.operands[0]).peekable();
+            readers.peek().is_some() && readers.all(|(_, line)| reads_exponent(line))
+        })
 }
 
 /// The clamped number of a floor whose whole part an instruction makes a float of again, if that is nothing but compared with it.

@@ -62,14 +62,17 @@ pub struct AliasEntry {
 }
 
 /// Where what stands for a texel of the environment, or for a row of them, begins among numbers below `u32::MAX`; it ends where the next
-/// one begins, and the last of a row, or of the rows, at `u32::MAX`. 8 bytes.
+/// one begins, and the last of a row, or of the rows, at `u32::MAX`. 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct EnvironmentCell {
     /// The first number.
-    pub below: u32,
+    pub first: u32,
     /// Probability of the texel, of all texels; of a row, of the row.
     pub probability: f32,
+    /// Cell `i` of `n` stands for the numbers from `i / n` of all to `(i + 1) / n` of all as well: which of the `n` the first of those
+    /// belongs to.
+    pub start: u32,
 }
 
 /// The environment: 112 bytes. Equirectangular, +Y up, row i at (i + ½)/height, centre column towards +Z, u growing to
@@ -102,7 +105,7 @@ pub struct Environment {
 
 const _: () = assert!(size_of::<Light>() == 80);
 const _: () = assert!(size_of::<AliasEntry>() == 16);
-const _: () = assert!(size_of::<EnvironmentCell>() == 8);
+const _: () = assert!(size_of::<EnvironmentCell>() == 12);
 const _: () = assert!(size_of::<Environment>() == 112);
 
 /// Cells for the texels of a map, row by row, and behind them one for each row: numbers in proportion to `weights` (finite, >= 0, one a
@@ -140,11 +143,21 @@ fn shares(weights: &[f64]) -> Vec<u32> {
 }
 
 fn push_cells(cells: &mut Vec<EnvironmentCell>, shares: &[u32], of_all: f64) {
-    let mut below = 0u32;
+    let begin = cells.len();
+    let mut first = 0u32;
     for share in shares {
         let probability = (f64::from(*share) / f64::from(u32::MAX) * of_all) as f32;
-        cells.push(EnvironmentCell { below, probability });
-        below = below.saturating_add(*share);
+        cells.push(EnvironmentCell { first, probability, start: 0 });
+        first = first.saturating_add(*share);
+    }
+    let cells = &mut cells[begin..];
+    let mut index = 0;
+    for place in 0..cells.len() {
+        let number = ((place as u64) << 32).div_ceil(cells.len() as u64);
+        while cells.get(index + 1).is_some_and(|next| u64::from(next.first) <= number) {
+            index += 1;
+        }
+        cells[place].start = index as u32;
     }
 }
 
@@ -209,17 +222,32 @@ mod tests {
         let rows = &cells[9..];
         for (texel, weight) in weights.iter().enumerate() {
             let (cell, last) = (cells[texel], texel % 3 == 2);
-            let end = if last { u32::MAX } else { cells[texel + 1].below };
-            assert_eq!(end > cell.below, *weight > 0.0, "texel {texel} of {cells:?}");
-            let row_end = rows.get(texel / 3 + 1).map_or(u32::MAX, |row| row.below);
-            let row = f64::from(row_end - rows[texel / 3].below) / f64::from(u32::MAX);
-            let share = f64::from(end - cell.below) / f64::from(u32::MAX) * row;
+            let end = if last { u32::MAX } else { cells[texel + 1].first };
+            assert_eq!(end > cell.first, *weight > 0.0, "texel {texel} of {cells:?}");
+            let row_end = rows.get(texel / 3 + 1).map_or(u32::MAX, |row| row.first);
+            let row = f64::from(row_end - rows[texel / 3].first) / f64::from(u32::MAX);
+            let share = f64::from(end - cell.first) / f64::from(u32::MAX) * row;
             assert!((share - weight / 8.0).abs() < 1e-8, "texel {texel}");
             assert!((f64::from(cell.probability) - share).abs() < 1e-7, "texel {texel}");
         }
-        assert_eq!((rows[0].below, cells[0].below), (0, 0));
+        assert_eq!((rows[0].first, cells[0].first), (0, 0));
         assert!(build_environment_cells(&[0.0; 4], 2)[..4].iter().all(|cell| cell.probability == 0.25));
         assert!(build_environment_cells(&[], 0).is_empty());
+    }
+
+    #[test]
+    fn the_guide_of_cells_leaves_out_none() {
+        let weights: Vec<f64> =
+            (0..400u32).map(|i| f64::from(i.wrapping_mul(0x9e37_79b9) >> 28).powi(4)).collect();
+        let cells = build_environment_cells(&weights, 100);
+        for (row, count) in [(&cells[..100], 100u64), (&cells[300..400], 100), (&cells[400..], 4)] {
+            for number in (0..u32::MAX - 1).step_by(65_521) {
+                let place = ((u64::from(number) * count) >> 32) as usize;
+                let cell = row.partition_point(|cell| cell.first <= number) - 1;
+                let last = row.get(place + 1).map_or(row.len() - 1, |next| next.start as usize);
+                assert!((row[place].start as usize..=last).contains(&cell), "{number} of {row:?}");
+            }
+        }
     }
 
     #[test]

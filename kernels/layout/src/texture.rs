@@ -12,6 +12,13 @@ pub enum TexelFormat {
     Rgba16Linear = 2,
 }
 
+impl TexelFormat {
+    /// Bytes that a texel takes.
+    pub fn bytes(self) -> usize {
+        if self == TexelFormat::Rgba16Linear { 8 } else { 4 }
+    }
+}
+
 /// Wrap mode of one axis (glTF sampler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -24,7 +31,8 @@ pub enum Wrap {
     MirroredRepeat = 2,
 }
 
-/// One texture: 32 bytes. Rows run from v = 0 (top) downwards, as in glTF.
+/// One texture: 48 bytes. Rows run from v = 0 (top) downwards, as in glTF. Levels follow one another without a gap, each half as
+/// wide and high as the one before, rounded down, and one texel at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub struct Texture {
@@ -42,6 +50,28 @@ pub struct Texture {
     pub wrap_v: u32,
     /// 0: nearest, 1: bilinear (the magnification filter).
     pub bilinear: u32,
+    /// Levels, 1 to [`Texture::levels_of`] its size.
+    pub level_count: u32,
+    /// Zero.
+    pub reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<Texture>() == 32);
+const _: () = assert!(size_of::<Texture>() == 48);
+
+impl Texture {
+    /// How many levels a texture of this size can have: down to one texel.
+    pub fn levels_of(width: u32, height: u32) -> u32 {
+        32 - width.max(height).max(1).leading_zeros()
+    }
+
+    /// Texels across and down of a level, of a texture that is so large at level 0.
+    pub fn level_size((width, height): (u32, u32), level: u32) -> (u32, u32) {
+        ((width >> level).max(1), (height >> level).max(1))
+    }
+
+    /// Texels of the first levels together.
+    pub fn level_texels(size: (u32, u32), level_count: u32) -> u64 {
+        let texels = |(width, height)| u64::from(width) * u64::from(height);
+        (0..level_count).map(|level| texels(Self::level_size(size, level))).sum()
+    }
+}

@@ -4,7 +4,7 @@ use crate::same_bits::varied;
 use crate::support::*;
 use tessera_kernels::cuda::{CompressedBvh, CompressedNode};
 use tessera_kernels::host::best_isa;
-use tessera_kernels::rays::{Ray, trace_any, trace_closest};
+use tessera_kernels::rays::{Ray, trace_closest, trace_shadow};
 use tessera_kernels::{CheckedScene, test_hooks};
 use tessera_layout::*;
 
@@ -78,14 +78,14 @@ fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
 }
 
 fn same_hits(scene: &CheckedScene, rays: &[Ray]) {
-    let (hits, blocked) = test_hooks::trace_compressed(scene, rays);
+    let (hits, optical_depths) = test_hooks::trace_compressed(scene, rays);
     let want = trace_closest(best_isa(), scene, rays).unwrap();
     let bits =
         |hit: &tessera_kernels::rays::Hit| (hit.t.to_bits(), hit.triangle, hit.u.to_bits(), hit.v.to_bits());
     for (index, (hit, want)) in hits.iter().zip(&want).enumerate() {
         assert_eq!(bits(hit), bits(want), "ray {index}: {:?}", rays[index]);
     }
-    assert_eq!(blocked, trace_any(best_isa(), scene, rays).unwrap());
+    assert_eq!(optical_depths, trace_shadow(best_isa(), scene, rays).unwrap());
     let share = hits.iter().filter(|hit| hit.triangle != NONE).count() as f64 / hits.len() as f64;
     assert!(share > 0.3, "only {share} of the rays hit");
 }

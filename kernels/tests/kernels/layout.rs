@@ -39,7 +39,7 @@ fn rust_and_cpp_agree_on_every_field() {
             anisotropy_cosine anisotropy_sine dispersion iridescence iridescence_ior iridescence_thickness_min
             iridescence_thickness_max ior reserved textures
         }
-        Texture { offset width height format wrap_u wrap_v bilinear }
+        Texture { offset width height format wrap_u wrap_v bilinear level_count reserved }
         Light {
             position kind direction range emission triangle spot_scale spot_offset pick_probability area trail reserved
         }
@@ -47,7 +47,7 @@ fn rust_and_cpp_agree_on_every_field() {
             center radius axis power emission_cosine spread_cosine spread_sine child
         }
         AliasEntry { threshold alias probability reserved }
-        EnvironmentCell { below probability }
+        EnvironmentCell { first probability start }
         Environment {
             width height light present constant intensity map_from_world scene_radius scene_center reserved
         }

@@ -25,6 +25,8 @@ pub(crate) fn varied() -> CheckedScene {
             wrap_u: wrap as u32,
             wrap_v: wrap as u32,
             bilinear,
+            level_count: 1,
+            reserved: [0; 3],
         });
     }
     let used =

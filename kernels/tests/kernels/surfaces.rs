@@ -3,6 +3,7 @@
 use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::{RayCounts, RenderError, best_isa, render_unit};
+use tessera_kernels::rays::{OPTICAL_DEPTH_OPAQUE, Ray, trace_shadow};
 use tessera_kernels::test_hooks::{alpha_accepts, camera};
 use tessera_layout::*;
 
@@ -63,7 +64,7 @@ fn a_veil_dims_shadows_by_its_alpha() {
         builder.lights.push((sun, 1.0));
         seen(&builder.finish(), 1024)
     };
-    assert!((lit(0.4) / lit(0.0) - 0.6).abs() < 0.01);
+    assert!((lit(0.4) / lit(0.0) - 0.6).abs() < 1e-6, "no chance is in it");
 }
 
 #[test]
@@ -72,12 +73,92 @@ fn alpha_depends_on_the_ray_and_the_triangle_alone() {
     (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, 0.5);
     let scene = wall(veil).finish();
     let answers = |triangle| (0..4096).map(move |key| (key, triangle));
-    let stops: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, k, t, [0.2, 0.3])).collect();
-    let again: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, k, t, [0.6, 0.1])).collect();
-    let other: Vec<bool> = answers(1).map(|(k, t)| alpha_accepts(&scene, k, t, [0.2, 0.3])).collect();
+    let stops: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.2, 0.3])).collect();
+    let again: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.6, 0.1])).collect();
+    let other: Vec<bool> = answers(1).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.2, 0.3])).collect();
     assert_eq!(stops, again);
     let same = stops.iter().zip(&other).filter(|(a, b)| a == b).count();
     assert!((1850..2250).contains(&same), "{same} of 4096");
+}
+
+#[test]
+fn a_pixels_samples_are_stopped_in_the_share_that_alpha_says() {
+    let mut veil = unlit([0.0; 3]);
+    (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, 0.3);
+    let scene = wall(veil).finish();
+    let stopped = |key, triangle, first: u32, stops: bool| {
+        (first..first + 64)
+            .filter(|sample| alpha_accepts(&scene, [key, *sample], triangle, [0.2, 0.3]) == stops)
+            .count()
+    };
+    for key in 0..256 {
+        for first in [0, 64, 192] {
+            assert!((19..=20).contains(&stopped(key, 0, first, true)), "19.2 of 64, {key} from {first}");
+        }
+    }
+    // What one triangle stops says nothing of another.
+    let both = |key| {
+        (0..64).filter(|s| [0, 1].iter().all(|t| alpha_accepts(&scene, [key, *s], *t, [0.2, 0.3]))).count()
+    };
+    let sum: usize = (0..1024).map(both).sum();
+    assert!((5700..6100).contains(&sum), "{sum} of 65,536, 5,898 expected");
+}
+
+#[test]
+fn veils_dim_a_shadow_ray_in_any_order_and_walls_stop_it() {
+    let along = |alphas: &[f32]| {
+        let mut builder = Builder::default();
+        for (index, alpha) in alphas.iter().enumerate() {
+            let mut veil = unlit([0.0; 3]);
+            (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, *alpha);
+            let veil = builder.add_material(veil);
+            builder.quad(WALL.map(|[x, y, _]| [x, y, index as f32]), veil);
+        }
+        let ray = Ray { origin: [0.1, 0.2, -1.0], direction: [0.0, 0.0, 1.0], t_max: 100.0 };
+        trace_shadow(best_isa(), &builder.finish(), &[ray]).unwrap()[0]
+    };
+    assert_eq!(along(&[0.0, 0.0]), 0);
+    assert_eq!(along(&[0.5]), 1 << 20);
+    assert_eq!(along(&[0.5, 0.75, 0.875]), 6 << 20);
+    assert_eq!(along(&[0.3, 0.9, 0.6, 0.1]), along(&[0.1, 0.6, 0.9, 0.3]));
+    assert_eq!(along(&[0.1, 1.0, 0.9, 0.3]), OPTICAL_DEPTH_OPAQUE);
+    assert_eq!(along(&[0.999_999_9; 2]), OPTICAL_DEPTH_OPAQUE, "what is too dark to matter stops");
+}
+
+/// A wall of black and white squares of half a millimetre, with alpha as its white.
+fn fine_squares(alpha_mode: AlphaMode) -> CheckedScene {
+    let mut look = unlit([1.0; 3]);
+    look.alpha_mode = alpha_mode as u32;
+    look.alpha_cutoff = 0.6;
+    look.base_color_texture =
+        TextureRef { uv_from_mesh: [500.0, 0.0, 0.0, 0.0, 500.0, 0.0], texture: 0, ..TextureRef::ABSENT };
+    let mut builder = wall(look);
+    builder.texels = (0..64 * 64).flat_map(|at| [if (at / 64 + at) % 2 == 0 { 255 } else { 0 }; 4]).collect();
+    builder.texels.resize(5461 * 4, 128);
+    builder.textures.push(Texture {
+        offset: 0,
+        width: 64,
+        height: 64,
+        format: TexelFormat::Rgba8Linear as u32,
+        wrap_u: 0,
+        wrap_v: 0,
+        bilinear: 1,
+        level_count: 7,
+        reserved: [0; 3],
+    });
+    builder.finish()
+}
+
+#[test]
+fn what_is_finer_than_a_pixel_is_seen_as_its_mean() {
+    let unit = UnitParams { aovs: 1, ..whole(8, 8, 1, 4) };
+    let values = means(&fine_squares(AlphaMode::Opaque), &unit);
+    assert!(values[3 * 64..].iter().all(|value| (value - 128.0 / 255.0).abs() < 1e-6), "{values:?}");
+    // Of a veil the mean goes for what it lets through; of a mask each texel is asked, since 0.5 is below the threshold of 0.6.
+    let through = |mode| seen(&fine_squares(mode), 256);
+    let (veil, mask) = (through(AlphaMode::Blend), through(AlphaMode::Mask));
+    assert!((veil - (0.502 * 0.502 + 0.498)).abs() < 0.02, "{veil}");
+    assert!(mask < 0.95, "something of the mask is there: {mask}");
 }
 
 #[test]
@@ -131,6 +212,8 @@ fn a_normal_map_tilts_the_surface() {
             wrap_u: 0,
             wrap_v: 0,
             bilinear: 1,
+            level_count: 1,
+            reserved: [0; 3],
         });
         let mut look = material([0.8; 3], 0.0, 1.0);
         look.normal_texture.texture = 0;
@@ -234,5 +317,13 @@ fn broken_scenes_are_refused() {
         assert!(CheckedScene::new(Arc::new(flat.clone())).is_ok());
         break_it(&mut flat);
         assert!(CheckedScene::new(Arc::new(flat)).is_err(), "{what}");
+    }
+    for cell in [3, 8] {
+        let mut builder = Builder::default();
+        builder.map(4, 2, |_, _| [1.0; 3]);
+        let mut flat = builder.flat();
+        assert!(CheckedScene::new(Arc::new(flat.clone())).is_ok());
+        Arc::make_mut(&mut flat.environment_cells)[cell].start = if cell < 8 { 4 } else { 2 };
+        assert!(CheckedScene::new(Arc::new(flat)).is_err(), "cell {cell}");
     }
 }

@@ -23,6 +23,8 @@ fn textured(format: TexelFormat, wrap: Wrap, bilinear: u32) -> CheckedScene {
         wrap_u: wrap as u32,
         wrap_v: wrap as u32,
         bilinear,
+        level_count: 1,
+        reserved: [0; 3],
     });
     builder.finish()
 }
@@ -73,7 +75,7 @@ fn every_format_wrap_and_filter_is_right() {
 
 fn compare(scene: &CheckedScene, (format, wrap, bilinear): (TexelFormat, Wrap, u32), u: f64, v: f64) {
     let (x, y) = (u * f64::from(WIDTH), v * f64::from(HEIGHT));
-    let got = texture(scene, 0, [u as f32, v as f32]);
+    let got = texture(scene, 0, [u as f32, v as f32, 0.0]);
     for channel in 0..4 {
         let read =
             |x: i64, y: i64| decoded(format, wrapped(x, WIDTH, wrap), wrapped(y, HEIGHT, wrap), channel);
@@ -102,8 +104,87 @@ fn wild_coordinates_read_inside_the_texture() {
             for wild in
                 [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, f32::MIN_POSITIVE, 1.0, -0.0]
             {
-                texture(&scene, 0, [wild, wild]);
+                texture(&scene, 0, [wild, wild, wild.abs()]);
             }
         }
+    }
+}
+
+/// A texture of 8 x 4 whose level `l` is 10 (l + 1) all over.
+fn stairs(level_count: u32) -> Texture {
+    Texture {
+        offset: 0,
+        width: 8,
+        height: 4,
+        format: TexelFormat::Rgba8Linear as u32,
+        wrap_u: 0,
+        wrap_v: 0,
+        bilinear: 1,
+        level_count,
+        reserved: [0; 3],
+    }
+}
+
+fn stairs_texels() -> Vec<u8> {
+    (0..4u8).flat_map(|level| vec![10 * (level + 1); [32, 8, 2, 1][usize::from(level)] * 4]).collect()
+}
+
+#[test]
+fn the_footprint_chooses_the_level() {
+    let value = |level_count: u32, texels: f32| {
+        let mut builder = Builder { texels: stairs_texels(), ..Builder::default() };
+        builder.textures.push(stairs(level_count));
+        (texture(&builder.finish(), 0, [0.3, 0.7, texels / 32.0])[0] * 255.0).round()
+    };
+    for (texels, want) in [(0.0, 10.0), (0.5, 10.0), (1.0, 10.0), (3.99, 10.0), (4.0, 20.0), (15.9, 20.0)] {
+        assert_eq!(value(4, texels), want, "{texels} texels");
+    }
+    for (texels, want) in [(16.0, 30.0), (63.9, 30.0), (64.0, 40.0), (1e9, 40.0), (f32::INFINITY, 40.0)] {
+        assert_eq!(value(4, texels), want, "{texels} texels");
+    }
+    assert_eq!(
+        [value(1, 1e9), value(2, 1e9), value(3, 1e9)],
+        [10.0, 20.0, 30.0],
+        "no level that is not there"
+    );
+    assert!(value(4, f32::NAN) >= 10.0);
+}
+
+#[test]
+fn coarse_levels_are_looked_up_like_the_first() {
+    for format in [TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear] {
+        let texels: Vec<u8> = (0..256).map(byte).collect();
+        let mut builder = Builder { texels, ..Builder::default() };
+        // Level 1 has 2 x 2 texels, and stands behind the 16 of level 0.
+        let first = Texture { width: 4, height: 4, format: format as u32, offset: 16, ..stairs(2) };
+        let behind = first.offset + 16 * format.bytes() as u64;
+        builder
+            .textures
+            .extend([first, Texture { width: 2, height: 2, offset: behind, level_count: 1, ..first }]);
+        let scene = builder.finish();
+        for step in 0..40 {
+            let (u, v) = (step as f32 * 0.13 - 2.0, step as f32 * 0.07);
+            assert_eq!(
+                texture(&scene, 0, [u, v, 0.25]),
+                texture(&scene, 1, [u, v, 0.0]),
+                "{format:?} ({u}, {v})"
+            );
+        }
+    }
+}
+
+#[test]
+fn levels_that_are_not_there_are_refused() {
+    use std::sync::Arc;
+    let with = |level_count: u32, bytes: usize| {
+        let mut texels = stairs_texels();
+        texels.truncate(bytes);
+        let mut builder = Builder { texels, ..Builder::default() };
+        builder.textures.push(stairs(level_count));
+        CheckedScene::new(Arc::new(builder.flat()))
+    };
+    assert!(with(4, 172).is_ok() && with(1, 128).is_ok());
+    for (level_count, bytes) in [(0, 172), (5, 172), (4, 171), (2, 159)] {
+        assert!(with(level_count, bytes).is_err(), "{level_count} levels in {bytes} bytes");
     }
 }

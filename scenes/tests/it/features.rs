@@ -231,6 +231,7 @@ fn a_texture_is_decoded_per_use_and_a_bomb_is_not() {
     assert_eq!(flat.textures.len(), 2);
     assert_eq!((flat.textures[0].format, flat.textures[1].format), (0, 1));
     assert_eq!((flat.textures[0].bilinear, flat.textures[0].wrap_u, flat.textures[0].wrap_v), (0, 1, 0));
+    assert_eq!((flat.textures[0].level_count, flat.textures[1].level_count), (1, 1), "nearest has one level");
     assert_eq!(flat.textures[1].offset, 32);
     assert_eq!(flat.texels[..4], [255, 128, 0, 64]);
     options.limits.texture_edge = 2;
@@ -261,6 +262,8 @@ fn a_webp_image_takes_the_place_of_its_fallback() {
     };
     let flat = at(&load(&file).unwrap(), 0.0);
     assert_eq!((flat.textures[0].width, flat.textures[0].height), (35, 29));
+    assert_eq!(flat.textures[0].level_count, 6);
+    assert_eq!(flat.texels.len(), 4 * (35 * 29 + 17 * 14 + 8 * 7 + 4 * 3 + 2 + 1));
     assert_eq!(flat.texels[4 * 36..4 * 37], [7, 8, 128, 249]);
     // Without a fallback, as where the extension is required; and where it names no image.
     file["extensionsRequired"] = json!(["EXT_texture_webp"]);
