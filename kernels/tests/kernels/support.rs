@@ -289,6 +289,21 @@ impl Builder {
     }
 }
 
+/// A texture of linear bytes that repeats, bilinear, whose texels are the first of all.
+pub(crate) fn linear_texture((width, height): (u32, u32), level_count: u32) -> Texture {
+    Texture {
+        offset: 0,
+        width,
+        height,
+        format: TexelFormat::Rgba8Linear as u32,
+        wrap_u: Wrap::Repeat as u32,
+        wrap_v: Wrap::Repeat as u32,
+        bilinear: 1,
+        level_count,
+        reserved: [0; 3],
+    }
+}
+
 fn vertex(normal: [f32; 3], tangent: [f32; 3], uv: [f32; 2]) -> ShadingVertex {
     ShadingVertex {
         normal,

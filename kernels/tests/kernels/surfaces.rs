@@ -135,17 +135,7 @@ fn fine_squares(alpha_mode: AlphaMode) -> CheckedScene {
     let mut builder = wall(look);
     builder.texels = (0..64 * 64).flat_map(|at| [if (at / 64 + at) % 2 == 0 { 255 } else { 0 }; 4]).collect();
     builder.texels.resize(5461 * 4, 128);
-    builder.textures.push(Texture {
-        offset: 0,
-        width: 64,
-        height: 64,
-        format: TexelFormat::Rgba8Linear as u32,
-        wrap_u: 0,
-        wrap_v: 0,
-        bilinear: 1,
-        level_count: 7,
-        reserved: [0; 3],
-    });
+    builder.textures.push(linear_texture((64, 64), 7));
     builder.finish()
 }
 
@@ -204,17 +194,7 @@ fn a_normal_map_tilts_the_surface() {
     let lit = |texel: [u8; 4], towards: [f32; 3]| {
         let mut builder = Builder::default();
         builder.texels.extend([texel; 4].concat());
-        builder.textures.push(Texture {
-            offset: 0,
-            width: 1,
-            height: 1,
-            format: TexelFormat::Rgba8Linear as u32,
-            wrap_u: 0,
-            wrap_v: 0,
-            bilinear: 1,
-            level_count: 1,
-            reserved: [0; 3],
-        });
+        builder.textures.push(linear_texture((1, 1), 1));
         let mut look = material([0.8; 3], 0.0, 1.0);
         look.normal_texture.texture = 0;
         let look = builder.add_material(look);

@@ -112,17 +112,7 @@ fn wild_coordinates_read_inside_the_texture() {
 
 /// A texture of 8 x 4 whose level `l` is 10 (l + 1) all over.
 fn stairs(level_count: u32) -> Texture {
-    Texture {
-        offset: 0,
-        width: 8,
-        height: 4,
-        format: TexelFormat::Rgba8Linear as u32,
-        wrap_u: 0,
-        wrap_v: 0,
-        bilinear: 1,
-        level_count,
-        reserved: [0; 3],
-    }
+    linear_texture((8, 4), level_count)
 }
 
 fn stairs_texels() -> Vec<u8> {
