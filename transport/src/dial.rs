@@ -1,4 +1,5 @@
-//! The dialling end: resolves, connects, exchanges hellos, and says exactly what failed. Does not try again; its caller may.
+//! The dialling end: resolves, connects, exchanges hellos, and says exactly what failed. Within the time to dial it asks more than once; after
+//! that it does not try again, but its caller may.
 
 use crate::address::Address;
 use crate::error::ConnectError;
@@ -14,6 +15,12 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use tessera_protocol::Hello;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// When handshakes begin that go on beside those before, in shares of the time to dial. One alone is fragile: a coordinator that hears nothing of it
+/// for three seconds forgets it, and on a line that loses every fifth datagram that is met once in some dozens.
+const TRIES: [f32; 3] = [0.0, 0.2, 0.5];
 
 /// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn, each for `timing.dial`.
 pub async fn connect(
@@ -48,14 +55,14 @@ async fn dial(
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     // An answer may be late; once there is a connection, the coordinator's idle time counts.
     config.transport_config(Arc::new(socket::transport(&timing, timing.dial.max(timing.idle))));
-    let dialling = Dialling { address, config, hello, timing };
+    let dialling = Arc::new(Dialling { address: address.clone(), config, hello: hello.clone(), timing });
     let mut candidates = address.resolve().await?.into_iter();
     loop {
         // `resolve` gives at least one; a later one is tried only while the former cannot be reached.
         let Some(candidate) = candidates.next() else {
             return Err(ConnectError::Unreachable { address: address.clone(), within: timing.dial });
         };
-        match dialling.attempt(candidate).await {
+        match dialling.reach(candidate).await {
             Err(
                 ConnectError::Refused { .. }
                 | ConnectError::Unreachable { .. }
@@ -66,15 +73,38 @@ async fn dial(
     }
 }
 
-struct Dialling<'a> {
-    address: &'a Address,
+struct Dialling {
+    address: Address,
     config: quinn::ClientConfig,
-    hello: &'a Hello,
+    hello: Hello,
     timing: Timing,
 }
 
-impl Dialling<'_> {
-    async fn attempt(&self, candidate: SocketAddr) -> Result<Link, ConnectError> {
+impl Dialling {
+    /// The first of several tries that gets through. One that meets silence leaves it to the others; any other verdict holds for all.
+    async fn reach(self: &Arc<Self>, candidate: SocketAddr) -> Result<Link, ConnectError> {
+        let until = Instant::now() + self.timing.dial;
+        let mut tries = JoinSet::new();
+        for share in TRIES {
+            let (dialling, wait) = (self.clone(), self.timing.dial.mul_f32(share));
+            tries.spawn(async move {
+                tokio::time::sleep(wait).await;
+                dialling.attempt(candidate, until).await
+            });
+        }
+        let mut silence = self.unreachable();
+        while let Some(ended) = tries.join_next().await {
+            match ended {
+                Ok(Err(error @ ConnectError::Unreachable { .. })) => silence = error,
+                Ok(result) => return result,
+                // A try is ended by nobody but this set, which lives longer.
+                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+            }
+        }
+        Err(silence)
+    }
+
+    async fn attempt(&self, candidate: SocketAddr, until: Instant) -> Result<Link, ConnectError> {
         let endpoint = socket::endpoint(any_address(candidate), None).map_err(ConnectError::Socket)?;
         let connecting = endpoint
             .connect_with(self.config.clone(), candidate, tls::server_name())
@@ -83,14 +113,14 @@ impl Dialling<'_> {
         let connection = tokio::select! {
             // Both may be ready on a busy machine; an answer is worth more than what the probe heard.
             biased;
-            result = tokio::time::timeout(limit, connecting) => match result {
+            result = tokio::time::timeout_at(until, connecting) => match result {
                 Ok(Ok(connection)) => connection,
-                Ok(Err(error)) => return Err(ConnectError::from_connection(self.address, error, limit)),
+                Ok(Err(error)) => return Err(ConnectError::from_connection(&self.address, error, limit)),
                 Err(_) => return Err(self.unreachable()),
             },
             error = bounced(candidate) => return Err(self.bounced(error)),
         };
-        match hello::offer(&connection, self.hello, &self.timing).await {
+        match hello::offer(&connection, &self.hello, &self.timing).await {
             Ok((hello, version)) => {
                 let timing = self.timing;
                 Ok(Link {
@@ -125,7 +155,7 @@ impl Dialling<'_> {
             // The server verifies our certificate after we have verified its own: its verdict comes as the connection's end.
             HelloFailure::Frame(FrameError::Ended(ended)) => match connection.close_reason() {
                 Some(error) if error != quinn::ConnectionError::LocallyClosed => {
-                    ConnectError::from_connection(self.address, error, self.timing.dial)
+                    ConnectError::from_connection(&self.address, error, self.timing.dial)
                 }
                 _ => ConnectError::Ended { address, source: ended },
             },

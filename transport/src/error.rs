@@ -212,7 +212,10 @@ impl ConnectError {
     pub(crate) fn from_connection(address: &Address, error: ConnectionError, within: Duration) -> Self {
         let address = address.clone();
         let (code, reason, ours) = match &error {
-            ConnectionError::TimedOut => return Self::Unreachable { address, within },
+            // A reset comes from a peer that knows nothing of the connection: it has heard too little of it, or was started anew.
+            ConnectionError::TimedOut | ConnectionError::Reset => {
+                return Self::Unreachable { address, within };
+            }
             ConnectionError::VersionMismatch => return Self::NotTessera { address },
             ConnectionError::TransportError(error) => (u64::from(error.code), error.reason.clone(), true),
             ConnectionError::ConnectionClosed(close) => {

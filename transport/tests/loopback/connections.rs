@@ -88,6 +88,45 @@ async fn a_silent_port_is_given_up() {
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
 }
 
+/// Passes datagrams on between a server and its clients, but for those of the first that says anything of QUIC: of that one nothing is heard.
+async fn deaf_to_the_first(server: std::net::SocketAddr, relay: tokio::net::UdpSocket) {
+    let mut first = None;
+    let mut later = None;
+    let upstream = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
+    let (mut up, mut down) = ([0; 2048], [0; 2048]);
+    loop {
+        tokio::select! {
+            received = relay.recv_from(&mut up) => {
+                let (length, from) = received.unwrap();
+                let is_probe = length == 1;
+                if is_probe || *first.get_or_insert(from) == from {
+                    continue;
+                }
+                later = Some(from);
+                upstream.send_to(&up[..length], server).await.unwrap();
+            }
+            received = upstream.recv_from(&mut down) => {
+                let (length, _) = received.unwrap();
+                relay.send_to(&down[..length], later.expect("a client")).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_of_which_nothing_is_heard_has_another_beside_it() {
+    let farm = Farm::start(Timing::default());
+    let relay = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
+    let address = relay.local_addr().unwrap().into();
+    let server = farm.server.local_address().unwrap();
+    tokio::spawn(deaf_to_the_first(server, relay));
+    let (identity, ours) = (farm.identity("ada"), hello());
+    let (served, dialled) =
+        tokio::join!(farm.next_peer(&ours), connect(&address, &identity, &ours, Timing::default()));
+    assert_eq!(served.unwrap().peer, Some(user("ada")));
+    assert_eq!(dialled.unwrap().hello, ours);
+}
+
 #[tokio::test]
 async fn a_host_without_an_address_is_named() {
     let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
