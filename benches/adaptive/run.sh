@@ -10,7 +10,7 @@ venv=$1 scenes=$2 folder=$3
 cd "$(dirname "$0")/../.."
 . benches/views.sh
 
-mapfile -t names < <(asked Cornell ManyLights MaterialRow DamagedHelmet Sponza DreamApartment Spheres)
+mapfile -t names < <(asked Cornell ManyLights MaterialRow DamagedHelmet Sponza DreamApartment PineTree Spheres)
 for name in "${names[@]}"; do
     reference "$name"
     for spp in 32 64 128 256 512; do

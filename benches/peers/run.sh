@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on six scenes of the shared folder.
+# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on six scenes of the shared folder
+# and one of the library's.
 #
 #   benches/peers/run.sh VENV RIG SCENES [compare.py options]
 #   ONLY=Sponza benches/peers/run.sh ...       # one of them
@@ -31,3 +32,15 @@ compare Sponza --scene "$scenes/Sponza.glb" --env "$sky" --camera='-5,2,0;5,2.5,
 compare DreamApartment --scene "$scenes/DreamApartment.glb" --env "$sky" "$@"
 compare PineTree --scene "$scenes/PineTree.glb" --env "$sky" "$@"
 compare Spheres --scene "$scenes/MetalRoughSpheresNoTextures.glb" --env "$studio" "$@"
+
+# The library's room of 400 panels without its point lights, of which the rig knows nothing.
+kept=$(mktemp -d)
+trap 'rm -rf "$kept"' EXIT
+"$venv/bin/python" - scenes/library/many-lights.gltf "$kept/many-lights.gltf" << 'END'
+import json, sys
+scene = json.load(open(sys.argv[1]))
+for node in scene["nodes"]:
+    node.get("extensions", {}).pop("KHR_lights_punctual", None)
+json.dump(scene, open(sys.argv[2], "w"))
+END
+compare ManyLights --scene "$kept/many-lights.gltf" --env none "$@"

@@ -95,7 +95,7 @@ TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const B
     if (!(reflected ? side > 0.0f : side < 0.0f)) return false;
     state.throughput = state.throughput * sample.weight;
     state.depth += 1;
-    if (!survives(state) || is_black(state.throughput)) return false;
+    if (!survives(state, sample.density) || is_black(state.throughput)) return false;
     state.ray.origin = offset_ray_origin(hit.point.position, reflected ? hit.point.geometric : -hit.point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;

@@ -9,8 +9,11 @@
 #include "path.h"
 #include "traverse.h"
 
-const u32 ROULETTE_DEPTH = 3;          // scatterings before paths may be ended by chance
-const float ROULETTE_LEAST = 0.05f;    // and the least chance that they go on with
+// Where paths may be ended by chance: from the second scattering on, with this many times the share of light that they still carry, as long as the
+// density of the direction is at most ROULETTE_NARROW per steradian. What comes from a narrow lobe is left to the ray by light samples.
+const float ROULETTE_SCALE = 4.0f;
+const float ROULETTE_LEAST = 0.05f;    // the least chance that they go on with
+const float ROULETTE_NARROW = 1.0f;
 
 // Generate: the camera ray of one sample of a pixel of the frame.
 TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 sample) {
@@ -94,9 +97,11 @@ TESSERA_FN ShadowRay shade_light(const SceneView& scene, PathState& state, const
 }
 
 // Roulette, after a scattering: false where the path ends, with what is left of it to those that go on.
-TESSERA_FN bool survives(PathState& state) {
-    if (state.depth <= ROULETTE_DEPTH) return true;
-    const float chance = clamp_(max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+// `density`: of the direction that it goes on in.
+TESSERA_FN bool survives(PathState& state, float density) {
+    if (state.depth <= 1 || density > ROULETTE_NARROW) return true;
+    const float chance = clamp_(ROULETTE_SCALE * max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+    if (chance == 1.0f) return true;
     const Bits2 bits = draw_bits(state.sampler, scatter_dimension(state.depth - 1, SCATTER_ROULETTE));
     if (unit_from_bits(bits.x) >= chance) return false;
     state.throughput = state.throughput * (1.0f / chance);
@@ -112,7 +117,7 @@ TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const
     if (dot(direction, point.geometric) <= 0.0f) return false;
     state.throughput = state.throughput * sample.weight;
     state.depth += 1;
-    if (!survives(state) || is_black(state.throughput)) return false;
+    if (!survives(state, sample.density) || is_black(state.throughput)) return false;
     state.ray.origin = offset_ray_origin(point.position, point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;

@@ -275,11 +275,11 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             let mut probes: Vec<Probe> = cases.iter().flat_map(both_shapes).collect();
             probes.extend(exact::all().iter().chain([&exact::overflowing()]).flat_map(both_shapes));
             probes.extend(edges::panes_on_texels(5).iter().flat_map(both_shapes));
-            probes.extend(scenes::coated(8).iter().flat_map(both_shapes));
+            probes.extend(scenes::coated(8, 3).iter().flat_map(both_shapes));
             probes.extend(uniform_wardrobes(8).iter().chain([&soap(8)]).flat_map(both_shapes));
             probes.extend(lamps::all(8).iter().flat_map(both_shapes));
             probes.extend(made_up(&scenes::sized(8), 1..2));
-            probes.extend(made_up(&scenes::coated(8), 1..2));
+            probes.extend(made_up(&scenes::coated(8, 3), 1..2));
             probes.extend(made_up(&cases, 1..2));
             probes
         }
@@ -293,7 +293,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
                 .into_iter()
                 .flat_map(cut)
                 .chain(scenes::sized(24))
-                .chain(scenes::coated(24))
+                .chain(scenes::coated(24, 3))
                 .chain(uniform_wardrobes(24))
                 .chain([soap(24)])
                 .chain(lamps::all(24))
@@ -309,7 +309,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             let picture = |case: &Case| Probe::picture(&Stage::new(case), case);
             let seeds = [7..11, 11..23][tier - 3].clone();
             let larger = seeds.flat_map(|seed| {
-                let cases = scenes::sized(40).into_iter().chain(scenes::coated(40)).chain(edges::all());
+                let cases = scenes::sized(40).into_iter().chain(scenes::coated(40, 3)).chain(edges::all());
                 cases.map(move |case| Case { unit: UnitParams { seed, aovs: 15, ..case.unit }, ..case })
             });
             let mut probes: Vec<Probe> = larger.map(|case| picture(&case)).collect();
@@ -321,7 +321,7 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
                 probes.extend(large.iter().flat_map(both_shapes));
             } else {
                 probes.push(picture(&soap(160)));
-                let cases: Vec<Case> = scenes::sized(8).into_iter().chain(scenes::coated(8)).collect();
+                let cases: Vec<Case> = scenes::sized(8).into_iter().chain(scenes::coated(8, 3)).collect();
                 probes.extend(made_up(&cases, 6..18));
             }
             probes
@@ -345,7 +345,10 @@ fn probes_of_functions(tier: usize) -> Vec<Probe> {
     let cases: Vec<Case> = scenes::sized(8)
         .into_iter()
         .chain(edges::all())
+        // An unlit material among them.
+        .chain(scenes::coated(8, 1))
         .chain(lamps::all(8))
+        .chain(lamps::one_way(11..16, 8))
         .chain(mirrors::all(8))
         .collect();
     let stages: Vec<Arc<Stage>> = cases.iter().map(Stage::new).collect();

@@ -45,9 +45,9 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
 }
 
 /// The cases of plain materials with a coat on every third: everything that plain surfaces do, in the layered kernels.
-pub(crate) fn coated(size: u32) -> Vec<Case> {
+pub(crate) fn coated(size: u32, every: usize) -> Vec<Case> {
     let plain = sized(size).into_iter().filter(|case| case.scene.layers.is_empty());
-    plain.map(|case| Case { scene: coat(&case.scene, 3), ..case }).collect()
+    plain.map(|case| Case { scene: coat(&case.scene, every), ..case }).collect()
 }
 
 /// A scene with a coat on every so manieth of its materials, from the first on.
