@@ -97,8 +97,12 @@ impl Dialling {
             match ended {
                 Ok(Err(error @ ConnectError::Unreachable { .. })) => silence = error,
                 Ok(result) => return result,
-                // A try is ended by nobody but this set, which lives longer.
-                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+                Err(failed) => {
+                    // Else the runtime stops, and this with it.
+                    if let Ok(panic) = failed.try_into_panic() {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
             }
         }
         Err(silence)
