@@ -7,24 +7,27 @@
 
 const float FAR_LIMIT = 1e30f;  // farthest distance that a ray is asked about
 
-TESSERA_FN Vec3 camera_axis(const Camera& camera, u32 column) {
-    return vec3(camera.world_from_camera[column], camera.world_from_camera[4 + column],
+template <class F = float>
+TESSERA_FN Vector3<F> camera_axis(const Camera& camera, u32 column) {
+    return vec3<F>(camera.world_from_camera[column], camera.world_from_camera[4 + column],
                 camera.world_from_camera[8 + column]);
 }
 
 // World-space direction (not a point) from camera space.
-TESSERA_FN Vec3 world_from_camera(const Camera& camera, Vec3 local) {
-    return fma3(camera_axis(camera, 0), local.x, fma3(camera_axis(camera, 1), local.y, camera_axis(camera, 2) * local.z));
+template <class F>
+TESSERA_FN Vector3<F> world_from_camera(const Camera& camera, Vector3<F> local) {
+    return fma3(camera_axis<F>(camera, 0), local.x, fma3(camera_axis<F>(camera, 1), local.y, camera_axis<F>(camera, 2) * local.z));
 }
 
 // The ray through (x, y) of the picture, each in [-1, 1] with +x right and +y up, and through `lens` of the unit disk.
 // It starts on the near plane and ends on the far one; its direction is a unit vector.
-TESSERA_FN Ray camera_ray(const Camera& camera, float x, float y, Vec2 lens) {
+template <class F>
+TESSERA_FN RayOf<F> camera_ray(const Camera& camera, F x, F y, Vector2<F> lens) {
     const bool perspective = camera.kind == CAMERA_PERSPECTIVE;
-    const float across = x * camera.half_width;
-    const float up = y * camera.half_height;
-    Vec3 start = vec3(across, up, 0.0f);
-    Vec3 slope = vec3(0.0f, 0.0f, -1.0f);  // per metre along the view axis
+    const F across = x * camera.half_width;
+    const F up = y * camera.half_height;
+    Vector3<F> start = vec3(across, up, 0.0f);
+    Vector3<F> slope = vec3<F>(0.0f, 0.0f, -1.0f);  // per metre along the view axis
     if (perspective) {
         start = vec3(lens.x * camera.lens_radius, lens.y * camera.lens_radius, 0.0f);
         slope = vec3(across, up, -1.0f);
@@ -34,10 +37,10 @@ TESSERA_FN Ray camera_ray(const Camera& camera, float x, float y, Vec2 lens) {
             slope.y = fma_(start.y, -inverse_focus, slope.y);
         }
     }
-    const float length = sqrt_(dot(slope, slope));
-    const Vec3 near_point = fma3(slope, camera.near_clip, start);
-    Ray ray;
-    ray.origin = world_from_camera(camera, near_point) + camera_axis(camera, 3);
+    const F length = sqrt_(dot(slope, slope));
+    const Vector3<F> near_point = fma3(slope, camera.near_clip, start);
+    RayOf<F> ray;
+    ray.origin = world_from_camera(camera, near_point) + camera_axis<F>(camera, 3);
     ray.direction = world_from_camera(camera, slope * (1.0f / length));
     ray.t_max = min_(camera.far_clip - camera.near_clip, FAR_LIMIT) * length;
     return ray;

@@ -11,6 +11,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 #if defined(__CUDACC__)
 #define TESSERA_FN __device__ static __forceinline__
+#define TESSERA_SMALL_FN TESSERA_FN
 #define TESSERA_RARE_FN __device__ static __forceinline__
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_ROLLED _Pragma("unroll 1")
@@ -42,6 +43,7 @@ TESSERA_FN void add_to_count(u64* count, u64 value) { atomicAdd(count, value); }
 #else
 // clang without any header of CUDA's.
 #define TESSERA_FN static inline __attribute__((device, always_inline))
+#define TESSERA_SMALL_FN TESSERA_FN
 #define TESSERA_RARE_FN static inline __attribute__((device, always_inline))
 #define TESSERA_UNROLL _Pragma("unroll")
 #define TESSERA_ROLLED _Pragma("unroll 1")
@@ -84,6 +86,7 @@ typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
 #define TESSERA_FN static inline
+#define TESSERA_SMALL_FN static inline __attribute__((always_inline))  // what has to be where it is called: a call costs more
 #define TESSERA_RARE_FN static __attribute__((noinline))  // what most scenes never call must not slow down what they do
 #define TESSERA_UNROLL  // host compilers do as they like
 #define TESSERA_ROLLED
@@ -123,6 +126,42 @@ TESSERA_FN void fetch(const void* at, u32 bytes) {
 // Where threads share a sum these are atomic; on the host every thread has its own.
 TESSERA_FN void add_to_sum(i64* sum, i64 value) { *sum += value; }
 TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }
+#endif
+
+// Eight numbers at once, which only hosts compute with (lanes.h): vectors of GNU C++ that any machine's compiler takes apart as it must.
+#if !defined(__CUDACC__) && !defined(__CUDA__)
+typedef float Float8 __attribute__((vector_size(32)));
+typedef u32 Word8 __attribute__((vector_size(32)));
+typedef i32 Int8 __attribute__((vector_size(32)));
+#if defined(__AVX2__) && defined(__FMA__)
+TESSERA_SMALL_FN Float8 fma8(Float8 a, Float8 b, Float8 c) { return (Float8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+TESSERA_SMALL_FN Float8 sqrt8(Float8 value) { return (Float8)_mm256_sqrt_ps((__m256)value); }
+TESSERA_SMALL_FN bool any8(Int8 mask) { return _mm256_movemask_ps((__m256)mask) != 0; }
+TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
+    const __m256i order = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15,
+                                           14, 13, 12);
+    return (Word8)_mm256_shuffle_epi8((__m256i)value, order);
+}
+#else
+TESSERA_SMALL_FN Float8 fma8(Float8 a, Float8 b, Float8 c) {
+    Float8 result;
+    for (u32 k = 0; k < 8; k++) result[k] = __builtin_fmaf(a[k], b[k], c[k]);
+    return result;
+}
+TESSERA_SMALL_FN Float8 sqrt8(Float8 value) {
+    Float8 result;
+    for (u32 k = 0; k < 8; k++) result[k] = __builtin_sqrtf(value[k]);
+    return result;
+}
+TESSERA_SMALL_FN bool any8(Int8 mask) {
+    i32 any = 0;
+    for (u32 k = 0; k < 8; k++) any |= mask[k];
+    return any != 0;
+}
+TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
+    return value << 24 | (value & 0xff00u) << 8 | (value >> 8 & 0xff00u) | value >> 24;
+}
+#endif
 #endif
 
 TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }

@@ -1,6 +1,6 @@
 // The host entries: one translation unit, built once per instruction set. Everything it includes is static, so that
 // no function of a wider instruction set can be picked by the linker for a narrower one.
-#include "render.h"
+#include "stream.h"
 
 #define TESSERA_JOIN(name, isa) name##_##isa
 #define TESSERA_ENTRY(name, isa) TESSERA_JOIN(name, isa)

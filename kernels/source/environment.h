@@ -7,41 +7,47 @@
 #include "sampler.h"
 
 // The four texels about a point of the map, and their weights.
+template <class F>
 struct EnvironmentFootprint {
-    u32 texel[4];
-    float weight[4];
-    float sine;  // of the angle from the pole
+    WordOf<F> texel[4];
+    F weight[4];
+    F sine;  // of the angle from the pole
 };
 
 TESSERA_FN bool environment_is_map(const Environment& environment) { return environment.width != 0; }
 
-TESSERA_FN Vec3 map_from_world(const Environment& environment, Vec3 world) {
+template <class F>
+TESSERA_FN Vector3<F> map_from_world(const Environment& environment, Vector3<F> world) {
     const float* m = environment.map_from_world;
-    return vec3(dot(vec3_from(m), world), dot(vec3_from(m + 3), world), dot(vec3_from(m + 6), world));
+    return vec3(dot(vec3_from<F>(m), world), dot(vec3_from<F>(m + 3), world), dot(vec3_from<F>(m + 6), world));
 }
 
-TESSERA_FN Vec3 world_from_map(const Environment& environment, Vec3 local) {
+template <class F>
+TESSERA_FN Vector3<F> world_from_map(const Environment& environment, Vector3<F> local) {
     const float* m = environment.map_from_world;
-    return fma3(vec3_from(m), local.x, fma3(vec3_from(m + 3), local.y, vec3_from(m + 6) * local.z));
+    return fma3(vec3_from<F>(m), local.x, fma3(vec3_from<F>(m + 3), local.y, vec3_from<F>(m + 6) * local.z));
 }
 
 // Footprint of the point (x, y) in texels, centres at half-integers: wraps across, stops at the poles.
-TESSERA_FN EnvironmentFootprint environment_footprint(const Environment& environment, float x, float y) {
-    const i32 width = (i32)environment.width;
-    const i32 height = (i32)environment.height;
-    const i32 left = floor_to_int(x - 0.5f);
-    const i32 top = floor_to_int(y - 0.5f);
-    const float across = x - 0.5f - (float)left;
-    const float down = y - 0.5f - (float)top;
-    const i32 x0 = left < 0 ? width - 1 : left >= width ? 0 : left;
-    const i32 x1 = left + 1 >= width ? 0 : left + 1;
-    const i32 y0 = top < 0 ? 0 : top >= height ? height - 1 : top;
-    const i32 y1 = top + 1 >= height ? height - 1 : top + 1;
-    EnvironmentFootprint footprint;
-    footprint.texel[0] = (u32)y0 * environment.width + (u32)x0;
-    footprint.texel[1] = (u32)y0 * environment.width + (u32)x1;
-    footprint.texel[2] = (u32)y1 * environment.width + (u32)x0;
-    footprint.texel[3] = (u32)y1 * environment.width + (u32)x1;
+template <class F>
+TESSERA_FN EnvironmentFootprint<F> environment_footprint(const Environment& environment, F x, F y) {
+    typedef typename Kinds<F>::Int Int;
+    const Int width = (i32)environment.width;
+    const Int height = (i32)environment.height;
+    const Int left = floor_to_int(x - 0.5f);
+    const Int top = floor_to_int(y - 0.5f);
+    const F across = x - 0.5f - float_from_int(left);
+    const F down = y - 0.5f - float_from_int(top);
+    const Int none = 0;
+    const auto x0 = word_from_int(select(left < 0, width - 1, select(left >= width, none, left)));
+    const auto x1 = word_from_int(select(left + 1 >= width, none, left + 1));
+    const auto y0 = word_from_int(select(top < 0, none, select(top >= height, height - 1, top))) * environment.width;
+    const auto y1 = word_from_int(select(top + 1 >= height, height - 1, top + 1)) * environment.width;
+    EnvironmentFootprint<F> footprint;
+    footprint.texel[0] = y0 + x0;
+    footprint.texel[1] = y0 + x1;
+    footprint.texel[2] = y1 + x0;
+    footprint.texel[3] = y1 + x1;
     footprint.weight[0] = (1.0f - across) * (1.0f - down);
     footprint.weight[1] = across * (1.0f - down);
     footprint.weight[2] = (1.0f - across) * down;
@@ -50,51 +56,60 @@ TESSERA_FN EnvironmentFootprint environment_footprint(const Environment& environ
 }
 
 // Footprint in the direction of a unit vector of map space.
-TESSERA_FN EnvironmentFootprint footprint_towards(const Environment& environment, Vec3 local) {
-    const float sine = sqrt_(fma_(local.x, local.x, local.z * local.z));
-    const float u = fma_(atan2_(-local.x, local.z), INVERSE_TWO_PI, 0.5f);
-    const float v = atan2_(sine, local.y) * INVERSE_PI;
-    EnvironmentFootprint footprint = environment_footprint(
+template <class F>
+TESSERA_FN EnvironmentFootprint<F> footprint_towards(const Environment& environment, Vector3<F> local) {
+    const F sine = sqrt_(fma_(local.x, local.x, local.z * local.z));
+    const F u = fma_(atan2_<F>(-local.x, local.z), INVERSE_TWO_PI, 0.5f);
+    const F v = atan2_<F>(sine, local.y) * INVERSE_PI;
+    EnvironmentFootprint<F> footprint = environment_footprint<F>(
         environment, saturate_(u) * (float)environment.width, saturate_(v) * (float)environment.height);
     footprint.sine = sine;
     return footprint;
 }
 
-TESSERA_FN Vec3 footprint_radiance(const SceneView& scene, const EnvironmentFootprint& footprint) {
-    Vec3 sum = splat(0.0f);
+template <class F>
+TESSERA_FN Vector3<F> footprint_radiance(const SceneView& scene, const EnvironmentFootprint<F>& footprint) {
+    Vector3<F> sum = splat<F>(0.0f);
     for (u32 corner = 0; corner < 4; ++corner)
-        sum = fma3(vec3_from(scene.environment_texels + 3 * (u64)footprint.texel[corner]), footprint.weight[corner], sum);
+        sum = fma3(look_up3(scene.environment_texels, footprint.texel[corner]), footprint.weight[corner], sum);
     return sum * scene.environment.intensity;
 }
 
+TESSERA_FN float probability_of_cell(const EnvironmentCell* cells, u32 index) { return cells[index].probability; }
+
 // Density per steradian with which environment_sample_map chooses the footprint's direction: the bilinear mean of its
 // texels' probabilities, over the solid angle of a texel there.
-TESSERA_FN float footprint_density(const SceneView& scene, const EnvironmentFootprint& footprint) {
-    float probability = 0.0f;
+template <class F>
+TESSERA_FN F footprint_density(const SceneView& scene, const EnvironmentFootprint<F>& footprint) {
+    F probability = 0.0f;
     for (u32 corner = 0; corner < 4; ++corner)
-        probability = fma_(scene.environment_cells[footprint.texel[corner]].probability, footprint.weight[corner], probability);
+        probability = fma_(probability_of_cell(scene.environment_cells, footprint.texel[corner]), footprint.weight[corner], probability);
     const float texels = (float)scene.environment.width * (float)scene.environment.height;
     return probability * texels / max_(footprint.sine * (2.0f * PI * PI), 1e-9f);
 }
 
 // Radiance from a direction, and the density of sampling it; `density` is not computed (0) unless `want_density`.
+template <class F>
 struct EnvironmentValue {
-    Vec3 radiance;
-    float density;
+    Vector3<F> radiance;
+    F density;
 };
 
-TESSERA_FN EnvironmentValue environment_map_value(const SceneView& scene, Vec3 world, bool want_density) {
-    const EnvironmentFootprint footprint = footprint_towards(scene.environment, map_from_world(scene.environment, world));
-    EnvironmentValue value;
+template <class F>
+TESSERA_FN EnvironmentValue<F> environment_map_value(const SceneView& scene, Vector3<F> world, bool want_density) {
+    const EnvironmentFootprint<F> footprint = footprint_towards(scene.environment, map_from_world(scene.environment, world));
+    EnvironmentValue<F> value;
     value.radiance = footprint_radiance(scene, footprint);
-    value.density = want_density ? footprint_density(scene, footprint) : 0.0f;
+    value.density = 0.0f;
+    if (want_density) value.density = footprint_density(scene, footprint);
     return value;
 }
 
+template <class F>
 struct EnvironmentSample {
-    Vec3 direction;  // world space
-    Vec3 radiance;
-    float density;   // 0: nothing was sampled
+    Vector3<F> direction;  // world space
+    Vector3<F> radiance;
+    F density;   // 0: nothing was sampled
 };
 
 // One of `count` cells that a number falls to, and where in it, in [0, 1]. Numbers that are near each other fall near each other, so that
@@ -123,25 +138,45 @@ TESSERA_FN CellPlace cell_at(const EnvironmentCell* cells, u32 count, u32 bits) 
     return place;
 }
 
-// A direction in proportion to the bilinear map: a row by its probability, a texel of it, then a tent about its centre, since bilinear
-// interpolation is a sum of tents. A tent that reaches over a pole is folded back, as the clamped look-up wants it.
-TESSERA_FN EnvironmentSample environment_sample_map(const SceneView& scene, Bits2 random) {
+// A texel of the map, its column and its row, and where in the tents about its centre.
+template <class F>
+struct EnvironmentPlace {
+    F column, row;
+    F across, down;
+};
+
+TESSERA_FN EnvironmentPlace<float> environment_place(const SceneView& scene, Bits2 random) {
     const Environment& environment = scene.environment;
     const EnvironmentCell* cells = scene.environment_cells;
     const CellPlace down = cell_at(cells + (u64)environment.width * environment.height, environment.height, random.y);
     const CellPlace across = cell_at(cells + (u64)environment.width * down.index, environment.width, random.x);
+    EnvironmentPlace<float> place;
+    place.column = (float)across.index;
+    place.row = (float)down.index;
+    place.across = across.fraction;
+    place.down = down.fraction;
+    return place;
+}
+
+// A direction in proportion to the bilinear map: a row by its probability, a texel of it, then a tent about its centre, since bilinear
+// interpolation is a sum of tents. A tent that reaches over a pole is folded back, as the clamped look-up wants it.
+template <class Word>
+TESSERA_FN auto environment_sample_map(const SceneView& scene, Bits2Of<Word> random) {
+    const auto place = environment_place(scene, random);
+    typedef decltype(place.column + 0.0f) F;
+    const Environment& environment = scene.environment;
     const float width = (float)environment.width;
     const float height = (float)environment.height;
-    float x = (float)across.index + 0.5f + sample_tent(across.fraction);
-    float y = abs_((float)down.index + 0.5f + sample_tent(down.fraction));
-    x = x < 0.0f ? x + width : x >= width ? x - width : x;
-    y = y > height ? 2.0f * height - y : y;
+    F x = place.column + 0.5f + sample_tent(place.across);
+    F y = abs_<F>(place.row + 0.5f + sample_tent(place.down));
+    x = select(x < 0.0f, x + width, select(x >= width, x - width, x));
+    y = select(y > height, 2.0f * height - y, y);
 
-    const SinCos turn = sincos_turns(x / width - 0.5f);
-    const SinCos fall = sincos_turns(0.5f * y / height);
-    EnvironmentFootprint footprint = environment_footprint(environment, x, y);
+    const SinCosOf<F> turn = sincos_turns<F>(x / width - 0.5f);
+    const SinCosOf<F> fall = sincos_turns<F>(0.5f * y / height);
+    EnvironmentFootprint<F> footprint = environment_footprint(environment, x, y);
     footprint.sine = abs_(fall.sine);
-    EnvironmentSample sample;
+    EnvironmentSample<F> sample;
     sample.direction = world_from_map(
         environment, vec3(-turn.sine * footprint.sine, fall.cosine, turn.cosine * footprint.sine));
     sample.radiance = footprint_radiance(scene, footprint);

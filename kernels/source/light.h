@@ -6,26 +6,31 @@
 #include "light_tree.h"
 
 // What a light sends to a point along one sampled direction, unoccluded.
-struct LightSample {
-    Vec3 direction;  // unit, from the point
-    float distance;  // to the light; FAR_DISTANCE for a light at infinity
-    Vec3 radiance;   // for delta lights: irradiance per unit cosine
-    float density;   // per steradian, the choice of the light included; for delta lights: the probability of that
-    bool delta;      // no scattered ray can meet it
-    bool valid;
+template <class F>
+struct LightSampleOf {
+    Vector3<F> direction;  // unit, from the point
+    F distance;            // to the light; FAR_DISTANCE for a light at infinity
+    Vector3<F> radiance;   // for delta lights: irradiance per unit cosine
+    F density;             // per steradian, the choice of the light included; for delta lights: the probability of that
+    MaskOf<F> delta;       // no scattered ray can meet it
+    MaskOf<F> valid;
 };
+typedef LightSampleOf<float> LightSample;
 
 const float FAR_DISTANCE = 1e30f;
 
 // Random numbers for one light sample.
-struct LightRandom {
-    u32 choice;   // which light
-    Bits2 place;  // where on it
+template <class Word>
+struct LightRandomOf {
+    Word choice;          // which light
+    Bits2Of<Word> place;  // where on it
 };
+typedef LightRandomOf<u32> LightRandom;
 
 // Share of the power heuristic (Veach 1995) of a technique with density `own` beside one with density `other`.
-TESSERA_FN float mis_weight(float own, float other) {
-    const float ratio = other / max_(own, 1e-30f);
+template <class F>
+TESSERA_FN F mis_weight(F own, F other) {
+    const F ratio = other / max_(own, 1e-30f);
     return 1.0f / fma_(ratio, ratio, 1.0f);
 }
 
@@ -92,19 +97,20 @@ TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light
 
 // The environment as seen from a surface with the given shading normal: its map in proportion to brightness, a constant in
 // proportion to the cosine.
-TESSERA_FN LightSample sample_environment(const SceneView& scene, float picked, Vec3 normal, const LightRandom& random) {
-    LightSample sample;
-    sample.delta = false;
+template <class F>
+TESSERA_FN LightSampleOf<F> sample_environment(const SceneView& scene, F picked, Vector3<F> normal, Bits2Of<WordOf<F>> random) {
+    LightSampleOf<F> sample;
+    sample.delta = MaskOf<F>();
     sample.distance = FAR_DISTANCE;
     if (environment_is_map(scene.environment)) {
-        const EnvironmentSample chosen = environment_sample_map(scene, random.place);
+        const EnvironmentSample<F> chosen = environment_sample_map(scene, random);
         sample.direction = chosen.direction;
         sample.radiance = chosen.radiance;
         sample.density = chosen.density;
     } else {
-        const Vec3 local = sample_cosine(units_from_bits(random.place));
+        const Vector3<F> local = sample_cosine(units_from_bits(random));
         sample.direction = world_from_local(basis_about(normal), local);
-        sample.radiance = vec3_from(scene.environment.constant);
+        sample.radiance = vec3_from<F>(scene.environment.constant);
         sample.density = local.z * INVERSE_PI;
     }
     sample.density *= picked;
@@ -112,12 +118,17 @@ TESSERA_FN LightSample sample_environment(const SceneView& scene, float picked, 
     return sample;
 }
 
-// One light, and a sample of it for a surface with shading normal `normal`. The scene has lights.
-TESSERA_FN LightSample sample_light(const SceneView& scene, const PackedVantage& vantage, Vec3 normal, const LightRandom& random) {
-    const LightPick pick = pick_light(scene, vantage_of(vantage), random.choice);
+// A sample of a light that has been picked, for a surface at `vantage`.
+TESSERA_FN LightSample sample_picked(const SceneView& scene, const LightPick& pick, const Vantage& vantage, Vec3 normal, Bits2 random) {
     const Light& light = scene.lights[pick.light];
-    if (light.kind == LIGHT_TRIANGLE) 
-        return sample_triangle_light(scene, light, pick.probability, vantage.point, units_from_bits(random.place));
+    if (light.kind == LIGHT_TRIANGLE)
+        return sample_triangle_light(scene, light, pick.probability, vantage.point, units_from_bits(random));
     if (light.kind == LIGHT_ENVIRONMENT) return sample_environment(scene, pick.probability, normal, random);
     return sample_punctual(light, pick.probability, vantage.point);
+}
+
+// One light, and a sample of it for a surface with shading normal `normal`. The scene has lights.
+TESSERA_FN LightSample sample_light(const SceneView& scene, const PackedVantage& vantage, Vec3 normal, const LightRandom& random) {
+    const Vantage from = vantage_of(vantage);
+    return sample_picked(scene, pick_light(scene, from, random.choice), from, normal, random.place);
 }

@@ -5,14 +5,17 @@
 #include "surface.h"
 
 // A lit point. Normals face the side that the ray came from.
-struct SurfacePoint {
-    Vec3 position;
-    Vec3 geometric;  // unit normal of the triangle
-    Vec3 shading;    // unit shading normal
-    Vec3 base_color;
-    float metallic;
-    float roughness;  // perceptual
+template <class F>
+struct SurfacePointOf {
+    Vector3<F> position;
+    Vector3<F> geometric;  // unit normal of the triangle
+    Vector3<F> shading;    // unit shading normal
+    Vector3<F> base_color;
+    F metallic;
+    F roughness;      // perceptual
+    F dielectric_f0;  // reflectance at normal incidence of what is not metal
 };
+typedef SurfacePointOf<float> SurfacePoint;
 
 // Cosine that a shading normal keeps to the viewing direction at least: less, and it is bent towards the viewer.
 const float FACING_MIN = 1e-3f;
@@ -52,6 +55,11 @@ TESSERA_FN Vec3 base_color_at(const SceneView& scene, const Material& material, 
     return color;
 }
 
+TESSERA_FN float dielectric_f0_of(const Material& material) {
+    const float ratio = (material.ior - 1.0f) / (material.ior + 1.0f);
+    return ratio * ratio;
+}
+
 // The whole point. `out` is the unit direction back along the ray, `geometric` the front side's unit normal.
 TESSERA_FN SurfacePoint surface_point(const SceneView& scene, const Triangle& triangle, const Material& material,
                                       const Corners& corners, Vec3 geometric, Vec3 out) {
@@ -66,15 +74,11 @@ TESSERA_FN SurfacePoint surface_point(const SceneView& scene, const Triangle& tr
     point.base_color = base_color_at(scene, material, corners);
     point.metallic = material.metallic;
     point.roughness = material.roughness;
+    point.dielectric_f0 = dielectric_f0_of(material);
     if (material.metallic_roughness_texture.texture != NONE) {
         const Vec4 texel = texture_or_white(scene, corners, material.metallic_roughness_texture);
         point.roughness *= texel.y;
         point.metallic *= texel.z;
     }
     return point;
-}
-
-TESSERA_FN float dielectric_f0_of(const Material& material) {
-    const float ratio = (material.ior - 1.0f) / (material.ior + 1.0f);
-    return ratio * ratio;
 }

@@ -9,55 +9,70 @@
 #include "sampler.h"
 
 // Where a surface is that light falls on, as lights are chosen for it.
-struct Vantage {
-    Vec3 point;
-    Vec3 normal;
+template <class F>
+struct VantageOf {
+    Vector3<F> point;
+    Vector3<F> normal;
 };
+typedef VantageOf<float> Vantage;
 
 // The same between stages: the normal in two halves of a word, on an octahedron (Cigolle et al. 2014, "A Survey of Efficient
 // Representations for Independent Unit Vectors", section 3.2). Choices are made with the normal that comes out of it again.
-struct PackedVantage {
-    Vec3 point;
-    u32 normal;
+template <class F>
+struct PackedVantageOf {
+    Vector3<F> point;
+    WordOf<F> normal;
 };
+typedef PackedVantageOf<float> PackedVantage;
 
-TESSERA_FN u32 packed_half(float value) { return (u32)floor_to_int(fma_(value, 32767.0f, 32768.5f)) & 0xffffu; }
-TESSERA_FN float unpacked_half(u32 bits) { return ((float)bits - 32768.0f) * (1.0f / 32767.0f); }
+template <class F>
+TESSERA_FN auto packed_half(F value) {
+    return word_from_int(floor_to_int(fma_(value, 32767.0f, 32768.5f))) & 0xffffu;
+}
+template <class Word>
+TESSERA_FN auto unpacked_half(Word bits) {
+    return (float_from_int(int_from_word(bits)) - 32768.0f) * (1.0f / 32767.0f);
+}
 
-TESSERA_FN PackedVantage pack_vantage(Vec3 point, Vec3 normal) {
-    const float scale = 1.0f / max_(abs_(normal.x) + abs_(normal.y) + abs_(normal.z), 1e-10f);
-    const float x = normal.x * scale, y = normal.y * scale;
-    const bool below = normal.z < 0.0f;
-    PackedVantage packed;
+template <class F>
+TESSERA_FN PackedVantageOf<F> pack_vantage(Vector3<F> point, Vector3<F> normal) {
+    const F scale = 1.0f / max_(abs_(normal.x) + abs_(normal.y) + abs_(normal.z), 1e-10f);
+    const F x = normal.x * scale, y = normal.y * scale;
+    const auto below = normal.z < 0.0f;
+    PackedVantageOf<F> packed;
     packed.point = point;
-    packed.normal = packed_half(below ? copysign_(1.0f - abs_(y), x) : x) |
-                    packed_half(below ? copysign_(1.0f - abs_(x), y) : y) << 16;
+    packed.normal = packed_half(select(below, copysign_(1.0f - abs_(y), x), x)) |
+                    packed_half(select(below, copysign_(1.0f - abs_(x), y), y)) << 16;
     return packed;
 }
 
-TESSERA_FN Vantage vantage_of(const PackedVantage& packed) {
-    const float x = unpacked_half(packed.normal & 0xffffu), y = unpacked_half(packed.normal >> 16);
-    const float z = 1.0f - abs_(x) - abs_(y);
-    const bool below = z < 0.0f;
-    Vantage vantage;
+template <class F>
+TESSERA_FN VantageOf<F> vantage_of(const PackedVantageOf<F>& packed) {
+    const F x = unpacked_half(packed.normal & 0xffffu), y = unpacked_half(packed.normal >> 16);
+    const F z = 1.0f - abs_(x) - abs_(y);
+    const auto below = z < 0.0f;
+    const F bent_x = select(below, copysign_<F>(1.0f - abs_(y), x), x);
+    const F bent_y = select(below, copysign_<F>(1.0f - abs_(x), y), y);
+    VantageOf<F> vantage;
     vantage.point = packed.point;
-    vantage.normal = normalize_or(vec3(below ? copysign_(1.0f - abs_(y), x) : x, below ? copysign_(1.0f - abs_(x), y) : y, z),
-                                  vec3(0.0f, 0.0f, 1.0f));
+    vantage.normal = normalize_or(vec3(bent_x, bent_y, z), vec3<F>(0.0f, 0.0f, 1.0f));
     return vantage;
 }
 
-struct PathState {
-    Sampler sampler;
-    u32 depth;           // scatterings so far
-    Ray ray;
-    float width;         // of the ray's cone, where it left a surface; not set for a camera ray
-    Vec3 throughput;
-    Vec3 radiance;
-    float density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
-    float cosine;        // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
-    PackedVantage vantage;  // for which the last scattering chose a light
-    u32 media;           // the medium around the ray, and the one around that: numbers of Layers, 16 bits each
+template <class F>
+struct PathStateOf {
+    SamplerOf<WordOf<F>> sampler;
+    WordOf<F> depth;           // scatterings so far
+    RayOf<F> ray;
+    F width;         // of the ray's cone, where it left a surface; not set for a camera ray
+    Vector3<F> throughput;
+    Vector3<F> radiance;
+    F density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
+    F cosine;        // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
+    PackedVantageOf<F> vantage;  // for which the last scattering chose a light
+    WordOf<F> media;           // the medium around the ray, and the one around that: numbers of Layers, 16 bits each
 };
+typedef PathStateOf<float> PathState;
 
 // Of the directions about a scattered ray that it stands for, the share that its cone takes in, across; and how wide it may be.
 const float CONE_OF_SCATTERING = 0.0625f;
@@ -75,11 +90,13 @@ TESSERA_FN Cone cone_of(const SceneView& scene, const UnitParams& unit, const Pa
 }
 
 // Radiance on its way through a shadow ray.
-struct ShadowRay {
-    Ray ray;
-    Vec3 radiance;
-    bool wanted;
+template <class F>
+struct ShadowRayOf {
+    RayOf<F> ray;
+    Vector3<F> radiance;
+    MaskOf<F> wanted;
 };
+typedef ShadowRayOf<float> ShadowRay;
 
 // What a path's first surface says about itself; all zero on a miss.
 struct FirstHit {

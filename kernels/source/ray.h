@@ -5,11 +5,13 @@
 #include "vector.h"
 
 // Points origin + t * direction with 0 < t <= t_max. The direction is finite and not zero; t counts in its lengths.
-struct Ray {
-    Vec3 origin;
-    Vec3 direction;
-    float t_max;
+template <class F>
+struct RayOf {
+    Vector3<F> origin;
+    Vector3<F> direction;
+    F t_max;
 };
+typedef RayOf<float> Ray;
 
 // What a path's ray stands for: a cone about it (Akenine-Moeller et al. 2021, "Improved Shader and Texture Level of Detail Using Ray
 // Cones", section 2), by which levels of textures are chosen.
@@ -36,16 +38,17 @@ struct Hit {
 };
 
 // One component of offset_ray_origin.
-TESSERA_FN float offset_coordinate(float p, float n) {
+template <class F>
+TESSERA_FN F offset_coordinate(F p, F n) {
     const float NEAR_ZERO = 1.0f / 32.0f;
     const float STEP_NEAR_ZERO = 1.0f / 65536.0f;
     const float STEP_ULPS = 256.0f;
-    if ((p < 0.0f ? -p : p) < NEAR_ZERO) return p + STEP_NEAR_ZERO * n;
     // |n| <= 1, so that the number of steps fits. Bit patterns of floats of one sign are ordered as their magnitudes,
     // so that adding to the pattern moves away from zero and subtracting moves towards it.
-    const i32 steps = (i32)(STEP_ULPS * n);
-    const u32 bits = bits_from_float(p);
-    return float_from_bits(p < 0.0f ? bits - (u32)steps : bits + (u32)steps);
+    const auto steps = word_from_int(int_from_bounded(STEP_ULPS * n));
+    const auto bits = bits_from_float(p);
+    const F stepped = float_from_bits(select_word(p < 0.0f, bits - steps, bits + steps));
+    return select(abs_(p) < NEAR_ZERO, p + STEP_NEAR_ZERO * n, stepped);
 }
 
 // An origin on the side of p that the unit geometric normal ng points to, far enough that rounding cannot put the
@@ -53,6 +56,7 @@ TESSERA_FN float offset_coordinate(float p, float n) {
 // world's origin, and a fixed one near zero, where those units shrink below the error of p (Waechter and Binder,
 // "A fast and robust method for avoiding self-intersection", Ray Tracing Gems, 2019, chapter 6). For a ray that leaves
 // to the other side, pass -ng.
-TESSERA_FN Vec3 offset_ray_origin(Vec3 p, Vec3 ng) {
+template <class F>
+TESSERA_FN Vector3<F> offset_ray_origin(Vector3<F> p, Vector3<F> ng) {
     return vec3(offset_coordinate(p.x, ng.x), offset_coordinate(p.y, ng.y), offset_coordinate(p.z, ng.z));
 }

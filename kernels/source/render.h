@@ -1,4 +1,4 @@
-// One path at a time, from its first stage to its last: the CPU's way through a unit, and a device's through a small one.
+// One path at a time, from its first stage to its last: a device's way through a small unit. Hosts take many at a time (stream.h).
 #pragma once
 
 #include "shade_layered.h"
@@ -26,23 +26,4 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, co
         if (!alive) break;
     }
     return finish(unit, state.radiance, first, index, sample);
-}
-
-// Adds all samples of a unit to its film.
-TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64* film, RayCounts& counts) {
-    const u64 plane = (u64)unit.width * unit.height;
-    for (u32 row = 0; row < unit.height; ++row) {
-        for (u32 column = 0; column < unit.width; ++column) {
-            const u32 x = unit.x + column;
-            const u32 y = unit.y + row;
-            const u32 key = pixel_key(x, y, unit.seed, unit.frame);
-            const u64 pixel = (u64)row * unit.width + column;
-            for (u32 index = 0; index < unit.sample_count; ++index) {
-                FilmSample sample;
-                const u32 channels =
-                    trace_path<true>(scene, WideHierarchy(), unit, x, y, key, unit.first_sample + index, sample, counts);
-                film_add(film, channels, plane, pixel, sample, &counts);
-            }
-        }
-    }
 }

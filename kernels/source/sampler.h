@@ -19,14 +19,17 @@ enum ScatterDimension : u32 {
 };
 
 // Which numbers a path gets.
-struct Sampler {
-    u32 key;             // of pixel, seed and frame
-    u32 reversed_index;  // the sample index, lowest bit first
+template <class Word>
+struct SamplerOf {
+    Word key;             // of pixel, seed and frame
+    Word reversed_index;  // the sample index, lowest bit first
 };
+typedef SamplerOf<u32> Sampler;
 
 // A hash in which a bit of the result depends on that bit and lower ones only (Laine and Karras 2011): between two bit
 // reversals it permutes an elementary interval at every level at once, which is Owen's scrambling.
-TESSERA_FN u32 laine_karras(u32 value, u32 seed) {
+template <class Word>
+TESSERA_FN Word laine_karras(Word value, Word seed) {
     value ^= value * 0x3d20adeau;
     value += seed;
     value *= (seed >> 16) | 1u;
@@ -36,7 +39,8 @@ TESSERA_FN u32 laine_karras(u32 value, u32 seed) {
 }
 
 // Second coordinate of the Sobol sequence, lowest bit first: with the index as a polynomial p over GF(2), p(x + 1).
-TESSERA_FN u32 sobol_second_reversed(u32 index) {
+template <class Word>
+TESSERA_FN Word sobol_second_reversed(Word index) {
     index ^= index >> 16;
     index ^= (index & 0xff00ff00u) >> 8;
     index ^= (index & 0xf0f0f0f0u) >> 4;
@@ -45,39 +49,55 @@ TESSERA_FN u32 sobol_second_reversed(u32 index) {
     return index;
 }
 
-TESSERA_FN u32 pixel_key(u32 x, u32 y, u32 seed, u32 frame) {
+template <class Word>
+TESSERA_FN Word pixel_key(Word x, Word y, u32 seed, u32 frame) {
     return hash_pair(hash_pair(x | (y << 16), seed), frame);
 }
 
-TESSERA_FN Sampler make_sampler(u32 key, u32 sample_index) {
-    Sampler sampler;
+template <class Word>
+TESSERA_FN SamplerOf<Word> make_sampler(Word key, Word sample_index) {
+    SamplerOf<Word> sampler;
     sampler.key = key;
     sampler.reversed_index = reverse_bits(sample_index);
     return sampler;
 }
 
-struct Bits2 {
-    u32 x, y;
+template <class Word>
+struct Bits2Of {
+    Word x, y;
 };
+typedef Bits2Of<u32> Bits2;
 
-TESSERA_FN Bits2 bits2(u32 x, u32 y) {
-    Bits2 bits;
+template <class Word>
+TESSERA_FN Bits2Of<Word> bits2(Word x, Word y) {
+    Bits2Of<Word> bits;
     bits.x = x;
     bits.y = y;
     return bits;
 }
 
 // The two random numbers of a dimension, as 32-bit fractions.
-TESSERA_FN Bits2 draw_bits(const Sampler& sampler, u32 dimension) {
-    const u32 key = hash_u32(sampler.key + dimension * 0x9e3779b9u);
-    const u32 index = reverse_bits(laine_karras(sampler.reversed_index, key));
-    return bits2(reverse_bits(laine_karras(index, hash_u32(key ^ 0x68bc21ebu))),
-                 reverse_bits(laine_karras(sobol_second_reversed(index), hash_u32(key ^ 0x02e5be93u))));
+template <class Word>
+TESSERA_FN Bits2Of<Word> draw_bits(const SamplerOf<Word>& sampler, Same<Word> dimension) {
+    const Word key = hash_u32<Word>(sampler.key + dimension * 0x9e3779b9u);
+    const Word index = reverse_bits(laine_karras(sampler.reversed_index, key));
+    return bits2<Word>(reverse_bits(laine_karras(index, hash_u32<Word>(key ^ 0x68bc21ebu))),
+                       reverse_bits(laine_karras(sobol_second_reversed(index), hash_u32<Word>(key ^ 0x02e5be93u))));
 }
 
-TESSERA_FN Vec2 units_from_bits(Bits2 bits) { return vec2(unit_from_bits(bits.x), unit_from_bits(bits.y)); }
+template <class Word>
+TESSERA_FN auto units_from_bits(Bits2Of<Word> bits) {
+    return vec2(unit_from_bits(bits.x), unit_from_bits(bits.y));
+}
 
 // The two random numbers of a dimension, in [0, 1).
-TESSERA_FN Vec2 draw(const Sampler& sampler, u32 dimension) { return units_from_bits(draw_bits(sampler, dimension)); }
+template <class Word>
+TESSERA_FN auto draw(const SamplerOf<Word>& sampler, Same<Word> dimension) {
+    return units_from_bits(draw_bits(sampler, dimension));
+}
 
-TESSERA_FN u32 scatter_dimension(u32 depth, u32 which) { return DIMENSION_SCATTER + depth * SCATTER_COUNT + which; }
+// `which`: a ScatterDimension.
+template <class Word>
+TESSERA_FN Word scatter_dimension(Word depth, u32 which) {
+    return depth * SCATTER_COUNT + (DIMENSION_SCATTER + which);
+}

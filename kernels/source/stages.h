@@ -15,25 +15,32 @@ const float ROULETTE_SCALE = 4.0f;
 const float ROULETTE_LEAST = 0.05f;    // the least chance that they go on with
 const float ROULETTE_NARROW = 1.0f;
 
-// Generate: the camera ray of one sample of a pixel of the frame.
-TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 sample) {
-    PathState state;
+// Generate: the camera ray of one sample of a pixel of the frame, whose place is (x, y).
+template <class F, class Word>
+TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& unit, F x, F y, Word key, Word sample) {
+    PathStateOf<F> state;
     state.sampler = make_sampler(key, sample);
-    state.depth = 0;
-    const Vec2 offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
+    state.depth = 0u;
+    const Vector2<F> offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
     const bool lens = scene.camera.kind == CAMERA_PERSPECTIVE && scene.camera.lens_radius > 0.0f;
-    const Vec2 aperture = lens ? sample_disk(draw(state.sampler, DIMENSION_LENS)) : vec2(0.0f, 0.0f);
-    const float across = ((float)x + 0.5f + offset.x) / (float)unit.frame_width;
-    const float down = ((float)y + 0.5f + offset.y) / (float)unit.frame_height;
-    state.ray = camera_ray(scene.camera, fma_(2.0f, across, -1.0f), fma_(-2.0f, down, 1.0f), aperture);
+    Vector2<F> aperture = vec2<F>(0.0f, 0.0f);
+    if (lens) aperture = sample_disk(draw(state.sampler, DIMENSION_LENS));
+    const F across = (x + 0.5f + offset.x) / (float)unit.frame_width;
+    const F down = (y + 0.5f + offset.y) / (float)unit.frame_height;
+    state.ray = camera_ray<F>(scene.camera, fma_(2.0f, across, -1.0f), fma_(-2.0f, down, 1.0f), aperture);
     state.width = 0.0f;
-    state.throughput = splat(1.0f);
-    state.radiance = splat(0.0f);
+    state.throughput = splat<F>(1.0f);
+    state.radiance = splat<F>(0.0f);
     state.density = 0.0f;
     state.cosine = 0.0f;
-    state.vantage = PackedVantage();
-    state.media = 0;
+    state.vantage.point = splat<F>(0.0f);
+    state.vantage.normal = 0u;
+    state.media = 0u;
     return state;
+}
+
+TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key, u32 sample) {
+    return generate_at(scene, unit, (float)x, (float)y, key, sample);
 }
 
 // Extend: the closest surface along the path's ray.
@@ -44,19 +51,24 @@ TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const
 }
 
 // Shade, part one: the ray left the scene.
-TESSERA_FN void shade_miss(const SceneView& scene, PathState& state) {
+template <class F>
+TESSERA_FN void shade_miss(const SceneView& scene, PathStateOf<F>& state) {
     const Environment& environment = scene.environment;
     if (!environment.present) return;
-    const bool lit = state.depth > 0 && environment.light != NONE;
-    const float pick = lit ? scene.lights[environment.light].pick_probability : 0.0f;
-    EnvironmentValue value;
+    const auto scattered = !(state.depth == 0u);
+    const bool lit = any(scattered) && environment.light != NONE;
+    EnvironmentValue<F> value;
     if (environment_is_map(environment)) {
         value = environment_map_value(scene, state.ray.direction, lit);
     } else {
-        value.radiance = vec3_from(environment.constant);
+        value.radiance = vec3_from<F>(environment.constant);
         value.density = state.cosine * INVERSE_PI;
     }
-    const float weight = lit ? mis_weight(state.density, value.density * pick) : 1.0f;
+    F weight = 1.0f;
+    if (lit) {
+        const float pick = scene.lights[environment.light].pick_probability;
+        weight = select(scattered, mis_weight<F>(state.density, value.density * pick), weight);
+    }
     state.radiance = fma3(state.throughput * value.radiance, weight, state.radiance);
 }
 
@@ -73,23 +85,42 @@ TESSERA_FN void shade_emission(const SceneView& scene, PathState& state, const T
     state.radiance = fma3(state.throughput * emitted_radiance(scene, material, corners), weight, state.radiance);
 }
 
+// A surface that scatters, as shading sees it.
+template <class F>
+struct ReflectionOf {
+    BasisOf<F> basis;
+    BsdfOf<F> bsdf;
+};
+typedef ReflectionOf<float> Reflection;
+
+template <class F>
+TESSERA_FN ReflectionOf<F> reflection_of(const SurfacePointOf<F>& point, Vector3<F> out) {
+    ReflectionOf<F> reflection;
+    reflection.basis = basis_about(point.shading);
+    reflection.bsdf = make_bsdf(point.base_color, point.metallic, point.roughness, point.dielectric_f0,
+                                local_from_world(reflection.basis, out));
+    return reflection;
+}
+
 // Shade, part three: one light sample, left for the shadow stage.
-TESSERA_FN ShadowRay shade_light(const SceneView& scene, PathState& state, const SurfacePoint& point, const Bsdf& bsdf,
-                                 const Basis& basis, u32 choice) {
-    ShadowRay shadow;
-    shadow.wanted = false;
+template <class F>
+TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, PathStateOf<F>& state, const SurfacePointOf<F>& point,
+                                      const ReflectionOf<F>& reflection, Same<WordOf<F>> choice) {
+    ShadowRayOf<F> shadow;
+    shadow.wanted = MaskOf<F>();
     if (scene.light_count == 0) return shadow;
-    LightRandom random;
+    LightRandomOf<WordOf<F>> random;
     random.choice = choice;
     random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
-    const Vec3 origin = offset_ray_origin(point.position, point.geometric);
+    const Vector3<F> origin = offset_ray_origin(point.position, point.geometric);
     state.vantage = pack_vantage(origin, point.shading);
-    const LightSample light = sample_light(scene, state.vantage, point.shading, random);
-    if (!light.valid || dot(light.direction, point.geometric) <= 0.0f) return shadow;
-    const BsdfValue value = bsdf_evaluate(bsdf, local_from_world(basis, light.direction));
-    const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
+    const LightSampleOf<F> light = sample_light(scene, state.vantage, point.shading, random);
+    const auto seen = light.valid && !(dot(light.direction, point.geometric) <= 0.0f);
+    if (!any(seen)) return shadow;
+    const BsdfValueOf<F> value = bsdf_evaluate(reflection.bsdf, local_from_world(reflection.basis, light.direction));
+    const F weight = select(light.delta, 1.0f, mis_weight(light.density, value.density));
     shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.density);
-    shadow.wanted = !is_black(shadow.radiance);
+    shadow.wanted = seen && !is_black(shadow.radiance);
     shadow.ray.origin = origin;
     shadow.ray.direction = light.direction;
     shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
@@ -98,32 +129,35 @@ TESSERA_FN ShadowRay shade_light(const SceneView& scene, PathState& state, const
 
 // Roulette, after a scattering: false where the path ends, with what is left of it to those that go on.
 // `density`: of the direction that it goes on in.
-TESSERA_FN bool survives(PathState& state, float density) {
-    if (state.depth <= 1 || density > ROULETTE_NARROW) return true;
-    const float chance = clamp_(ROULETTE_SCALE * max_component(state.throughput), ROULETTE_LEAST, 1.0f);
-    if (chance == 1.0f) return true;
-    const Bits2 bits = draw_bits(state.sampler, scatter_dimension(state.depth - 1, SCATTER_ROULETTE));
-    if (unit_from_bits(bits.x) >= chance) return false;
-    state.throughput = state.throughput * (1.0f / chance);
-    return true;
+template <class F>
+TESSERA_FN MaskOf<F> survives(PathStateOf<F>& state, Same<F> density) {
+    const F chance = clamp_<F>(ROULETTE_SCALE * max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+    const auto certain = state.depth <= 1u || density > ROULETTE_NARROW || chance == 1.0f;
+    if (!any(!certain)) return certain;
+    const auto bits = draw_bits(state.sampler, scatter_dimension(state.depth - 1u, SCATTER_ROULETTE));
+    state.throughput = select(certain, state.throughput, state.throughput * (1.0f / chance));
+    return certain || unit_from_bits(bits.x) < chance;
 }
 
 // Shade, part four: the next ray. False where the path ends.
-TESSERA_FN bool shade_scatter(PathState& state, const SurfacePoint& point, const Bsdf& bsdf, const Basis& basis, float choice) {
-    const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
-    const BsdfSample sample = bsdf_sample(bsdf, choice, random);
-    if (!sample.valid) return false;
-    const Vec3 direction = world_from_local(basis, sample.in);
-    if (dot(direction, point.geometric) <= 0.0f) return false;
+template <class F>
+TESSERA_FN MaskOf<F> shade_scatter(PathStateOf<F>& state, const SurfacePointOf<F>& point, const ReflectionOf<F>& reflection,
+                                   Same<F> choice) {
+    const Vector2<F> random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
+    const BsdfSampleOf<F> sample = bsdf_sample(reflection.bsdf, choice, random);
+    if (!any(sample.valid)) return sample.valid;
+    const Vector3<F> direction = world_from_local(reflection.basis, sample.in);
+    const auto leaves = sample.valid && !(dot(direction, point.geometric) <= 0.0f);
+    if (!any(leaves)) return leaves;
     state.throughput = state.throughput * sample.weight;
-    state.depth += 1;
-    if (!survives(state, sample.density) || is_black(state.throughput)) return false;
+    state.depth += 1u;
+    const auto goes_on = leaves && survives(state, sample.density);
     state.ray.origin = offset_ray_origin(point.position, point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
     state.density = sample.density;
     state.cosine = sample.in.z;
-    return true;
+    return goes_on && !is_black(state.throughput);
 }
 
 // How a path that is kept whole takes what its first surface says; arrays of paths have their own way.
@@ -138,13 +172,11 @@ TESSERA_FN FirstHit first_of(const SceneView& scene, const SurfacePoint& point) 
     return seen;
 }
 
-// Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path ends; the shadow ray is
-// wanted or not either way. At depth 0 `first` is given what AOVs want to know, by keep_first. For plain materials in no medium;
-// shade_layered does the others.
+// Shade, as far as textures are asked: adds what the hit emits, and finds the point that is to scatter. False where the path ends. At
+// depth 0 `first` is given what AOVs want to know, by keep_first.
 template <class First>
-TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
-                      First& first) {
-    shadow.wanted = false;
+TESSERA_FN bool shade_surface(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, First& first,
+                              SurfacePoint& point) {
     const Triangle& triangle = scene.triangles[hit.triangle];
     const Material& material = scene.materials[triangle.material];
     state.width = cone_width_at(cone_of(scene, unit, state), hit.t);
@@ -156,17 +188,24 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
     const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
 
-    const SurfacePoint point = surface_point(scene, triangle, material, corners, geometric, out);
+    point = surface_point(scene, triangle, material, corners, geometric, out);
     if (wants_first) keep_first(first, first_of(scene, point));
     if (unlit) state.radiance = state.radiance + point.base_color;
-    if (unlit || state.depth >= unit.depth) return false;
+    return !unlit && state.depth < unit.depth;
+}
 
-    const Basis basis = basis_about(point.shading);
-    const Bsdf bsdf = make_bsdf(point.base_color, point.metallic, point.roughness, dielectric_f0_of(material),
-                                local_from_world(basis, out));
+// Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path ends; the shadow ray is
+// wanted or not either way. For plain materials in no medium; shade_layered does the others.
+template <class First>
+TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
+                      First& first) {
+    shadow.wanted = false;
+    SurfacePoint point;
+    if (!shade_surface(scene, unit, hit, state, first, point)) return false;
+    const Reflection reflection = reflection_of(point, -state.ray.direction);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
-    shadow = shade_light(scene, state, point, bsdf, basis, choice.x);
-    return shade_scatter(state, point, bsdf, basis, unit_from_bits(choice.y));
+    shadow = shade_light(scene, state, point, reflection, choice.x);
+    return shade_scatter(state, point, reflection, unit_from_bits(choice.y));
 }
 
 // Shadow: the share of the light sample's radiance that gets here. `width`: of the path's cone, where it is.

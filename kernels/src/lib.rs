@@ -11,6 +11,7 @@ mod fingerprint;
 mod float_mode;
 pub mod host;
 mod isa;
+mod lane_hooks;
 pub mod rays;
 #[doc(hidden)]
 pub mod stages;

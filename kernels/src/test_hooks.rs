@@ -8,6 +8,8 @@ use crate::host::{RayCounts, RenderError, RenderUnit, render_unit_with};
 use crate::rays::{Hit, Ray};
 use tessera_layout::{Camera, SceneView, UnitParams};
 
+pub use crate::lane_hooks::{LANE_WORDS_IN, lanes};
+
 unsafe extern "C" {
     fn tessera_test_layout(count: *mut u32) -> *const u32;
     fn tessera_test_sincos(turns: f32, result: *mut f32);

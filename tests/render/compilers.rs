@@ -85,7 +85,7 @@ fn compile(compiler: &str, flags: &[&str], out: &Path) -> PathBuf {
     let output = Command::new(compiler)
         .args(exact)
         .args(flags)
-        .args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-DTESSERA_ISA=other", "-o"])
+        .args(["-Wall", "-Wextra", "-Wno-psabi", "-Werror", "-shared", "-fPIC", "-DTESSERA_ISA=other", "-o"])
         .arg(out)
         .arg(file("kernels/source/entry_host.cpp"))
         .output()
