@@ -9,8 +9,9 @@
 #include "path.h"
 #include "traverse.h"
 
-// Where paths may be ended by chance: from the second scattering on, with this many times the share of light that they still carry, as long as the
-// density of the direction is at most ROULETTE_NARROW per steradian. What comes from a narrow lobe is left to the ray by light samples.
+// Where paths may be ended by chance (Arvo and Kirk 1990, "Particle Transport and Image Synthesis"): from the second scattering on, with
+// this many times the share of light that they still carry, as long as the density of the direction is at most ROULETTE_NARROW per
+// steradian. What comes from a narrow lobe is left to the ray by light samples.
 const float ROULETTE_SCALE = 4.0f;
 const float ROULETTE_LEAST = 0.05f;    // the least chance that they go on with
 const float ROULETTE_NARROW = 1.0f;

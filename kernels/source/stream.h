@@ -5,7 +5,7 @@
 #include "lane_lights.h"
 #include "shade_layered.h"
 
-// As many as a core's first cache holds.
+// As many as leave groups of eight nearly full; 40 KiB, which a core's nearest caches hold.
 const u32 STREAM_PATHS = 128;
 
 // A path on its way, and what the last stage left for the next.
