@@ -58,10 +58,21 @@ TESSERA_FN TraversalRay prepare_ray(const Ray& ray) {
 }
 
 // Where the ray enters and leaves a box; it misses if exit < entry.
-struct BoxInterval {
-    float entry;
-    float exit;
+template <class F>
+struct BoxIntervalOf {
+    F entry;
+    F exit;
 };
+typedef BoxIntervalOf<float> BoxInterval;
+
+// From where the ray meets the near and the far planes of each axis.
+template <class F>
+TESSERA_SMALL_FN BoxIntervalOf<F> interval_between(const F near_plane[3], const F far_plane[3]) {
+    BoxIntervalOf<F> result;
+    result.entry = greater_(greater_(near_plane[0], near_plane[1]), greater_(near_plane[2], F{}));
+    result.exit = lesser_(lesser_(far_plane[0], far_plane[1]), far_plane[2]);
+    return result;
+}
 
 TESSERA_FN BoxInterval box_interval(const TraversalRay& ray, const float bounds[2][3]) {
     float near_plane[3], far_plane[3];
@@ -72,28 +83,5 @@ TESSERA_FN BoxInterval box_interval(const TraversalRay& ray, const float bounds[
         near_plane[k] = (near_bound - ray.origin[k]) * ray.reciprocal[k];
         far_plane[k] = (far_bound - ray.origin[k]) * ray.reciprocal[k];
     }
-    BoxInterval result;
-    result.entry = greater_(greater_(near_plane[0], near_plane[1]), greater_(near_plane[2], 0.0f));
-    result.exit = lesser_(lesser_(far_plane[0], far_plane[1]), far_plane[2]);
-    return result;
-}
-
-// The same for the eight children of a node: their entries, and a bit for each that the ray meets at t_max or before.
-TESSERA_FN u32 node_children(const TraversalRay& ray, const BvhNode8& node, float t_max, float* entry) {
-    const float* near_x = node.bounds[ray.near_side[0]][0];
-    const float* near_y = node.bounds[ray.near_side[1]][1];
-    const float* near_z = node.bounds[ray.near_side[2]][2];
-    const float* far_x = node.bounds[ray.near_side[0] ^ 1u][0];
-    const float* far_y = node.bounds[ray.near_side[1] ^ 1u][1];
-    const float* far_z = node.bounds[ray.near_side[2] ^ 1u][2];
-    const float ox = ray.origin[0], oy = ray.origin[1], oz = ray.origin[2];
-    const float rx = ray.reciprocal[0], ry = ray.reciprocal[1], rz = ray.reciprocal[2];
-    alignas(32) float exit[8];
-    for (u32 k = 0; k < 8; k++) {
-        const float nx = (near_x[k] - ox) * rx, ny = (near_y[k] - oy) * ry, nz = (near_z[k] - oz) * rz;
-        const float fx = (far_x[k] - ox) * rx, fy = (far_y[k] - oy) * ry, fz = (far_z[k] - oz) * rz;
-        entry[k] = greater_(greater_(nx, ny), greater_(nz, 0.0f));
-        exit[k] = lesser_(lesser_(fx, fy), lesser_(fz, t_max));
-    }
-    return lanes_not_above8(entry, exit);
+    return interval_between(near_plane, far_plane);
 }

@@ -30,8 +30,6 @@ TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 // Where neither is a NaN and the sign of a zero cannot matter.
 TESSERA_FN float either_min(float a, float b) { return fminf(a, b); }
 TESSERA_FN float either_max(float a, float b) { return fmaxf(a, b); }
-// Only the host's walk asks for lines before it needs them.
-TESSERA_FN void fetch(const void*, u32) {}
 TESSERA_FN u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 TESSERA_FN u32 thread_count() { return gridDim.x * blockDim.x; }
 TESSERA_FN u32 lane_index() { return threadIdx.x & 31u; }
@@ -60,7 +58,6 @@ TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
 TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 TESSERA_FN float either_min(float a, float b) { return __nvvm_fmin_f(a, b); }
 TESSERA_FN float either_max(float a, float b) { return __nvvm_fmax_f(a, b); }
-TESSERA_FN void fetch(const void*, u32) {}
 TESSERA_FN u32 thread_index() {
     return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
 }
@@ -119,10 +116,6 @@ TESSERA_FN u32 load_u32(const u8* at) {
 }
 TESSERA_FN float either_min(float a, float b) { return a < b ? a : b; }
 TESSERA_FN float either_max(float a, float b) { return a > b ? a : b; }
-// Asks for the cache lines of something that starts on one.
-TESSERA_FN void fetch(const void* at, u32 bytes) {
-    for (u32 line = 0; line < bytes; line += 64) __builtin_prefetch((const u8*)at + line);
-}
 // Where threads share a sum these are atomic; on the host every thread has its own.
 TESSERA_FN void add_to_sum(i64* sum, i64 value) { *sum += value; }
 TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }
@@ -166,69 +159,105 @@ TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
 
 TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 
-// The comparisons below turn lanes into bits, which compilers do not find by themselves: bit k is a[k] <= b[k] (false
-// where either is NaN). Pointers are aligned to all the lanes together.
-#if defined(__AVX__) && !defined(__CUDACC__) && !defined(__CUDA__)
-TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
-    return (u32)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(a), _mm256_load_ps(b), _CMP_LE_OQ));
-}
-TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
-    return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(a), _mm_load_ps(b)));
-}
-#elif defined(__SSE2__) && !defined(__CUDACC__) && !defined(__CUDA__)
-TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
-    return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(a), _mm_load_ps(b)));
-}
-TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
-    return lanes_not_above4(a, b) | lanes_not_above4(a + 4, b + 4) << 4;
-}
+// Four numbers at once, as the host's walk tests a leaf (wide.h): the selects of box.h, and what puts lanes in another order.
+#if !defined(__CUDACC__) && !defined(__CUDA__)
+typedef float Float4 __attribute__((vector_size(16)));
+typedef float Float4InMemory __attribute__((vector_size(16), may_alias));  // as part of an array of floats
+typedef i32 Int4 __attribute__((vector_size(16)));
+#if defined(__AVX__)
+TESSERA_SMALL_FN Float4 permuted4(Float4 values, Int4 order) { return (Float4)_mm_permutevar_ps((__m128)values, (__m128i)order); }
 #else
-TESSERA_FN u32 lanes_not_above4(const float* a, const float* b) {
-    u32 mask = 0;
-    for (u32 k = 0; k < 4; k++) mask |= (a[k] <= b[k] ? 1u : 0u) << k;
-    return mask;
-}
-TESSERA_FN u32 lanes_not_above8(const float* a, const float* b) {
-    return lanes_not_above4(a, b) | lanes_not_above4(a + 4, b + 4) << 4;
+TESSERA_SMALL_FN Float4 permuted4(Float4 values, Int4 order) {
+    return Float4{values[order[0]], values[order[1]], values[order[2]], values[order[3]]};
 }
 #endif
+#if defined(__SSE2__)
+TESSERA_SMALL_FN Float4 lesser_(Float4 a, Float4 b) { return (Float4)_mm_min_ps((__m128)a, (__m128)b); }
+TESSERA_SMALL_FN Float4 greater_(Float4 a, Float4 b) { return (Float4)_mm_max_ps((__m128)a, (__m128)b); }
+TESSERA_SMALL_FN u32 bits_of_lanes(Int4 mask) { return (u32)_mm_movemask_ps((__m128)mask); }
+#else
+TESSERA_SMALL_FN Float4 lesser_(Float4 a, Float4 b) { return a < b ? a : b; }
+TESSERA_SMALL_FN Float4 greater_(Float4 a, Float4 b) { return a > b ? a : b; }
+TESSERA_SMALL_FN u32 bits_of_lanes(Int4 mask) {
+    u32 bits = 0;
+    for (u32 k = 0; k < 4; k++) bits |= (u32)(mask[k] & 1) << k;
+    return bits;
+}
+#endif
+#endif
 
-// Lanes in order. `gather_descending8` writes the lanes of `mask` one after the other, those of the greatest values first; values are
-// not negative, and those that differ by less than 2^-20 of themselves may change places. Up to eight places are written.
+// Eight lanes, of which those count whose value is not above its limit. Pointers are aligned to all the lanes together, values not negative.
+// `lanes_not_above8` has a bit for each lane that counts. `lane_of_least8` is where the least value of them is (there is one at least); those
+// that differ by less than 2^-8 of themselves may count as alike, and of such the first is taken. `put_descending8` writes them one after
+// the other, those of the greatest values first, and last the one that lane_of_least8 takes; eight places may be written.
 #if defined(__AVX2__) && !defined(__CUDACC__) && !defined(__CUDA__)
+TESSERA_SMALL_FN __m256i lanes_above8(const float* values, const float* limits) {
+    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_load_ps(values), _mm256_load_ps(limits), _CMP_NLE_UQ));
+}
+TESSERA_SMALL_FN u32 lanes_not_above8(const float* values, const float* limits) {
+    return (u32)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(values), _mm256_load_ps(limits), _CMP_LE_OQ));
+}
+TESSERA_SMALL_FN u32 lane_of_least8(const float* values, const float* limits) {
+    const __m256i value = _mm256_load_si256((const __m256i*)values);
+    const __m256i keys = _mm256_srli_epi32(_mm256_or_si256(value, lanes_above8(values, limits)), 15);
+    const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(keys), _mm256_extracti128_si256(keys, 1));
+    return (u32)_mm_extract_epi16(_mm_minpos_epu16(halves), 1);
+}
 // One layer of a bitonic network: each lane meets its partner, and keeps the greater or the lesser.
 #define TESSERA_LAYER(keys, partner, lesser)                                  \
     {                                                                         \
         const __m256i met = partner;                                          \
         keys = _mm256_blend_epi32(_mm256_max_epi32(keys, met), _mm256_min_epi32(keys, met), lesser); \
     }
-TESSERA_FN void gather_descending8(const float* values, const u32* others, u32 mask, float* to_values, u32* to_others) {
+TESSERA_SMALL_FN void put_descending8(const float* values, const float* limits, const u32* others, float* to_values, u32* to_others) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), lane);
-    const __m256i absent = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)mask), bit), _mm256_setzero_si256());
-    const __m256 value = _mm256_load_ps(values);
-    __m256i keys = _mm256_or_si256(_mm256_and_si256(_mm256_castps_si256(value), _mm256_set1_epi32(~7)), lane);
-    // Absent lanes are below all others, and keep their own numbers.
-    keys = _mm256_or_si256(keys, _mm256_and_si256(absent, _mm256_set1_epi32((int)0x80000000u)));
+    const __m256i value = _mm256_load_si256((const __m256i*)values);
+    const __m256i sign = _mm256_set1_epi32((int)0x80000000u);
+    __m256i keys = _mm256_or_si256(_mm256_and_si256(value, _mm256_set1_epi32(~0x7fff)), lane);
+    // What does not count is below all others, and keeps its own number.
+    keys = _mm256_or_si256(keys, _mm256_and_si256(lanes_above8(values, limits), sign));
     TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0xb1), 0xaa)
     TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0x1b), 0xcc)
     TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0xb1), 0xaa)
     TESSERA_LAYER(keys, _mm256_permute4x64_epi64(_mm256_shuffle_epi32(keys, 0x1b), 0x4e), 0xf0)
     TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0x4e), 0xcc)
     TESSERA_LAYER(keys, _mm256_shuffle_epi32(keys, 0xb1), 0xaa)
-    const __m256i order = _mm256_and_si256(keys, _mm256_set1_epi32(7));
-    _mm256_storeu_ps(to_values, _mm256_permutevar8x32_ps(value, order));
+    // A permutation looks at the lowest three bits alone.
+    _mm256_storeu_si256((__m256i*)to_values, _mm256_permutevar8x32_epi32(value, keys));
     const __m256i other = _mm256_load_si256((const __m256i*)others);
-    _mm256_storeu_si256((__m256i*)to_others, _mm256_permutevar8x32_epi32(other, order));
+    _mm256_storeu_si256((__m256i*)to_others, _mm256_permutevar8x32_epi32(other, keys));
 }
 #undef TESSERA_LAYER
 #else
-TESSERA_FN void gather_descending8(const float* values, const u32* others, u32 mask, float* to_values, u32* to_others) {
+#if defined(__SSE2__) && !defined(__CUDACC__) && !defined(__CUDA__)
+TESSERA_SMALL_FN u32 lanes_not_above4(const float* values, const float* limits) {
+    return (u32)_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(values), _mm_load_ps(limits)));
+}
+#else
+TESSERA_SMALL_FN u32 lanes_not_above4(const float* values, const float* limits) {
+    u32 mask = 0;
+    for (u32 k = 0; k < 4; k++) mask |= (values[k] <= limits[k] ? 1u : 0u) << k;
+    return mask;
+}
+#endif
+TESSERA_SMALL_FN u32 lanes_not_above8(const float* values, const float* limits) {
+    return lanes_not_above4(values, limits) | lanes_not_above4(values + 4, limits + 4) << 4;
+}
+TESSERA_SMALL_FN u32 lane_of_least8(const float* values, const float* limits) {
+    u32 mask = lanes_not_above8(values, limits);
+    u32 least = count_trailing_zeros(mask);
+    while (mask &= mask - 1) {
+        const u32 lane = count_trailing_zeros(mask);
+        if (values[lane] < values[least]) least = lane;
+    }
+    return least;
+}
+TESSERA_SMALL_FN void put_descending8(const float* values, const float* limits, const u32* others, float* to_values, u32* to_others) {
     u32 count = 0;
-    for (; mask; mask &= mask - 1) {
+    for (u32 mask = lanes_not_above8(values, limits); mask; mask &= mask - 1) {
         const u32 lane = count_trailing_zeros(mask);
         u32 at = count++;
-        for (; at > 0 && to_values[at - 1] < values[lane]; at--) {
+        for (; at > 0 && to_values[at - 1] <= values[lane]; at--) {
             to_values[at] = to_values[at - 1];
             to_others[at] = to_others[at - 1];
         }

@@ -1,5 +1,5 @@
-// Closest hits of paths and optical depths of shadow rays, over the eight-wide hierarchy, by Rule C: a hit is a function of the ray and the set
-// of triangles, never of the hierarchy.
+// Closest hits of paths and optical depths of shadow rays, by Rule C: a hit is a function of the ray and the set of triangles, never of the
+// hierarchy. Owns what is asked and what a hit is; a host walks by wide.h, a device by compressed.h.
 //
 // What a hit is. Triangle i is hit at t(i) if the triangle test (triangle.h) finds 0 < t <= t_max, and the ray passes the
 // triangle's own box, padded on every side by the scene's constant `padding`, which it enters at e(i); then
@@ -34,52 +34,6 @@
 
 #include "alpha.h"
 #include "triangle.h"
-
-// The host's hierarchy, which lies in the scene's own view. The device's is in compressed.h.
-struct WideHierarchy {};
-
-// An inner node leaves at most seven of its children behind on the stack, and no way down has more inner nodes than
-// BVH_DEPTH_MAX; eight more may be written and never read.
-const u32 STACK_ENTRIES = 7 * BVH_DEPTH_MAX + 1 + 8;
-
-// Subtrees still to visit, and where the ray enters them.
-struct Stack {
-    float entry[STACK_ENTRIES];
-    u32 child[STACK_ENTRIES];
-    u32 size;
-};
-
-// What is visited next but one is fetched now.
-TESSERA_FN void fetch_top(const SceneView& scene, const Stack& stack) {
-    const u32 child = stack.child[stack.size - 1];
-    const bool leaf = (child & CHILD_LEAF_FLAG) != 0;
-    const void* at = leaf ? (const void*)&scene.triangle_blocks[child & ~CHILD_LEAF_FLAG] : (const void*)&scene.bvh_nodes[child];
-    fetch(at, leaf ? sizeof(TriangleBlock) : sizeof(BvhNode8));
-}
-
-// Takes the nearest of the children in `mask`, which is not 0, and leaves the others on the stack, the nearer the higher.
-TESSERA_FN u32 nearest_child(const SceneView& scene, const BvhNode8& node, u32 mask, const float* entry, Stack& stack) {
-    if ((mask & (mask - 1)) == 0) return node.child[count_trailing_zeros(mask)];
-    gather_descending8(entry, node.child, mask, stack.entry + stack.size, stack.child + stack.size);
-    stack.size += count_ones(mask) - 1;
-    fetch_top(scene, stack);
-    return stack.child[stack.size];
-}
-
-// Takes the largest of the children in `mask`, which is not 0, and leaves the others on the stack. Children stand in the order of
-// their size, and the larger one is the likelier to hold something that is in the way.
-TESSERA_FN u32 largest_child(const SceneView& scene, const BvhNode8& node, u32 mask, Stack& stack) {
-    u32 slot = count_trailing_zeros(mask);
-    if ((mask & (mask - 1)) == 0) return node.child[slot];
-    while (mask &= mask - 1) {
-        stack.entry[stack.size] = 0.0f;
-        stack.child[stack.size] = node.child[slot];
-        stack.size += 1;
-        slot = count_trailing_zeros(mask);
-    }
-    fetch_top(scene, stack);
-    return node.child[slot];
-}
 
 // What a walk asks for: the closest hit of a path's ray.
 struct ClosestQuery {
@@ -117,49 +71,6 @@ TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha,
 TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha, ShadowQuery& query) {
     const u32 more = has_alpha ? optical_depth_of(hit_opacity(scene, hit, query.width)) : OPTICAL_DEPTH_OPAQUE;
     query.optical_depth = min_u32(query.optical_depth + more, OPTICAL_DEPTH_OPAQUE);
-}
-
-// Tests a leaf.
-template <class Query>
-TESSERA_FN void visit_leaf(const SceneView& scene, const TraversalRay& ray, const TriangleBlock& block, Query& query) {
-    BlockTest test;
-    u32 mask = test_block(ray, block, &test);
-    while (mask) {
-        const u32 lane = count_trailing_zeros(mask);
-        mask &= mask - 1;
-        Hit hit;
-        if (!finish_hit(ray, block, test, lane, scene.bvh_padding, reach_of(query), &hit)) continue;
-        take_hit(scene, hit, (block.triangle[lane] & BLOCK_ALPHA_FLAG) != 0, query);
-    }
-}
-
-// The walk of both queries. One for any hit does not care which comes first.
-template <class Query>
-TESSERA_FN void traverse(const SceneView& scene, const WideHierarchy&, const Ray& ray, Query& query) {
-    if (scene.bvh_node_count == 0) return;
-    const TraversalRay prepared = prepare_ray(ray);
-    Stack stack;
-    stack.size = 0;
-    alignas(32) float entry[8];
-    u32 child = 0;
-    for (;;) {
-        while (!(child & CHILD_LEAF_FLAG)) {
-            const BvhNode8& node = scene.bvh_nodes[child];
-            const u32 mask = node_children(prepared, node, reach_of(query), entry);
-            if (mask == 0) break;
-            child = Query::ANY ? largest_child(scene, node, mask, stack) : nearest_child(scene, node, mask, entry, stack);
-        }
-        if (child & CHILD_LEAF_FLAG) {
-            const TriangleBlock& block = scene.triangle_blocks[child & ~CHILD_LEAF_FLAG];
-            visit_leaf(scene, prepared, block, query);
-            if (is_answered(query)) return;
-        }
-        do {
-            if (stack.size == 0) return;
-            stack.size--;
-        } while (stack.entry[stack.size] > reach_of(query));
-        child = stack.child[stack.size];
-    }
 }
 
 // The closest hit of the ray, by (t, id). `hit` means something only where it returns true.

@@ -1,5 +1,5 @@
 // Ray and triangle: the watertight test of Woop, Benthin and Wald ("Watertight Ray/Triangle Intersection", JCGT 2(1),
-// 2013), four triangles at a time, without fused operations.
+// 2013), without fused operations.
 //
 // The corners are moved to the ray's origin and sheared so that the ray runs along its longest axis; what is left is
 // whether the origin of a plane lies in a triangle of that plane. A corner goes to the same point of the plane from
@@ -14,9 +14,11 @@
 #include "box.h"
 
 // A corner of a triangle as the ray's axes see it, the longest last.
-struct Corner {
-    float a, b, c;
+template <class F>
+struct CornerOf {
+    F a, b, c;
 };
+typedef CornerOf<float> Corner;
 
 // What the ray does to every corner.
 struct Shear {
@@ -35,16 +37,19 @@ TESSERA_FN Shear shear_of(const TraversalRay& ray) {
 }
 
 // Barycentric numerators of the three corners and of the distance.
-struct TriangleTest {
-    float w0, w1, w2, distance;
+template <class F>
+struct TriangleTestOf {
+    F w0, w1, w2, distance;
 };
+typedef TriangleTestOf<float> TriangleTest;
 
-TESSERA_FN TriangleTest test_triangle(const Shear& shear, Corner p0, Corner p1, Corner p2) {
-    const float z0 = p0.c - shear.origin.c, z1 = p1.c - shear.origin.c, z2 = p2.c - shear.origin.c;
-    const float x0 = (p0.a - shear.origin.a) - shear.a * z0, y0 = (p0.b - shear.origin.b) - shear.b * z0;
-    const float x1 = (p1.a - shear.origin.a) - shear.a * z1, y1 = (p1.b - shear.origin.b) - shear.b * z1;
-    const float x2 = (p2.a - shear.origin.a) - shear.a * z2, y2 = (p2.b - shear.origin.b) - shear.b * z2;
-    TriangleTest test;
+template <class F>
+TESSERA_SMALL_FN TriangleTestOf<F> test_triangle(const Shear& shear, CornerOf<F> p0, CornerOf<F> p1, CornerOf<F> p2) {
+    const F z0 = p0.c - shear.origin.c, z1 = p1.c - shear.origin.c, z2 = p2.c - shear.origin.c;
+    const F x0 = (p0.a - shear.origin.a) - shear.a * z0, y0 = (p0.b - shear.origin.b) - shear.b * z0;
+    const F x1 = (p1.a - shear.origin.a) - shear.a * z1, y1 = (p1.b - shear.origin.b) - shear.b * z1;
+    const F x2 = (p2.a - shear.origin.a) - shear.a * z2, y2 = (p2.b - shear.origin.b) - shear.b * z2;
+    TriangleTestOf<F> test;
     test.w0 = x2 * y1 - y2 * x1;
     test.w1 = x0 * y2 - y0 * x2;
     test.w2 = x1 * y0 - y1 * x0;
@@ -52,48 +57,17 @@ TESSERA_FN TriangleTest test_triangle(const Shear& shear, Corner p0, Corner p1, 
     return test;
 }
 
-TESSERA_FN float least_edge(const TriangleTest& test) { return lesser_(lesser_(test.w0, test.w1), test.w2); }
-TESSERA_FN float greatest_edge(const TriangleTest& test) { return greater_(greater_(test.w0, test.w1), test.w2); }
+template <class F>
+TESSERA_SMALL_FN F least_edge(const TriangleTestOf<F>& test) {
+    return lesser_(lesser_(test.w0, test.w1), test.w2);
+}
+template <class F>
+TESSERA_SMALL_FN F greatest_edge(const TriangleTestOf<F>& test) {
+    return greater_(greater_(test.w0, test.w1), test.w2);
+}
 
-// Whether the ray's line passes the triangle (or nearly: see finish_hit).
+// Whether the ray's line passes the triangle (or nearly: see finish_triangle).
 TESSERA_FN bool passes(const TriangleTest& test) { return 0.0f <= least_edge(test) || greatest_edge(test) <= 0.0f; }
-
-// The same for the four lanes of a block.
-struct alignas(16) BlockTest {
-    float w0[4];
-    float w1[4];
-    float w2[4];
-    float distance[4];
-};
-
-TESSERA_FN Corner corner_of(const float* a, const float* b, const float* c, u32 lane) {
-    Corner corner;
-    corner.a = a[lane];
-    corner.b = b[lane];
-    corner.c = c[lane];
-    return corner;
-}
-
-// Fills `test` and returns a bit for every lane whose triangle the ray's line passes.
-TESSERA_FN u32 test_block(const TraversalRay& ray, const TriangleBlock& block, BlockTest* test) {
-    const u32 a = ray.axis[0], b = ray.axis[1], c = ray.axis[2];
-    const Shear shear = shear_of(ray);
-    alignas(16) float least[4];
-    alignas(16) float greatest[4];
-    alignas(16) const float zero[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (u32 k = 0; k < 4; k++) {
-        const TriangleTest one = test_triangle(shear, corner_of(block.corner[0][a], block.corner[0][b], block.corner[0][c], k),
-                                               corner_of(block.corner[1][a], block.corner[1][b], block.corner[1][c], k),
-                                               corner_of(block.corner[2][a], block.corner[2][b], block.corner[2][c], k));
-        test->w0[k] = one.w0;
-        test->w1[k] = one.w1;
-        test->w2[k] = one.w2;
-        test->distance[k] = one.distance;
-        least[k] = least_edge(one);
-        greatest[k] = greatest_edge(one);
-    }
-    return lanes_not_above4(zero, least) | lanes_not_above4(greatest, zero);
-}
 
 // A triangle's own box, padded on every side.
 TESSERA_FN BoxInterval own_box_interval(const TraversalRay& ray, Vec3 p0, Vec3 p1, Vec3 p2, float padding) {
@@ -123,21 +97,4 @@ TESSERA_FN bool finish_triangle(const TraversalRay& ray, const TriangleTest& tes
     hit->u = test.w1 * inverse_area;
     hit->v = test.w2 * inverse_area;
     return true;
-}
-
-TESSERA_FN Vec3 block_corner(const TriangleBlock& block, u32 corner, u32 lane) {
-    return vec3(block.corner[corner][0][lane], block.corner[corner][1][lane], block.corner[corner][2][lane]);
-}
-
-// The canonical hit of one lane that test_block returned.
-TESSERA_FN bool finish_hit(const TraversalRay& ray, const TriangleBlock& block, const BlockTest& test, u32 lane,
-                           float padding, float t_max, Hit* hit) {
-    TriangleTest one;
-    one.w0 = test.w0[lane];
-    one.w1 = test.w1[lane];
-    one.w2 = test.w2[lane];
-    one.distance = test.distance[lane];
-    hit->triangle = block.triangle[lane] & ~BLOCK_ALPHA_FLAG;
-    return finish_triangle(ray, one, block_corner(block, 0, lane), block_corner(block, 1, lane), block_corner(block, 2, lane),
-                           padding, t_max, hit);
 }

@@ -3,7 +3,7 @@
 use crate::same_bits::varied;
 use crate::support::*;
 use tessera_kernels::cuda::{CompressedBvh, CompressedNode};
-use tessera_kernels::host::best_isa;
+use tessera_kernels::host::{available_isas, best_isa};
 use tessera_kernels::rays::{Ray, trace_closest, trace_shadow};
 use tessera_kernels::{CheckedScene, test_hooks};
 use tessera_layout::*;
@@ -51,7 +51,7 @@ fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
     builder.finish()
 }
 
-/// Rays at corners, at edges, along axes, from inside and from far away.
+/// Rays at corners, at edges, along axes, from inside and from far away, some of which end where they hit.
 fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
     let mut random = Random(seed);
     let mut made = Vec::with_capacity(count);
@@ -68,10 +68,13 @@ fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
             direction = [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, -0.0, 1.0]][random.bits() as usize % 3];
         }
         let distance = [0.0, 1.0, 30.0][random.bits() as usize % 3];
+        let origin = std::array::from_fn(|axis| target[axis] - direction[axis] * distance);
+        // Of every length too, since a leaf judges distances before it divides.
+        let length = if index % 5 == 0 { 2.0f32.powi(random.bits() as i32 % 70) } else { 1.0 };
         made.push(Ray {
-            origin: std::array::from_fn(|axis| target[axis] - direction[axis] * distance),
-            direction,
-            t_max: if index % 7 == 0 { distance } else { f32::INFINITY },
+            origin,
+            direction: direction.map(|d| d * length),
+            t_max: if index % 7 == 0 { distance / length } else { f32::INFINITY },
         });
     }
     made
@@ -79,13 +82,15 @@ fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
 
 fn same_hits(scene: &CheckedScene, rays: &[Ray]) {
     let (hits, optical_depths) = test_hooks::trace_compressed(scene, rays);
-    let want = trace_closest(best_isa(), scene, rays).unwrap();
     let bits =
         |hit: &tessera_kernels::rays::Hit| (hit.t.to_bits(), hit.triangle, hit.u.to_bits(), hit.v.to_bits());
-    for (index, (hit, want)) in hits.iter().zip(&want).enumerate() {
-        assert_eq!(bits(hit), bits(want), "ray {index}: {:?}", rays[index]);
+    for isa in available_isas() {
+        let want = trace_closest(isa, scene, rays).unwrap();
+        for (index, (hit, want)) in hits.iter().zip(&want).enumerate() {
+            assert_eq!(bits(hit), bits(want), "{isa:?}, ray {index}: {:?}", rays[index]);
+        }
+        assert_eq!(optical_depths, trace_shadow(isa, scene, rays).unwrap(), "{isa:?}");
     }
-    assert_eq!(optical_depths, trace_shadow(best_isa(), scene, rays).unwrap());
     let share = hits.iter().filter(|hit| hit.triangle != NONE).count() as f64 / hits.len() as f64;
     assert!(share > 0.3, "only {share} of the rays hit");
 }
