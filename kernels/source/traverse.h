@@ -37,14 +37,12 @@
 
 // What a walk asks for: the closest hit of a path's ray.
 struct ClosestQuery {
-    static const bool ANY = false;
     Coverage coverage;  // the same ray has to bring the same
     Hit best;           // its t: the ray's end until something is hit
 };
 
 // Or the optical depth of all that a shadow ray meets before t_max, OPTICAL_DEPTH_OPAQUE as soon as it has met as much.
 struct ShadowQuery {
-    static const bool ANY = true;
     float t_max;
     float width;  // of its cone all along
     u32 optical_depth;
