@@ -112,8 +112,8 @@ fn rendering_and_computing_make_room_for_each_other() {
 
     let count = 1 << 18;
     let bytes = u64::from(count) * 4;
-    // A little less than all of that together, by more than the 27 KiB by which what is held differs from run to run: two small scenes and a
-    // small workspace have to go.
+    // A little less than all of that together: two small scenes and a small workspace have to go. By more than a lane's workspace: the
+    // second lane has one too where a unit is told before the first is back.
     let bench = Bench::with(|device| device.memory = held + context + bytes - (36 << 10));
     let opened = bench.open();
     let device = &*opened.devices[0];

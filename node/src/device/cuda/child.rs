@@ -98,6 +98,15 @@ impl Child {
         let _ = self.outgoing.send(Outgoing::Scene(frame));
     }
 
+    /// Ends the process and waits a little until it is gone: not before that does the driver give its memory back.
+    pub(super) fn end(mut self) {
+        if let Some(process) = &mut self.process {
+            // It may have ended already; then there is nothing to end.
+            let _ = process.kill();
+            self.how_it_ended();
+        }
+    }
+
     /// Waits a little for a process that has closed its pipe, and says how it ended.
     pub(super) fn how_it_ended(&mut self) -> String {
         let until = Instant::now() + END_WAIT;

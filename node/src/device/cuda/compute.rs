@@ -134,8 +134,11 @@ impl Lane {
         }
     }
 
+    /// Whoever waits for the worker's memory may ask for it as soon as none is held, so that is said of a process that is gone.
     fn end_worker(&mut self) {
-        self.worker = None;
+        if let Some(worker) = self.worker.take() {
+            worker.child.end();
+        }
         self.shared.compute_holds(0);
     }
 

@@ -96,6 +96,14 @@ pub(super) struct Supervisor {
     pub(super) state: State,
 }
 
+/// Rendering waits for memory that a compute job has.
+struct Squeeze {
+    /// For so long at most.
+    until: Instant,
+    /// The last unit that a worker was given before the job was asked to let go.
+    given: u64,
+}
+
 /// What changes.
 pub(super) struct State {
     stage: Stage,
@@ -110,8 +118,8 @@ pub(super) struct State {
     units: u64,
     /// Who waits for memory to be given up.
     short: Vec<Sender<()>>,
-    /// What has no room beside a compute job waits for that to let go, until then.
-    squeezed_until: Option<Instant>,
+    /// What has no room beside a compute job waits for that to let go.
+    squeeze: Option<Squeeze>,
     /// Why no unit is begun any more.
     draining: Option<String>,
 }
@@ -128,7 +136,7 @@ impl State {
             workers: 0,
             units: 0,
             short: Vec::new(),
-            squeezed_until: None,
+            squeeze: None,
             draining: None,
         }
     }
@@ -238,7 +246,8 @@ impl Supervisor {
     /// Gives the worker what it may have: first the test, where it is due.
     fn give(&mut self) {
         let now = Instant::now();
-        if self.state.squeezed_until.is_some_and(|until| now < until) && self.shared.compute_held() > 0 {
+        let waits = self.state.squeeze.as_ref().is_some_and(|squeeze| now < squeeze.until);
+        if waits && self.shared.compute_held() > 0 {
             return;
         }
         let Stage::Up(live) = &mut self.state.stage else { return };
@@ -394,7 +403,7 @@ impl Supervisor {
             flight.end(Err(DeviceError::Worker("the worker gave a film of another size".into())));
             return self.fail(Fault::Worker, "it gave a film of another size", DeviceError::Worker);
         };
-        self.state.squeezed_until = None;
+        self.state.squeeze = None;
         self.state.rate.measure(flight.samples(), time);
         self.shared.worked(time, self.state.rate.samples_per_second());
         let rays = rays[0] + rays[1];
@@ -435,7 +444,7 @@ impl Supervisor {
     fn on_unit_failed(&mut self, unit: u64, error: UnitError) {
         let Stage::Up(live) = &mut self.state.stage else { return };
         let Some(flight) = live.flights.take(unit, Instant::now()) else { return };
-        if matches!(error, UnitError::OutOfMemory { .. }) && self.squeeze(Instant::now()) {
+        if matches!(error, UnitError::OutOfMemory { .. }) && self.squeeze(unit, Instant::now()) {
             return match flight.purpose {
                 Purpose::Test => self.state.in_doubt = true,
                 Purpose::Work { cancel, finish } => {
@@ -454,13 +463,21 @@ impl Supervisor {
         }));
     }
 
-    /// A compute job has memory of this device: true where it was asked to let go after what it is at, and is worth waiting for.
-    fn squeeze(&mut self, now: Instant) -> bool {
-        if self.shared.compute_held() == 0 || self.state.squeezed_until.is_some_and(|until| now >= until) {
-            self.state.squeezed_until = None;
+    /// True where a unit that found no room is worth giving again: a compute job has memory of this device and was asked to let go of it
+    /// after what it is at, or has done so since the unit was given.
+    fn squeeze(&mut self, unit: u64, now: Instant) -> bool {
+        let (held, squeeze) = (self.shared.compute_held() > 0, self.state.squeeze.as_ref());
+        let is_late = squeeze.is_some_and(|squeeze| now >= squeeze.until);
+        let was_before = squeeze.is_some_and(|squeeze| unit <= squeeze.given);
+        if is_late || !(held || was_before) {
+            self.state.squeeze = None;
             return false;
         }
-        self.state.squeezed_until.get_or_insert(now + SQUEEZED_MAX);
+        if !held {
+            return true;
+        }
+        let until = squeeze.map_or(now + SQUEEZED_MAX, |squeeze| squeeze.until);
+        self.state.squeeze = Some(Squeeze { until, given: self.state.units });
         // Its thread ends after this one.
         self.compute.as_ref().is_some_and(|lane| lane.send(ToLane::LetGo).is_ok())
     }
