@@ -62,6 +62,9 @@ fn describe(inspection: &Inspection) -> String {
             report.skins
         ),
     );
+    if report.instances > 0 {
+        field("instances", format!("{} of meshes that are held once on processors", report.instances));
+    }
     let [lower, upper] =
         [report.bounds_lower, report.bounds_upper].map(|p| format!("({}, {}, {})", p[0], p[1], p[2]));
     field("bounds", format!("{lower} to {upper} m"));

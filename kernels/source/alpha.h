@@ -22,8 +22,7 @@ TESSERA_FN float surface_opacity(const SceneView& scene, const Material& materia
 
 // The same of a hit, for a ray whose cone is `width` metres wide there.
 TESSERA_FN float hit_opacity(const SceneView& scene, const Hit& hit, float width) {
-    const Material& material = scene.materials[scene.triangles[hit.triangle].material];
-    return surface_opacity(scene, material, corners_of(scene, hit.triangle, hit.u, hit.v, width));
+    return surface_opacity(scene, material_at(scene, hit.triangle), corners_of(scene, hit.triangle, hit.u, hit.v, width));
 }
 
 // What the alpha of a path's ray is decided by.

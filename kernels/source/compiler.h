@@ -124,11 +124,15 @@ TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }
 // Eight numbers at once, which only hosts compute with (lanes.h): vectors of GNU C++ that any machine's compiler takes apart as it must.
 #if !defined(__CUDACC__) && !defined(__CUDA__)
 typedef float Float8 __attribute__((vector_size(32)));
+typedef float Float8InMemory __attribute__((vector_size(32), may_alias));  // as part of an array of floats
 typedef u32 Word8 __attribute__((vector_size(32)));
 typedef i32 Int8 __attribute__((vector_size(32)));
+typedef i32 Int8InMemory __attribute__((vector_size(32), may_alias));
 #if defined(__AVX2__) && defined(__FMA__)
 TESSERA_SMALL_FN Float8 fma8(Float8 a, Float8 b, Float8 c) { return (Float8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 TESSERA_SMALL_FN Float8 sqrt8(Float8 value) { return (Float8)_mm256_sqrt_ps((__m256)value); }
+TESSERA_SMALL_FN Float8 lesser_(Float8 a, Float8 b) { return (Float8)_mm256_min_ps((__m256)a, (__m256)b); }
+TESSERA_SMALL_FN Float8 greater_(Float8 a, Float8 b) { return (Float8)_mm256_max_ps((__m256)a, (__m256)b); }
 TESSERA_SMALL_FN bool any8(Int8 mask) { return _mm256_movemask_ps((__m256)mask) != 0; }
 TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
     const __m256i order = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15,
@@ -146,6 +150,16 @@ TESSERA_SMALL_FN Float8 sqrt8(Float8 value) {
     for (u32 k = 0; k < 8; k++) result[k] = __builtin_sqrtf(value[k]);
     return result;
 }
+TESSERA_SMALL_FN Float8 lesser_(Float8 a, Float8 b) {
+    Float8 result;
+    for (u32 k = 0; k < 8; k++) result[k] = a[k] < b[k] ? a[k] : b[k];
+    return result;
+}
+TESSERA_SMALL_FN Float8 greater_(Float8 a, Float8 b) {
+    Float8 result;
+    for (u32 k = 0; k < 8; k++) result[k] = a[k] > b[k] ? a[k] : b[k];
+    return result;
+}
 TESSERA_SMALL_FN bool any8(Int8 mask) {
     i32 any = 0;
     for (u32 k = 0; k < 8; k++) any |= mask[k];
@@ -157,6 +171,13 @@ TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
 #endif
 #endif
 
+// Whether scenes here may hold instances (instance.h): a device is given copies instead, and needs no code for them.
+#if defined(__CUDACC__) || defined(__CUDA__)
+const bool HAS_INSTANCES = false;
+#else
+const bool HAS_INSTANCES = true;
+#endif
+
 TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 
 // Four numbers at once, as the host's walk tests a leaf (wide.h): the selects of box.h, and what puts lanes in another order.
@@ -164,6 +185,15 @@ TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 typedef float Float4 __attribute__((vector_size(16)));
 typedef float Float4InMemory __attribute__((vector_size(16), may_alias));  // as part of an array of floats
 typedef i32 Int4 __attribute__((vector_size(16)));
+#if defined(__FMA__)
+TESSERA_SMALL_FN Float4 fma4(Float4 a, Float4 b, Float4 c) { return (Float4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c); }
+#else
+TESSERA_SMALL_FN Float4 fma4(Float4 a, Float4 b, Float4 c) {
+    Float4 result;
+    for (u32 k = 0; k < 4; k++) result[k] = __builtin_fmaf(a[k], b[k], c[k]);
+    return result;
+}
+#endif
 #if defined(__AVX__)
 TESSERA_SMALL_FN Float4 permuted4(Float4 values, Int4 order) { return (Float4)_mm_permutevar_ps((__m128)values, (__m128i)order); }
 #else

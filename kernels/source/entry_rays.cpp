@@ -1,5 +1,5 @@
 // The host entries for bare rays, one build per instruction set, like entry_host.cpp.
-#include "wide.h"
+#include "wide_instances.h"
 
 #define TESSERA_JOIN(name, isa) name##_##isa
 #define TESSERA_ENTRY(name, isa) TESSERA_JOIN(name, isa)

@@ -29,7 +29,7 @@ TESSERA_FN Grain grain_of(const Layers& layers, const LayersTexels& texels, cons
     grain.basis = basis_about(normal);
     grain.strength = layers.anisotropy;
     if (!(grain.strength > 0.0f)) return grain;
-    const Vec3 raw = blend3(corners, corners.vertex[0]->tangent, corners.vertex[1]->tangent, corners.vertex[2]->tangent);
+    const Vec3 raw = blended_tangent(corners);
     const Vec3 flat = fma3(normal, -dot(normal, raw), raw);
     if (!(dot(flat, flat) > 1e-12f)) return grain;  // no tangents: the grain is along some axis
     const Vec3 tangent = normalize(flat);

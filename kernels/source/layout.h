@@ -195,6 +195,7 @@ struct alignas(16) Camera {
 const u32 NONE = 0xffffffffu;
 const u32 CHILD_EMPTY = 0xffffffffu;
 const u32 CHILD_LEAF_FLAG = 0x80000000u;
+const u32 CHILD_INSTANCE_FLAG = 0x40000000u;  // of a leaf
 const u32 BLOCK_ALPHA_FLAG = 0x80000000u;
 const u32 BVH_DEPTH_MAX = 48;
 
@@ -207,6 +208,18 @@ struct alignas(64) BvhNode8 {
 struct alignas(32) TriangleBlock {
     float corner[3][3][4];
     u32 triangle[4];
+};
+
+// A mesh in one place.
+struct alignas(16) Instance {
+    float world_from_mesh[12];  // three rows of four
+    float normal_from_mesh[9];
+    float tangent_from_mesh[9];
+    u32 first_id;        // of its first triangle in the scene
+    u32 first_triangle;  // of the mesh's, in mesh_triangles
+    u32 triangle_count;
+    u32 root;  // of the mesh's hierarchy, in mesh_nodes
+    u32 reserved[2];
 };
 
 // A node of the device's hierarchy: the wide node's boxes on a grid of 8 bits a side, its children one after another. See
@@ -262,6 +275,15 @@ struct alignas(16) SceneView {
     const Layers* layers;  // null where no material has any
     Environment environment;
     Camera camera;
+    // Instances, and the meshes that they show, each once. A mesh's blocks count its triangles from 0.
+    const Instance* instances;
+    const Triangle* mesh_triangles;
+    const u32* mesh_triangle_vertices;
+    const ShadingVertex* mesh_vertices;
+    const BvhNode8* mesh_nodes;
+    const TriangleBlock* mesh_blocks;
+    u32 instance_count;
+    u32 reserved[3];
 };
 
 // What a device is given: a scene whose view has no wide hierarchy, and the compressed one.
@@ -301,7 +323,7 @@ static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
 static_assert(sizeof(Texture) == 48, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 12 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
-static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160, "mirrored in layout/src");
+static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 && sizeof(Instance) == 144, "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");
-static_assert(sizeof(DeviceScene) == 352, "mirrored in src/cuda/params.rs");
-static_assert(sizeof(SceneView) == 336 && sizeof(UnitParams) == 64, "mirrored in layout/src");
+static_assert(sizeof(DeviceScene) == 416, "mirrored in src/cuda/params.rs");
+static_assert(sizeof(SceneView) == 400 && sizeof(UnitParams) == 64, "mirrored in layout/src");

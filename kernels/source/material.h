@@ -21,13 +21,12 @@ typedef SurfacePointOf<float> SurfacePoint;
 const float FACING_MIN = 1e-3f;
 
 TESSERA_FN Vec3 interpolated_normal(const Corners& corners, Vec3 fallback) {
-    return normalize_or(blend3(corners, corners.vertex[0]->normal, corners.vertex[1]->normal, corners.vertex[2]->normal),
-                        fallback);
+    return normalize_or(blended_normal(corners), fallback);
 }
 
 // Applies a normal map to the front side's shading normal.
 TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const TextureRef& use, float scale, const Corners& corners, Vec3 normal) {
-    const Vec3 raw = blend3(corners, corners.vertex[0]->tangent, corners.vertex[1]->tangent, corners.vertex[2]->tangent);
+    const Vec3 raw = blended_tangent(corners);
     const Vec3 flat = fma3(normal, -dot(normal, raw), raw);
     const float length = dot(flat, flat);
     if (!(length > 1e-12f)) return normal;  // the mesh has no tangents, so the map has no orientation

@@ -4,7 +4,7 @@
 
 #include "lane_lights.h"
 #include "shade_layered.h"
-#include "wide.h"
+#include "wide_instances.h"
 
 // As many as leave groups of eight nearly full; 40 KiB, which a core's nearest caches hold.
 const u32 STREAM_PATHS = 128;

@@ -1,12 +1,14 @@
 // From a hit to what shading needs: interpolated vertex data, the faces' orientation, texture coordinates.
 #pragma once
 
+#include "instance.h"
 #include "ray.h"
 #include "texture.h"
 
 // The three corners of a triangle, weighted, and how much of it is asked about.
 struct Corners {
     const ShadingVertex* vertex[3];
+    const Instance* instance;  // that brings them into the world; null where they are in it
     float weight[3];
     float footprint;  // in areas of the triangle's parallelogram; 0 for the point alone
 };
@@ -20,14 +22,21 @@ TESSERA_FN Vec3 triangle_cross(const Triangle& triangle) {
 // `width`: of what is asked about there, in metres.
 TESSERA_FN Corners corners_of(const SceneView& scene, u32 triangle, float u, float v, float width) {
     Corners corners;
+    corners.instance = 0;
     const u32* ids = scene.triangle_vertices + 3 * (u64)triangle;
-    for (u32 corner = 0; corner < 3; ++corner) corners.vertex[corner] = scene.vertices + ids[corner];
+    const ShadingVertex* vertices = scene.vertices;
+    if (is_instanced(scene, triangle)) {
+        corners.instance = &instance_of(scene, triangle);
+        ids = scene.mesh_triangle_vertices + 3 * mesh_triangle_of(*corners.instance, triangle);
+        vertices = scene.mesh_vertices;
+    }
+    for (u32 corner = 0; corner < 3; ++corner) corners.vertex[corner] = vertices + ids[corner];
     corners.weight[0] = 1.0f - u - v;
     corners.weight[1] = u;
     corners.weight[2] = v;
     corners.footprint = 0.0f;
     if (width > 0.0f) {
-        const Vec3 across = triangle_cross(scene.triangles[triangle]);
+        const Vec3 across = triangle_cross(triangle_at(scene, triangle));
         corners.footprint = width * width / max_(sqrt_(dot(across, across)), 1e-30f);
     }
     return corners;
@@ -37,8 +46,29 @@ TESSERA_FN float blend(const Corners& corners, float a, float b, float c) {
     return fma_(corners.weight[0], a, fma_(corners.weight[1], b, corners.weight[2] * c));
 }
 
-TESSERA_FN Vec3 blend3(const Corners& corners, const float* a, const float* b, const float* c) {
-    return vec3(blend(corners, a[0], b[0], c[0]), blend(corners, a[1], b[1], c[1]), blend(corners, a[2], b[2], c[2]));
+TESSERA_FN Vec3 blend3(const Corners& corners, Vec3 a, Vec3 b, Vec3 c) {
+    return vec3(blend(corners, a.x, b.x, c.x), blend(corners, a.y, b.y, c.y), blend(corners, a.z, b.z, c.z));
+}
+
+TESSERA_FN Vec3 corner_normal(const Corners& corners, u32 corner) {
+    const float* normal = corners.vertex[corner]->normal;
+    if (HAS_INSTANCES && corners.instance) return placed_direction(corners.instance->normal_from_mesh, normal);
+    return vec3_from(normal);
+}
+
+TESSERA_FN Vec3 corner_tangent(const Corners& corners, u32 corner) {
+    const float* tangent = corners.vertex[corner]->tangent;
+    if (HAS_INSTANCES && corners.instance) return placed_direction(corners.instance->tangent_from_mesh, tangent);
+    return vec3_from(tangent);
+}
+
+// Of the vertices, not normalised.
+TESSERA_FN Vec3 blended_normal(const Corners& corners) {
+    return blend3(corners, corner_normal(corners, 0), corner_normal(corners, 1), corner_normal(corners, 2));
+}
+
+TESSERA_FN Vec3 blended_tangent(const Corners& corners) {
+    return blend3(corners, corner_tangent(corners, 0), corner_tangent(corners, 1), corner_tangent(corners, 2));
 }
 
 TESSERA_FN Vec4 blend_color(const Corners& corners) {

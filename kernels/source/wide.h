@@ -1,4 +1,4 @@
-// The host's hierarchy and its walk: nodes of eight children and leaves of four triangles, in the scene's own view, a node's boxes or a leaf's
+// The host's hierarchy and a walk through it: nodes of eight children and leaves of four triangles, in the scene's own view, a node's boxes or a leaf's
 // triangles at once. Why the order of visits is free stands in traverse.h.
 //
 // What costs time here is not arithmetic but branches that nobody can foresee and answers that are waited for. So a ray is prepared without a
@@ -10,7 +10,7 @@
 struct WideHierarchy {};
 
 // An inner node leaves at most seven of its children behind on the stack, and no way down has more inner nodes than
-// BVH_DEPTH_MAX; eight more may be written and never read.
+// BVH_DEPTH_MAX, those of an instance's mesh included; eight more may be written and never read.
 const u32 STACK_ENTRIES = 7 * BVH_DEPTH_MAX + 1 + 8;
 
 // Subtrees still to visit, and where the ray enters them.
@@ -172,40 +172,45 @@ TESSERA_SMALL_FN LeafHits test_leaf(const WideRay& ray, const TriangleBlock& blo
     return hits;
 }
 
-// Tests a leaf.
+// Tests a leaf, whose triangles' ids count from `first_id`.
 template <class Query>
-TESSERA_SMALL_FN void visit_leaf(const WideRay& ray, const SceneView& scene, const TriangleBlock& block, Query& query) {
+TESSERA_SMALL_FN void visit_leaf(const WideRay& ray, const SceneView& scene, const TriangleBlock& block, u32 first_id, Query& query) {
     const LeafHits hits = test_leaf(ray, block, scene.bvh_padding, reach_of(query));
     for (u32 mask = hits.mask; mask; mask &= mask - 1) {
         const u32 lane = count_trailing_zeros(mask);
         const u32 triangle = block.triangle[lane];
-        const Hit hit = {hits.t[lane], triangle & ~BLOCK_ALPHA_FLAG, hits.u[lane], hits.v[lane]};
+        const Hit hit = {hits.t[lane], first_id + (triangle & ~BLOCK_ALPHA_FLAG), hits.u[lane], hits.v[lane]};
         if (hit.t <= reach_of(query)) take_hit(scene, hit, (triangle & BLOCK_ALPHA_FLAG) != 0, query);
     }
 }
 
-// The walk of both queries. One for any hit does not care which comes first.
-template <class Query>
-TESSERA_FN void traverse(const SceneView& scene, const WideHierarchy&, const Ray& ray, Query& query) {
-    if (scene.bvh_node_count == 0) return;
-    const WideRay prepared = prepare_wide_ray(ray);
-    Stack stack;
-    stack.size = 0;
-    u32 child = 0;
+// A space that a walk goes through: the world, or a mesh as an instance shows it (wide_instances.h).
+struct World {
+    const SceneView& scene;
+    const WideRay& ray;
+};
+
+TESSERA_SMALL_FN const BvhNode8& node_at(const World& world, u32 index) { return world.scene.bvh_nodes[index]; }
+TESSERA_SMALL_FN NodeTest test_node(const World& world, const BvhNode8& node, float t_max) { return test_node(world.ray, node, t_max); }
+
+// The walk of both queries, from a child on. One for any hit does not care which comes first.
+template <class Space, class Query>
+TESSERA_SMALL_FN void walk(const Space& space, u32 child, Stack& stack, Query& query) {
+    const u32 bottom = stack.size;
     for (;;) {
         while (!(child & CHILD_LEAF_FLAG)) {
-            const BvhNode8& node = scene.bvh_nodes[child];
-            const NodeTest test = test_node(prepared, node, reach_of(query));
+            const BvhNode8& node = node_at(space, child);
+            const NodeTest test = test_node(space, node, reach_of(query));
             const u32 mask = lanes_not_above8(test.entry, test.exit);
             if (mask == 0) break;
             child = next_child(node, test, mask, stack, query);
         }
         if (child & CHILD_LEAF_FLAG) {
-            visit_leaf(prepared, scene, scene.triangle_blocks[child & ~CHILD_LEAF_FLAG], query);
+            visit(space, child & ~CHILD_LEAF_FLAG, stack, query);
             if (is_answered(query)) return;
         }
         do {
-            if (stack.size == 0) return;
+            if (stack.size == bottom) return;
             stack.size--;
         } while (is_beyond(stack, query));
         child = stack.child[stack.size];

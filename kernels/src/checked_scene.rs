@@ -1,10 +1,13 @@
 //! A scene whose every index has been checked, so that kernels may follow them without looking.
 
+use crate::checked_hierarchy;
+use crate::cuda::vertices_of;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS,
-    LIGHT_TREE_DEPTH_MAX, LightKind, NONE, TexelFormat, Texture, light_child_bits,
+    CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS, LIGHT_TREE_DEPTH_MAX,
+    LightKind, NONE, TexelFormat, Texture, Triangle, light_child_bits, triangle_flags,
 };
 
 /// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
@@ -56,7 +59,8 @@ impl CheckedScene {
         check_surfaces(&scene)?;
         check_textures(&scene)?;
         check_lights(&scene)?;
-        check_hierarchy(&scene)?;
+        check_instances(&scene)?;
+        checked_hierarchy::check(&scene)?;
         Ok(Self(scene))
     }
 }
@@ -73,7 +77,7 @@ fn equal(what: &'static str, found: usize, expected: usize) -> Result<(), SceneE
     if found == expected { Ok(()) } else { Err(SceneError::Length { what, found, expected }) }
 }
 
-fn all<T>(what: &'static str, items: &[T], good: impl Fn(&T) -> bool) -> Result<(), SceneError> {
+pub(crate) fn all<T>(what: &'static str, items: &[T], good: impl Fn(&T) -> bool) -> Result<(), SceneError> {
     match items.iter().position(|item| !good(item)) {
         None => Ok(()),
         Some(index) => Err(SceneError::Index { what, index }),
@@ -102,13 +106,16 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
         ("vertices", scene.vertices.len()),
         ("lights", scene.lights.len()),
         ("environment_texels", texels),
-        ("bvh blocks", scene.bvh.blocks.len()),
     ] {
-        if length >= most {
-            return Err(SceneError::Length { what, found: length, expected: most });
-        }
+        shorter(what, length, most)?;
     }
-    Ok(())
+    // Of leaves the next bit is a flag too.
+    shorter("bvh blocks", scene.bvh.blocks.len(), CHILD_INSTANCE_FLAG as usize)?;
+    shorter("instances", scene.instances.len(), CHILD_INSTANCE_FLAG as usize)
+}
+
+pub(crate) fn shorter(what: &'static str, found: usize, expected: usize) -> Result<(), SceneError> {
+    if found < expected { Ok(()) } else { Err(SceneError::Length { what, found, expected }) }
 }
 
 fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
@@ -125,6 +132,31 @@ fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
                 .all(|texture| optional(texture.texture, textures))
     })?;
     all("layers", &scene.layers, |l| l.textures.iter().all(|used| optional(used.texture, textures)))
+}
+
+/// Ids follow each other, and every triangle and vertex of a mesh is there; with copies in the place of instances too nothing would be
+/// longer than it may be.
+fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
+    let meshes = &scene.meshes;
+    let (materials, vertices) = (scene.materials.len(), meshes.vertices.len());
+    let is_plain = |t: &Triangle| t.light == NONE && t.flags & triangle_flags::EMISSIVE == 0;
+    all("mesh triangle", &meshes.triangles, |t| (t.material as usize) < materials && is_plain(t))?;
+    equal("mesh_triangle_vertices", meshes.triangle_vertices.len(), meshes.triangles.len())?;
+    all("mesh_triangle_vertices", &meshes.triangle_vertices, |t| t.iter().all(|v| (*v as usize) < vertices))?;
+    let most = CHILD_INSTANCE_FLAG as usize;
+    let (mut next, mut copied) = (scene.triangles.len(), scene.vertices.len());
+    let mut used = BTreeMap::new();
+    for (index, instance) in scene.instances.iter().enumerate() {
+        let (first, count) = (instance.first_triangle as usize, instance.triangle_count as usize);
+        if instance.first_id as usize != next || count == 0 || first + count > meshes.triangles.len() {
+            return Err(SceneError::Index { what: "instance", index });
+        }
+        next += count;
+        copied += *used.entry((first, count)).or_insert_with(|| vertices_of(scene, instance).len());
+        shorter("triangles of instances", next, most)?;
+        shorter("vertices of instances", copied, most)?;
+    }
+    Ok(())
 }
 
 fn check_textures(scene: &FlatScene) -> Result<(), SceneError> {
@@ -195,47 +227,4 @@ fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
     }
     equal("lights in the tree", placed, lights)?;
     equal("light_nodes", reached, nodes.len())
-}
-
-/// Every inner node is reached once, so that no ray can walk in a circle, and the walk's stack is bounded.
-fn check_hierarchy(scene: &FlatScene) -> Result<(), SceneError> {
-    let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
-    let triangles = scene.triangles.len();
-    all("triangle block", blocks, |block| {
-        (0..4).all(|lane| {
-            let id = block.triangle[lane];
-            let empty = id == NONE && block.corner[0][0][lane].is_nan();
-            empty || ((id & !BLOCK_ALPHA_FLAG) as usize) < triangles
-        })
-    })?;
-    let mut reached = vec![false; nodes.len()];
-    let mut open: Vec<(usize, u32)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 1)] };
-    while let Some((node, level)) = open.pop() {
-        if std::mem::replace(&mut reached[node], true) || level > BVH_DEPTH_MAX {
-            return Err(SceneError::Hierarchy(BVH_DEPTH_MAX));
-        }
-        for (slot, child) in nodes[node].child.into_iter().enumerate() {
-            if child == CHILD_EMPTY {
-                // Its box is what keeps rays from following it.
-                let bounds = &nodes[node].bounds;
-                if !(0..3).all(|axis| bounds[0][axis][slot] > bounds[1][axis][slot]) {
-                    return Err(SceneError::Index { what: "bvh node", index: node });
-                }
-                continue;
-            }
-            let bounds = nodes[node].bounds;
-            if !(0..6).all(|plane| bounds[plane / 3][plane % 3][slot].abs() <= BOUND_MAX) {
-                return Err(SceneError::Extent { index: node });
-            }
-            let index = (child & !CHILD_LEAF_FLAG) as usize;
-            let leaf = child & CHILD_LEAF_FLAG != 0;
-            if index >= if leaf { blocks.len() } else { nodes.len() } {
-                return Err(SceneError::Index { what: "bvh node", index: node });
-            }
-            if !leaf {
-                open.push((index, level + 1));
-            }
-        }
-    }
-    Ok(())
 }

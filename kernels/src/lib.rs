@@ -3,6 +3,7 @@
 //! [`host`] renders units on the CPU, [`cuda`] says how a GPU does; [`mod@denoise`] makes less noisy pixels of finished ones; [`fingerprint()`] names the kernels' version, so that results of different kernels
 //! are never mixed. Files, sockets and the question of what to render belong to others.
 
+mod checked_hierarchy;
 mod checked_scene;
 pub mod compute;
 pub mod cuda;

@@ -100,6 +100,8 @@ fn scene() -> FlatScene {
             reserved: 0,
         },
         bvh: Arc::new(Bvh { nodes: vec![node], blocks: vec![block], padding: 1e-5 }),
+        instances: Arc::default(),
+        meshes: Arc::default(),
     }
 }
 

@@ -1,8 +1,9 @@
-//! All triangles of one moment in world space, in canonical order: nodes as the scene shows them, then instances, then
-//! primitives, then triangles. Does not make lights or hierarchies.
+//! All triangles of one moment, in canonical order: nodes as the scene shows them, then instances, then primitives, then triangles; those that
+//! stand in the world first, and then those of meshes that are held once (`instancing.rs`). Does not make lights or hierarchies.
 
 use crate::error::SceneError;
 use crate::geometry::Geometry;
+use crate::instancing::Instancing;
 use crate::math::Affine;
 use crate::mesh::{Mesh, Skin};
 use crate::node::Forest;
@@ -10,7 +11,9 @@ use crate::options::Limits;
 use crate::pose::{self, Placement, Target};
 use rayon::prelude::*;
 use std::sync::Arc;
-use tessera_layout::{AlphaMode, Material, ShadingVertex, Triangle, material_flags, triangle_flags};
+use tessera_layout::{
+    AlphaMode, Instance, Material, ShadingVertex, Triangle, material_flags, triangle_flags,
+};
 
 /// Bytes that a flattened triangle takes with its indices and its share of the hierarchy, a vertex with its working copy, and a
 /// primitive in its place, about.
@@ -24,7 +27,10 @@ pub(crate) struct FlatGeometry {
     pub(crate) triangles: Arc<Vec<Triangle>>,
     pub(crate) triangle_vertices: Arc<Vec<[u32; 3]>>,
     pub(crate) vertices: Arc<Vec<ShadingVertex>>,
-    /// Lower and upper corner of all triangles, metres; both zero where there are none.
+    pub(crate) instances: Arc<Vec<Instance>>,
+    /// The box of each instance.
+    pub(crate) boxes: Vec<[[f32; 3]; 2]>,
+    /// Lower and upper corner of everything, metres; both zero where there is nothing.
     pub(crate) lower: [f32; 3],
     pub(crate) upper: [f32; 3],
 }
@@ -34,16 +40,33 @@ pub(crate) struct PlacedGeometry {
     pub(crate) triangles: Vec<Triangle>,
     pub(crate) triangle_vertices: Vec<[u32; 3]>,
     pub(crate) vertices: Vec<ShadingVertex>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) boxes: Vec<[[f32; 3]; 2]>,
+}
+
+impl FlatGeometry {
+    /// Whether there is nothing to see.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.triangles.is_empty() && self.instances.is_empty()
+    }
+
+    /// Triangles, each instance's counted by itself.
+    pub(crate) fn shown_triangles(&self) -> u64 {
+        let instanced = self.instances.iter().map(|instance| u64::from(instance.triangle_count));
+        self.triangles.len() as u64 + instanced.sum::<u64>()
+    }
 }
 
 impl PlacedGeometry {
     /// Ends the making: from here on, frames share it.
     pub(crate) fn share(self) -> FlatGeometry {
-        let (lower, upper) = bounds(&self.triangles);
+        let (lower, upper) = bounds(&self.triangles, &self.boxes);
         FlatGeometry {
             triangles: Arc::new(self.triangles),
             triangle_vertices: Arc::new(self.triangle_vertices),
             vertices: Arc::new(self.vertices),
+            instances: Arc::new(self.instances),
+            boxes: self.boxes,
             lower,
             upper,
         }
@@ -58,15 +81,26 @@ pub(crate) struct Parts<'a> {
     pub(crate) skins: &'a [Skin],
     pub(crate) materials: &'a [Material],
     pub(crate) limits: &'a Limits,
+    pub(crate) instancing: &'a Instancing,
 }
 
 /// One primitive in one place.
 struct Draw<'a> {
     node: usize,
-    instance: usize,
+    world: Affine,
     geometry: &'a Geometry,
     material: u32,
     first_vertex: u32,
+}
+
+/// What a moment shows and where, and how long its arrays are.
+#[derive(Default)]
+struct Layout<'a> {
+    draws: Vec<Draw<'a>>,
+    triangle_count: usize,
+    vertex_count: usize,
+    instances: Vec<Instance>,
+    boxes: Vec<[[f32; 3]; 2]>,
 }
 
 impl<'a> Parts<'a> {
@@ -113,11 +147,11 @@ impl<'a> Parts<'a> {
         worlds: &[Affine],
         weights: &[Option<Vec<f64>>],
     ) -> Result<PlacedGeometry, SceneError> {
-        let (triangle_count, vertex_count) = self.count()?;
-        let mut triangles = vec![Triangle::default(); triangle_count as usize];
-        let mut triangle_vertices = vec![[0u32; 3]; triangle_count as usize];
-        let mut vertices = vec![ShadingVertex::default(); vertex_count as usize];
-        let draws = self.draws();
+        self.count()?;
+        let Layout { draws, triangle_count, vertex_count, instances, boxes } = self.lay_out(worlds);
+        let mut triangles = vec![Triangle::default(); triangle_count];
+        let mut triangle_vertices = vec![[0u32; 3]; triangle_count];
+        let mut vertices = vec![ShadingVertex::default(); vertex_count];
         let mut targets = Vec::with_capacity(draws.len());
         let mut rest: (&mut [Triangle], &mut [[u32; 3]], &mut [ShadingVertex]) =
             (&mut triangles, &mut triangle_vertices, &mut vertices);
@@ -131,28 +165,48 @@ impl<'a> Parts<'a> {
         }
         let joints = self.joint_maps(worlds);
         draws.par_iter().zip(targets).try_for_each(|(draw, target)| {
-            let placement = self.placement(draw, worlds, weights, &joints);
+            let placement = self.placement(draw, weights, &joints);
             pose::place(draw.geometry, &placement, target)
                 .map_err(|vertex| self.not_finite(draw.node, vertex))
         })?;
-        Ok(PlacedGeometry { triangles, triangle_vertices, vertices })
+        Ok(PlacedGeometry { triangles, triangle_vertices, vertices, instances, boxes })
     }
 
-    fn draws(&self) -> Vec<Draw<'a>> {
-        let mut draws = Vec::new();
-        let mut first_vertex = 0u32;
-        for &node in &self.forest.shown {
-            let Some(mesh) = self.forest.nodes[node].mesh else { continue };
-            for instance in 0..self.forest.nodes[node].instances.len() {
+    /// What stands where: a mesh that is held once as an instance, where that can be, and every other as its primitives.
+    fn lay_out(&self, worlds: &[Affine]) -> Layout<'a> {
+        let mut made = Layout::default();
+        for &index in &self.forest.shown {
+            let node = &self.forest.nodes[index];
+            let Some(mesh) = node.mesh else { continue };
+            for place in &node.instances {
+                let world = worlds[index].after(place);
+                if let Some((instance, filled)) = self.instancing.place(mesh, &world) {
+                    made.instances.push(instance);
+                    made.boxes.push(filled);
+                    continue;
+                }
                 for surface in &self.meshes[mesh].surfaces {
                     let geometry = &*surface.geometry;
-                    draws.push(Draw { node, instance, geometry, material: surface.material, first_vertex });
                     // `count` has checked that the sum fits.
-                    first_vertex += geometry.positions.len() as u32;
+                    let first_vertex = made.vertex_count as u32;
+                    made.draws.push(Draw {
+                        node: index,
+                        world,
+                        geometry,
+                        material: surface.material,
+                        first_vertex,
+                    });
+                    made.triangle_count += geometry.triangles.len();
+                    made.vertex_count += geometry.positions.len();
                 }
             }
         }
-        draws
+        let mut next = made.triangle_count as u32;
+        for instance in &mut made.instances {
+            instance.first_id = next;
+            next += instance.triangle_count;
+        }
+        made
     }
 
     /// World from mesh per joint of every skin.
@@ -167,7 +221,6 @@ impl<'a> Parts<'a> {
     fn placement<'b>(
         &self,
         draw: &Draw,
-        worlds: &[Affine],
         weights: &'b [Option<Vec<f64>>],
         joints: &'b [Vec<Affine>],
     ) -> Placement<'b>
@@ -177,7 +230,7 @@ impl<'a> Parts<'a> {
         let node = &self.forest.nodes[draw.node];
         let mesh_weights = node.mesh.map_or(&[][..], |mesh| self.meshes[mesh].default_weights.as_slice());
         Placement {
-            world: worlds[draw.node].after(&node.instances[draw.instance]),
+            world: draw.world,
             joints: node.skin.map(|skin| joints[skin].as_slice()),
             weights: weights[draw.node].as_deref().or(node.weights.as_deref()).unwrap_or(mesh_weights),
             material: draw.material,
@@ -199,7 +252,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The bits that a material gives to its triangles.
-fn flags_of(material: &Material) -> u32 {
+pub(crate) fn flags_of(material: &Material) -> u32 {
     let mut flags = 0;
     if material.alpha_mode != AlphaMode::Opaque as u32 {
         flags |= triangle_flags::ALPHA;
@@ -210,16 +263,14 @@ fn flags_of(material: &Material) -> u32 {
     flags
 }
 
-fn bounds(triangles: &[Triangle]) -> ([f32; 3], [f32; 3]) {
-    let Some(first) = triangles.first() else { return ([0.0; 3], [0.0; 3]) };
-    let (mut lower, mut upper) = (first.v0, first.v0);
-    for triangle in triangles {
-        for corner in [triangle.v0, triangle.v1, triangle.v2] {
-            for axis in 0..3 {
-                lower[axis] = lower[axis].min(corner[axis]);
-                upper[axis] = upper[axis].max(corner[axis]);
-            }
-        }
-    }
-    (lower, upper)
+fn bounds(triangles: &[Triangle], boxes: &[[[f32; 3]; 2]]) -> ([f32; 3], [f32; 3]) {
+    let corners = triangles.iter().flat_map(|triangle| [triangle.v0, triangle.v1, triangle.v2]);
+    let mut corners = corners.chain(boxes.iter().flatten().copied());
+    let Some(first) = corners.next() else { return ([0.0; 3], [0.0; 3]) };
+    corners.fold((first, first), |(lower, upper), corner| {
+        (
+            std::array::from_fn(|axis| lower[axis].min(corner[axis])),
+            std::array::from_fn(|axis| upper[axis].max(corner[axis])),
+        )
+    })
 }

@@ -6,7 +6,10 @@ use crate::document::Document;
 use crate::loaded::{LoadedScene, Moment};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
 use crate::warning::{Warnings, shortened};
-use tessera_layout::{AliasEntry, Layers, Light, LightNode, Material, ShadingVertex, Texture, Triangle};
+use tessera_layout::{
+    AliasEntry, BvhNode8, Instance, Layers, Light, LightNode, Material, ShadingVertex, Texture, Triangle,
+    TriangleBlock,
+};
 
 /// Longest name that a report gives, characters.
 const NAME_CHARS_MAX: usize = 120;
@@ -37,7 +40,8 @@ pub(crate) fn report(
         nodes: scene.parts.forest.shown.len() as u64,
         meshes: root.meshes.len() as u64,
         triangles_stored: stored_triangles(scene),
-        triangles: geometry.triangles.len() as u64,
+        triangles: geometry.shown_triangles(),
+        instances: geometry.instances.len() as u64,
         vertices: geometry.vertices.len() as u64,
         materials: root.materials.len() as u64,
         skins: root.skins.len() as u64,
@@ -88,10 +92,15 @@ fn stored_triangles(scene: &LoadedScene) -> u64 {
 /// Bytes of all arrays of a flat scene, its hierarchy apart.
 fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
     let bytes = |count: usize, size: usize| count as u64 * size as u64;
-    let triangles = first.geometry.triangles.len();
+    let (triangles, meshes) = (first.geometry.triangles.len(), &scene.parts.instancing.meshes);
     let lights = scene.shown_lights.len() + first.emitters.len() + 1;
     bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>())
         + bytes(first.geometry.vertices.len(), size_of::<ShadingVertex>())
+        + bytes(first.geometry.instances.len(), size_of::<Instance>())
+        + bytes(meshes.triangles.len(), size_of::<Triangle>() + size_of::<[u32; 3]>())
+        + bytes(meshes.vertices.len(), size_of::<ShadingVertex>())
+        + bytes(meshes.nodes.len(), size_of::<BvhNode8>())
+        + bytes(meshes.blocks.len(), size_of::<TriangleBlock>())
         + bytes(scene.parts.materials.len(), size_of::<Material>())
         + bytes(scene.layers.len(), size_of::<Layers>())
         + bytes(scene.textures.textures.len(), size_of::<Texture>())

@@ -25,6 +25,7 @@ mod framing;
 mod geometry;
 mod image_file;
 mod inspect;
+mod instancing;
 mod jpeg_file;
 mod layers;
 mod load;

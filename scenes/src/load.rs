@@ -5,6 +5,7 @@ use crate::camera::{self, ShownCamera};
 use crate::document::Document;
 use crate::environment;
 use crate::error::SceneError;
+use crate::instancing::Instancing;
 use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts};
 use crate::node::{self, Forest};
 use crate::options::LoadOptions;
@@ -15,6 +16,7 @@ use crate::warning::Warnings;
 use crate::{emitter, extension, inspect, material, mesh, punctual};
 use std::path::Path;
 use std::sync::Arc;
+use tessera_layout::Material;
 
 /// Reads the scene `main`, a path within `dir`, and every file that it names, all inside `dir`.
 ///
@@ -45,14 +47,16 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
     let cameras = shown_cameras(&document, &forest)?;
     let file = document.file.clone();
-    let parts = OwnedParts { file, limits: options.limits.clone(), forest, meshes, skins, materials };
+    let limits = options.limits.clone();
+    let instancing = Instancing::default();
+    let mut parts = OwnedParts { file, limits, forest, meshes, skins, materials, instancing };
     parts.count()?;
+    let emits = |material: &Material| emitter::emits(material, &textures);
+    parts.instancing = Instancing::of(&parts.borrow(), emits, options.instanced_from)?;
     let has_emitters =
         parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh).any(|mesh| {
             let materials = parts.meshes[mesh].surfaces.iter().map(|surface| surface.material);
-            materials
-                .into_iter()
-                .any(|material| emitter::emits(&parts.materials[material as usize], &textures))
+            materials.into_iter().any(|material| emits(&parts.materials[material as usize]))
         });
     let is_lit = has_emitters || !shown_lights.is_empty();
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
@@ -60,7 +64,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let worlds = parts.forest.worlds(&pose.locals);
     let placed_lights = shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
     let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, placed_lights)?);
-    if first.geometry.triangles.is_empty() {
+    if first.geometry.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
     }
     let is_animated = is_geometry_animated(&parts, &clips);

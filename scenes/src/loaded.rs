@@ -1,13 +1,14 @@
 //! A scene in memory, and flattening it for one frame. Owns what frames share; see `load` for where it comes from.
 
 use crate::animation::{self, Clip};
-use crate::bvh::{self, BuilderKind};
+use crate::bvh::{self, BuilderKind, Placed};
 use crate::camera::{self, ShownCamera};
 use crate::emitter::{self, TriangleEmitter};
 use crate::environment::LoadedEnvironment;
 use crate::error::SceneError;
 use crate::flat_geometry::{FlatGeometry, Parts};
 use crate::framing::FilmBounds;
+use crate::instancing::Instancing;
 use crate::math::{Affine, add, length, narrow, scale, sub, widen};
 use crate::mesh::{Mesh, Skin};
 use crate::node::Forest;
@@ -51,6 +52,7 @@ pub(crate) struct OwnedParts {
     pub(crate) meshes: Vec<Mesh>,
     pub(crate) skins: Vec<Skin>,
     pub(crate) materials: Arc<Vec<Material>>,
+    pub(crate) instancing: Instancing,
 }
 
 /// Geometry of one moment and what in it emits.
@@ -97,9 +99,13 @@ impl LoadedScene {
             (center, radius),
         );
         let origin_bound = camera::origin_bound(&camera);
+        let build = || {
+            let placed = Placed { boxes: &geometry.boxes, depth: self.parts.instancing.depth };
+            Arc::new(bvh::build_with(&geometry.triangles, placed, options.builder, origin_bound))
+        };
         let bvh = match &self.still {
-            Some(_) => self.hierarchy.get(geometry, options.builder, origin_bound),
-            None => Arc::new(bvh::build(&geometry.triangles, options.builder, origin_bound)),
+            Some(_) => self.hierarchy.get((options.builder, origin_bound.to_bits()), build),
+            None => build(),
         };
         Ok(FlatScene {
             triangles: Arc::clone(&geometry.triangles),
@@ -117,6 +123,8 @@ impl LoadedScene {
             environment_cells: Arc::clone(&self.environment.cells),
             camera,
             bvh,
+            instances: Arc::clone(&geometry.instances),
+            meshes: Arc::clone(&self.parts.instancing.meshes),
         })
     }
 
@@ -182,7 +190,7 @@ impl LoadedScene {
 }
 
 impl OwnedParts {
-    fn borrow(&self) -> Parts<'_> {
+    pub(crate) fn borrow(&self) -> Parts<'_> {
         Parts {
             file: &self.file,
             forest: &self.forest,
@@ -190,6 +198,7 @@ impl OwnedParts {
             skins: &self.skins,
             materials: &self.materials,
             limits: &self.limits,
+            instancing: &self.instancing,
         }
     }
 
@@ -227,14 +236,13 @@ impl OwnedParts {
 }
 
 impl HierarchyCache {
-    fn get(&self, geometry: &FlatGeometry, builder: BuilderKind, origin_bound: f32) -> Arc<Bvh> {
-        let key = (builder, origin_bound.to_bits());
+    fn get(&self, key: HierarchyKey, build: impl FnOnce() -> Arc<Bvh>) -> Arc<Bvh> {
         // A thread that panicked while it held the lock left at worst an old entry behind.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*cached {
             Some((known, bvh)) if *known == key => Arc::clone(bvh),
             _ => {
-                let bvh = Arc::new(bvh::build(&geometry.triangles, builder, origin_bound));
+                let bvh = build();
                 *cached = Some((key, Arc::clone(&bvh)));
                 bvh
             }

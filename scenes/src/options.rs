@@ -1,6 +1,7 @@
 //! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no defaults of the command line.
 
 use crate::bvh::BuilderKind;
+use crate::instancing::INSTANCED_FROM;
 use serde::{Deserialize, Serialize};
 
 /// Where light comes from at infinity.
@@ -74,7 +75,7 @@ impl Default for Limits {
 }
 
 /// What [`crate::load()`] needs beside the files.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadOptions {
     /// Light at infinity.
     pub environment: EnvironmentSource,
@@ -82,6 +83,20 @@ pub struct LoadOptions {
     pub variant: Option<String>,
     /// Limits.
     pub limits: Limits,
+    /// A mesh whose copies would come to so many triangles is held once and shown as instances. Of a frame's settings: copies are placed
+    /// in double precision and instances in single, so that bits differ.
+    pub instanced_from: u64,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            environment: EnvironmentSource::default(),
+            variant: None,
+            limits: Limits::default(),
+            instanced_from: INSTANCED_FROM,
+        }
+    }
 }
 
 /// Which camera.

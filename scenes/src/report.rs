@@ -70,7 +70,9 @@ pub struct SceneReport {
     pub triangles_stored: u64,
     /// Triangles after instancing: what is rendered.
     pub triangles: u64,
-    /// Vertices after instancing.
+    /// Places of meshes that are held once and not copied.
+    pub instances: u64,
+    /// Vertices, those of meshes that are held once not counted.
     pub vertices: u64,
     /// Materials in the file.
     pub materials: u64,

@@ -46,7 +46,7 @@ fn load(files: &[(&str, &[u8])], environment: EnvironmentSource) -> Result<(), S
     for (name, bytes) in files {
         std::fs::write(folder.join(name), bytes).expect("a file");
     }
-    let options = LoadOptions { environment, variant: None, limits: limits() };
+    let options = LoadOptions { environment, limits: limits(), ..LoadOptions::default() };
     let scene = tessera_scenes::load(&folder, "scene.gltf", &options).map_err(|error| error.to_string())?;
     for time_secs in [0.0, 0.7] {
         let options = FlattenOptions { time_secs, ..FlattenOptions::still(8, 8) };

@@ -4,5 +4,6 @@
 mod compilers;
 mod hashes;
 mod hierarchies;
+mod instances;
 mod picture;
 mod references;

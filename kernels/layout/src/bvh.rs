@@ -6,10 +6,12 @@ pub const LEAF_TRIANGLES_MAX: u32 = 4;
 pub const CHILD_EMPTY: u32 = u32::MAX;
 /// Set in a child that is a leaf; the low 31 bits are its index into [`Bvh::blocks`].
 pub const CHILD_LEAF_FLAG: u32 = 0x8000_0000;
+/// Set in a leaf that is an instance; the low 30 bits are its index into [`crate::FlatScene::instances`].
+pub const CHILD_INSTANCE_FLAG: u32 = 0x4000_0000;
 /// Set beside a triangle id in [`TriangleBlock::triangle`] where the triangle has
 /// [`crate::triangle_flags::ALPHA`], so that traversal need not look the triangle up.
 pub const BLOCK_ALPHA_FLAG: u32 = 0x8000_0000;
-/// Inner nodes on any way from the root to a leaf, at most. The traversal's stack has room for exactly this.
+/// Inner nodes on any way from the root to a leaf, at most, those of an instance's mesh included. The traversal's stack has room for exactly this.
 pub const BVH_DEPTH_MAX: u32 = 48;
 
 /// Eight boxes and eight children: 256 bytes, structure of arrays, for one vector test of all eight.
@@ -46,7 +48,7 @@ const _: () = assert!(size_of::<TriangleBlock>() == 160);
 pub struct Bvh {
     /// Inner nodes.
     pub nodes: Vec<BvhNode8>,
-    /// Leaves; every triangle stands in exactly one.
+    /// Leaves; every triangle of the scene's own stands in exactly one.
     pub blocks: Vec<TriangleBlock>,
     /// Padding in metres, added to every side of every triangle's own box: a few units in the last place of the
     /// largest coordinate that a ray or a triangle can have.

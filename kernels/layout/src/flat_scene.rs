@@ -1,8 +1,8 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Layers, Light, LightKind, LightNode,
-    Material, ShadingVertex, Texture, Triangle, TriangleBlock,
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightKind,
+    LightNode, Material, Meshes, ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -40,8 +40,12 @@ pub struct FlatScene {
     pub environment_cells: Arc<Vec<EnvironmentCell>>,
     /// The camera.
     pub camera: Camera,
-    /// The hierarchy over `triangles`.
+    /// The hierarchy over `triangles` and `instances`.
     pub bvh: Arc<Bvh>,
+    /// Meshes in their places, in the order of their ids.
+    pub instances: Arc<Vec<Instance>>,
+    /// The meshes that instances show.
+    pub meshes: Arc<Meshes>,
 }
 
 impl FlatScene {
@@ -64,6 +68,18 @@ impl FlatScene {
             + of(&self.environment_cells)
             + of(&self.bvh.nodes)
             + of(&self.bvh.blocks)
+            + of(&self.instances)
+            + of(&self.meshes.triangles)
+            + of(&self.meshes.triangle_vertices)
+            + of(&self.meshes.vertices)
+            + of(&self.meshes.nodes)
+            + of(&self.meshes.blocks)
+    }
+
+    /// Triangles, each instance's counted by itself: one more than the greatest id.
+    pub fn shown_triangles(&self) -> u64 {
+        let instanced = self.instances.iter().map(|instance| u64::from(instance.triangle_count));
+        self.triangles.len() as u64 + instanced.sum::<u64>()
     }
 
     /// How many lights have a place: as many as the tree has leaves.
@@ -105,11 +121,19 @@ impl FlatScene {
             layers: if self.layers.is_empty() { std::ptr::null() } else { self.layers.as_ptr() },
             environment: self.environment,
             camera: self.camera,
+            instances: self.instances.as_ptr(),
+            mesh_triangles: self.meshes.triangles.as_ptr(),
+            mesh_triangle_vertices: self.meshes.triangle_vertices.as_ptr(),
+            mesh_vertices: self.meshes.vertices.as_ptr(),
+            mesh_nodes: self.meshes.nodes.as_ptr(),
+            mesh_blocks: self.meshes.blocks.as_ptr(),
+            instance_count: self.instances.len() as u32,
+            reserved: [0; 3],
         }
     }
 }
 
-/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 336 bytes.
+/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 400 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct SceneView {
@@ -161,6 +185,22 @@ pub struct SceneView {
     pub environment: Environment,
     /// The camera.
     pub camera: Camera,
+    /// `instance_count` entries.
+    pub instances: *const Instance,
+    /// [`Meshes::triangles`].
+    pub mesh_triangles: *const Triangle,
+    /// [`Meshes::triangle_vertices`].
+    pub mesh_triangle_vertices: *const [u32; 3],
+    /// [`Meshes::vertices`].
+    pub mesh_vertices: *const ShadingVertex,
+    /// [`Meshes::nodes`].
+    pub mesh_nodes: *const BvhNode8,
+    /// [`Meshes::blocks`].
+    pub mesh_blocks: *const TriangleBlock,
+    /// Instances; 0 on a device, which is given copies.
+    pub instance_count: u32,
+    /// Zero.
+    pub reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 80);
+const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 80 + 64);

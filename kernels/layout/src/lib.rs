@@ -7,6 +7,7 @@
 mod bvh;
 mod camera;
 mod flat_scene;
+mod instance;
 mod layers;
 mod light;
 mod light_tree;
@@ -17,11 +18,12 @@ mod texture;
 mod unit;
 
 pub use bvh::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX,
-    TriangleBlock,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG,
+    LEAF_TRIANGLES_MAX, TriangleBlock,
 };
 pub use camera::{Camera, CameraKind};
 pub use flat_scene::{FlatScene, SceneView};
+pub use instance::{Instance, Meshes};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
 pub use light::{
     AliasEntry, Environment, EnvironmentCell, Light, LightKind, build_alias_table, build_environment_cells,

@@ -1,7 +1,7 @@
 //! Arrays of the layout as bytes, and back: for devices and for other processes. Knows neither.
 
 use crate::{
-    AliasEntry, BvhNode8, Camera, Environment, EnvironmentCell, Layers, Light, LightNode, Material,
+    AliasEntry, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightNode, Material,
     ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 
@@ -43,6 +43,7 @@ plain! {
     EnvironmentCell = 3 * 4;
     BvhNode8 = 2 * 3 * 8 * 4 + 16 * 4;
     TriangleBlock = 3 * 3 * 4 * 4 + 4 * 4;
+    Instance = 30 * 4 + 6 * 4;
     Camera = 20 * 4;
     Environment = 28 * 4;
 }

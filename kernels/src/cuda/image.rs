@@ -2,6 +2,7 @@
 
 use super::bytes::bytes_of;
 use super::compress::CompressedBvh;
+use super::copies::without_instances;
 use super::params::{DeviceScene, VIEW_ARRAYS};
 use crate::CheckedScene;
 use std::sync::Arc;
@@ -31,8 +32,10 @@ pub struct SceneImage {
 const ARRAYS: usize = VIEW_ARRAYS + 3;
 
 impl SceneImage {
-    /// Lays a scene out. Compresses its hierarchy, which takes some seconds for ten million triangles.
+    /// Lays a scene out, with copies in the place of instances. Compresses its hierarchy, which takes some seconds for ten million
+    /// triangles.
     pub fn of(scene: &CheckedScene) -> Self {
+        let scene = &without_instances(scene);
         let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh));
         let mut offsets = [0; ARRAYS];
         let mut end = 0u64;
@@ -80,6 +83,7 @@ impl SceneImage {
             layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[VIEW_ARRAYS + 2] },
             environment: view.environment,
             camera: view.camera,
+            no_instances: [0; 8],
             hierarchy: [self.offsets[VIEW_ARRAYS], self.offsets[VIEW_ARRAYS + 1]],
         }
     }

@@ -7,6 +7,7 @@
 
 mod bytes;
 mod compress;
+mod copies;
 mod image;
 mod params;
 mod plan;
@@ -14,6 +15,8 @@ mod queue;
 
 #[doc(hidden)]
 pub use compress::{CompressedBvh, CompressedNode, LeafTriangle};
+pub(crate) use copies::vertices_of;
+pub use copies::without_instances;
 pub use image::{ImagePart, SceneImage};
 pub(crate) use params::BatchParams;
 pub use params::DeviceScene;

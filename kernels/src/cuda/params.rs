@@ -28,6 +28,8 @@ pub struct DeviceScene {
     pub(crate) layers: u64,
     pub(crate) environment: Environment,
     pub(crate) camera: Camera,
+    /// Instances, what they show and how many they are: 0, since a device is given copies.
+    pub(crate) no_instances: [u64; 8],
     /// Nodes and triangles of the compressed hierarchy.
     pub(crate) hierarchy: [u64; 2],
 }
@@ -41,9 +43,10 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, layers) == std::mem::offset_of!(SceneView, layers)
         && std::mem::offset_of!(DeviceScene, environment) == std::mem::offset_of!(SceneView, environment)
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
+        && std::mem::offset_of!(DeviceScene, no_instances) == std::mem::offset_of!(SceneView, instances)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 20 words and 2 addresses, all `repr(C)`: 352 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 20 words and 10 addresses, all `repr(C)`: 416 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -113,7 +116,7 @@ pub(crate) struct BatchParams {
     pub(crate) reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<BatchParams>() == 560);
+const _: () = assert!(size_of::<BatchParams>() == 624);
 
-// SAFETY: 352 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 560 bytes without padding, all numbers.
+// SAFETY: 416 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 624 bytes without padding, all numbers.
 unsafe impl Plain for BatchParams {}

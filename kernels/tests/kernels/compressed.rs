@@ -9,10 +9,10 @@ use tessera_kernels::{CheckedScene, test_hooks};
 use tessera_layout::*;
 
 /// A counter made random.
-struct Random(u32);
+pub(crate) struct Random(pub(crate) u32);
 
 impl Random {
-    fn bits(&mut self) -> u32 {
+    pub(crate) fn bits(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9);
         let mut value = self.0;
         value = (value ^ value >> 16).wrapping_mul(0x7feb_352d);
@@ -21,17 +21,17 @@ impl Random {
     }
 
     /// In [-1, 1).
-    fn signed(&mut self) -> f32 {
+    pub(crate) fn signed(&mut self) -> f32 {
         (self.bits() >> 8) as f32 / 8_388_608.0 - 1.0
     }
 
-    fn point(&mut self, scale: f32) -> [f32; 3] {
+    pub(crate) fn point(&mut self, scale: f32) -> [f32; 3] {
         std::array::from_fn(|_| self.signed() * scale)
     }
 }
 
 /// Triangles of many sizes, flat ones, slivers, twins in one plane, points; moved away from the origin by `offset`.
-fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
+pub(crate) fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
     let mut random = Random(seed);
     let mut builder = Builder::default();
     let plain = builder.add_material(material([0.5; 3], 0.0, 0.5));
@@ -52,7 +52,7 @@ fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
 }
 
 /// Rays at corners, at edges, along axes, from inside and from far away, some of which end where they hit.
-fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
+pub(crate) fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
     let mut random = Random(seed);
     let mut made = Vec::with_capacity(count);
     for index in 0..count {

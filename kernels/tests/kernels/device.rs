@@ -1,6 +1,7 @@
 //! The device's image, executed: both shapes and any number of paths in flight give the host's film and counts, and leave no
 //! memory behind. The whole proof (more scenes, every function) stands in `tests/ptx`.
 
+use crate::instances::with_instances;
 use crate::same_bits::{everything, varied};
 use crate::support::*;
 use std::sync::Arc;
@@ -93,6 +94,17 @@ fn both_shapes_give_the_hosts_film() {
     }
     queue.release(address);
     assert_eq!(queue.machine.free_bytes(), free);
+}
+
+#[test]
+fn a_scene_with_instances_gives_the_hosts_film() {
+    let scene = with_instances();
+    let unit = UnitParams { width: 12, height: 14, sample_count: 2, ..small() };
+    let mut queue = Interpreter::new();
+    let (_, on_device) = cuda::upload(&mut queue, &SceneImage::of(&scene)).unwrap();
+    let plan = Plan::new(&unit, &DEVICE, 1 << 20).unwrap().in_shape(Shape::Staged);
+    let made = cuda::render_unit(&mut queue, &on_device, &plan).unwrap();
+    assert_eq!(made, sums(best_isa(), &scene, &unit));
 }
 
 #[test]

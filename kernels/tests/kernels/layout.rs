@@ -54,10 +54,14 @@ fn rust_and_cpp_agree_on_every_field() {
         Camera { world_from_camera kind half_width half_height lens_radius focus_distance near far reserved }
         BvhNode8 { bounds child reserved }
         TriangleBlock { corner triangle }
+        Instance {
+            world_from_mesh normal_from_mesh tangent_from_mesh first_id first_triangle triangle_count root reserved
+        }
         SceneView {
             triangles triangle_vertices vertices materials textures texels lights light_alias light_nodes environment_texels
             environment_cells bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
             bvh_node_count bvh_padding placed_light_count light_node_count layers environment camera
+            instances mesh_triangles mesh_triangle_vertices mesh_vertices mesh_nodes mesh_blocks instance_count reserved
         }
         UnitParams {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame

@@ -285,6 +285,8 @@ impl Builder {
             environment_texels: Arc::new(self.environment_texels),
             environment_cells: Arc::new(self.environment_cells),
             camera: self.camera,
+            instances: Arc::default(),
+            meshes: Arc::default(),
         }
     }
 }
@@ -318,7 +320,7 @@ fn vertex(normal: [f32; 3], tangent: [f32; 3], uv: [f32; 2]) -> ShadingVertex {
 }
 
 /// A hierarchy that splits the triangles in the order of their ids: slow, and right.
-fn plain_bvh(triangles: &[Triangle]) -> Bvh {
+pub(crate) fn plain_bvh(triangles: &[Triangle]) -> Bvh {
     let mut bvh = Bvh { padding: 4e-5, ..Bvh::default() };
     if !triangles.is_empty() {
         let ids: Vec<u32> = (0..triangles.len() as u32).collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use tessera_layout::plain::{Plain, bytes_of, bytes_of_one, from_bytes, read_array};
-use tessera_layout::{Bvh, FlatScene};
+use tessera_layout::{Bvh, FlatScene, Meshes};
 
 /// How an array comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +19,9 @@ pub(super) enum Part {
 /// What stands before the arrays of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FrameHead {
-    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, and the layers.
-    parts: [Part; 14],
+    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, the layers, the light tree, the instances, and the arrays
+    /// of their meshes.
+    parts: [Part; 20],
     environment: Vec<u8>,
     camera: Vec<u8>,
     padding: f32,
@@ -52,6 +53,8 @@ impl FrameHead {
     pub(super) fn of(scene: &FlatScene, last: Option<&FlatScene>) -> Self {
         let same_bvh = last.is_some_and(|last| Arc::ptr_eq(&last.bvh, &scene.bvh));
         let bvh = |count: usize| if same_bvh { Part::Same } else { Part::New(count as u64) };
+        let same_meshes = last.is_some_and(|last| Arc::ptr_eq(&last.meshes, &scene.meshes));
+        let of_meshes = |count: usize| if same_meshes { Part::Same } else { Part::New(count as u64) };
         let parts = [
             part(&scene.triangles, last.map(|last| &last.triangles)),
             part(&scene.triangle_vertices, last.map(|last| &last.triangle_vertices)),
@@ -67,6 +70,12 @@ impl FrameHead {
             bvh(scene.bvh.blocks.len()),
             part(&scene.layers, last.map(|last| &last.layers)),
             part(&scene.light_nodes, last.map(|last| &last.light_nodes)),
+            part(&scene.instances, last.map(|last| &last.instances)),
+            of_meshes(scene.meshes.triangles.len()),
+            of_meshes(scene.meshes.triangle_vertices.len()),
+            of_meshes(scene.meshes.vertices.len()),
+            of_meshes(scene.meshes.nodes.len()),
+            of_meshes(scene.meshes.blocks.len()),
         ];
         let (environment, camera) = (bytes_of_one(&scene.environment), bytes_of_one(&scene.camera));
         Self { parts, environment, camera, padding: scene.bvh.padding }
@@ -89,6 +98,12 @@ impl FrameHead {
             bytes_of(&scene.bvh.blocks),
             bytes_of(&scene.layers),
             bytes_of(&scene.light_nodes),
+            bytes_of(&scene.instances),
+            bytes_of(&scene.meshes.triangles),
+            bytes_of(&scene.meshes.triangle_vertices),
+            bytes_of(&scene.meshes.vertices),
+            bytes_of(&scene.meshes.nodes),
+            bytes_of(&scene.meshes.blocks),
         ];
         for (part, bytes) in self.parts.iter().zip(arrays) {
             if *part != Part::Same {
@@ -127,6 +142,8 @@ impl FrameHead {
         };
         let layers = taking.array(p[12], last.map(|last| &last.layers))?;
         let light_nodes = taking.array(p[13], last.map(|last| &last.light_nodes))?;
+        let instances = taking.array(p[14], last.map(|last| &last.instances))?;
+        let meshes = taking.meshes(&p[15..], last)?;
         Ok(FlatScene {
             triangles,
             triangle_vertices,
@@ -143,6 +160,8 @@ impl FrameHead {
             environment_cells,
             camera: from_bytes(&self.camera).ok_or(ArraysError::Broken)?,
             bvh,
+            instances,
+            meshes,
         })
     }
 }
@@ -166,6 +185,31 @@ impl<R: Read> Taking<'_, R> {
         }
     }
 
+    fn meshes(&mut self, parts: &[Part], last: Option<&FlatScene>) -> Result<Arc<Meshes>, ArraysError> {
+        match (parts, last) {
+            ([Part::Same, Part::Same, Part::Same, Part::Same, Part::Same], Some(last)) => {
+                Ok(Arc::clone(&last.meshes))
+            }
+            (
+                &[
+                    Part::New(triangles),
+                    Part::New(corners),
+                    Part::New(vertices),
+                    Part::New(nodes),
+                    Part::New(blocks),
+                ],
+                _,
+            ) => Ok(Arc::new(Meshes {
+                triangles: self.new_array(triangles)?,
+                triangle_vertices: self.new_array(corners)?,
+                vertices: self.new_array(vertices)?,
+                nodes: self.new_array(nodes)?,
+                blocks: self.new_array(blocks)?,
+            })),
+            _ => Err(ArraysError::Broken),
+        }
+    }
+
     fn new_array<T: Plain>(&mut self, count: u64) -> Result<Vec<T>, ArraysError> {
         let bytes = count.checked_mul(size_of::<T>() as u64);
         let left = bytes.and_then(|bytes| self.bytes_left.checked_sub(bytes));
@@ -186,6 +230,7 @@ pub(super) fn kept(scene: &FlatScene, geometry_moves: bool) -> FlatScene {
     if geometry_moves {
         (kept.triangles, kept.triangle_vertices) = (Arc::default(), Arc::default());
         (kept.vertices, kept.bvh) = (Arc::default(), Arc::default());
+        kept.instances = Arc::default();
     }
     kept
 }
@@ -237,6 +282,8 @@ mod tests {
         assert!(matches!(refusal(|head| head.parts[5] = Part::New(2 << 20)), ArraysError::TooLong(_)));
         assert!(matches!(refusal(|head| head.parts[0] = Part::Same), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[11] = Part::Same), ArraysError::Broken));
+        assert!(matches!(refusal(|head| head.parts[17] = Part::Same), ArraysError::Broken));
+        assert!(matches!(refusal(|head| head.parts[18] = Part::New(u64::MAX)), ArraysError::TooLong(_)));
         assert!(matches!(refusal(|head| head.camera.truncate(3)), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[5] = Part::New(5000)), ArraysError::Pipe(_)));
     }

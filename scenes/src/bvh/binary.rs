@@ -4,7 +4,6 @@
 use super::BuilderKind;
 use super::bounds::{Bounds, PrimitiveRef};
 use super::split;
-use tessera_layout::{BVH_DEPTH_MAX, LEAF_TRIANGLES_MAX};
 
 /// Children of a wide node.
 pub(super) const WIDTH: usize = 8;
@@ -40,39 +39,49 @@ pub(super) struct Plan {
 /// Cost of a subtree as at most 1, 2, ... 7 children.
 type Costs = [f32; WIDTH - 1];
 
+/// What a tree has to keep to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) kind: BuilderKind,
+    /// Primitives in a leaf at most, 1 or more.
+    pub(super) leaf_max: usize,
+    /// Levels at most, more than it takes to halve the primitives again and again.
+    pub(super) depth_max: u32,
+}
+
 /// Builds the tree over `primitives`, which is not empty, and orders them by its leaves.
-pub(super) fn build(primitives: &mut [PrimitiveRef], kind: BuilderKind) -> Vec<BinaryNode> {
+pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<BinaryNode> {
     let empty = BinaryNode { bounds: Bounds::EMPTY, left_count: 0, plan: Plan::default() };
     let mut nodes = vec![empty; 2 * primitives.len() - 1];
-    build_range(primitives, &mut nodes, kind, 0);
+    build_range(primitives, &mut nodes, shape, 0);
     nodes
 }
 
-fn build_range(
-    primitives: &mut [PrimitiveRef],
-    nodes: &mut [BinaryNode],
-    kind: BuilderKind,
-    depth: u32,
-) -> Costs {
+/// Levels that halving so many primitives takes.
+pub(super) fn levels_of_halving(primitives: usize) -> u32 {
+    usize::BITS - primitives.saturating_sub(1).leading_zeros()
+}
+
+fn build_range(primitives: &mut [PrimitiveRef], nodes: &mut [BinaryNode], shape: Shape, depth: u32) -> Costs {
     let (bounds, centers) = measure(primitives);
     let count = primitives.len();
     nodes[0].bounds = bounds;
-    if count <= LEAF_TRIANGLES_MAX as usize {
+    if count <= shape.leaf_max {
         nodes[0].plan.left_slots[0] = 1;
         return [bounds.half_area() * COST_BLOCK; WIDTH - 1];
     }
-    let left_count = split_range(primitives, &centers, kind, depth);
+    let left_count = split_range(primitives, &centers, shape, depth);
     let (left_primitives, right_primitives) = primitives.split_at_mut(left_count);
     let (node, rest) = nodes.split_at_mut(1);
     let (left_nodes, right_nodes) = rest.split_at_mut(2 * left_count - 1);
-    let left = |primitives, nodes| build_range(primitives, nodes, kind, depth + 1);
+    let left = |primitives, nodes| build_range(primitives, nodes, shape, depth + 1);
     let (left_costs, right_costs) = if count >= PARALLEL_MIN {
         rayon::join(
             || left(left_primitives, left_nodes),
-            || build_range(right_primitives, right_nodes, kind, depth + 1),
+            || build_range(right_primitives, right_nodes, shape, depth + 1),
         )
     } else {
-        (left(left_primitives, left_nodes), build_range(right_primitives, right_nodes, kind, depth + 1))
+        (left(left_primitives, left_nodes), build_range(right_primitives, right_nodes, shape, depth + 1))
     };
     node[0].left_count = left_count as u32;
     let (plan, costs) = plan(&left_costs, &right_costs, bounds.half_area());
@@ -95,12 +104,11 @@ fn measure(primitives: &[PrimitiveRef]) -> (Bounds, Bounds) {
 /// Splits by the rule, or by count where the rule could otherwise go deeper than a traversal's stack allows: halving
 /// `n` triangles takes `ceil(log2 n)` more levels, which is kept in reserve at every node. A wide tree is never deeper
 /// than the binary one.
-fn split_range(primitives: &mut [PrimitiveRef], centers: &Bounds, kind: BuilderKind, depth: u32) -> usize {
-    let levels_of_halving = usize::BITS - (primitives.len() - 1).leading_zeros();
-    if depth + levels_of_halving + 1 >= BVH_DEPTH_MAX {
+fn split_range(primitives: &mut [PrimitiveRef], centers: &Bounds, shape: Shape, depth: u32) -> usize {
+    if depth + levels_of_halving(primitives.len()) + 1 >= shape.depth_max {
         return split::median(primitives, centers);
     }
-    match kind {
+    match shape.kind {
         BuilderKind::SurfaceArea => split::surface_area(primitives, centers),
         BuilderKind::Median => split::median(primitives, centers),
         BuilderKind::Random(seed) => split::random(primitives, seed),

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! triangles ─ padded boxes ─ binary tree (split rule) ─ cheapest eight-wide tree ─ nodes and triangle blocks
+//! instances ─ padded boxes ─ the same ─────────────────────────────────────────┘
 //! ```
 //!
 //! A tree depends on the triangles and the builder alone, not on the number of threads.
@@ -12,8 +13,12 @@ mod bounds;
 mod split;
 mod wide;
 
+use binary::Shape;
 use bounds::{Bounds, PrimitiveRef};
-use tessera_layout::{Bvh, Triangle};
+use tessera_layout::{
+    BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle, TriangleBlock,
+};
+use wide::Leaves;
 
 /// How a tree is split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -31,8 +36,36 @@ pub enum BuilderKind {
 /// roundings at most, so a box that is this much larger is never missed by a ray that meets what is in it.
 const PADDING_SCALE: f32 = 1.0 / 2_097_152.0;
 
+/// Levels that a mesh's binary tree may have, where that suffices: an eight-wide one has far fewer, so that the instances' own keeps most of
+/// all that there may be.
+const MESH_DEPTH: u32 = 24;
+
+/// Levels of a mesh's hierarchy that leave enough to one over as many instances as a scene may have nodes.
+pub(crate) const MESH_LEVELS_MAX: u32 = 23;
+
+impl Shape {
+    const TRIANGLES: Shape = Shape {
+        kind: BuilderKind::SurfaceArea,
+        leaf_max: LEAF_TRIANGLES_MAX as usize,
+        // A level less, since a root may come above it.
+        depth_max: BVH_DEPTH_MAX - 1,
+    };
+}
+
 /// Triangles a hierarchy can hold, so that ids and node indices keep clear of their flag bits.
 pub const TRIANGLES_MAX: usize = 1 << 29;
+
+/// Largest coordinate of a box, metres: kernels refuse what reaches farther.
+pub(crate) const EXTENT_MAX: f32 = 1e34;
+
+/// Instances as a hierarchy sees them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Placed<'a> {
+    /// The box that each fills in the world, lower and upper, not padded.
+    pub(crate) boxes: &'a [[[f32; 3]; 2]],
+    /// Levels of the deepest mesh.
+    pub(crate) depth: u32,
+}
 
 /// Builds a hierarchy over `triangles`, whose corners are finite. `origin_max` is the largest magnitude in metres of
 /// any coordinate that a ray can start from outside the triangles themselves (cameras with their lens).
@@ -40,28 +73,130 @@ pub const TRIANGLES_MAX: usize = 1 << 29;
 /// # Panics
 /// With more than [`TRIANGLES_MAX`] triangles, which importers refuse long before.
 pub fn build(triangles: &[Triangle], kind: BuilderKind, origin_max: f32) -> Bvh {
+    build_with(triangles, Placed::default(), kind, origin_max)
+}
+
+/// Builds a hierarchy over triangles and instances: a tree of each, side by side below one root.
+pub(crate) fn build_with(
+    triangles: &[Triangle],
+    instances: Placed<'_>,
+    kind: BuilderKind,
+    origin_max: f32,
+) -> Bvh {
     assert!(
         triangles.len() <= TRIANGLES_MAX,
         "{} triangles are more than a hierarchy can hold",
         triangles.len()
     );
-    let padding = padding(triangles, origin_max);
+    let corners =
+        triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2]).chain(instances.boxes.iter().flatten().copied());
+    let reach = corners.flatten().fold(origin_max.abs(), |largest, coordinate| largest.max(coordinate.abs()));
+    let padding = reach * PADDING_SCALE;
+    let of_triangles = tree_of_triangles(triangles, padding, Shape { kind, ..Shape::TRIANGLES });
+    let (nodes, blocks) = if instances.boxes.is_empty() {
+        of_triangles
+    } else {
+        // One level for the root above both.
+        let depth_max = BVH_DEPTH_MAX - instances.depth - 1;
+        let of_instances =
+            tree_of_instances(instances.boxes, padding, Shape { kind, leaf_max: 1, depth_max });
+        (joined(&of_triangles.0, &of_instances), of_triangles.1)
+    };
+    Bvh { nodes, blocks, padding }
+}
+
+/// Nodes, the root first, and blocks; none for no triangle.
+fn tree_of_triangles(
+    triangles: &[Triangle],
+    padding: f32,
+    shape: Shape,
+) -> (Vec<BvhNode8>, Vec<TriangleBlock>) {
     if triangles.is_empty() {
-        return Bvh { padding, ..Bvh::default() };
+        return (Vec::new(), Vec::new());
     }
     let mut primitives: Vec<PrimitiveRef> = (0u32..)
         .zip(triangles)
         .map(|(id, triangle)| PrimitiveRef::new(padded_box(triangle, padding), id))
         .collect();
-    let tree = binary::build(&mut primitives, kind);
-    let (nodes, blocks) = wide::collapse(&tree, &primitives, triangles);
-    Bvh { nodes, blocks, padding }
+    let tree = binary::build(&mut primitives, shape);
+    wide::collapse(&tree, &primitives, Leaves::Triangles(triangles))
 }
 
-/// The padding for these triangles and ray origins, in metres.
-fn padding(triangles: &[Triangle], origin_max: f32) -> f32 {
-    let corners = triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2]).flatten();
-    corners.fold(origin_max.abs(), |largest, coordinate| largest.max(coordinate.abs())) * PADDING_SCALE
+fn tree_of_instances(boxes: &[[[f32; 3]; 2]], padding: f32, shape: Shape) -> Vec<BvhNode8> {
+    let padded = |[lower, upper]: &[[f32; 3]; 2]| Bounds {
+        lower: [lower[0] - padding, lower[1] - padding, lower[2] - padding, 0.0],
+        upper: [upper[0] + padding, upper[1] + padding, upper[2] + padding, 0.0],
+    };
+    let mut primitives: Vec<PrimitiveRef> =
+        (0u32..).zip(boxes).map(|(id, placed)| PrimitiveRef::new(padded(placed), id)).collect();
+    let tree = binary::build(&mut primitives, shape);
+    wide::collapse(&tree, &primitives, Leaves::Instances).0
+}
+
+/// A root above the trees that are not empty, the larger one last, as everywhere.
+fn joined(of_triangles: &[BvhNode8], of_instances: &[BvhNode8]) -> Vec<BvhNode8> {
+    let mut trees: Vec<(&[BvhNode8], Bounds)> = [of_triangles, of_instances]
+        .into_iter()
+        .filter(|tree| !tree.is_empty())
+        .map(|tree| (tree, bounds_of(&tree[0])))
+        .collect();
+    trees.sort_by(|a, b| a.1.half_area().total_cmp(&b.1.half_area()));
+    let mut nodes = vec![wide::EMPTY_NODE];
+    for (slot, (tree, bounds)) in trees.iter().enumerate() {
+        let first = nodes.len() as u32;
+        wide::set_child(&mut nodes[0], slot, bounds, first);
+        nodes.extend(tree.iter().map(|node| moved(node, first, 0)));
+    }
+    nodes
+}
+
+/// A node whose inner children lie so much further on, and its blocks likewise.
+fn moved(node: &BvhNode8, nodes: u32, blocks: u32) -> BvhNode8 {
+    let child = node.child.map(|child| match child {
+        CHILD_EMPTY => CHILD_EMPTY,
+        leaf if leaf & CHILD_LEAF_FLAG != 0 => leaf + blocks,
+        inner => inner + nodes,
+    });
+    BvhNode8 { child, ..*node }
+}
+
+/// The box of all children.
+fn bounds_of(node: &BvhNode8) -> Bounds {
+    let mut bounds = Bounds::EMPTY;
+    for slot in (0..8).filter(|slot| node.child[*slot] != CHILD_EMPTY) {
+        let side = |side: usize| [0, 1, 2].map(|axis| node.bounds[side][axis][slot]);
+        bounds.add_point(side(0));
+        bounds.add_point(side(1));
+    }
+    bounds
+}
+
+/// Appends the hierarchy of a mesh that instances show, whose boxes are not padded: that is done in the world. Its root, and the box of all
+/// of it.
+pub(crate) fn append_mesh(
+    triangles: &[Triangle],
+    (nodes, blocks): (&mut Vec<BvhNode8>, &mut Vec<TriangleBlock>),
+) -> (u32, [[f32; 3]; 2]) {
+    let depth_max = MESH_DEPTH.max(binary::levels_of_halving(triangles.len()) + 2);
+    let (own, own_blocks) = tree_of_triangles(triangles, 0.0, Shape { depth_max, ..Shape::TRIANGLES });
+    let (first_node, first_block) = (nodes.len() as u32, blocks.len() as u32);
+    let bounds = own.first().map_or(Bounds::EMPTY, bounds_of);
+    nodes.extend(own.iter().map(|node| moved(node, first_node, first_block)));
+    blocks.extend(own_blocks);
+    let [lower, upper] = [bounds.lower, bounds.upper].map(|corner| [corner[0], corner[1], corner[2]]);
+    (first_node, [lower, upper])
+}
+
+/// Levels of inner nodes from a root down.
+pub(crate) fn depth(nodes: &[BvhNode8], root: u32) -> u32 {
+    let mut deepest = 0;
+    let mut open = vec![(root, 1)];
+    while let Some((index, level)) = open.pop() {
+        deepest = deepest.max(level);
+        let inner = nodes[index as usize].child.into_iter().filter(|child| child & CHILD_LEAF_FLAG == 0);
+        open.extend(inner.map(|child| (child, level + 1)));
+    }
+    deepest
 }
 
 /// A triangle's own box by the operations of `own_box_interval` in `kernels/source/triangle.h`.

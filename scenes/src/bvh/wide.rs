@@ -3,8 +3,18 @@
 use super::binary::{BinaryNode, WIDTH};
 use super::bounds::{Bounds, PrimitiveRef};
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, NONE, Triangle, TriangleBlock, triangle_flags,
+    BLOCK_ALPHA_FLAG, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, NONE, Triangle,
+    TriangleBlock, triangle_flags,
 };
+
+/// What leaves are made of.
+#[derive(Clone, Copy)]
+pub(super) enum Leaves<'a> {
+    /// A block of these triangles.
+    Triangles(&'a [Triangle]),
+    /// One instance each.
+    Instances,
+}
 
 /// A binary subtree: its first node, its first triangle in leaf order, and how many it has.
 #[derive(Clone, Copy)]
@@ -18,12 +28,12 @@ struct Subtree {
 struct Collapse<'a> {
     tree: &'a [BinaryNode],
     primitives: &'a [PrimitiveRef],
-    triangles: &'a [Triangle],
+    leaves: Leaves<'a>,
     nodes: Vec<BvhNode8>,
     blocks: Vec<TriangleBlock>,
 }
 
-const EMPTY_NODE: BvhNode8 = BvhNode8 {
+pub(super) const EMPTY_NODE: BvhNode8 = BvhNode8 {
     bounds: [[[f32::INFINITY; 8]; 3], [[f32::NEG_INFINITY; 8]; 3]],
     child: [CHILD_EMPTY; 8],
     reserved: [0; 8],
@@ -35,12 +45,12 @@ const EMPTY_BLOCK: TriangleBlock = TriangleBlock { corner: [[[f32::NAN; 4]; 3]; 
 pub(super) fn collapse(
     tree: &[BinaryNode],
     primitives: &[PrimitiveRef],
-    triangles: &[Triangle],
+    leaves: Leaves<'_>,
 ) -> (Vec<BvhNode8>, Vec<TriangleBlock>) {
     let mut work = Collapse {
         tree,
         primitives,
-        triangles,
+        leaves,
         nodes: Vec::with_capacity(primitives.len() / 6 + 1),
         blocks: Vec::with_capacity(primitives.len() / 2 + 1),
     };
@@ -72,7 +82,7 @@ impl Collapse<'_> {
         let mut inner = first_inner;
         for (slot, &child) in children[..count].iter().enumerate() {
             let reference = if self.is_leaf(child) {
-                self.push_block(child)
+                self.push_leaf(child)
             } else {
                 inner += 1;
                 inner as u32 - 1
@@ -116,12 +126,16 @@ impl Collapse<'_> {
         self.gather(right, slots - left_slots, children, count);
     }
 
-    /// Adds a block and returns it as a child.
-    fn push_block(&mut self, subtree: Subtree) -> u32 {
-        let mut block = EMPTY_BLOCK;
+    /// A leaf as a child.
+    fn push_leaf(&mut self, subtree: Subtree) -> u32 {
         let primitives = &self.primitives[subtree.first..subtree.first + subtree.count];
+        let triangles = match self.leaves {
+            Leaves::Triangles(triangles) => triangles,
+            Leaves::Instances => return CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG | primitives[0].id(),
+        };
+        let mut block = EMPTY_BLOCK;
         for (lane, primitive) in primitives.iter().enumerate() {
-            let triangle = &self.triangles[primitive.id() as usize];
+            let triangle = &triangles[primitive.id() as usize];
             for (corner, position) in [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate() {
                 for (axis, coordinate) in position.into_iter().enumerate() {
                     block.corner[corner][axis][lane] = coordinate;
@@ -135,7 +149,7 @@ impl Collapse<'_> {
     }
 }
 
-fn set_child(node: &mut BvhNode8, slot: usize, bounds: &Bounds, reference: u32) {
+pub(super) fn set_child(node: &mut BvhNode8, slot: usize, bounds: &Bounds, reference: u32) {
     for axis in 0..3 {
         node.bounds[0][axis][slot] = bounds.lower[axis];
         node.bounds[1][axis][slot] = bounds.upper[axis];

@@ -17,6 +17,7 @@ mod spinning;
 mod features;
 mod fixtures;
 mod hostile;
+mod instancing;
 mod layers;
 mod library;
 mod support;

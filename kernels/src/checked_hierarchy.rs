@@ -1,0 +1,152 @@
+//! Whether a scene's hierarchies are trees that kernels may walk: the scene's own, and those of the meshes that instances show. Looks at no
+//! other array.
+
+use crate::checked_scene::{BOUND_MAX, SceneError, all, shorter};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use tessera_layout::{
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene,
+    Instance, NONE, TriangleBlock,
+};
+
+/// Every inner node is reached once, so that no ray can walk in a circle; leaves hold triangles that are there; and no way down is longer
+/// than a walk's stack, instances included.
+pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
+    let depths = check_meshes(scene)?;
+    let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
+    all("triangle block", blocks, |block| holds_only(block, scene.triangles.len()))?;
+    let mut reached = vec![false; nodes.len()];
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    walk(nodes, 0, &mut reached, |leaf, level| {
+        if leaf & CHILD_INSTANCE_FLAG == 0 {
+            return Ok(leaf < blocks.len() as u32);
+        }
+        let instance = scene.instances.get((leaf & !CHILD_INSTANCE_FLAG) as usize);
+        let Some(depth) = instance.and_then(|instance| depths.get(&instance.root)) else { return Ok(false) };
+        if level + depth.levels > BVH_DEPTH_MAX { Err(too_deep()) } else { Ok(true) }
+    })
+    .map(drop)
+}
+
+/// What there is to know of a mesh's hierarchy.
+struct MeshTree {
+    first_triangle: u32,
+    triangle_count: u32,
+    levels: u32,
+    nodes: usize,
+    lower: [f32; 3],
+    upper: [f32; 3],
+}
+
+/// By their roots.
+fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError> {
+    let mut trees: BTreeMap<u32, MeshTree> = BTreeMap::new();
+    let mut copied = scene.bvh.nodes.len();
+    let mut reached = vec![false; scene.meshes.nodes.len()];
+    for (index, instance) in scene.instances.iter().enumerate() {
+        let wrong = || SceneError::Index { what: "instance", index };
+        if instance.root as usize >= scene.meshes.nodes.len() {
+            return Err(wrong());
+        }
+        let tree = match trees.entry(instance.root) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(check_mesh(scene, instance, &mut reached)?),
+        };
+        let is_same =
+            (tree.first_triangle, tree.triangle_count) == (instance.first_triangle, instance.triangle_count);
+        if !is_same {
+            return Err(wrong());
+        }
+        // With copies in the place of instances there would be so many, and eight leaves for each at most.
+        copied += tree.nodes;
+        shorter("nodes of instances", copied, CHILD_INSTANCE_FLAG as usize / 8)?;
+        // Its boxes in the world reach as far as those of the scene's own hierarchy may.
+        let reach = instance.reach(tree.lower, tree.upper) + f64::from(scene.bvh.padding);
+        if reach.is_nan() || reach > f64::from(BOUND_MAX) {
+            return Err(SceneError::Extent { index: instance.root as usize });
+        }
+    }
+    Ok(trees)
+}
+
+fn check_mesh(scene: &FlatScene, instance: &Instance, reached: &mut [bool]) -> Result<MeshTree, SceneError> {
+    let meshes = &scene.meshes;
+    let levels = walk(&meshes.nodes, instance.root, reached, |leaf, _| {
+        let block = meshes.blocks.get(leaf as usize);
+        Ok(block.is_some_and(|block| holds_only(block, instance.triangle_count as usize)))
+    })?;
+    let (mut lower, mut upper) = ([0.0f32; 3], [0.0f32; 3]);
+    let mut open = vec![instance.root];
+    let mut count = 0;
+    while let Some(index) = open.pop() {
+        count += 1;
+        let node = &meshes.nodes[index as usize];
+        for (slot, child) in node.child.into_iter().enumerate().filter(|(_, child)| *child != CHILD_EMPTY) {
+            for axis in 0..3 {
+                lower[axis] = lower[axis].min(node.bounds[0][axis][slot]);
+                upper[axis] = upper[axis].max(node.bounds[1][axis][slot]);
+            }
+            if child & CHILD_LEAF_FLAG == 0 {
+                open.push(child);
+            }
+        }
+    }
+    let (first_triangle, triangle_count) = (instance.first_triangle, instance.triangle_count);
+    Ok(MeshTree { first_triangle, triangle_count, levels, nodes: count, lower, upper })
+}
+
+fn holds_only(block: &TriangleBlock, triangles: usize) -> bool {
+    (0..4).all(|lane| {
+        let id = block.triangle[lane];
+        let empty = id == NONE && block.corner[0][0][lane].is_nan();
+        empty || ((id & !BLOCK_ALPHA_FLAG) as usize) < triangles
+    })
+}
+
+fn too_deep() -> SceneError {
+    SceneError::Hierarchy(BVH_DEPTH_MAX)
+}
+
+/// Walks a tree from its root, and returns how many levels of inner nodes it has. `is_there` is asked about every leaf.
+fn walk(
+    nodes: &[BvhNode8],
+    root: u32,
+    reached: &mut [bool],
+    mut is_there: impl FnMut(u32, u32) -> Result<bool, SceneError>,
+) -> Result<u32, SceneError> {
+    let mut open = vec![(root, 1)];
+    let mut levels = 0;
+    while let Some((node, level)) = open.pop() {
+        let index = node as usize;
+        if std::mem::replace(&mut reached[index], true) || level > BVH_DEPTH_MAX {
+            return Err(too_deep());
+        }
+        levels = levels.max(level);
+        let bounds = &nodes[index].bounds;
+        for (slot, child) in nodes[index].child.into_iter().enumerate() {
+            let wrong = SceneError::Index { what: "bvh node", index };
+            if child == CHILD_EMPTY {
+                // Its box is what keeps rays from following it.
+                if !(0..3).all(|axis| bounds[0][axis][slot] > bounds[1][axis][slot]) {
+                    return Err(wrong);
+                }
+                continue;
+            }
+            if !(0..6).all(|plane| bounds[plane / 3][plane % 3][slot].abs() <= BOUND_MAX) {
+                return Err(SceneError::Extent { index });
+            }
+            let is_right = if child & CHILD_LEAF_FLAG != 0 {
+                is_there(child & !CHILD_LEAF_FLAG, level)?
+            } else {
+                open.push((child, level + 1));
+                (child as usize) < nodes.len()
+            };
+            if !is_right {
+                return Err(wrong);
+            }
+        }
+    }
+    Ok(levels)
+}

@@ -1,0 +1,120 @@
+//! A scene with instances as one without: every instance's triangles, vertices and nodes copied into the world, by the operations that a host
+//! does on its way through an instance (`source/instance.h`). The same bits, and what it costs is memory. Checks nothing.
+
+use crate::CheckedScene;
+use std::sync::Arc;
+use tessera_layout::{
+    BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, Instance,
+    NONE, TriangleBlock,
+};
+
+/// The scene with copies in the place of instances; itself where it has none.
+///
+/// # Panics
+/// Never for a checked scene: what is copied has been checked where it stood, and how much it comes to.
+#[must_use]
+pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
+    if scene.instances.is_empty() {
+        return scene.clone();
+    }
+    let mut copied =
+        FlatScene { instances: Arc::default(), meshes: Arc::default(), ..FlatScene::clone(scene) };
+    copy_triangles(scene, &mut copied);
+    copied.bvh = Arc::new(copy_hierarchy(scene));
+    CheckedScene::new(Arc::new(copied)).expect("copies of what has been checked are right")
+}
+
+/// The range of vertices that an instance's triangles use.
+pub(crate) fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize> {
+    let first = instance.first_triangle as usize;
+    let used = scene.meshes.triangle_vertices[first..first + instance.triangle_count as usize].as_flattened();
+    let (least, most) = (used.iter().min(), used.iter().max());
+    least.zip(most).map_or(0..0, |(least, most)| *least as usize..*most as usize + 1)
+}
+
+fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
+    let triangles = Arc::make_mut(&mut copied.triangles);
+    let triangle_vertices = Arc::make_mut(&mut copied.triangle_vertices);
+    let vertices = Arc::make_mut(&mut copied.vertices);
+    for instance in scene.instances.iter() {
+        let first = instance.first_triangle as usize;
+        let range = first..first + instance.triangle_count as usize;
+        let used = vertices_of(scene, instance);
+        let base = vertices.len();
+        let moved = |vertex: u32| (vertex as usize - used.start + base) as u32;
+        triangle_vertices
+            .extend(scene.meshes.triangle_vertices[range.clone()].iter().map(|corners| corners.map(moved)));
+        triangles
+            .extend(scene.meshes.triangles[range].iter().map(|triangle| instance.place_triangle(triangle)));
+        vertices.extend(scene.meshes.vertices[used].iter().map(|vertex| instance.place_vertex(vertex)));
+    }
+}
+
+/// The scene's own nodes stay where they are; those of each instance follow.
+fn copy_hierarchy(scene: &FlatScene) -> Bvh {
+    let mut bvh = Bvh::clone(&scene.bvh);
+    for index in 0..scene.bvh.nodes.len() {
+        for slot in 0..8 {
+            let child = bvh.nodes[index].child[slot];
+            let flags = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG;
+            if child != CHILD_EMPTY && child & flags == flags {
+                let instance = &scene.instances[(child & !flags) as usize];
+                bvh.nodes[index].child[slot] = copy_mesh(scene, instance, &mut bvh);
+            }
+        }
+    }
+    bvh
+}
+
+/// Appends an instance's nodes and blocks, and returns its root.
+fn copy_mesh(scene: &FlatScene, instance: &Instance, bvh: &mut Bvh) -> u32 {
+    let first = bvh.nodes.len() as u32;
+    bvh.nodes.push(scene.meshes.nodes[instance.root as usize]);
+    let mut open = vec![first];
+    while let Some(index) = open.pop() {
+        let mut node = bvh.nodes[index as usize];
+        for slot in 0..8 {
+            let child = node.child[slot];
+            if child == CHILD_EMPTY {
+                continue;
+            }
+            place_child(instance, &mut node, slot, bvh.padding);
+            node.child[slot] = if child & CHILD_LEAF_FLAG != 0 {
+                let block = &scene.meshes.blocks[(child & !CHILD_LEAF_FLAG) as usize];
+                bvh.blocks.push(place_block(instance, block));
+                CHILD_LEAF_FLAG | (bvh.blocks.len() as u32 - 1)
+            } else {
+                open.push(bvh.nodes.len() as u32);
+                bvh.nodes.push(scene.meshes.nodes[child as usize]);
+                bvh.nodes.len() as u32 - 1
+            };
+        }
+        bvh.nodes[index as usize] = node;
+    }
+    first
+}
+
+/// A child's box in the world, padded as triangles' own are.
+fn place_child(instance: &Instance, node: &mut BvhNode8, slot: usize, padding: f32) {
+    let side = |side: usize| std::array::from_fn(|axis| node.bounds[side][axis][slot]);
+    let [lower, upper] = instance.place_box(side(0), side(1));
+    for axis in 0..3 {
+        node.bounds[0][axis][slot] = lower[axis] - padding;
+        node.bounds[1][axis][slot] = upper[axis] + padding;
+    }
+}
+
+fn place_block(instance: &Instance, block: &TriangleBlock) -> TriangleBlock {
+    let mut placed = *block;
+    for lane in (0..4).filter(|lane| block.triangle[*lane] != NONE) {
+        for corner in 0..3 {
+            let point = instance.place(std::array::from_fn(|axis| block.corner[corner][axis][lane]));
+            for (axis, coordinate) in point.into_iter().enumerate() {
+                placed.corner[corner][axis][lane] = coordinate;
+            }
+        }
+        let id = block.triangle[lane];
+        placed.triangle[lane] = (instance.first_id + (id & !BLOCK_ALPHA_FLAG)) | id & BLOCK_ALPHA_FLAG;
+    }
+    placed
+}
