@@ -80,7 +80,7 @@ fn describe(inspection: &Inspection) -> String {
         field("variant", variant.clone());
     }
     for animation in &report.animations {
-        let played = if animation.played { "" } else { " (not played: only the first is)" };
+        let played = if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
         let length = animation.length_secs;
         field(
             "animation",
