@@ -126,6 +126,15 @@ mod tests {
     }
 
     #[test]
+    fn every_extension_stands_on_its_page() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/gltf.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let known = APPLIED.iter().chain(IGNORED.iter().map(|(name, _)| name));
+        let absent: Vec<_> = known.filter(|name| !page.contains(**name)).collect();
+        assert!(absent.is_empty(), "{absent:?}");
+    }
+
+    #[test]
     fn every_kind_is_told_once() {
         let both = hint(&["EXT_meshopt_compression", "KHR_draco_mesh_compression"]);
         assert_eq!(both, hint(&["EXT_meshopt_compression"]));

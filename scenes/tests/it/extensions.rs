@@ -95,11 +95,12 @@ fn what_asks_for_nothing_to_be_seen_is_taken_as_it_is() {
 }
 
 #[test]
-fn ratified_extensions_that_are_not_applied_say_what_is_lost() {
+fn extensions_that_are_not_applied_say_what_is_lost() {
     for (name, lost) in [
         ("KHR_draco_mesh_compression", "uncompressed fallback"),
         ("KHR_gaussian_splatting", "splats are left out"),
         ("KHR_interactivity", "behaviours do not run"),
+        ("KHR_materials_volume_scatter", "do not scatter"),
     ] {
         let mut file = triangle();
         file["extensionsUsed"] = json!([name]);
