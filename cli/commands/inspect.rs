@@ -53,27 +53,31 @@ fn describe(inspection: &Inspection) -> String {
     field(
         "geometry",
         format!(
-            "{} triangles ({} stored), {} vertices, {} meshes, {} nodes, {} skins",
-            report.triangles,
+            "{} ({} stored), {}, {}, {}, {}",
+            counted(report.triangles, "triangle", "triangles"),
             report.triangles_stored,
-            report.vertices,
-            report.meshes,
-            report.nodes,
-            report.skins
+            counted(report.vertices, "vertex", "vertices"),
+            counted(report.meshes, "mesh", "meshes"),
+            counted(report.nodes, "node", "nodes"),
+            counted(report.skins, "skin", "skins")
         ),
     );
     if report.instances > 0 {
-        field("instances", format!("{} of meshes that are held once on processors", report.instances));
+        let places = counted(report.instances, "place", "places");
+        field("instances", format!("{places} of meshes that are held once on processors"));
     }
-    let [lower, upper] =
-        [report.bounds_lower, report.bounds_upper].map(|p| format!("({}, {}, {})", p[0], p[1], p[2]));
+    let [lower, upper] = [report.bounds_lower, report.bounds_upper].map(place);
     field("bounds", format!("{lower} to {upper} m"));
     let texture_bytes = report.textures.iter().map(|texture| texture.bytes).sum();
     field("materials", report.materials.to_string());
     field("textures", format!("{}, {}", report.textures.len(), bytes(texture_bytes)));
     field(
         "lights",
-        format!("{} punctual, {} emissive triangles", report.punctual_lights, report.emissive_triangles),
+        format!(
+            "{} punctual, {}",
+            report.punctual_lights,
+            counted(report.emissive_triangles, "emissive triangle", "emissive triangles")
+        ),
     );
     field("environment", report.environment.clone());
     for camera in &report.cameras {
@@ -83,12 +87,10 @@ fn describe(inspection: &Inspection) -> String {
         field("variant", variant.clone());
     }
     for animation in &report.animations {
-        let played = if animation.played { "" } else { " (not played: only the first is)" };
+        let played = if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
         let length = animation.length_secs;
-        field(
-            "animation",
-            format!("{:?}, {length:.3} s, {} channels{played}", animation.name, animation.channels),
-        );
+        let channels = counted(animation.channels.into(), "channel", "channels");
+        field("animation", format!("{:?}, {length:.3} s, {channels}{played}", animation.name));
     }
     for extension in &report.extensions {
         let applied = match (extension.applied, extension.required) {
@@ -106,4 +108,27 @@ fn describe(inspection: &Inspection) -> String {
         field("warning", warning.to_owned());
     }
     text
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A place to the micrometre: what floats have beyond it is noise.
+fn place(point: [f32; 3]) -> String {
+    // 0 and not -0.
+    let [x, y, z] = point.map(|coordinate| (f64::from(coordinate) * 1e6).round() / 1e6 + 0.0);
+    format!("({x}, {y}, {z})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!(counted(1, "mesh", "meshes"), "1 mesh");
+        assert_eq!([counted(0, "mesh", "meshes"), counted(12, "mesh", "meshes")], ["0 meshes", "12 meshes"]);
+        assert_eq!(place([-0.100_000_024, 7.25, -1e-9]), "(-0.1, 7.25, 0)");
+    }
 }

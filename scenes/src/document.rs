@@ -170,22 +170,39 @@ impl Document {
     }
 }
 
-/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them and core glTF ignores them (§3.11),
-/// are more than the `gltf` crate accepts; they are taken out and the rest is tried again.
+/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them, are more than the `gltf` crate accepts: those that
+/// point at a node's transform or weights are said as core glTF says it, the others, which core glTF ignores (§3.11), are taken out,
+/// and the rest is tried again.
 fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
     serde_json::from_slice(json).or_else(|error| {
         let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return Err(error) };
-        let mut removed = 0;
+        let mut changed = false;
         for animation in value.get_mut("animations").and_then(Value::as_array_mut).into_iter().flatten() {
             let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) else {
                 continue;
             };
-            let before = channels.len();
-            channels.retain(|channel| channel.pointer("/target/node").is_some());
-            removed += before - channels.len();
+            channels.retain_mut(|channel| {
+                if channel.pointer("/target/node").is_some() {
+                    return true;
+                }
+                changed = true;
+                channel.get_mut("target").and_then(aim_at_node).is_some()
+            });
         }
-        if removed == 0 { Err(error) } else { serde_json::from_value(value) }
+        if changed { serde_json::from_value(value) } else { Err(error) }
     })
+}
+
+/// A channel's target by KHR_animation_pointer as core glTF has it; None where it is no property of a node that core glTF can move.
+fn aim_at_node(target: &mut Value) -> Option<()> {
+    let pointer = target.pointer("/extensions/KHR_animation_pointer/pointer")?.as_str()?;
+    let (node, path) = pointer.strip_prefix("/nodes/")?.split_once('/')?;
+    let node: u32 = node.parse().ok()?;
+    if !matches!(path, "translation" | "rotation" | "scale" | "weights") {
+        return None;
+    }
+    *target = serde_json::json!({ "node": node, "path": path });
+    Some(())
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {

@@ -25,6 +25,9 @@ const APPLIED: &[&str] = &[
     "KHR_materials_variants",
     "KHR_materials_volume",
     "KHR_mesh_quantization",
+    "KHR_node_hoverability",
+    "KHR_node_selectability",
+    "KHR_node_visibility",
     "KHR_texture_transform",
     "KHR_xmp",
     "KHR_xmp_json_ld",
@@ -38,7 +41,9 @@ const IGNORED: &[(&str, &str)] = &[
     ("EXT_texture_avif", "textures use their fallback image, or are white where they have none"),
     ("KHR_animation_pointer", "animated properties other than node transforms and weights stand still"),
     ("KHR_draco_mesh_compression", "geometry is read from its uncompressed fallback"),
-    ("KHR_node_visibility", "nodes marked invisible are shown"),
+    ("KHR_gaussian_splatting", "splats are left out, as points are"),
+    ("KHR_interactivity", "its behaviours do not run; the scene is shown as it is stored"),
+    ("KHR_materials_volume_scatter", "media absorb light and do not scatter it"),
     ("KHR_texture_basisu", "textures use their fallback image, or are white where they have none"),
     ("MSFT_lod", "the finest level of detail is always shown"),
     ("MSFT_texture_dds", "textures use their fallback image, or are white where they have none"),
@@ -118,6 +123,15 @@ mod tests {
         assert!(hint(&["EXT_texture_avif"]).contains("PNG, JPEG or WebP"));
         assert!(hint(&["ACME_teapot"]).contains("export the scene without"));
         assert!(REMEDIES.iter().all(|(name, _)| IGNORED.iter().any(|(known, _)| known == name)));
+    }
+
+    #[test]
+    fn every_extension_stands_on_its_page() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/gltf.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let known = APPLIED.iter().chain(IGNORED.iter().map(|(name, _)| name));
+        let absent: Vec<_> = known.filter(|name| !page.contains(**name)).collect();
+        assert!(absent.is_empty(), "{absent:?}");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) fn report(
     SceneReport {
         file: document.file.clone(),
         generator: short(root.asset.generator.as_deref().unwrap_or_default()),
-        nodes: scene.parts.forest.shown.len() as u64,
+        nodes: scene.parts.forest.in_scene.len() as u64,
         meshes: root.meshes.len() as u64,
         triangles_stored: stored_triangles(scene),
         triangles: geometry.shown_triangles(),

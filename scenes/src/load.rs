@@ -106,7 +106,7 @@ fn shown_lights(
 
 fn shown_cameras(document: &Document, forest: &Forest) -> Result<Vec<ShownCamera>, SceneError> {
     let cameras = camera::read_all(document)?;
-    let shown = forest.shown.iter().filter_map(|&index| {
+    let shown = forest.in_scene.iter().filter_map(|&index| {
         let node = &forest.nodes[index];
         let camera = &cameras[node.camera?];
         Some(ShownCamera {

@@ -53,6 +53,8 @@ pub(crate) struct Forest {
     /// Every node, parents before children.
     parents_first: Vec<usize>,
     /// Nodes of the scene, depth first in the file's order: the canonical order of everything.
+    pub(crate) in_scene: Vec<usize>,
+    /// Those of them that are visible, in the same order. The others still carry cameras, joints and what hangs on them.
     pub(crate) shown: Vec<usize>,
 }
 
@@ -64,6 +66,11 @@ struct Instancing {
 #[derive(Deserialize)]
 struct PunctualRef {
     light: u32,
+}
+
+#[derive(Deserialize)]
+struct Visibility {
+    visible: Option<bool>,
 }
 
 /// Reads all nodes and finds the scene to show: the default one, or else the first.
@@ -90,8 +97,11 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
         let problem = format!("node {:?} is its own ancestor; remove the cycle", nodes[node].name);
         return Err(document.invalid(format!("nodes[{node}].children"), problem));
     }
-    let shown = depth_first(document, &scene_roots(document, &nodes)?);
-    Ok(Forest { nodes, parents_first, shown })
+    let in_scene = depth_first(document, &scene_roots(document, &nodes)?);
+    let mut forest = Forest { nodes, parents_first, in_scene, shown: Vec::new() };
+    let hidden = forest.spread(read_hidden(document)?);
+    forest.shown = forest.in_scene.iter().copied().filter(|node| !hidden[*node]).collect();
+    Ok(forest)
 }
 
 impl Forest {
@@ -108,15 +118,26 @@ impl Forest {
         worlds
     }
 
-    /// Which nodes move when those marked in `moved` do: themselves and all below them.
-    pub(crate) fn spread(&self, mut moved: Vec<bool>) -> Vec<bool> {
+    /// What is marked, and all below it: which nodes move when some do, which are hidden.
+    pub(crate) fn spread(&self, mut marked: Vec<bool>) -> Vec<bool> {
         for &index in &self.parents_first {
             if let Some(parent) = self.nodes[index].parent {
-                moved[index] |= moved[parent];
+                marked[index] |= marked[parent];
             }
         }
-        moved
+        marked
     }
+}
+
+/// KHR_node_visibility: which nodes say of themselves that they are not visible.
+fn read_hidden(document: &Document) -> Result<Vec<bool>, SceneError> {
+    let nodes = document.root.nodes.iter().enumerate().map(|(index, json)| {
+        let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
+        let visibility: Option<Visibility> =
+            document.extension(extensions, "KHR_node_visibility", &format!("nodes[{index}]"))?;
+        Ok(visibility.and_then(|visibility| visibility.visible) == Some(false))
+    });
+    nodes.collect()
 }
 
 fn read_node(document: &Document, index: usize, instances_max: u64) -> Result<Node, SceneError> {

@@ -12,7 +12,7 @@ pub struct TextureReport {
     pub width: u32,
     /// Texels down.
     pub height: u32,
-    /// Bytes in memory.
+    /// Bytes in memory; 0 where an earlier texture has the same texels.
     pub bytes: u64,
     /// `srgb8`, `linear8` or `linear16`.
     pub format: Cow<'static, str>,
@@ -38,7 +38,7 @@ pub struct AnimationReport {
     pub length_secs: f64,
     /// Channels that are applied.
     pub channels: u32,
-    /// Whether frames show it (the first clip only).
+    /// Whether frames show it: not where it moves what an earlier one moves.
     pub played: bool,
 }
 

@@ -136,10 +136,13 @@ impl TextureTable {
             Ok(())
         })?;
         let (mut textures, mut reports) = (Vec::new(), Vec::new());
+        let mut counted = vec![false; jobs.len()];
         for entry in &self.entries {
-            let job = &jobs[numbers[&(entry.image, entry.usage)]];
-            textures.push(describe(document, entry, job));
-            reports.push(report(document, entry, job));
+            let number = numbers[&(entry.image, entry.usage)];
+            textures.push(describe(document, entry, &jobs[number]));
+            let is_counted = std::mem::replace(&mut counted[number], true);
+            let bytes = if is_counted { 0 } else { jobs[number].length as u64 };
+            reports.push(report(document, entry, &jobs[number], bytes));
         }
         Ok(TextureSet { textures: Arc::new(textures), texels: Arc::new(texels), reports })
     }
@@ -209,7 +212,7 @@ fn wants_levels(sampler: &Sampler) -> bool {
     !matches!(sampler.min_filter, Some(Checked::Valid(MinFilter::Nearest | MinFilter::Linear)))
 }
 
-fn report(document: &Document, entry: &Entry, job: &Job) -> TextureReport {
+fn report(document: &Document, entry: &Entry, job: &Job, bytes: u64) -> TextureReport {
     let image = &document.root.images[entry.image];
     let texture = &document.root.textures[entry.texture];
     let file = image.uri.as_ref().filter(|uri| !uri.starts_with("data:"));
@@ -218,7 +221,7 @@ fn report(document: &Document, entry: &Entry, job: &Job) -> TextureReport {
         name: name.cloned().unwrap_or_default(),
         width: job.header.width,
         height: job.header.height,
-        bytes: job.length as u64,
+        bytes,
         format: match job.format {
             TexelFormat::Rgba8Srgb => "srgb8".into(),
             TexelFormat::Rgba8Linear => "linear8".into(),

@@ -60,3 +60,21 @@ fn links_between_documents_lead_somewhere() {
     }
     none("links that lead nowhere", findings);
 }
+
+/// A document that says which test shows what is wrong as soon as a test is renamed.
+#[test]
+fn tests_that_the_page_on_gltf_names_exist() {
+    let page = std::fs::read_to_string(root().join("docs/gltf.md")).expect("the page is there");
+    let mut sources = String::new();
+    for path in files(&["rs"]) {
+        sources += &std::fs::read_to_string(&path).expect("a source file is UTF-8");
+    }
+    let is_name = |word: &&str| {
+        word.split('_').count() > 2
+            && word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+    };
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(named.len() > 20, "the page names {} tests", named.len());
+    let unknown = named.into_iter().filter(|name| !sources.contains(&format!("fn {name}()")));
+    none("tests that docs/gltf.md names and nobody wrote", unknown.map(str::to_owned).collect());
+}

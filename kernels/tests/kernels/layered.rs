@@ -6,7 +6,7 @@ use crate::support::unit;
 use tessera_kernels::test_hooks::*;
 
 /// A white dielectric without extensions.
-const PLAIN: LayeredSurface = LayeredSurface {
+pub(crate) const PLAIN: LayeredSurface = LayeredSurface {
     base_color: [1.0; 3],
     metallic: 0.0,
     roughness: 0.5,

@@ -6,6 +6,7 @@ mod compute;
 mod denoise;
 mod device;
 mod energy;
+mod extensions;
 mod instances;
 mod lanes;
 mod layered;

@@ -141,3 +141,30 @@ fn made_tangents_are_those_that_an_exporter_made() {
     let (far, all) = (far.count(), 3 * ours.triangles.len());
     assert_eq!(far, 0, "of {all}");
 }
+
+#[test]
+fn a_quantized_scene_is_its_plain_namesake_but_for_its_steps() {
+    let Some(shared) = shared() else {
+        skipped(
+            "a_quantized_scene_is_its_plain_namesake_but_for_its_steps (no shared/scenes beside the checkout)",
+        );
+        return;
+    };
+    let scene = |name: &str| load(&shared, name, &LoadOptions::default()).unwrap();
+    let plain = scene("AnimatedMorphCube.glb");
+    let quantized = scene("compressed/AnimatedMorphCube-Quantized/AnimatedMorphCube.gltf");
+    for time_secs in [0.0, 0.7, 1.9] {
+        let at = |scene: &tessera_scenes::LoadedScene| {
+            scene.flatten(&FlattenOptions { time_secs, ..FlattenOptions::still(64, 64) }).unwrap()
+        };
+        let (want, got) = (at(&plain), at(&quantized));
+        let corners = |flat: &tessera_layout::FlatScene| -> Vec<f32> {
+            flat.triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2].concat()).collect()
+        };
+        let (want, got) = (corners(&want), corners(&got));
+        assert_eq!(want.len(), got.len());
+        let far = want.iter().zip(&got).map(|(a, b)| (a - b).abs()).fold(0.0f32, f32::max);
+        // Half a step of the weights, 1/255 of two metres, and of the positions, 0.4 mm.
+        assert!(far < 4.5e-3, "{far} at {time_secs} s");
+    }
+}
