@@ -197,6 +197,10 @@ fn assemble(place: &Affine, projection: Projection, options: &FlattenOptions) ->
         focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back))?,
         near,
         far,
+        blades: 0,
+        blade_turn: 0.0,
+        blade_apothem: 0.0,
+        blade_half_side: 0.0,
         reserved: 0,
     };
     let sane = |value: f32| value.is_finite() && value >= 0.0;

@@ -163,4 +163,4 @@ pub struct SceneView {
     pub camera: Camera,
 }
 
-const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 80);
+const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 96);

@@ -43,7 +43,7 @@ plain! {
     EnvironmentCell = 3 * 4;
     BvhNode8 = 2 * 3 * 8 * 4 + 16 * 4;
     TriangleBlock = 3 * 3 * 4 * 4 + 4 * 4;
-    Camera = 20 * 4;
+    Camera = 24 * 4;
     Environment = 28 * 4;
 }
 

@@ -43,7 +43,7 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 20 words and 2 addresses, all `repr(C)`: 352 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words and 2 addresses, all `repr(C)`: 368 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -113,7 +113,7 @@ pub(crate) struct BatchParams {
     pub(crate) reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<BatchParams>() == 560);
+const _: () = assert!(size_of::<BatchParams>() == 576);
 
-// SAFETY: 352 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 560 bytes without padding, all numbers.
+// SAFETY: 368 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 576 bytes without padding, all numbers.
 unsafe impl Plain for BatchParams {}
