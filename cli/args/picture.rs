@@ -107,6 +107,18 @@ pub struct PictureArgs {
     /// A point that is in focus in every frame
     #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_point: Option<[f32; 3]>,
+    /// Corners of the lens, 3 to 16, as what is out of focus shows them [default: 0, round]
+    #[arg(long, value_name = "N", requires = "aperture", help_heading = "Camera")]
+    pub blades: Option<u8>,
+    /// Turn of the lens in degrees, counter-clockwise as behind the focus; at 0 a corner is at the top
+    #[arg(
+        long,
+        value_name = "DEG",
+        allow_hyphen_values = true,
+        requires = "blades",
+        help_heading = "Camera"
+    )]
+    pub blade_rotation: Option<f32>,
 
     /// Tile edge in pixels; never changes the picture [default: 64]; not with --noise
     #[arg(long, value_name = "N", help_heading = "Work")]

@@ -142,6 +142,17 @@ pub struct LensSpec {
     pub aperture: ApertureSpec,
     /// What is sharp.
     pub focus: FocusSpec,
+    /// The blades that it is closed by; None for a round one.
+    pub blades: Option<BladesSpec>,
+}
+
+/// A lens that is a regular polygon, its corners on the circle of a round one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BladesSpec {
+    /// Corners, [`BLADES_MIN`] to [`BLADES_MAX`].
+    pub count: u8,
+    /// Turn of the lens in degrees, counter-clockwise seen from behind the camera; at 0 a corner is at the top.
+    pub rotation_degrees: f32,
 }
 
 /// How wide a lens is open.
@@ -560,6 +571,18 @@ fn check_lens(lens: &LensSpec) -> Result<(), SpecError> {
     };
     if !is_positive(value) {
         return wrong(field, format!("{value} is not a finite number above 0"));
+    }
+    if let Some(blades) = lens.blades {
+        if !(BLADES_MIN..=BLADES_MAX).contains(&blades.count) {
+            let problem = format!(
+                "{} is not 0, for a round lens, or {BLADES_MIN} to {BLADES_MAX}, the corners of one that is not",
+                blades.count
+            );
+            return wrong("blades", problem);
+        }
+        if !blades.rotation_degrees.is_finite() {
+            return wrong("blade-rotation", "not a finite number");
+        }
     }
     match lens.focus {
         FocusSpec::Distance(distance) if !is_positive(distance) => {

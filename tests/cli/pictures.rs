@@ -157,6 +157,23 @@ fn pixels(folder: &Path, scene: &str, more: &[&str]) -> String {
 }
 
 #[test]
+fn a_lens_has_the_blades_that_were_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let view = ["--eye", "0.25,0.25,2", "--target", "0.25,0.25,0", "--lens-radius", "0.5"];
+    let through = |more: &[&str]| {
+        pixels(folder.path(), "a.gltf", &[&view[..], &["--focus-distance", "1"], more].concat())
+    };
+    let round = through(&[]);
+    assert_eq!(through(&["--blades", "0"]), round);
+    let five = through(&["--blades", "5"]);
+    assert_ne!(five, round);
+    assert_eq!(through(&["--blades", "5", "--blade-rotation", "-360"]), five, "whole turns change nothing");
+    assert_ne!(through(&["--blades", "5", "--blade-rotation", "30"]), five);
+    assert_ne!(through(&["--blades", "6"]), five);
+}
+
+#[test]
 fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
@@ -174,6 +191,15 @@ fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     assert!(refused(&["--f-stop", "2.8"]).contains("--focus-distance <M>|--focus-point <X,Y,Z>"));
     assert!(refused(&["--focus-distance", "2"]).contains("--lens-radius <M>|--f-stop <N>"));
     assert!(refused(&["--f-stop", "0", "--focus-distance", "2"]).contains("--f-stop: 0 is not"));
+    let lens = ["--f-stop", "2", "--focus-distance", "2"];
+    let blades = refused(&[&lens[..], &["--blades", "17"]].concat());
+    assert!(blades.contains("--blades: 17 is not 0, for a round lens, or 3 to 16"), "{blades}");
+    assert!(
+        refused(&[&lens[..], &["--blades", "5", "--blade-rotation", "inf"]].concat())
+            .contains("--blade-rotation")
+    );
+    assert!(refused(&["--blades", "5"]).contains("--lens-radius <M>|--f-stop <N>"));
+    assert!(refused(&[&lens[..], &["--blade-rotation", "5"]].concat()).contains("--blades <N>"));
     let behind = refused(&["--eye", "0,0,2", "--target", "0,0,0", "--f-stop", "2", "--focus-point", "0,0,3"]);
     assert!(behind.contains("(0, 0, 3), is not in front of it"), "{behind}");
     assert!(!behind.contains("tessera retry"), "no farm is left that could: {behind}");

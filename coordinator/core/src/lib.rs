@@ -35,6 +35,7 @@ mod journal_v1;
 mod journal_v2;
 mod journal_v3;
 mod journal_v4;
+mod journal_v5;
 mod lease;
 mod listing;
 mod makers;

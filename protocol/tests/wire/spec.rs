@@ -102,7 +102,13 @@ fn cameras_lenses_and_light_are_finite() {
         (open, FocusSpec::Distance(f32::NAN), "focus-distance"),
         (open, FocusSpec::Point([0.0, f32::NAN, 0.0]), "focus-point"),
     ] {
-        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture, focus })), field);
+        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture, focus, blades: None })), field);
+    }
+    for (count, rotation_degrees, field) in
+        [(2, 0.0, "blades"), (17, 0.0, "blades"), (5, f32::NAN, "blade-rotation")]
+    {
+        let blades = Some(BladesSpec { count, rotation_degrees });
+        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture: open, focus: near, blades })), field);
     }
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Map { path: "sky.hdr".into() }), "env");
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Constant([1.0, -1.0, 0.0])), "env");
