@@ -137,6 +137,7 @@ pub(crate) fn job(
         variant: picture.variant.clone(),
         denoise: picture.denoise,
         noise: picture.noise,
+        time_secs: picture.time,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

@@ -191,6 +191,7 @@ pub(crate) mod tests {
             variant: None,
             denoise: false,
             noise: None,
+            time_secs: None,
         }
     }
 

@@ -26,7 +26,7 @@ pub enum ProtocolVersion {
     /// A render job may name a material variant of its scene, ask for denoised frames, and for a noise that frames are sampled to in rounds, of
     /// which a frame's state tells.
     V5 = 5,
-    /// A lens may have blades.
+    /// A lens may have blades. Frames may be sampled for a time, and then say how many samples they got.
     V6 = 6,
 }
 

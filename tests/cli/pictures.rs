@@ -126,6 +126,41 @@ fn diff_tells_identical_from_close_from_different() {
     assert!(status == 0 && report["identical"] == false, "{out}");
 }
 
+/// How many samples a time allows depends on the machine; that the picture is the one of so many does not.
+#[test]
+fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("spinning-cube.gltf").display().to_string();
+    let fixed = ["render", &scene, "--size", "40x24", "--depth", "2", "--frames", "3-4", "--json"];
+    let run = |more: &[&str]| {
+        let (status, out, error) = told(folder.path(), &[&fixed, more].concat());
+        assert_eq!(status, 0, "{error}");
+        let report: serde_json::Value =
+            serde_json::from_str(out.lines().last().expect("a line of JSON")).expect("JSON");
+        report["frames"].as_array().expect("frames").clone()
+    };
+    for option in [&[][..], &["--denoise", "--aov", "depth"], &["--noise", "0.02"]] {
+        let timed = run(&[option, &["-q", "--time", "1s", "--spp", "512", "-o", "timed.##.exr"]].concat());
+        for (frame, place) in timed.iter().zip(["03", "04"]) {
+            let spp = frame["spp"].as_u64().expect("it says how many").to_string();
+            assert!(["32", "64", "128", "256", "512"].contains(&spp.as_str()), "{frame}");
+            let again = run(&[option, &["-q", "--spp", &spp, "-o", "again.##.exr"]].concat());
+            let same = again.iter().find(|other| other["frame"] == frame["frame"]).expect("the frame");
+            assert_eq!(same["pixels_sha256"], frame["pixels_sha256"], "{option:?} {spp}");
+            assert!(same["spp"].is_null(), "{same}");
+            let files =
+                ["timed", "again"].map(|name| channels(folder.path(), &format!("{name}.{place}.exr")));
+            assert_eq!(files[0], files[1], "{option:?} {spp}");
+            let bytes = std::fs::read(folder.path().join(format!("timed.{place}.exr"))).expect("the frame");
+            let said = format!("\"samples\":{spp},");
+            assert!(bytes.windows(said.len()).any(|window| window == said.as_bytes()), "{said}");
+        }
+    }
+    let (status, _, error) =
+        told(folder.path(), &[&fixed[..8], &["--time", "1s", "--spp", "32", "-o", "one.##.exr"]].concat());
+    assert!(status == 0 && error.contains("which --spp 32 makes again"), "{error}");
+}
+
 /// A triangle that is grey, and blue by the variant "night"; `own` is the material that it names itself.
 fn two_looks(own: u32) -> String {
     let bytes = "AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAA";

@@ -218,8 +218,8 @@ pub enum Record {
         /// Results of leases below it are not wanted any more.
         below: Epoch,
     },
-    /// A round of a frame has been rendered and measured. The next is for the tiles that are too noisy; where none is, the frame has all that
-    /// it needs.
+    /// A round of a frame has been rendered, and measured where the job asks for a noise. The next is for the tiles that are too noisy, or for
+    /// all; where it is for none, the frame has all that it needs, or all that its time allows.
     RoundMeasured {
         /// The job.
         job: JobId,
@@ -229,6 +229,8 @@ pub enum Record {
         round: u32,
         /// The tiles that go on.
         going: TileSet,
+        /// The farm's time that the frame has had, milliseconds; 0 where that is not counted.
+        spent_millis: u64,
     },
 }
 
@@ -307,7 +309,8 @@ pub enum RecordVersion {
     /// A render job's spec may name a material variant, says whether its frames are denoised, and may name a noise that they are sampled to in
     /// rounds: records of what was measured, and snapshots of how far that is and what it took.
     V5 = 5,
-    /// The lens of a render job's spec may have blades.
+    /// The lens of a render job's spec may have blades, and its frames may be sampled for a time: records of rounds say how much of it they took, and
+    /// snapshots how much a frame had, which round it had got to, and how many samples.
     V6 = 6,
 }
 

@@ -159,8 +159,9 @@ pub(crate) mod tests {
         assert_eq!((&**spec, owner.as_str()), (&expected(before), "ada"));
         let render = spec.kind.render().unwrap();
         assert_eq!((&render.variant, render.denoise, render.noise), (&None, false, None));
+        assert_eq!(render.time_secs, None);
         let again = record.to_bytes().unwrap();
-        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 3));
+        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 4));
         assert_eq!(Record::from_bytes(&again).unwrap(), record);
     }
 

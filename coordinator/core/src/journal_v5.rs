@@ -1,16 +1,26 @@
 //! What records and snapshots of version 5 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
 //!
-//! The lens of a render job had no blades.
+//! The lens of a render job had no blades, and no job had a time for its frames: rounds did not say how much of it was spent, nor snapshots how far a
+//! course had got and how many samples a finished frame had.
 
+use crate::course::{TileSet, WrittenCourse};
+use crate::frame::Spent;
 use crate::journal::Record;
 use crate::journal_v4::{JOB_VARIANT, accepted, job_part};
-use crate::snapshot::SnapshotPart;
+use crate::snapshot::{Part, SnapshotPart};
 use serde::Deserialize;
+use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, FormatSpec,
     JobKind, JobSpec, LensSpec, RenderSpec, ToneMapSpec,
 };
 use tessera_protocol::{CodecError, ComputeSpec, FrameSet, decode};
+
+/// Position of `Record::RoundMeasured` among its variants.
+const ROUND_VARIANT: u8 = 21;
+/// Positions of `Part::Course` and `Part::Spent`.
+const COURSE_VARIANT: u8 = 10;
+const SPENT_VARIANT: u8 = 11;
 
 /// What a job did, where render jobs were of the form `R`. Compute jobs are what they were.
 #[derive(Deserialize)]
@@ -91,6 +101,7 @@ impl<L: Into<LensSpec>, W: Into<Wishes>> From<FormerRender<L, W>> for RenderSpec
             variant,
             denoise,
             noise,
+            time_secs: None,
         }
     }
 }
@@ -123,6 +134,37 @@ impl From<Spec> for JobSpec {
     }
 }
 
+/// `Record::RoundMeasured`.
+#[derive(Deserialize)]
+struct Round {
+    job: JobId,
+    frame: FrameNumber,
+    round: u32,
+    going: TileSet,
+}
+
+/// `Part::Course`.
+#[derive(Deserialize)]
+struct FormerCourse {
+    job: JobId,
+    position: u32,
+    round: u32,
+    ended: Vec<u8>,
+}
+
+/// `Part::Spent`.
+#[derive(Deserialize)]
+struct AllSpent {
+    job: JobId,
+    frames: Vec<(u32, FormerSpent)>,
+}
+
+#[derive(Deserialize)]
+struct FormerSpent {
+    units: u32,
+    camera_samples: u64,
+}
+
 /// What can be read from its bytes of version 5, without the version byte.
 pub(crate) trait FromV5: Sized {
     fn from_v5(bytes: &[u8]) -> Result<Self, CodecError>;
@@ -130,15 +172,35 @@ pub(crate) trait FromV5: Sized {
 
 impl FromV5 for Record {
     fn from_v5(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
-        accepted::<Spec>(rest)
+        match bytes.split_first() {
+            Some((&JOB_VARIANT, rest)) => accepted::<Spec>(rest),
+            Some((&ROUND_VARIANT, rest)) => {
+                let Round { job, frame, round, going } = decode(rest)?;
+                Ok(Self::RoundMeasured { job, frame, round, going, spent_millis: 0 })
+            }
+            _ => decode(bytes),
+        }
     }
 }
 
 impl FromV5 for SnapshotPart {
     fn from_v5(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
-        job_part::<Spec>(rest)
+        match bytes.split_first() {
+            Some((&JOB_VARIANT, rest)) => job_part::<Spec>(rest),
+            Some((&COURSE_VARIANT, rest)) => {
+                let FormerCourse { job, position, round, ended } = decode(rest)?;
+                let written = WrittenCourse { round, ended, opened: round, spent_millis: 0 };
+                Ok(Self(Part::Course { job, position, written }))
+            }
+            Some((&SPENT_VARIANT, rest)) => {
+                let AllSpent { job, frames } = decode(rest)?;
+                let spent = |(position, FormerSpent { units, camera_samples })| {
+                    (position, Spent { units, camera_samples, samples: 0 })
+                };
+                Ok(Self(Part::Spent { job, frames: frames.into_iter().map(spent).collect() }))
+            }
+            _ => decode(bytes),
+        }
     }
 }
 
@@ -147,7 +209,6 @@ mod tests {
     use super::*;
     use crate::journal::RECORD_VERSION;
     use crate::journal_v4::tests::accepted_of;
-    use crate::snapshot::Part;
     use tessera_protocol::encode;
     use tessera_protocol::job::BladesSpec;
 
@@ -190,7 +251,7 @@ mod tests {
         let JobKind::Render(render) = &mut spec.kind else { panic!("a render job") };
         let blades = Some(BladesSpec { count: 6, rotation_degrees: 15.0 });
         let (aperture, focus) = (ApertureSpec::Radius(0.1), FocusSpec::Distance(2.0));
-        render.lens = Some(LensSpec { aperture, focus, blades });
+        (render.lens, render.time_secs) = (Some(LensSpec { aperture, focus, blades }), Some(90));
         let record = Record::JobAccepted { job, spec, owner, at };
         assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
     }
@@ -203,5 +264,26 @@ mod tests {
         let part = [&bytes[..], &[0, 0, 0]].concat();
         let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else { panic!("a job") };
         assert_eq!((part.id, part.owner, part.spec), (job, owner, *spec));
+    }
+
+    #[test]
+    fn rounds_of_version_5_are_read_and_had_no_time() {
+        let job = JobId(uuid::Uuid::from_bytes([0x11; 16]));
+        let id = [&[16][..], &[0x11; 16]].concat();
+        // Tiles 0 and 2 go on after round 3 of frame 7.
+        let record = Record::from_bytes(&[&[5, 21][..], &id, &[7, 3, 1, 5]].concat()).unwrap();
+        let going = [0, 2].into_iter().collect();
+        let frame = FrameNumber(7);
+        let expected = Record::RoundMeasured { job, frame, round: 3, going, spent_millis: 0 };
+        assert_eq!(record, expected);
+        assert_eq!(Record::from_bytes(&expected.to_bytes().unwrap()).unwrap(), expected);
+
+        let part = |variant: u8, rest: &[u8]| {
+            SnapshotPart::from_bytes(&[&[5, variant][..], &id, rest].concat()).unwrap().0
+        };
+        let written = WrittenCourse { round: 3, ended: vec![0, 2, 0], opened: 3, spent_millis: 0 };
+        assert_eq!(part(10, &[4, 3, 3, 0, 2, 0]), Part::Course { job, position: 4, written });
+        let spent = Spent { units: 9, camera_samples: 200, samples: 0 };
+        assert_eq!(part(11, &[1, 4, 9, 200]), Part::Spent { job, frames: vec![(4, spent)] });
     }
 }

@@ -15,6 +15,7 @@ pub mod input;
 pub mod journal;
 pub mod moment;
 pub mod settings;
+mod share;
 pub mod splitter;
 
 mod audit;

@@ -133,6 +133,30 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
 }
 
 #[test]
+fn time_has_bounds_and_goes_with_rounds_that_double() {
+    let timed = |secs| RenderSpec { time_secs: Some(secs), tile: 32, spp: 65_536, ..render() };
+    for secs in [1, 90, 7 * 24 * 3600] {
+        assert_eq!(check(job(timed(secs))), Ok(job(timed(secs))));
+        let noisy = RenderSpec { noise: Some(0.01), ..timed(secs) };
+        assert_eq!(check(job(noisy.clone())), Ok(job(noisy)));
+    }
+    for secs in [0, 7 * 24 * 3600 + 1, u32::MAX] {
+        assert_eq!(named(|spec| *spec = timed(secs)), "time", "{secs}");
+    }
+    for spp in [32, 64, 1024, SPP_MAX] {
+        assert_eq!(check(job(RenderSpec { spp, ..timed(9) })), Ok(job(RenderSpec { spp, ..timed(9) })));
+    }
+    for spp in [1, 16, 31, 33, 48, 96, 1000, 65_535] {
+        assert_eq!(named(|spec| *spec = RenderSpec { spp, ..timed(9) }), "spp", "{spp}");
+    }
+    assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..timed(9) }), "unit-samples");
+    assert_eq!(named(|spec| *spec = RenderSpec { tile: 64, ..timed(9) }), "tile");
+    // Its last pass is the half.
+    let denoised = RenderSpec { denoise: true, aovs: vec![], ..timed(9) };
+    assert_eq!((denoised.has_half(), denoised.channels()), (false, 10));
+}
+
+#[test]
 fn noise_has_bounds_and_says_what_does_not_go_with_it() {
     let noisy = |noise| RenderSpec { noise: Some(noise), tile: 32, spp: 4096, ..render() };
     assert_eq!(check(job(noisy(0.01))), Ok(job(noisy(0.01))));

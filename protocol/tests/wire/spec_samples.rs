@@ -31,6 +31,7 @@ pub(crate) fn render() -> RenderSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     }
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn render_thirdly() -> RenderSpec {
         tone_map: ToneMapSpec::PbrNeutral,
         tile: 32,
         noise: Some(0.02),
+        time_secs: Some(90),
         ..render()
     }
 }
