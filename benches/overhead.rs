@@ -157,6 +157,7 @@ fn spec(spp: u32) -> RenderSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     }
 }
 

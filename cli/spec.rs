@@ -7,7 +7,8 @@ use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
-    ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec, LensSpec, RenderSpec,
+    ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec, LensSpec,
+    RenderSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
@@ -136,6 +137,7 @@ pub(crate) fn job(
         variant: picture.variant.clone(),
         denoise: picture.denoise,
         noise: picture.noise,
+        time_secs: picture.time,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
@@ -173,7 +175,10 @@ fn lens(picture: &PictureArgs) -> Option<LensSpec> {
         picture.lens_radius.map(ApertureSpec::Radius).or(picture.f_stop.map(ApertureSpec::FStop))?;
     let focus =
         picture.focus_distance.map(FocusSpec::Distance).or(picture.focus_point.map(FocusSpec::Point))?;
-    Some(LensSpec { aperture, focus })
+    let rotation_degrees = picture.blade_rotation.unwrap_or(0.0);
+    let blades = picture.blades.filter(|count| *count > 0);
+    let blades = blades.map(|count| BladesSpec { count, rotation_degrees });
+    Some(LensSpec { aperture, focus, blades })
 }
 
 /// A job's name from its scene's: what a name may hold, and no more.

@@ -181,6 +181,7 @@ fn spec(scene: &str, look: Look) -> RenderSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options of a picture, the same for `render` and `submit`.
 
+use super::farm::parse_ttl;
 use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_vector};
 use clap::Args;
 use std::path::PathBuf;
@@ -17,12 +18,15 @@ pub struct PictureArgs {
     /// Frame size in pixels
     #[arg(long, value_name = "WxH", default_value = "800x600", help_heading = "Picture")]
     pub size: FrameSize,
-    /// Samples per pixel [default: 64]; with --noise, at most [default: 4096]
+    /// Samples per pixel [default: 64]; at most with --noise [default: 4096] and --time [default: 65536]
     #[arg(long, value_name = "N", help_heading = "Picture")]
     pub spp: Option<u32>,
     /// Sample each part of a frame until its noise is at most X: 0.05 for a preview, 0.01 for a picture to keep, 0.005 for hardly any
     #[arg(long, value_name = "X", help_heading = "Picture")]
     pub noise: Option<f64>,
+    /// Double the samples of each frame as long as that fits into so much of the farm's time: 90s, 10m, 2h; it is told how many they are then
+    #[arg(long, value_name = "TIME", value_parser = frame_time, help_heading = "Picture")]
+    pub time: Option<u32>,
     /// Scatterings of a path at most
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Picture")]
     pub depth: u32,
@@ -107,11 +111,23 @@ pub struct PictureArgs {
     /// A point that is in focus in every frame
     #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_point: Option<[f32; 3]>,
+    /// Corners of the lens, 3 to 16, as what is out of focus shows them [default: 0, round]
+    #[arg(long, value_name = "N", requires = "aperture", help_heading = "Camera")]
+    pub blades: Option<u8>,
+    /// Turn of the lens in degrees, counter-clockwise as behind the focus; at 0 a corner is at the top
+    #[arg(
+        long,
+        value_name = "DEG",
+        allow_hyphen_values = true,
+        requires = "blades",
+        help_heading = "Camera"
+    )]
+    pub blade_rotation: Option<f32>,
 
-    /// Tile edge in pixels; never changes the picture [default: 64]; not with --noise
+    /// Tile edge in pixels; never changes the picture [default: 64]; not with --noise or --time
     #[arg(long, value_name = "N", help_heading = "Work")]
     pub tile: Option<u32>,
-    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture; not with --noise
+    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture; not with --noise or --time
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Work")]
     pub unit_samples: u32,
 }
@@ -119,13 +135,25 @@ pub struct PictureArgs {
 impl PictureArgs {
     /// Samples per pixel, or the most.
     pub fn spp(&self) -> u32 {
-        self.spp.unwrap_or(if self.noise.is_some() { 4096 } else { 64 })
+        let most = match (self.time, self.noise) {
+            (Some(_), _) => 65_536,
+            (None, Some(_)) => 4096,
+            (None, None) => 64,
+        };
+        self.spp.unwrap_or(most)
     }
 
     /// Tile edge in pixels.
     pub fn tile(&self) -> u32 {
-        self.tile.unwrap_or(if self.noise.is_some() { ROUND_TILE } else { 64 })
+        let has_rounds = self.noise.is_some() || self.time.is_some();
+        self.tile.unwrap_or(if has_rounds { ROUND_TILE } else { 64 })
     }
+}
+
+/// Seconds of `90s`, `10m` or `2h`; how many there may be, job specs say.
+fn frame_time(text: &str) -> Result<u32, String> {
+    let secs = parse_ttl(text)?;
+    u32::try_from(secs).map_err(|_| format!("`{text}` is too long"))
 }
 
 fn point(text: &str) -> Result<[f32; 3], ValueError> {

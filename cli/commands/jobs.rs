@@ -151,7 +151,11 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         JobKind::Render(render) => {
             field("scene", format!("{}, {} files, {total}", render.scene, files.len()));
             let RenderSpec { width, height, spp, depth, .. } = render;
-            field("picture", format!("{width}x{height}, {spp} spp, depth {depth}"));
+            let samples = match render.time_secs {
+                Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
+                None => format!("{spp} spp"),
+            };
+            field("picture", format!("{width}x{height}, {samples}, depth {depth}"));
         }
         JobKind::Compute(compute) => {
             field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));
@@ -177,7 +181,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         field("fingerprint", fingerprint.to_string());
     }
     for frame in frames {
-        field(&frame.frame.to_string(), frame_words(&frame.state));
+        let samples = frame.samples.map(|samples| format!("; as --spp {samples}")).unwrap_or_default();
+        field(&frame.frame.to_string(), frame_words(&frame.state) + &samples);
     }
     for failure in failures {
         field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));

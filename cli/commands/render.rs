@@ -101,8 +101,16 @@ fn check_folder(output: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Files written, by frame.
-type Written = BTreeMap<FrameNumber, Vec<(FrameFile, std::path::PathBuf)>>;
+/// What was written, by frame.
+type Written = BTreeMap<FrameNumber, WrittenFrame>;
+
+/// What was written of one frame.
+#[derive(Default)]
+struct WrittenFrame {
+    files: Vec<(FrameFile, std::path::PathBuf)>,
+    /// Of a frame that was sampled for a time: the `--spp` that makes it again.
+    spp: Option<u32>,
+}
 
 struct Rendering<'a> {
     args: &'a RenderArgs,
@@ -164,12 +172,12 @@ impl Outputs {
                 new.push(frame);
             }
             new.retain(|frame| !written.contains_key(frame));
-            for (frame, files) in finished_files(&client, job, &new).await? {
-                let mut of_frame = Vec::new();
+            for (frame, files, spp) in finished_files(&client, job, &new).await? {
+                let mut of_frame = WrittenFrame { spp, ..WrittenFrame::default() };
                 for file in files {
                     for path in self.paths(frame, &file.format) {
                         fetch(&client, &file, &path, &mut |_| {}).await?;
-                        of_frame.push((file.clone(), path));
+                        of_frame.files.push((file.clone(), path));
                     }
                 }
                 written.insert(frame, of_frame);
@@ -184,7 +192,7 @@ async fn finished_files(
     client: &FarmClient,
     job: JobId,
     wanted: &[FrameNumber],
-) -> Result<Vec<(FrameNumber, Vec<FrameFile>)>, CliError> {
+) -> Result<Vec<(FrameNumber, Vec<FrameFile>, Option<u32>)>, CliError> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -192,7 +200,7 @@ async fn finished_files(
     let done = all.into_iter().filter(|status| wanted.contains(&status.frame));
     Ok(done
         .filter_map(|status| match status.state {
-            FrameState::Done(files) => Some((status.frame, files)),
+            FrameState::Done(files) => Some((status.frame, files, status.samples)),
             _ => None,
         })
         .collect())
@@ -224,8 +232,11 @@ impl Report {
         if !args.quiet {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
             let rate = self.summary.samples_committed as f64 / self.render_secs().max(1e-3);
-            for path in self.written.values().flatten().map(|(_, path)| path) {
-                eprintln!("wrote {}", path.display());
+            for frame in self.written.values() {
+                let spp = frame.spp.map(|spp| format!(", which --spp {spp} makes again")).unwrap_or_default();
+                for (_, path) in &frame.files {
+                    eprintln!("wrote {}{spp}", path.display());
+                }
             }
             eprintln!("{secs:.2} s, {}samples/s, {} of memory", count(rate), bytes(self.used.peak_bytes));
         }
@@ -241,10 +252,14 @@ impl Report {
         let (began, ended) = self.time;
         let build = self.status.preparing.as_secs_f64();
         let start = self.status.first_unit_at.map(|at| (at - began).as_secs_f64() - build);
-        let frames = self.written.iter().map(|(frame, files)| {
+        let frames = self.written.iter().map(|(frame, WrittenFrame { files, spp })| {
             let sha256 = files.first().map(|(file, _)| hexadecimal(&file.pixels_sha256));
             let paths: Vec<_> = files.iter().map(|(_, path)| path).collect();
-            json!({ "frame": frame.0, "pixels_sha256": sha256, "files": paths })
+            let mut value = json!({ "frame": frame.0, "pixels_sha256": sha256, "files": paths });
+            if let Some(spp) = spp {
+                value["spp"] = (*spp).into();
+            }
+            value
         });
         let frames: Vec<Value> = frames.collect();
         let first = frames.first().map(|frame| frame["pixels_sha256"].clone());

@@ -7,7 +7,7 @@ use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::progress::{Audience, Doing, Uploads};
 use crate::spec::{self, JobOptions, SceneFiles};
-use crate::table::bytes;
+use crate::table::{bytes, span};
 use crate::{json, submission};
 use serde_json::json;
 use std::sync::Arc;
@@ -94,9 +94,11 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     json::line(&format!("job     {}, priority {}{pool}", spec.name, spec.priority))?;
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;
     let spp = args.picture.spp();
+    let time = args.picture.time.map(|secs| format!(" in {}", span(secs.into()))).unwrap_or_default();
     let samples = match args.picture.noise {
-        None => format!("{spp} spp"),
-        Some(noise) => format!("noise {noise} with at most {spp} spp"),
+        None if time.is_empty() => format!("{spp} spp"),
+        None => format!("at most {spp} spp{time}"),
+        Some(noise) => format!("noise {noise} with at most {spp} spp{time}"),
     };
     json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;

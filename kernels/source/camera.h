@@ -19,6 +19,18 @@ TESSERA_FN Vector3<F> world_from_camera(const Camera& camera, Vector3<F> local) 
     return fma3(camera_axis<F>(camera, 0), local.x, fma3(camera_axis<F>(camera, 1), local.y, camera_axis<F>(camera, 2) * local.z));
 }
 
+// Uniform on the lens, as part of the unit disk.
+template <class F>
+TESSERA_FN Vector2<F> sample_lens(const Camera& camera, Vector2<F> random) {
+    if (camera.blades == 0) return sample_disk(random);
+    Polygon polygon;
+    polygon.corners = camera.blades;
+    polygon.turn = camera.blade_turn;
+    polygon.apothem = camera.blade_apothem;
+    polygon.half_side = camera.blade_half_side;
+    return sample_polygon(polygon, random);
+}
+
 // The ray through (x, y) of the picture, each in [-1, 1] with +x right and +y up, and through `lens` of the unit disk.
 // It starts on the near plane and ends on the far one; its direction is a unit vector.
 template <class F>

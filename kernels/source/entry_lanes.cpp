@@ -89,6 +89,13 @@ static void compute_shading(const WordOf<F>* in, Results<F>& results) {
     for (u32 filter = 0; filter < 3; filter++) give<F>(results, filter_sample(filter, random).x);
     give<F>(results, sample_triangle(random).y);
     give<F>(results, sample_tent(unit[1]));
+    for (u32 corners = 3; corners <= 9; corners += 3) {
+        const SinCos half = sincos_turns(0.5f / (float)corners);
+        const Polygon polygon = {corners, 0.125f * (float)corners, half.cosine, half.sine};
+        const Vector2<F> at = sample_polygon(polygon, random);
+        give<F>(results, at.x);
+        give<F>(results, at.y);
+    }
 
     const Vector3<F> out = vec3(direction.x, direction.y, max_(abs_(direction.z), 1e-3f));
     const BsdfOf<F> bsdf = make_bsdf(vec3(unit[5], unit[6], unit[7]), unit[1], unit[0], F(0.04f), out);

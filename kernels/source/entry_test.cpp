@@ -41,6 +41,7 @@ static const u32 LAYOUT[] = {
     OF(Environment, scene_radius), OF(Environment, scene_center), OF(Environment, reserved),
     SIZES(Camera), OF(Camera, world_from_camera), OF(Camera, kind), OF(Camera, half_width), OF(Camera, half_height),
     OF(Camera, lens_radius), OF(Camera, focus_distance), OF(Camera, near_clip), OF(Camera, far_clip),
+    OF(Camera, blades), OF(Camera, blade_turn), OF(Camera, blade_apothem), OF(Camera, blade_half_side),
     OF(Camera, reserved),
     SIZES(BvhNode8), OF(BvhNode8, bounds), OF(BvhNode8, child), OF(BvhNode8, reserved),
     SIZES(TriangleBlock), OF(TriangleBlock, corner), OF(TriangleBlock, triangle),
@@ -204,6 +205,13 @@ void tessera_test_camera(const Camera* camera, float x, float y, float lens_x, f
     result[4] = ray.direction.y;
     result[5] = ray.direction.z;
     result[6] = ray.t_max;
+}
+
+// A point of the lens.
+void tessera_test_lens(const Camera* camera, float x, float y, float* result) {
+    const Vec2 point = sample_lens(*camera, vec2(x, y));
+    result[0] = point.x;
+    result[1] = point.y;
 }
 
 bool tessera_test_alpha(const SceneView* scene, const u32* sampler, u32 triangle, float u, float v) {

@@ -189,6 +189,10 @@ struct alignas(16) Camera {
     float focus_distance;
     float near_clip;
     float far_clip;
+    u32 blades;
+    float blade_turn;
+    float blade_apothem;
+    float blade_half_side;
     u32 reserved;
 };
 
@@ -323,7 +327,7 @@ static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
 static_assert(sizeof(Texture) == 48, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 12 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
-static_assert(sizeof(Camera) == 80 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 && sizeof(Instance) == 144, "mirrored in layout/src");
+static_assert(sizeof(Camera) == 96 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 && sizeof(Instance) == 144, "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");
-static_assert(sizeof(DeviceScene) == 416, "mirrored in src/cuda/params.rs");
-static_assert(sizeof(SceneView) == 400 && sizeof(UnitParams) == 64, "mirrored in layout/src");
+static_assert(sizeof(DeviceScene) == 432, "mirrored in src/cuda/params.rs");
+static_assert(sizeof(SceneView) == 416 && sizeof(UnitParams) == 64, "mirrored in layout/src");

@@ -25,7 +25,7 @@ TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& 
     const Vector2<F> offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
     const bool lens = scene.camera.kind == CAMERA_PERSPECTIVE && scene.camera.lens_radius > 0.0f;
     Vector2<F> aperture = vec2<F>(0.0f, 0.0f);
-    if (lens) aperture = sample_disk(draw(state.sampler, DIMENSION_LENS));
+    if (lens) aperture = sample_lens(scene.camera, draw(state.sampler, DIMENSION_LENS));
     const F across = (x + 0.5f + offset.x) / (float)unit.frame_width;
     const F down = (y + 0.5f + offset.y) / (float)unit.frame_height;
     state.ray = camera_ray<F>(scene.camera, fma_(2.0f, across, -1.0f), fma_(-2.0f, down, 1.0f), aperture);

@@ -28,6 +28,7 @@
     X(owen, "bb", 2)                                                                                                   \
     X(draw, "bbb", 4)                                                                                                  \
     X(disk, "uu", 2)                                                                                                   \
+    X(polygon, "uubu", 2)                                                                                              \
     X(cosine, "uu", 3)                                                                                                 \
     X(triangle, "uu", 2)                                                                                               \
     X(tent, "u", 1)                                                                                                    \
@@ -193,6 +194,18 @@ TESSERA_FN void unit_draw(const SceneView&, const Words& w) {
 }
 
 TESSERA_FN void unit_disk(const SceneView&, const Words& w) { give2(w, 0, sample_disk(real2(w, 0))); }
+
+// A lens of as many blades as lenses have, turned.
+TESSERA_FN void unit_polygon(const SceneView&, const Words& w) {
+    Polygon polygon;
+    polygon.corners = 3u + w.in[2] % 14u;
+    const SinCos half = sincos_turns(0.5f / (float)polygon.corners);
+    polygon.turn = real(w, 3);
+    polygon.apothem = half.cosine;
+    polygon.half_side = half.sine;
+    give2(w, 0, sample_polygon(polygon, real2(w, 0)));
+}
+
 TESSERA_FN void unit_cosine(const SceneView&, const Words& w) { give3(w, 0, sample_cosine(real2(w, 0))); }
 TESSERA_FN void unit_triangle(const SceneView&, const Words& w) { give2(w, 0, sample_triangle(real2(w, 0))); }
 TESSERA_FN void unit_tent(const SceneView&, const Words& w) { give(w, 0, sample_tent(real(w, 0))); }

@@ -41,6 +41,7 @@ unsafe extern "C" {
     fn tessera_test_environment(scene: *const SceneView, direction: *const f32, result: *mut f32);
     fn tessera_test_texture(scene: *const SceneView, which: u32, place: *const f32, result: *mut f32);
     fn tessera_test_camera(camera: *const Camera, x: f32, y: f32, lens_x: f32, lens_y: f32, result: *mut f32);
+    fn tessera_test_lens(camera: *const Camera, x: f32, y: f32, result: *mut f32);
     fn tessera_test_compressed(
         scene: *const SceneView,
         hierarchy: *const Hierarchy,
@@ -235,6 +236,13 @@ pub fn texture(scene: &CheckedScene, which: u32, place: [f32; 3]) -> [f32; 4] {
 pub fn camera(camera: &Camera, at: [f32; 2], lens: [f32; 2]) -> [f32; 7] {
     let mut result = [0.0; 7];
     unsafe { tessera_test_camera(camera, at[0], at[1], lens[0], lens[1], result.as_mut_ptr()) };
+    result
+}
+
+/// The point of a lens that two random numbers stand for, in the unit disk.
+pub fn lens(camera: &Camera, random: [f32; 2]) -> [f32; 2] {
+    let mut result = [0.0; 2];
+    unsafe { tessera_test_lens(camera, random[0], random[1], result.as_mut_ptr()) };
     result
 }
 

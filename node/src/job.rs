@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, LensSpec,
+    AovSpec, ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, LensSpec,
 };
-use tessera_protocol::limits::{CHUNK_BYTES_MAX, TILE_EDGE_MAX};
+use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, JobSpec, RawJobSpec, RenderSpec};
-use tessera_scenes::{Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions};
+use tessera_scenes::{
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions,
+};
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
 pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<JobKind>, Failure> {
@@ -129,6 +131,9 @@ fn lens(spec: LensSpec) -> Lens {
             FocusSpec::Distance(distance) => Focus::Distance(distance),
             FocusSpec::Point(point) => Focus::Point(point),
         },
+        blades: spec
+            .blades
+            .map(|BladesSpec { count, rotation_degrees }| Blades { count: count.into(), rotation_degrees }),
     }
 }
 
@@ -143,6 +148,11 @@ pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameN
         ..FlattenOptions::still(spec.width, spec.height)
     }
 }
+
+const _: () = assert!(
+    BLADES_MIN as u32 == tessera_layout::BLADES_MIN && BLADES_MAX as u32 == tessera_layout::BLADES_MAX,
+    "a lens that a job may ask for is one that kernels know"
+);
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -181,6 +191,7 @@ pub(crate) mod tests {
             variant: None,
             denoise: false,
             noise: None,
+            time_secs: None,
         }
     }
 

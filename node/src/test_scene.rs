@@ -88,20 +88,28 @@ fn scene() -> FlatScene {
         },
         environment_texels: Arc::default(),
         environment_cells: Arc::default(),
-        camera: Camera {
-            world_from_camera: [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
-            kind: CameraKind::Perspective as u32,
-            half_width: 0.6,
-            half_height: 0.45,
-            lens_radius: 0.0,
-            focus_distance: 1.0,
-            near: 0.0,
-            far: f32::INFINITY,
-            reserved: 0,
-        },
+        camera: camera(),
         bvh: Arc::new(Bvh { nodes: vec![node], blocks: vec![block], padding: 1e-5 }),
         instances: Arc::default(),
         meshes: Arc::default(),
+    }
+}
+
+fn camera() -> Camera {
+    Camera {
+        world_from_camera: [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        kind: CameraKind::Perspective as u32,
+        half_width: 0.6,
+        half_height: 0.45,
+        lens_radius: 0.0,
+        focus_distance: 1.0,
+        near: 0.0,
+        far: f32::INFINITY,
+        blades: 0,
+        blade_turn: 0.0,
+        blade_apothem: 0.0,
+        blade_half_side: 0.0,
+        reserved: 0,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
 use crate::ids::BlobHash;
 use crate::limits::*;
-use crate::rounds::{NOISE_MAX, NOISE_MIN, NOISE_SPP_MIN, ROUND_TILE, Rounds};
+use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TIME_SECS_MAX};
 use serde::{Deserialize, Serialize};
 
 /// A spec as it crosses the wire: nothing about it is known to hold.
@@ -142,6 +142,17 @@ pub struct LensSpec {
     pub aperture: ApertureSpec,
     /// What is sharp.
     pub focus: FocusSpec,
+    /// The blades that it is closed by; None for a round one.
+    pub blades: Option<BladesSpec>,
+}
+
+/// A lens that is a regular polygon, its corners on the circle of a round one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BladesSpec {
+    /// Corners, [`BLADES_MIN`] to [`BLADES_MAX`].
+    pub count: u8,
+    /// Turn of the lens in degrees, counter-clockwise seen from behind the camera; at 0 a corner is at the top.
+    pub rotation_degrees: f32,
 }
 
 /// How wide a lens is open.
@@ -294,6 +305,9 @@ pub struct RenderSpec {
     /// Each tile is sampled in rounds until its noise is at most this, [`NOISE_MIN`] to [`NOISE_MAX`], or it has `spp` samples. None: every pixel
     /// has `spp`.
     pub noise: Option<f64>,
+    /// Frames are sampled in rounds, each as many samples as all before it, as long as the next one can be expected to end within so much of the
+    /// farm's time for a frame, 1 to [`TIME_SECS_MAX`] seconds. None: until the rounds end by themselves.
+    pub time_secs: Option<u32>,
 }
 
 /// Layers that a denoiser is guided by, ascending.
@@ -311,12 +325,17 @@ impl RenderSpec {
 
     /// The rounds in which each frame is sampled; None where every pixel has `spp` samples.
     pub fn rounds(&self) -> Option<Rounds> {
-        self.noise.map(|_| Rounds::new(self.spp))
+        self.has_rounds().then(|| Rounds::new(self.spp))
+    }
+
+    /// Frames are sampled in rounds.
+    pub fn has_rounds(&self) -> bool {
+        self.noise.is_some() || self.time_secs.is_some()
     }
 
     /// The film has the plane of halves. One that is sampled in rounds needs none: its passes tell.
     pub fn has_half(&self) -> bool {
-        self.denoise && self.noise.is_none()
+        self.denoise && !self.has_rounds()
     }
 
     /// Film channels: beauty, layers and, where it has the plane of halves, [`HALF_CHANNELS`].
@@ -477,7 +496,7 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
     if !(render.fps.is_finite() && render.fps > 0.0 && render.fps <= 10_000.0) {
         return wrong("fps", format!("{} is not in (0, 10000]", render.fps));
     }
-    check_noise(render)?;
+    check_rounds(render)?;
     let tiles = u64::from(width.div_ceil(render.tile)) * u64::from(height.div_ceil(render.tile));
     let passes = match (render.rounds(), render.unit_samples) {
         (Some(rounds), _) => u64::from(rounds.passes()),
@@ -493,23 +512,40 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn check_noise(render: &RenderSpec) -> Result<(), SpecError> {
-    let Some(noise) = render.noise else { return Ok(()) };
-    if !(NOISE_MIN..=NOISE_MAX).contains(&noise) {
+fn check_rounds(render: &RenderSpec) -> Result<(), SpecError> {
+    if let Some(noise) = render.noise.filter(|noise| !(NOISE_MIN..=NOISE_MAX).contains(noise)) {
         return wrong("noise", format!("{noise} is not in {NOISE_MIN} to {NOISE_MAX}"));
     }
-    if render.spp < NOISE_SPP_MIN {
-        let problem = format!("{} is below {NOISE_SPP_MIN}, which --noise needs to measure any", render.spp);
+    if let Some(secs) = render.time_secs.filter(|secs| !(1..=TIME_SECS_MAX).contains(secs)) {
+        return wrong("time", format!("{secs} s are not in 1 to {TIME_SECS_MAX}"));
+    }
+    let option = match (render.noise, render.time_secs) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => "noise",
+        (None, Some(_)) => "time",
+    };
+    if render.spp < ROUNDS_SPP_MIN {
+        let problem =
+            format!("{} is below {ROUNDS_SPP_MIN}, which the first round with --{option} has", render.spp);
+        return wrong("spp", problem);
+    }
+    // Whichever round is the last, its samples are those of a frame that has as many.
+    if render.time_secs.is_some() && !render.rounds().is_some_and(|rounds| rounds.all_double()) {
+        let problem = format!(
+            "{} is not {ROUNDS_SPP_MIN} doubled some times, and with --time every round doubles what is there",
+            render.spp
+        );
         return wrong("spp", problem);
     }
     if render.tile != ROUND_TILE {
         let problem = format!(
-            "with --noise tiles decide how many samples a pixel gets, so all have {ROUND_TILE} pixels; leave --tile out"
+            "with --{option} tiles are what rounds are rendered for, so all have {ROUND_TILE} pixels; leave --tile out"
         );
         return wrong("tile", problem);
     }
     if render.unit_samples != 0 {
-        let problem = "with --noise rounds decide how many samples a unit has; leave --unit-samples out";
+        let problem =
+            format!("with --{option} rounds decide how many samples a unit has; leave --unit-samples out");
         return wrong("unit-samples", problem);
     }
     Ok(())
@@ -560,6 +596,18 @@ fn check_lens(lens: &LensSpec) -> Result<(), SpecError> {
     };
     if !is_positive(value) {
         return wrong(field, format!("{value} is not a finite number above 0"));
+    }
+    if let Some(blades) = lens.blades {
+        if !(BLADES_MIN..=BLADES_MAX).contains(&blades.count) {
+            let problem = format!(
+                "{} is not 0, for a round lens, or {BLADES_MIN} to {BLADES_MAX}, the corners of one that is not",
+                blades.count
+            );
+            return wrong("blades", problem);
+        }
+        if !blades.rotation_degrees.is_finite() {
+            return wrong("blade-rotation", "not a finite number");
+        }
     }
     match lens.focus {
         FocusSpec::Distance(distance) if !is_positive(distance) => {

@@ -30,6 +30,10 @@ pub const BLOB_BYTES_MAX: u64 = 8 << 30;
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
 /// Samples per pixel of a frame that is denoised at least: its noise is the difference between two halves of them.
 pub const DENOISE_SPP_MIN: u32 = 2;
+/// Corners of a lens that is not round, at least.
+pub const BLADES_MIN: u8 = 3;
+/// Corners of a lens that is not round, at most: what has more is round to the eye.
+pub const BLADES_MAX: u8 = 16;
 /// Largest result on the wire: 32 MiB of sums (512 × 512 pixels, 16 channels) cannot grow by more than a 16th in compression, plus its
 /// header.
 pub const RESULT_BYTES_MAX: usize = 34 << 20;

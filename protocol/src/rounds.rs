@@ -1,4 +1,4 @@
-//! Rounds of a frame that is rendered until its noise is low enough: which samples each pass of a tile has, and which passes each round.
+//! Rounds of a frame that is rendered until its noise is low enough, or for a time: which samples each pass of a tile has, and which passes each round.
 //!
 //! The first round has two passes of [`FIRST_SAMPLES`] samples. Each round after it has as many samples as all before it together, so that
 //! what a tile gets in a round and what it had before are two halves, which tell how noisy it is. Rounds of many samples are cut into passes of
@@ -13,11 +13,13 @@ pub const FIRST_SAMPLES: u32 = 16;
 /// Samples per pixel of a pass at most: 32 × 32 pixels × 2048 are 2^21 camera samples, some seconds of one processor.
 pub const PASS_SAMPLES_MAX: u32 = 2048;
 /// Samples per pixel of such a frame at least: two halves.
-pub const NOISE_SPP_MIN: u32 = 2 * FIRST_SAMPLES;
+pub const ROUNDS_SPP_MIN: u32 = 2 * FIRST_SAMPLES;
 /// The least noise that can be asked for: below it, sums of 2^20 samples could not tell.
 pub const NOISE_MIN: f64 = 1e-4;
 /// The largest noise that can be asked for: hardly a picture.
 pub const NOISE_MAX: f64 = 1.0;
+/// The most time that can be asked for, seconds: a week.
+pub const TIME_SECS_MAX: u32 = 7 * 24 * 3600;
 
 /// Passes of doubling size before all have [`PASS_SAMPLES_MAX`] samples.
 const DOUBLING: u32 = (PASS_SAMPLES_MAX / FIRST_SAMPLES).ilog2();
@@ -40,6 +42,11 @@ impl Rounds {
     pub fn count(&self) -> u32 {
         let halves = self.spp.div_ceil(FIRST_SAMPLES);
         halves.next_power_of_two().ilog2().max(1)
+    }
+
+    /// Every round after the first, the last too, has as many samples as all before it.
+    pub fn all_double(&self) -> bool {
+        self.spp == ROUNDS_SPP_MIN << (self.count() - 1).min(20)
     }
 
     /// Samples per pixel of a tile after a round.

@@ -204,6 +204,9 @@ pub struct FrameStatus {
     pub frame: FrameNumber,
     /// Its state.
     pub state: FrameState,
+    /// Of a frame that was sampled for a time, and has all samples that it gets: how many a pixel has, at most where the job asks for a noise. The same
+    /// job with so many as its `spp`, and no time, makes the same picture.
+    pub samples: Option<u32>,
 }
 
 /// State of a node.

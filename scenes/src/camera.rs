@@ -3,10 +3,10 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::math::{Affine, Vec3, add, cross, dot, length, normalize, scale, sub, widen};
-use crate::options::{Aperture, CameraChoice, FlattenOptions, Focus};
+use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus};
 use gltf::json::camera::Type;
 use gltf::json::validation::Checked;
-use tessera_layout::{Camera, CameraKind};
+use tessera_layout::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
 
 /// Vertical field of view of the camera that frames the bounds, radians (40 degrees).
 const FRAMING_VFOV: f64 = 0.698_131_700_797_731_8;
@@ -197,7 +197,15 @@ fn assemble(place: &Affine, projection: Projection, options: &FlattenOptions) ->
         focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back))?,
         near,
         far,
+        blades: 0,
+        blade_turn: 0.0,
+        blade_apothem: 0.0,
+        blade_half_side: 0.0,
         reserved: 0,
+    };
+    let camera = match lens.and_then(|lens| lens.blades) {
+        Some(blades) => with_blades(camera, blades)?,
+        None => camera,
     };
     let sane = |value: f32| value.is_finite() && value >= 0.0;
     if !camera.world_from_camera.iter().all(|value| value.is_finite()) {
@@ -224,6 +232,27 @@ fn lens_radius(aperture: Aperture, half_height: f64) -> f32 {
             (0.5 * focal_length / f64::from(number)) as f32
         }
     }
+}
+
+/// A camera whose lens is a polygon in the circle that it would be.
+fn with_blades(camera: Camera, blades: Blades) -> Result<Camera, String> {
+    let Blades { count, rotation_degrees } = blades;
+    if !(BLADES_MIN..=BLADES_MAX).contains(&count) {
+        return Err(format!("a lens of {count} blades has not {BLADES_MIN} to {BLADES_MAX}"));
+    }
+    if !rotation_degrees.is_finite() {
+        return Err("the turn of its blades is not finite".into());
+    }
+    // Whole turns are taken off while they are exact.
+    let turn = f64::from(rotation_degrees) % 360.0 / 360.0 + 0.25;
+    let half = std::f64::consts::PI / f64::from(count);
+    Ok(Camera {
+        blades: count,
+        blade_turn: turn as f32,
+        blade_apothem: libm::cos(half) as f32,
+        blade_half_side: libm::sin(half) as f32,
+        ..camera
+    })
 }
 
 /// Metres along the view axis from a camera's place to what is sharp.

@@ -54,7 +54,7 @@ pub use files::files_of;
 pub use load::load;
 pub use loaded::LoadedScene;
 pub use options::{
-    Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, Limits, LoadOptions,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, Limits, LoadOptions,
 };
 pub use report::{AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport};
 

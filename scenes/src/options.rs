@@ -129,6 +129,17 @@ pub struct Lens {
     pub aperture: Aperture,
     /// What is sharp.
     pub focus: Focus,
+    /// The blades that it is closed by; None for a round one.
+    pub blades: Option<Blades>,
+}
+
+/// A lens that is a regular polygon, its corners on the circle of a round one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Blades {
+    /// Corners, [`BLADES_MIN`](tessera_layout::BLADES_MIN) to [`BLADES_MAX`](tessera_layout::BLADES_MAX).
+    pub count: u32,
+    /// Turn in degrees, counter-clockwise seen from behind the camera; at 0 a corner is at the top.
+    pub rotation_degrees: f32,
 }
 
 /// How wide a lens is open.

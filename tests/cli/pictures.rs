@@ -126,6 +126,41 @@ fn diff_tells_identical_from_close_from_different() {
     assert!(status == 0 && report["identical"] == false, "{out}");
 }
 
+/// How many samples a time allows depends on the machine; that the picture is the one of so many does not.
+#[test]
+fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("spinning-cube.gltf").display().to_string();
+    let fixed = ["render", &scene, "--size", "40x24", "--depth", "2", "--frames", "3-4", "--json"];
+    let run = |more: &[&str]| {
+        let (status, out, error) = told(folder.path(), &[&fixed, more].concat());
+        assert_eq!(status, 0, "{error}");
+        let report: serde_json::Value =
+            serde_json::from_str(out.lines().last().expect("a line of JSON")).expect("JSON");
+        report["frames"].as_array().expect("frames").clone()
+    };
+    for option in [&[][..], &["--denoise", "--aov", "depth"], &["--noise", "0.02"]] {
+        let timed = run(&[option, &["-q", "--time", "1s", "--spp", "512", "-o", "timed.##.exr"]].concat());
+        for (frame, place) in timed.iter().zip(["03", "04"]) {
+            let spp = frame["spp"].as_u64().expect("it says how many").to_string();
+            assert!(["32", "64", "128", "256", "512"].contains(&spp.as_str()), "{frame}");
+            let again = run(&[option, &["-q", "--spp", &spp, "-o", "again.##.exr"]].concat());
+            let same = again.iter().find(|other| other["frame"] == frame["frame"]).expect("the frame");
+            assert_eq!(same["pixels_sha256"], frame["pixels_sha256"], "{option:?} {spp}");
+            assert!(same["spp"].is_null(), "{same}");
+            let files =
+                ["timed", "again"].map(|name| channels(folder.path(), &format!("{name}.{place}.exr")));
+            assert_eq!(files[0], files[1], "{option:?} {spp}");
+            let bytes = std::fs::read(folder.path().join(format!("timed.{place}.exr"))).expect("the frame");
+            let said = format!("\"samples\":{spp},");
+            assert!(bytes.windows(said.len()).any(|window| window == said.as_bytes()), "{said}");
+        }
+    }
+    let (status, _, error) =
+        told(folder.path(), &[&fixed[..8], &["--time", "1s", "--spp", "32", "-o", "one.##.exr"]].concat());
+    assert!(status == 0 && error.contains("which --spp 32 makes again"), "{error}");
+}
+
 /// A triangle that is grey, and blue by the variant "night"; `own` is the material that it names itself.
 fn two_looks(own: u32) -> String {
     let bytes = "AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAA";
@@ -157,6 +192,23 @@ fn pixels(folder: &Path, scene: &str, more: &[&str]) -> String {
 }
 
 #[test]
+fn a_lens_has_the_blades_that_were_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let view = ["--eye", "0.25,0.25,2", "--target", "0.25,0.25,0", "--lens-radius", "0.5"];
+    let through = |more: &[&str]| {
+        pixels(folder.path(), "a.gltf", &[&view[..], &["--focus-distance", "1"], more].concat())
+    };
+    let round = through(&[]);
+    assert_eq!(through(&["--blades", "0"]), round);
+    let five = through(&["--blades", "5"]);
+    assert_ne!(five, round);
+    assert_eq!(through(&["--blades", "5", "--blade-rotation", "-360"]), five, "whole turns change nothing");
+    assert_ne!(through(&["--blades", "5", "--blade-rotation", "30"]), five);
+    assert_ne!(through(&["--blades", "6"]), five);
+}
+
+#[test]
 fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
@@ -174,6 +226,15 @@ fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     assert!(refused(&["--f-stop", "2.8"]).contains("--focus-distance <M>|--focus-point <X,Y,Z>"));
     assert!(refused(&["--focus-distance", "2"]).contains("--lens-radius <M>|--f-stop <N>"));
     assert!(refused(&["--f-stop", "0", "--focus-distance", "2"]).contains("--f-stop: 0 is not"));
+    let lens = ["--f-stop", "2", "--focus-distance", "2"];
+    let blades = refused(&[&lens[..], &["--blades", "17"]].concat());
+    assert!(blades.contains("--blades: 17 is not 0, for a round lens, or 3 to 16"), "{blades}");
+    assert!(
+        refused(&[&lens[..], &["--blades", "5", "--blade-rotation", "inf"]].concat())
+            .contains("--blade-rotation")
+    );
+    assert!(refused(&["--blades", "5"]).contains("--lens-radius <M>|--f-stop <N>"));
+    assert!(refused(&[&lens[..], &["--blade-rotation", "5"]].concat()).contains("--blades <N>"));
     let behind = refused(&["--eye", "0,0,2", "--target", "0,0,0", "--f-stop", "2", "--focus-point", "0,0,3"]);
     assert!(behind.contains("(0, 0, 3), is not in front of it"), "{behind}");
     assert!(!behind.contains("tessera retry"), "no farm is left that could: {behind}");

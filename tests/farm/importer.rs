@@ -61,6 +61,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     };
     JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

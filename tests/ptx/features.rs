@@ -6,7 +6,7 @@ use crate::scenes::Case;
 use tessera_layout::*;
 
 /// Every feature that a proof of the kernels has to use.
-pub(crate) const ALL: [&str; 65] = [
+pub(crate) const ALL: [&str; 66] = [
     "lobe: dielectric",
     "lobe: metal",
     "lobe: mixed",
@@ -43,6 +43,7 @@ pub(crate) const ALL: [&str; 65] = [
     "camera: perspective",
     "camera: orthographic",
     "camera: thin lens",
+    "camera: lens with blades",
     "camera: near and far",
     "texture: srgb8",
     "texture: linear8",
@@ -198,7 +199,9 @@ fn lights(found: &mut BTreeSet<&'static str>, scene: &FlatScene) {
 fn camera(found: &mut BTreeSet<&'static str>, camera: &Camera) {
     let is_perspective = camera.kind == CameraKind::Perspective as u32;
     add(found, "camera: perspective", is_perspective && camera.lens_radius == 0.0);
-    add(found, "camera: thin lens", is_perspective && camera.lens_radius > 0.0);
+    let has_lens = is_perspective && camera.lens_radius > 0.0;
+    add(found, "camera: thin lens", has_lens && camera.blades == 0);
+    add(found, "camera: lens with blades", has_lens && camera.blades > 0);
     add(found, "camera: orthographic", camera.kind == CameraKind::Orthographic as u32);
     add(found, "camera: near and far", camera.near > 0.0 && camera.far.is_finite());
 }

@@ -136,6 +136,13 @@ fn floor(builder: &mut Builder, material: u32) {
     builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], material);
 }
 
+/// A camera whose lens has so many blades.
+fn blades(count: u32, camera: Camera) -> Camera {
+    let half = std::f64::consts::PI / f64::from(count);
+    let (blade_apothem, blade_half_side) = (half.cos() as f32, half.sin() as f32);
+    Camera { blades: count, blade_turn: 0.3, blade_apothem, blade_half_side, ..camera }
+}
+
 pub(crate) fn look(from: [f32; 3]) -> Camera {
     // A general rotation, so that no axis of the camera is one of the world's.
     let (sine, cosine) = (0.28f32, 0.96f32);
@@ -296,7 +303,8 @@ fn overcast() -> CheckedScene {
     bright(builder)
 }
 
-/// Triangles in general position, some twice in the same place, deep in the hierarchy; every kind of light at once.
+/// Triangles in general position, some twice in the same place, deep in the hierarchy; every kind of light at once, through a lens of
+/// seven blades.
 fn thicket() -> CheckedScene {
     let mut builder = Builder::default();
     let fine = texture(
@@ -344,7 +352,8 @@ fn thicket() -> CheckedScene {
     sun.direction = unit([-0.5, -0.8, 0.3]);
     builder.lights.extend([(point, 1.0), (sun, 1.0)]);
     builder.map(9, 5, |x, y| [0.2 + x as f32 * 0.1, 0.4, 0.1 + y as f32 * 0.3]);
-    builder.camera = look([0.0, 0.0, 5.0]);
+    builder.camera = blades(7, look([0.0, 0.0, 5.0]));
+    (builder.camera.lens_radius, builder.camera.focus_distance) = (0.06, 4.5);
     bright(builder)
 }
 

@@ -233,7 +233,7 @@ impl Books {
             Record::UnitsTakenBack { job, frame, units, below } => {
                 self.take_all_back((*job, *frame), units, *below)
             }
-            Record::RoundMeasured { job, frame, round, going } => {
+            Record::RoundMeasured { job, frame, round, going, .. } => {
                 self.end_round((*job, *frame), *round, going)
             }
             Record::NodeSuspected { node, .. } => {

@@ -97,6 +97,8 @@ markers! {
     ResumedLeased "a job that was paused goes on, and is leased",
     RoundOpened "another round of a frame is for some of its tiles",
     RoundsEnded "no tile of a frame needs another round",
+    RoundInTime "another round of a frame fits into its time",
+    TimeOver "no other round of a frame fits into its time",
     MeasureAfterRestart "a round whose units were all in is measured after a restart",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at most",
 }

@@ -314,5 +314,6 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     }
 }

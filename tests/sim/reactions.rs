@@ -65,7 +65,9 @@ impl World {
             Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
-            Record::RoundMeasured { going, .. } => {
+            Record::RoundMeasured { going, spent_millis, .. } => {
+                sometimes!(self, RoundInTime, *going != TileSet::default() && *spent_millis > 0);
+                sometimes!(self, TimeOver, *going == TileSet::default() && *spent_millis > 0);
                 sometimes!(self, RoundOpened, *going != TileSet::default());
                 sometimes!(self, RoundsEnded, *going == TileSet::default());
             }

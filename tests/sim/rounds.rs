@@ -25,6 +25,13 @@ pub(crate) struct RoundBook {
     pub(crate) round: u32,
     /// By tile, the round after which it ended.
     ended: Vec<Option<u32>>,
+    /// Rounds are measured.
+    noisy: bool,
+    /// The job has a time for its frames.
+    timed: bool,
+    /// The last round that was ever open, and the one after which there was no time left.
+    opened: u32,
+    stopped: Option<u32>,
 }
 
 /// Samples of a pass; None beyond the last.
@@ -47,15 +54,28 @@ pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
     {
         (render.tile, render.unit_samples) = (32, 0);
         (render.spp, render.noise) = (32 + (number >> 8) as u32 % 170, Some(0.1));
+        // A third of them has a time as well, and a third of those no noise.
+        if (number >> 32).is_multiple_of(3) {
+            (render.spp, render.time_secs) =
+                (64 << ((number >> 40) % 3), Some(1 + (number >> 48) as u32 % 200));
+            render.noise = render.noise.filter(|_| !(number >> 16).is_multiple_of(3));
+        }
     }
+}
+
+/// A job's frames are sampled in rounds.
+pub(crate) fn is_in_rounds(render: &RenderSpec) -> bool {
+    render.noise.is_some() || render.time_secs.is_some()
 }
 
 impl RoundBook {
     /// None of a job that is not sampled in rounds.
     pub(crate) fn of(kind: &JobKind) -> Option<Self> {
-        let render = kind.render().filter(|render| render.noise.is_some())?;
+        let render = kind.render().filter(|render| is_in_rounds(render))?;
         let tiles = render.width.div_ceil(32) * render.height.div_ceil(32);
-        Some(Self { spp: render.spp, round: 1, ended: vec![None; tiles as usize] })
+        let (noisy, timed) = (render.noise.is_some(), render.time_secs.is_some());
+        let ended = vec![None; tiles as usize];
+        Some(Self { spp: render.spp, round: 1, ended, noisy, timed, opened: 1, stopped: None })
     }
 
     fn passes(&self) -> u32 {
@@ -87,6 +107,21 @@ impl RoundBook {
         if round != self.round || self.is_over() {
             return violated(format!("round {round} is measured of {self:?}"));
         }
+        let (before, none) = (self.ended.clone(), *going == TileSet::default());
+        if !self.noisy
+            && !none
+            && !(0..).zip(&before).all(|(tile, end)| end.is_some() || going.contains(tile))
+        {
+            return violated(format!("nothing is measured of {self:?}, and some tiles end alone"));
+        }
+        if self.timed && none {
+            if !self.noisy && round < self.opened {
+                return violated(format!(
+                    "round {round} of {self:?} is the last, and a later one was opened before"
+                ));
+            }
+            self.stopped = Some(round);
+        }
         for (tile, end) in (0..).zip(&mut self.ended) {
             match (*end, going.contains(tile)) {
                 (Some(_), true) => return violated(format!("tile {tile} goes on, and had ended")),
@@ -95,6 +130,7 @@ impl RoundBook {
             }
         }
         self.round += u32::from(self.ended.iter().any(Option::is_none));
+        self.opened = self.opened.max(self.round);
         Ok(())
     }
 
@@ -111,6 +147,7 @@ impl RoundBook {
     /// What was decided after this round and later ones is void.
     pub(crate) fn rewind(&mut self, round: u32) {
         self.round = self.round.min(round);
+        self.stopped = self.stopped.filter(|stopped| *stopped < round);
         self.ended.iter_mut().filter(|end| end.is_some_and(|end| end >= round)).for_each(|end| *end = None);
     }
 }
@@ -158,10 +195,13 @@ impl Ledger {
             if units.clone().any(|unit| self.may_be_wrong(frame, unit)) {
                 continue;
             }
-            let decided = (1..rounds.passes() - 1).find(|round| {
+            // Of a frame that had no more time, all that was still to go on ended with that.
+            let last = rounds.stopped.map_or(rounds.passes() - 1, |stopped| stopped);
+            let decided = (1..last).find(|round| {
                 let so_far = units.clone().filter(|unit| !rounds.is_after(*unit, *round));
-                !is_noisy(so_far.map(truth).fold(0, u64::wrapping_add), *round)
+                rounds.noisy && !is_noisy(so_far.map(truth).fold(0, u64::wrapping_add), *round)
             });
+            let decided = decided.or(rounds.stopped);
             if rounds.ended[tile as usize] != decided {
                 return violated(format!(
                     "tile {tile} of {id}/{number} ended after {:?}, and true results say {decided:?}",

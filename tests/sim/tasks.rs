@@ -1,6 +1,6 @@
 //! What the units of a job are, worked out anew from the description of the splitter.
 
-use crate::rounds::{pass_of, passes_of};
+use crate::rounds::{is_in_rounds, pass_of, passes_of};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, RenderSpec};
@@ -39,7 +39,7 @@ fn chunk_of(compute: &ComputeSpec, unit: UnitIndex, feed: Option<BlobHash>) -> O
 fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
     // A plan's pictures are so small that a unit of all samples never is too large.
     let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
-    let adaptive = render.noise.is_some();
+    let adaptive = is_in_rounds(render);
     let passes = if adaptive { passes_of(render.spp) } else { render.spp.div_ceil(each) };
     let (columns, rows) = (render.width.div_ceil(render.tile), render.height.div_ceil(render.tile));
     let (tile, pass) = (unit.0 / passes, unit.0 % passes);

@@ -2,7 +2,7 @@
 
 use crate::bitmap::Bitmap;
 use crate::core::Core;
-use crate::course::{Course, TileSet};
+use crate::course::{Course, TileSet, WrittenCourse};
 use crate::frame::Frame;
 use crate::journal::{Commit, Record, Redone};
 use crate::opinions::{Check, Opinion};
@@ -188,7 +188,9 @@ impl Ledger {
                 units.iter().for_each(|unit| self.take_back(job, frame, *unit));
                 self.rewind(job, frame, &units);
             }
-            Record::RoundMeasured { job, frame, round, going } => self.measure(job, frame, round, &going),
+            Record::RoundMeasured { job, frame, round, going, spent_millis } => {
+                self.measure((job, frame), (round, spent_millis), &going);
+            }
             Record::NodeSuspected { node, .. } => self.suspect(node),
             Record::CopyStopped { job, frame, unit, epoch, .. } => self.stop_copy(job, frame, unit, epoch),
             Record::PartCommitted { job, frame, commit, first, samples } => {
@@ -389,7 +391,12 @@ impl Ledger {
         }
     }
 
-    fn measure(&mut self, id: JobId, frame: FrameNumber, round: u32, going: &TileSet) {
+    fn measure(
+        &mut self,
+        (id, frame): (JobId, FrameNumber),
+        (round, spent_millis): (u32, u64),
+        going: &TileSet,
+    ) {
         let Some(entry) = self.open(id, "a round") else { return };
         let (committed, units, unchecked) = entry.standing(frame);
         let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);
@@ -400,7 +407,10 @@ impl Ledger {
             return self.problem(text);
         }
         let measured = match entry.course(frame) {
-            Some(course) => course.end_round(round, going),
+            Some(course) if spent_millis < course.spent_millis() => {
+                Err(format!("the time that it has had shrinks from {} ms", course.spent_millis()))
+            }
+            Some(course) => course.end_round(round, going).map(|()| course.note_spent(spent_millis)),
             None => Err("a round is measured, and there are none".to_owned()),
         };
         if let Err(problem) = measured {
@@ -475,7 +485,7 @@ impl Ledger {
                     entry.parts.insert((frame, unit), parts.iter().map(to_check).collect());
                 }
             }
-            Part::Course { job, position, round, ended } => self.take_course(job, position, round, ended),
+            Part::Course { job, position, written } => self.take_course(job, position, written),
             Part::Spent { job, frames } => {
                 let units: u64 = frames.iter().map(|(_, spent)| u64::from(spent.units)).sum();
                 self.report.units_committed += units;
@@ -491,10 +501,10 @@ impl Ledger {
         }
     }
 
-    fn take_course(&mut self, id: JobId, position: u32, round: u32, ended: Vec<u8>) {
+    fn take_course(&mut self, id: JobId, position: u32, written: WrittenCourse) {
         let entry = self.jobs.get_mut(&id);
         let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
-        let course = entry.as_ref().and_then(|entry| Course::restored(&entry.grid, round, ended));
+        let course = entry.as_ref().and_then(|entry| Course::restored(&entry.grid, written));
         match (entry, number, course) {
             (Some(entry), Some(frame), Some(course)) => drop(entry.courses.insert(frame, course)),
             _ => self.problem(format!("rounds of a frame of job {id} make no sense")),

@@ -154,6 +154,7 @@ impl Core {
     /// Takes one input in. Never panics, whatever a peer sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.now = self.now.max(now);
+        self.leases.pass(self.now);
         self.on_time();
         match input {
             Input::Submit { request, job, spec, caller } => self.on_submit(request, job, spec, caller),

@@ -1,10 +1,11 @@
-//! How a frame's rounds go, where it is sampled until its noise is low enough: which round is open, and after which each tile has ended.
+//! How a frame's rounds go, where it is sampled until its noise is low enough, or for a time: which round is open, and after which each tile has ended.
 //! Data alone; who measures is the shell's, and when is in `measure`.
 
 use crate::bitmap::Bitmap;
 use crate::splitter::{Grid, Split};
 use serde::{Deserialize, Serialize};
 use tessera_protocol::ids::UnitIndex;
+use tessera_protocol::node::TileRect;
 use tessera_protocol::rounds::Rounds;
 
 /// Some tiles of a frame, a bit each.
@@ -37,6 +38,19 @@ impl FromIterator<u32> for TileSet {
     }
 }
 
+/// A course as it is written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WrittenCourse {
+    /// The newest round.
+    pub(crate) round: u32,
+    /// By tile, the one after which it ended, 0 for one that goes on.
+    pub(crate) ended: Vec<u8>,
+    /// The last that was ever opened.
+    pub(crate) opened: u32,
+    /// The farm's time so far, milliseconds, where it is counted.
+    pub(crate) spent_millis: u64,
+}
+
 /// The rounds of one frame. Follows from what was measured, so that it is the same wherever the frame is rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
@@ -46,6 +60,10 @@ pub struct Course {
     round: u32,
     /// By tile: the round after which it ended; 0 for one that goes on.
     ended: Vec<u8>,
+    /// The last that was ever opened: beyond `round` where units have been taken back since.
+    opened: u32,
+    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is counted.
+    spent_millis: u64,
     /// Units of all rounds so far, and their camera samples: what `ended` comes to.
     units: u32,
     camera_samples: u64,
@@ -56,24 +74,30 @@ impl Course {
     pub fn of(split: &Split) -> Option<Self> {
         let Split::Tiles(grid) = *split else { return None };
         let ended = vec![0; grid.tiles() as usize];
-        let course = Self { grid, rounds: grid.rounds()?, round: 1, ended, units: 0, camera_samples: 0 };
+        let rounds = grid.rounds()?;
+        let course =
+            Self { grid, rounds, round: 1, ended, opened: 1, spent_millis: 0, units: 0, camera_samples: 0 };
         Some(course.counted())
     }
 
     /// The course as a snapshot has it; None where it makes no sense.
-    pub(crate) fn restored(split: &Split, round: u32, ended: Vec<u8>) -> Option<Self> {
+    pub(crate) fn restored(split: &Split, written: WrittenCourse) -> Option<Self> {
+        let WrittenCourse { round, ended, opened, spent_millis } = written;
         let course = Self::of(split)?;
-        let sound = (1..=course.rounds.count()).contains(&round)
+        let known = 1..=course.rounds.count();
+        let sound = known.contains(&round)
+            && known.contains(&opened)
+            && round <= opened
             && ended.len() == course.ended.len()
             && ended.iter().all(|end| u32::from(*end) <= round);
-        sound.then(|| Self { round, ended, ..course }.counted())
+        sound.then(|| Self { round, ended, opened, spent_millis, ..course }.counted())
     }
 
     fn counted(mut self) -> Self {
         (self.units, self.camera_samples) = (0, 0);
         for tile in 0..self.tiles() {
             self.units += self.passes(tile);
-            let pixels = self.grid.tile_rect(tile).map_or(0, |rect| u64::from(rect.width * rect.height));
+            let pixels = self.grid.tile_rect(tile).map_or(0, pixels_of);
             self.camera_samples += pixels * u64::from(self.samples(tile));
         }
         self
@@ -134,10 +158,7 @@ impl Course {
 
     /// Samples per pixel in the mean over the frame, in the rounds so far.
     pub fn mean_samples(&self) -> f64 {
-        let pixels: u64 = (0..self.tiles())
-            .filter_map(|tile| self.grid.tile_rect(tile))
-            .map(|rect| u64::from(rect.width * rect.height))
-            .sum();
+        let pixels: u64 = (0..self.tiles()).filter_map(|tile| self.grid.tile_rect(tile)).map(pixels_of).sum();
         self.camera_samples as f64 / pixels as f64
     }
 
@@ -204,6 +225,7 @@ impl Course {
         }
         if self.tiles_open() > 0 {
             self.round += 1;
+            self.opened = self.opened.max(self.round);
         }
         *self = self.clone().counted();
         Ok(())
@@ -228,9 +250,42 @@ impl Course {
     }
 
     /// How it is written down.
-    pub(crate) fn written(&self) -> (u32, Vec<u8>) {
-        (self.round, self.ended.clone())
+    pub(crate) fn written(&self) -> WrittenCourse {
+        let Self { round, opened, spent_millis, .. } = *self;
+        WrittenCourse { round, ended: self.ended.clone(), opened, spent_millis }
     }
+
+    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is counted.
+    pub(crate) fn spent_millis(&self) -> u64 {
+        self.spent_millis
+    }
+
+    /// The frame has had so much of the farm's time.
+    pub(crate) fn note_spent(&mut self, millis: u64) {
+        self.spent_millis = millis;
+    }
+
+    /// All tiles of the newest round.
+    pub(crate) fn open_tiles(&self) -> TileSet {
+        (0..self.tiles()).filter(|tile| self.goes_on(*tile)).collect()
+    }
+
+    /// Whether a next round for these tiles fits into a time, of which so much is spent: its samples cost what those before them did. One that
+    /// was opened before, and whose units were taken back since, fits in any case.
+    pub(crate) fn fits_another(&self, going: &TileSet, spent_millis: u64, time_millis: u64) -> bool {
+        if self.round < self.opened {
+            return true;
+        }
+        let each = self.rounds.samples(self.round + 1) - self.rounds.samples(self.round);
+        let tiles = (0..self.tiles()).filter(|tile| self.goes_on(*tile) && going.contains(*tile));
+        let pixels: u64 = tiles.filter_map(|tile| self.grid.tile_rect(tile)).map(pixels_of).sum();
+        let (before, after) = (self.camera_samples, self.camera_samples + pixels * u64::from(each));
+        u128::from(spent_millis) * u128::from(after) <= u128::from(time_millis) * u128::from(before)
+    }
+}
+
+fn pixels_of(rect: TileRect) -> u64 {
+    u64::from(rect.width) * u64::from(rect.height)
 }
 
 #[cfg(test)]
@@ -291,10 +346,10 @@ mod tests {
         let second = course.clone();
         course.end_round(2, &tiles(&[2])).unwrap();
         course.rewind(2);
-        assert_eq!(course, second);
+        assert_eq!(course, Course { opened: 3, ..second });
         course.end_round(2, &tiles(&[])).unwrap();
         course.rewind(1);
-        assert_eq!(course, super::tests::course());
+        assert_eq!(course, Course { opened: 3, ..super::tests::course() });
     }
 
     #[test]
@@ -302,11 +357,41 @@ mod tests {
         let mut course = course();
         course.end_round(1, &tiles(&[1])).unwrap();
         let split = Split::Tiles(course.grid);
-        let (round, ended) = course.written();
-        assert_eq!(Course::restored(&split, round, ended.clone()), Some(course));
-        assert_eq!(Course::restored(&split, 4, ended.clone()), None);
-        assert_eq!(Course::restored(&split, 0, ended.clone()), None);
-        assert_eq!(Course::restored(&split, 2, vec![3, 0, 0]), None);
-        assert_eq!(Course::restored(&split, 2, vec![0; 4]), None);
+        course.note_spent(1234);
+        let written = course.written();
+        let restored = |change: &dyn Fn(&mut WrittenCourse)| {
+            let mut written = written.clone();
+            change(&mut written);
+            Course::restored(&split, written)
+        };
+        assert_eq!(restored(&|_| {}), Some(course));
+        assert_eq!(restored(&|written| written.round = 4), None);
+        assert_eq!(restored(&|written| written.round = 0), None);
+        assert_eq!(restored(&|written| written.opened = 1), None);
+        assert_eq!(restored(&|written| written.opened = 4), None);
+        assert_eq!(restored(&|written| written.ended = vec![3, 0, 0]), None);
+        assert_eq!(restored(&|written| written.ended = vec![0; 4]), None);
+    }
+
+    #[test]
+    fn a_round_fits_where_its_samples_cost_what_those_before_did() {
+        let mut course = course();
+        let all = course.open_tiles();
+        // The second round doubles what is there; of the wide tiles alone it adds 32 samples for 64 of 70 pixels.
+        assert!(course.fits_another(&all, 5000, 10_000) && !course.fits_another(&all, 5001, 10_000));
+        let wide = tiles(&[0, 1]);
+        assert!(course.fits_another(&wide, 5223, 10_000) && !course.fits_another(&wide, 5225, 10_000));
+        assert!(course.fits_another(&tiles(&[]), 10_000, 10_000));
+        course.end_round(1, &wide).unwrap();
+        // The third has 36 samples, not 64.
+        let next = (64 * 36) as f64 / (64 * 64 + 6 * 32) as f64;
+        let most = (10_000.0 / (1.0 + next)) as u64;
+        assert!(course.fits_another(&wide, most, 10_000) && !course.fits_another(&wide, most + 1, 10_000));
+        assert!(!course.fits_another(&all, most + 1, 10_000), "a tile that has ended costs nothing");
+        course.end_round(2, &wide).unwrap();
+        course.rewind(1);
+        assert!(course.fits_another(&all, u64::MAX, 1), "it was opened before");
+        course.end_round(1, &all).unwrap();
+        course.end_round(2, &all).unwrap();
     }
 }

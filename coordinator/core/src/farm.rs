@@ -74,8 +74,8 @@ impl Farm {
             Record::PartsDropped { job, frame, units, below } => {
                 self.job_mut(*job)?.drop_parts(*frame, units, *below)
             }
-            Record::RoundMeasured { job, frame, round, going } => {
-                self.job_mut(*job)?.end_round(*frame, *round, going)
+            Record::RoundMeasured { job, frame, round, going, spent_millis } => {
+                self.job_mut(*job)?.end_round(*frame, (*round, *spent_millis), going)
             }
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),

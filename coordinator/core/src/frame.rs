@@ -64,6 +64,8 @@ pub(crate) struct DoneFrame {
 pub(crate) struct Spent {
     pub(crate) units: u32,
     pub(crate) camera_samples: u64,
+    /// Samples per pixel at most; 0 where a former version did not tell.
+    pub(crate) samples: u32,
 }
 
 /// What became of a frame that failed.
@@ -134,11 +136,20 @@ impl Frame {
         *self = if complete { Self::Complete(open) } else { Self::Open(open) };
     }
 
-    /// The round that has been rendered and is to be measured.
-    pub(crate) fn round_to_measure(&self, split: &Split) -> Option<u32> {
+    /// The round that has been rendered and is to end, by being measured where there is something to measure.
+    pub(crate) fn round_to_end(&self, split: &Split) -> Option<u32> {
         let Self::Open(open) = self else { return None };
         let course = open.course.as_ref()?;
         (open.has_all(split) && open.checks.is_empty()).then(|| course.round())
+    }
+
+    /// Samples per pixel at most of a frame that was sampled in rounds, and whose last round is known.
+    pub(crate) fn newest_samples(&self) -> Option<u32> {
+        match self {
+            Self::Complete(open) => open.course.as_ref().map(|course| course.newest_samples()),
+            Self::Done(done) => done.spent.map(|spent| spent.samples).filter(|samples| *samples > 0),
+            _ => None,
+        }
     }
 
     pub(crate) fn trouble(&self, unit: UnitIndex) -> Option<&Trouble> {

@@ -14,6 +14,7 @@ pub(crate) use counts::Counts;
 use counts::{committed_of, open_of, parts_before_last};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::time::Duration;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
 use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, JobSpec};
@@ -123,6 +124,12 @@ impl Job {
     /// The compute job of which every frame reads the result of the one before; None for any other.
     fn feeding(&self) -> Option<&ComputeSpec> {
         self.kind().compute().filter(|compute| compute.feed.is_some())
+    }
+
+    /// The farm's time that each of its frames may take, where that is counted.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        let secs = self.kind().render()?.time_secs?;
+        Some(Duration::from_secs(secs.into()))
     }
 
     /// Its frames follow from each other, so that none can do without the one before.
@@ -293,22 +300,23 @@ impl Job {
         Ok(())
     }
 
-    /// A round of a frame has been measured: the next is for these tiles, or the frame is complete.
+    /// A round of a frame has ended, after so much of the farm's time: the next is for these tiles, or the frame is complete.
     pub(crate) fn end_round(
         &mut self,
         number: FrameNumber,
-        round: u32,
+        (round, spent_millis): (u32, u64),
         going: &TileSet,
     ) -> Result<(), String> {
         let grid = self.grid;
         let frame = self.frame_mut(number)?;
-        if frame.round_to_measure(&grid) != Some(round) {
-            return Err(format!("round {round} of {number} is measured, and is not to be"));
+        if frame.round_to_end(&grid) != Some(round) {
+            return Err(format!("round {round} of {number} ends, and is not to"));
         }
         if let Frame::Open(open) = frame
             && let Some(course) = &mut open.course
         {
             course.end_round(round, going)?;
+            course.note_spent(spent_millis);
         }
         let (units, samples) = open_of(frame, &grid);
         frame.settle(&grid);
@@ -451,14 +459,16 @@ impl Job {
     }
 
     pub(crate) fn finish_frame(&mut self, number: FrameNumber, files: &[FrameFile]) -> Result<(), String> {
-        let (id, grid) = (self.id, self.grid);
+        let id = self.id;
         let frame = self.frame_mut(number)?;
         let Frame::Complete(open) = frame else {
             return Err(format!("{id}/{number} is finished, but its units are not in"));
         };
-        let spent = grid
-            .has_rounds()
-            .then(|| Spent { units: open.units(&grid), camera_samples: open.camera_samples(&grid) });
+        let spent = open.course.as_ref().map(|course| Spent {
+            units: course.units(),
+            camera_samples: course.camera_samples(),
+            samples: course.newest_samples(),
+        });
         *frame = Frame::Done(DoneFrame { files: files.to_vec(), spent });
         self.counts.frames_done += 1;
         Ok(())

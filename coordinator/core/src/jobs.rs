@@ -122,6 +122,7 @@ impl Core {
         }
         self.record(Record::JobEnded { job: id, state, at: self.now, note: note.to_owned() });
         self.work.remove(&id);
+        self.leases.forget_times(id);
         self.resolves.retain(|(job, _), _| *job != id);
         // What comes of orders that are under way is not wanted, also if the job is opened again.
         let orders = self.resolving.iter_mut().filter(|((job, _), _)| *job == id);
@@ -162,6 +163,7 @@ impl Core {
             work.drop_frame(position);
         }
         self.resolves.remove(&(id, frame));
+        self.leases.forget_time(id, frame);
         self.act(Action::FrameFailed { job: id, frame });
         self.end_if_over(id);
         self.hungry = Hungry::Anybody;

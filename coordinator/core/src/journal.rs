@@ -12,6 +12,7 @@ use crate::journal_v1::FromV1;
 use crate::journal_v2::FromV2;
 use crate::journal_v3::FromV3;
 use crate::journal_v4::FromV4;
+use crate::journal_v5::FromV5;
 use crate::moment::Moment;
 
 /// One durable fact.
@@ -217,8 +218,8 @@ pub enum Record {
         /// Results of leases below it are not wanted any more.
         below: Epoch,
     },
-    /// A round of a frame has been rendered and measured. The next is for the tiles that are too noisy; where none is, the frame has all that
-    /// it needs.
+    /// A round of a frame has been rendered, and measured where the job asks for a noise. The next is for the tiles that are too noisy, or for
+    /// all; where it is for none, the frame has all that it needs, or all that its time allows.
     RoundMeasured {
         /// The job.
         job: JobId,
@@ -228,6 +229,8 @@ pub enum Record {
         round: u32,
         /// The tiles that go on.
         going: TileSet,
+        /// The farm's time that the frame has had, milliseconds; 0 where that is not counted.
+        spent_millis: u64,
     },
 }
 
@@ -306,10 +309,13 @@ pub enum RecordVersion {
     /// A render job's spec may name a material variant, says whether its frames are denoised, and may name a noise that they are sampled to in
     /// rounds: records of what was measured, and snapshots of how far that is and what it took.
     V5 = 5,
+    /// The lens of a render job's spec may have blades, and its frames may be sampled for a time: records of rounds say how much of it they took, and
+    /// snapshots how much a frame had, which round it had got to, and how many samples.
+    V6 = 6,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V5 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V6 as u8;
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
@@ -333,7 +339,7 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4>(
+pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4 + FromV5>(
     bytes: &[u8],
 ) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
@@ -342,6 +348,7 @@ pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + Fr
         v if v == RecordVersion::V2 as u8 => T::from_v2(rest),
         v if v == RecordVersion::V3 as u8 => T::from_v3(rest),
         v if v == RecordVersion::V4 as u8 => T::from_v4(rest),
+        v if v == RecordVersion::V5 as u8 => T::from_v5(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

@@ -4,52 +4,21 @@
 
 use crate::job::End;
 use crate::journal::Record;
+use crate::journal_v5::{FormerRender, FromV5, KindOf, Wishes};
 use crate::moment::Moment;
 use crate::snapshot::{JobPart, Part, SnapshotPart};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tessera_protocol::ids::{Fingerprint, JobId};
-use tessera_protocol::job::{
-    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, FormatSpec,
-    JobKind, JobSpec, LensSpec, RenderSpec, ToneMapSpec,
-};
+use tessera_protocol::job::{ApertureSpec, FocusSpec, JobSpec, LensSpec};
 use tessera_protocol::status::FailureNote;
-use tessera_protocol::{CodecError, ComputeSpec, FrameSet, decode};
+use tessera_protocol::{CodecError, decode};
 
 /// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
 pub(crate) const JOB_VARIANT: u8 = 1;
 
-/// What a job of versions 1 to 4 does. Another length of its render jobs is all that differs.
-#[derive(Deserialize)]
-pub(crate) enum FormerKind {
-    Render(Box<FormerRender>),
-    Compute(Box<ComputeSpec>),
-}
-
-#[derive(Deserialize)]
-pub(crate) struct FormerRender {
-    scene: String,
-    files: Vec<AssetFile>,
-    environment: EnvironmentSpec,
-    environment_intensity: f32,
-    environment_rotation_degrees: f32,
-    camera: CameraSpec,
-    lens: Option<FormerLens>,
-    width: u32,
-    height: u32,
-    frames: FrameSet,
-    fps: f64,
-    spp: u32,
-    depth: u32,
-    seed: u32,
-    filter: FilterSpec,
-    tile: u32,
-    unit_samples: u32,
-    aovs: Vec<AovSpec>,
-    formats: Vec<FormatSpec>,
-    exposure: f32,
-    tone_map: ToneMapSpec,
-}
+/// What a job of versions 1 to 4 does.
+pub(crate) type FormerKind = KindOf<FormerRender<FormerLens, ()>>;
 
 #[derive(Deserialize)]
 pub(crate) struct FormerLens {
@@ -62,47 +31,14 @@ impl From<FormerLens> for LensSpec {
         Self {
             aperture: ApertureSpec::Radius(former.radius),
             focus: FocusSpec::Distance(former.focus_distance),
+            blades: None,
         }
     }
 }
 
-impl From<FormerKind> for JobKind {
-    fn from(former: FormerKind) -> Self {
-        match former {
-            FormerKind::Render(render) => Self::Render((*render).into()),
-            FormerKind::Compute(compute) => Self::Compute(*compute),
-        }
-    }
-}
-
-impl From<FormerRender> for RenderSpec {
-    fn from(former: FormerRender) -> Self {
-        Self {
-            scene: former.scene,
-            files: former.files,
-            environment: former.environment,
-            environment_intensity: former.environment_intensity,
-            environment_rotation_degrees: former.environment_rotation_degrees,
-            camera: former.camera,
-            lens: former.lens.map(Into::into),
-            width: former.width,
-            height: former.height,
-            frames: former.frames,
-            fps: former.fps,
-            spp: former.spp,
-            depth: former.depth,
-            seed: former.seed,
-            filter: former.filter,
-            tile: former.tile,
-            unit_samples: former.unit_samples,
-            aovs: former.aovs,
-            formats: former.formats,
-            exposure: former.exposure,
-            tone_map: former.tone_map,
-            variant: None,
-            denoise: false,
-            noise: None,
-        }
+impl From<()> for Wishes {
+    fn from((): ()) -> Self {
+        Self::default()
     }
 }
 
@@ -166,14 +102,14 @@ pub(crate) trait FromV4: Sized {
 
 impl FromV4 for Record {
     fn from_v4(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v5(bytes) };
         accepted::<Spec>(rest)
     }
 }
 
 impl FromV4 for SnapshotPart {
     fn from_v4(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return decode(bytes) };
+        let Some((&JOB_VARIANT, rest)) = bytes.split_first() else { return Self::from_v5(bytes) };
         job_part::<Spec>(rest)
     }
 }
@@ -182,6 +118,7 @@ impl FromV4 for SnapshotPart {
 pub(crate) mod tests {
     use super::*;
     use crate::journal::RECORD_VERSION;
+    use tessera_protocol::job::JobKind;
 
     /// A job accepted, as version 1 wrote it: owner and time stand behind the kind.
     const ACCEPTED: &str = include_str!("journal_v1.hex");
@@ -222,8 +159,9 @@ pub(crate) mod tests {
         assert_eq!((&**spec, owner.as_str()), (&expected(before), "ada"));
         let render = spec.kind.render().unwrap();
         assert_eq!((&render.variant, render.denoise, render.noise), (&None, false, None));
+        assert_eq!(render.time_secs, None);
         let again = record.to_bytes().unwrap();
-        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 3));
+        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 4));
         assert_eq!(Record::from_bytes(&again).unwrap(), record);
     }
 
@@ -232,7 +170,7 @@ pub(crate) mod tests {
         let bytes = tessera_protocol::encode(&(0.01f32, 2.5f32)).unwrap();
         let lens: LensSpec = decode::<FormerLens>(&bytes).unwrap().into();
         let (aperture, focus) = (ApertureSpec::Radius(0.01), FocusSpec::Distance(2.5));
-        assert_eq!(lens, LensSpec { aperture, focus });
+        assert_eq!(lens, LensSpec { aperture, focus, blades: None });
     }
 
     #[test]

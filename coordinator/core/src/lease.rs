@@ -4,6 +4,7 @@
 use crate::moment::Moment;
 use crate::secret::MARK_BITS;
 use crate::settings::Settings;
+use crate::share::TimeShares;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub(crate) struct Held {
     pub(crate) until: Moment,
     /// How far its unit is; None while no device has said so.
     pub(crate) progress: Option<Reached>,
+    /// What the time of its frame is counted from, where it is: a reading of the shares.
+    counted_from: Option<u64>,
 }
 
 /// How far a unit is, as its node says.
@@ -42,13 +45,27 @@ pub(crate) struct Leases {
     copied: BTreeSet<UnitKey>,
     by_node: BTreeMap<NodeId, BTreeSet<Epoch>>,
     deadlines: BTreeSet<(Moment, Epoch)>,
+    shares: TimeShares,
 }
 
 impl Leases {
-    /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another node.
-    pub(crate) fn grant(&mut self, lease: Lease, node: NodeId, now: Moment, settings: &Settings) {
+    /// It is so late. Before anything else in a step, so that what passed is shared by those who were there.
+    pub(crate) fn pass(&mut self, now: Moment) {
+        self.shares.pass(now, self.held.len());
+    }
+
+    /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another node. `counted`: the frame's time is.
+    pub(crate) fn grant(
+        &mut self,
+        lease: Lease,
+        node: NodeId,
+        counted: bool,
+        (now, settings): (Moment, &Settings),
+    ) {
         let until = now.after(settings.lease.min(settings.lease_longest));
-        self.held.insert(lease.epoch, Held { unit: lease.unit, node, granted: now, until, progress: None });
+        let counted_from = counted.then(|| self.shares.reading());
+        let held = Held { unit: lease.unit, node, granted: now, until, progress: None, counted_from };
+        self.held.insert(lease.epoch, held);
         if self.is_leased(lease.unit) {
             self.copied.insert(lease.unit);
         }
@@ -60,6 +77,9 @@ impl Leases {
     /// Ends a lease.
     pub(crate) fn end(&mut self, epoch: Epoch) -> Option<Held> {
         let held = self.held.remove(&epoch)?;
+        if let Some(began) = held.counted_from {
+            self.shares.add(held.unit.job, held.unit.frame, began);
+        }
         self.by_unit.remove(&(held.unit, epoch));
         // Of two, one is left.
         self.copied.remove(&held.unit);
@@ -71,6 +91,21 @@ impl Leases {
             }
         }
         Some(held)
+    }
+
+    /// The farm's time that a frame's leases have had which have ended, where it is counted.
+    pub(crate) fn millis_of(&self, job: JobId, frame: FrameNumber) -> u64 {
+        self.shares.millis_of(job, frame)
+    }
+
+    /// The time of a frame is counted anew.
+    pub(crate) fn forget_time(&mut self, job: JobId, frame: FrameNumber) {
+        self.shares.forget(job, frame);
+    }
+
+    /// The time of a job's frames is of no use any more.
+    pub(crate) fn forget_times(&mut self, job: JobId) {
+        self.shares.forget_job(job);
     }
 
     /// Puts the end of a lease off, never beyond the longest that a lease may last.

@@ -15,6 +15,7 @@ pub mod input;
 pub mod journal;
 pub mod moment;
 pub mod settings;
+mod share;
 pub mod splitter;
 
 mod audit;
@@ -35,6 +36,7 @@ mod journal_v1;
 mod journal_v2;
 mod journal_v3;
 mod journal_v4;
+mod journal_v5;
 mod lease;
 mod listing;
 mod makers;

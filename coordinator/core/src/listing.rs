@@ -191,8 +191,9 @@ impl Core {
         let job = self.farm.jobs.get(&id)?;
         let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
         let rows = positions.map_while(|position| {
-            let state = job.frames().get(position as usize)?.status(&job.grid);
-            Some(FrameStatus { frame: job.number(position)?, state })
+            let frame = job.frames().get(position as usize)?;
+            let (state, samples) = (frame.status(&job.grid), job.time().and(frame.newest_samples()));
+            Some(FrameStatus { frame: job.number(position)?, state, samples })
         });
         Some(rows.collect())
     }

@@ -31,15 +31,16 @@ impl Core {
 
     /// What a frame waits for, that lacks nothing or nothing of its newest round.
     fn due(&self, job: JobId, frame: FrameNumber) -> Option<Action> {
-        match self.round_to_measure(job, frame) {
+        match self.round_to_end(job, frame) {
             Some(_) => Some(Action::MeasureFrame { job, frame }),
             None => self.is_complete(job, frame).then_some(Action::ResolveFrame { job, frame }),
         }
     }
 
-    /// Asks for the files of a frame that lacks nothing, or for a round of it to be measured. An order that is under way, and has become
+    /// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends a round that need not be. An order that is under way, and has become
     /// stale, is answered first.
     pub(crate) fn ask_if_due(&mut self, job: JobId, frame: FrameNumber) {
+        self.end_unmeasured(job, frame);
         if !self.resolves.contains_key(&(job, frame)) {
             self.order(job, frame);
         }

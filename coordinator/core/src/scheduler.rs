@@ -245,7 +245,8 @@ impl Core {
         work.begun = true;
         work.passed_over_since = None;
         self.shares.charge(job.spec.priority, job.lease_samples(lease.unit));
-        self.leases.grant(lease, id, self.now, &self.settings);
+        let counted = job.time().is_some();
+        self.leases.grant(lease, id, counted, (self.now, &self.settings));
         if let Some(node) = self.roster.get_mut(id) {
             node.knows.insert(lease.unit.job);
         }

@@ -1,5 +1,6 @@
 //! The durable state as a sequence of bounded parts, so that the journal before it may go.
 
+use crate::course::WrittenCourse;
 use crate::farm::Farm;
 use crate::frame::{Frame, Spent};
 use crate::job::{Copies, End, Job, Pause};
@@ -73,12 +74,11 @@ pub(crate) enum Part {
         position: u32,
         units: Vec<(UnitIndex, Vec<UnitPart>)>,
     },
-    /// The rounds of a frame that is not finished: the newest, and by tile the one after which it ended, 0 for one that goes on.
+    /// The rounds of a frame that is not finished.
     Course {
         job: JobId,
         position: u32,
-        round: u32,
-        ended: Vec<u8>,
+        written: WrittenCourse,
     },
     /// What finished frames took that were sampled in rounds, by their position; in several parts where there are many.
     Spent {
@@ -174,8 +174,8 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
                 let units = units.to_vec();
                 parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
             }
-            if let Some((round, ended)) = open.course.as_ref().map(|course| course.written()) {
-                parts.push(SnapshotPart(Part::Course { job: job.id, position, round, ended }));
+            if let Some(written) = open.course.as_ref().map(|course| course.written()) {
+                parts.push(SnapshotPart(Part::Course { job: job.id, position, written }));
             }
         }
     }
@@ -244,9 +244,7 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             Ok(())
         }
         Part::UnitParts { job, position, units } => farm.job_mut(job)?.restore_parts(position, units),
-        Part::Course { job, position, round, ended } => {
-            farm.job_mut(job)?.restore_course(position, round, ended)
-        }
+        Part::Course { job, position, written } => farm.job_mut(job)?.restore_course(position, written),
         Part::Spent { job, frames } => farm.job_mut(job)?.restore_spent(frames),
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());

@@ -147,11 +147,11 @@ mod tests {
         assert_eq!((told.state, told.ended_at, told.frames_done), (JobState::Running, None, 1));
         assert_eq!((told.units_committed, told.samples_committed), (6, 600));
         assert!(told.note.contains("disk is full"), "{told:?}");
-        let done = FrameStatus { frame, state: FrameState::Done(Vec::new()) };
-        let other = FrameStatus { frame: FrameNumber(1), state: FrameState::Done(Vec::new()) };
+        let done = FrameStatus { frame, state: FrameState::Done(Vec::new()), samples: None };
+        let other = FrameStatus { frame: FrameNumber(1), state: FrameState::Done(Vec::new()), samples: None };
         let answer = before.taken_from(Some(job), Response::Frames(vec![done, other.clone()]));
         let Response::Frames(frames) = answer else { panic!("{answer:?}") };
-        assert_eq!(frames, [FrameStatus { frame, state: FrameState::Resolving }, other]);
+        assert_eq!(frames, [FrameStatus { frame, state: FrameState::Resolving, samples: None }, other]);
         let answer = before.taken_from(Some(fresh), Response::Frames(Vec::new()));
         assert!(matches!(answer, Response::Error(RequestError::NotFound(_))), "{answer:?}");
     }

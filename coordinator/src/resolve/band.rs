@@ -64,7 +64,7 @@ impl Planes {
         let half = spec.denoise.then_some(film + made - HALF);
         match spec.noise {
             Some(_) => Self { half, samples: Some(film + made), count: film + made + 1 },
-            None => Self { half, samples: None, count: film },
+            None => Self { half, samples: None, count: film + made },
         }
     }
 }
@@ -88,6 +88,8 @@ pub(super) struct Tiles<'a> {
     spp: u32,
     spool: &'a SpoolIndex,
     course: Option<&'a Course>,
+    /// All tiles have the same rounds, each as many samples as all before it: the last one's sums are those that a film's own half would have.
+    whole_rounds: bool,
 }
 
 impl<'a> Tiles<'a> {
@@ -101,6 +103,7 @@ impl<'a> Tiles<'a> {
             spp: spec.spp,
             spool: frame.spool,
             course: frame.course,
+            whole_rounds: spec.noise.is_none(),
         }
     }
 
@@ -178,7 +181,10 @@ impl<'a> Tiles<'a> {
             for (index, (all, later)) in lines.take(HALF * height).enumerate() {
                 let values = band.part_of_line(half + index / height, index % height, x, width);
                 for (value, sums) in values.iter_mut().zip(all.iter().zip(later)) {
-                    *value = half_of((*sums.0, whole.samples), (*sums.1, second.samples));
+                    *value = match self.whole_rounds {
+                        true => pixel(*sums.1, whole.samples),
+                        false => half_of((*sums.0, whole.samples), (*sums.1, second.samples)),
+                    };
                 }
             }
         }

@@ -30,7 +30,8 @@ pub(super) struct Denoiser {
 }
 
 impl Denoiser {
-    pub(super) fn new(spec: &RenderSpec) -> Self {
+    /// `samples`: of a pixel, where all have as many.
+    pub(super) fn new(spec: &RenderSpec, samples: u32) -> Self {
         let planes = Planes::of(spec);
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
@@ -41,7 +42,7 @@ impl Denoiser {
         Self {
             width: spec.width as usize,
             height: spec.height as usize,
-            samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { spec.spp },
+            samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { samples },
             sources,
             channels: vec![Vec::new(); planes.count],
             first_row: 0,

@@ -36,7 +36,7 @@ fn band(channels: usize, first: usize, height: usize) -> Band {
 
 /// All rows of some channels, from bands of these heights, the last of which is cut.
 fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
-    let mut denoiser = Denoiser::new(spec);
+    let mut denoiser = Denoiser::new(spec, spec.spp);
     let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);
     for height in heights.iter().cycle() {
         let height = (*height).min(HEIGHT as usize - first);

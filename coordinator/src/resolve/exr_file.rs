@@ -38,12 +38,15 @@ impl ExrFile {
             "fingerprint": frame.fingerprint.map(|fingerprint| fingerprint.to_string()),
             "job": frame.job.to_string(),
             "frame": frame.frame.0,
-            "samples": spec.spp,
+            "samples": frame.samples(),
             "seed": spec.seed,
         });
         if let (Some(noise), Some(course)) = (spec.noise, frame.course) {
             about["noise"] = noise.into();
             about["samples_mean"] = course.mean_samples().into();
+        }
+        if let Some(secs) = spec.time_secs {
+            about["time_secs"] = secs.into();
         }
         if spec.denoise {
             about["denoised"] = true.into();

@@ -101,6 +101,16 @@ impl ResolveError {
     }
 }
 
+impl Frame<'_> {
+    /// Samples per pixel, or the most that a pixel has.
+    fn samples(&self) -> u32 {
+        match (self.spec.time_secs, self.course) {
+            (Some(_), Some(course)) => course.newest_samples(),
+            _ => self.spec.spp,
+        }
+    }
+}
+
 /// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an error nothing of them is left.
 pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     match frame.course {
@@ -147,7 +157,7 @@ fn write_rows(
 ) -> Result<[u8; 32], ResolveError> {
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
-    let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec));
+    let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec, frame.samples()));
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
         for row in 0..tiles.rows() {
             let mut band = tiles.band(row)?;

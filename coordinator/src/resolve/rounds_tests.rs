@@ -1,4 +1,4 @@
-//! Frames whose tiles have different numbers of samples.
+//! Frames that were sampled in rounds: tiles with different numbers of samples, and frames that say themselves how many they have.
 
 use super::band::half_of;
 use super::tests::{Bench, film, read_exr, spec};
@@ -83,4 +83,53 @@ fn the_half_of_two_equal_halves_is_that_of_the_film() {
     let half = f64::from(half_of((one * (64 + 72), 100), (one * 72, 36)));
     let (mean, apart) = (1.36, 0.48);
     assert!((mean - 2.0 * half + apart).abs() < 1e-6, "{half}");
+}
+
+/// The film of all samples of a tile that came in these passes, the last of which is half of them, as a unit of its own would bring it.
+fn whole_film(spec: &RenderSpec, passes: &[u32]) -> tessera_protocol::TileSums {
+    let mut whole = film(spec, passes[0]);
+    passes[1..].iter().for_each(|pass| whole.add(&film(spec, *pass)).unwrap());
+    let last = film(spec, passes[passes.len() - 1]);
+    let half = usize::from(whole.width) * usize::from(whole.height) * 3;
+    whole.values.extend_from_slice(&last.values[..half]);
+    whole.channels += 3;
+    whole
+}
+
+#[test]
+fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
+    let plain = RenderSpec { width: 40, height: 20, tile: 32, ..spec(1, 1, 8, 1, 0) };
+    for (denoise, aovs) in [(false, vec![]), (true, vec![AovSpec::Depth])] {
+        let plain = RenderSpec { denoise, aovs, ..plain.clone() };
+        let timed = RenderSpec { spp: 128, time_secs: Some(90), ..plain.clone() };
+        // Passes of 16, 16, 32 and 64 samples, of which there was time for three.
+        let mut course = Course::of(&Split::of(&JobKind::Render(timed.clone()))).unwrap();
+        course.end_round(1, &[0, 1].into_iter().collect()).unwrap();
+        course.end_round(2, &[].into_iter().collect()).unwrap();
+        let bench = Bench::of_films(films(&timed, &[0, 1, 2, 4, 5, 6]));
+        let found = bench.resolve_course(&timed, Some(&course)).unwrap();
+
+        let even = RenderSpec { spp: 64, unit_samples: 64, ..plain };
+        let whole = |unit: u32| match denoise {
+            true => whole_film(&timed, &[4 * unit, 4 * unit + 1, 4 * unit + 2]),
+            false => {
+                let mut whole = film(&timed, 4 * unit);
+                (1..3).for_each(|pass| whole.add(&film(&timed, 4 * unit + pass)).unwrap());
+                whole
+            }
+        };
+        let of_even = Bench::of_films(vec![(0, whole(0)), (1, whole(1))]);
+        let expected = of_even.resolve_course(&even, None).unwrap();
+        assert_eq!(found[0].pixels_sha256, expected[0].pixels_sha256, "denoised: {denoise}");
+        assert_eq!(found[1].hash, expected[1].hash, "PNG files say nothing of their making");
+        let [(said, found), (_, expected)] =
+            [(&bench, &found), (&of_even, &expected)].map(|(bench, files)| read_exr(bench.open(&files[0])));
+        assert_eq!(found, expected, "every channel, and none beside");
+
+        let ours = &said.other[&exr::meta::attribute::Text::from("tessera")];
+        let exr::meta::attribute::AttributeValue::Text(text) = ours else { panic!("a text") };
+        let ours: serde_json::Value = serde_json::from_str(&text.to_string()).unwrap();
+        assert_eq!((&ours["samples"], &ours["time_secs"]), (&64.into(), &90.into()));
+        assert!(ours["noise"].is_null() && ours["samples_mean"].is_null());
+    }
 }

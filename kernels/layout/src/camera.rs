@@ -10,7 +10,7 @@ pub enum CameraKind {
     Orthographic = 1,
 }
 
-/// A camera: 80 bytes. Looks along its own -Z with +Y up (glTF 2.0, §3.10).
+/// A camera: 96 bytes. Looks along its own -Z with +Y up (glTF 2.0, §3.10).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Camera {
@@ -30,8 +30,21 @@ pub struct Camera {
     pub near: f32,
     /// Far clip in metres along the view axis; infinite where the file has none.
     pub far: f32,
+    /// Corners of the lens, [`BLADES_MIN`] to [`BLADES_MAX`]; 0 for a round one.
+    pub blades: u32,
+    /// Turns from the lens's +x to its first corner, counter-clockwise where one looks along the view axis.
+    pub blade_turn: f32,
+    /// Distance from the lens's centre to its sides, over its radius: cos(π / blades).
+    pub blade_apothem: f32,
+    /// Half the length of its sides, over its radius: sin(π / blades).
+    pub blade_half_side: f32,
     /// Zero.
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<Camera>() == 80);
+/// Fewest corners of a lens that is not round.
+pub const BLADES_MIN: u32 = 3;
+/// Most corners of a lens that is not round. What has more is round to the eye.
+pub const BLADES_MAX: u32 = 16;
+
+const _: () = assert!(size_of::<Camera>() == 96);

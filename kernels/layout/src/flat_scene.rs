@@ -133,7 +133,7 @@ impl FlatScene {
     }
 }
 
-/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 400 bytes.
+/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 416 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct SceneView {
@@ -203,4 +203,4 @@ pub struct SceneView {
     pub reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 80 + 64);
+const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 96 + 64);

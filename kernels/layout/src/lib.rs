@@ -21,7 +21,7 @@ pub use bvh::{
     BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG,
     LEAF_TRIANGLES_MAX, TriangleBlock,
 };
-pub use camera::{Camera, CameraKind};
+pub use camera::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
 pub use flat_scene::{FlatScene, SceneView};
 pub use instance::{Instance, Meshes};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};

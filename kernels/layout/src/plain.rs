@@ -44,7 +44,7 @@ plain! {
     BvhNode8 = 2 * 3 * 8 * 4 + 16 * 4;
     TriangleBlock = 3 * 3 * 4 * 4 + 4 * 4;
     Instance = 30 * 4 + 6 * 4;
-    Camera = 20 * 4;
+    Camera = 24 * 4;
     Environment = 28 * 4;
 }
 

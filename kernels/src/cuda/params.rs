@@ -46,7 +46,7 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, no_instances) == std::mem::offset_of!(SceneView, instances)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 20 words and 10 addresses, all `repr(C)`: 416 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words and 10 addresses, all `repr(C)`: 432 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -116,7 +116,7 @@ pub(crate) struct BatchParams {
     pub(crate) reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<BatchParams>() == 624);
+const _: () = assert!(size_of::<BatchParams>() == 640);
 
-// SAFETY: 416 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 624 bytes without padding, all numbers.
+// SAFETY: 432 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 640 bytes without padding, all numbers.
 unsafe impl Plain for BatchParams {}

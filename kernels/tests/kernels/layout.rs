@@ -51,7 +51,10 @@ fn rust_and_cpp_agree_on_every_field() {
         Environment {
             width height light present constant intensity map_from_world scene_radius scene_center reserved
         }
-        Camera { world_from_camera kind half_width half_height lens_radius focus_distance near far reserved }
+        Camera {
+            world_from_camera kind half_width half_height lens_radius focus_distance near far blades blade_turn
+            blade_apothem blade_half_side reserved
+        }
         BvhNode8 { bounds child reserved }
         TriangleBlock { corner triangle }
         Instance {

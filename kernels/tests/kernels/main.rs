@@ -12,6 +12,7 @@ mod lanes;
 mod layered;
 mod layered_scenes;
 mod layout;
+mod lens;
 mod light_choice;
 mod lighting;
 mod mathematics;

@@ -200,7 +200,7 @@ fn the_hemisphere_is_drawn_by_its_cosine() {
 }
 
 /// Counts over a 20 × 20 grid of the square from -1 to 1 against a density given on it.
-fn check_flat(what: &str, mut draw: impl FnMut() -> [f32; 2], density: impl Fn(f64, f64) -> f64) {
+pub(crate) fn check_flat(what: &str, mut draw: impl FnMut() -> [f32; 2], density: impl Fn(f64, f64) -> f64) {
     const GRID: usize = 20;
     const FINE: usize = 40;
     let mut counts = vec![0.0; GRID * GRID];

@@ -217,7 +217,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
     };
     let file = FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
-    let frame = |number, state| FrameStatus { frame: FrameNumber(number), state };
+    let frame = |number, state| FrameStatus { frame: FrameNumber(number), state, samples: None };
     let states = [NodeState::Ready, NodeState::Draining, NodeState::Away, NodeState::Lost, NodeState::Unfit];
     let report = AuditReport {
         records: 1,
@@ -236,7 +236,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
             frame(1, FrameState::Open { committed: 1, units: 80, round: None }),
             frame(5, FrameState::Open { committed: 60, units: 80, round: Some(round) }),
             frame(2, FrameState::Resolving),
-            frame(3, FrameState::Done(vec![file])),
+            FrameStatus { samples: Some(2048), ..frame(3, FrameState::Done(vec![file])) },
             frame(4, FrameState::Failed("dead".into())),
         ]),
         Progress(Box::new(client::Progress {

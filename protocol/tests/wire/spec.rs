@@ -102,7 +102,13 @@ fn cameras_lenses_and_light_are_finite() {
         (open, FocusSpec::Distance(f32::NAN), "focus-distance"),
         (open, FocusSpec::Point([0.0, f32::NAN, 0.0]), "focus-point"),
     ] {
-        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture, focus })), field);
+        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture, focus, blades: None })), field);
+    }
+    for (count, rotation_degrees, field) in
+        [(2, 0.0, "blades"), (17, 0.0, "blades"), (5, f32::NAN, "blade-rotation")]
+    {
+        let blades = Some(BladesSpec { count, rotation_degrees });
+        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture: open, focus: near, blades })), field);
     }
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Map { path: "sky.hdr".into() }), "env");
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Constant([1.0, -1.0, 0.0])), "env");
@@ -124,6 +130,30 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
     assert_eq!((spec.channel_of(AovSpec::Position), spec.channel_of(AovSpec::Depth)), (Some(3), None));
     // Half of one sample is none.
     assert_eq!(named(|spec| (spec.denoise, spec.spp) = (true, 1)), "denoise");
+}
+
+#[test]
+fn time_has_bounds_and_goes_with_rounds_that_double() {
+    let timed = |secs| RenderSpec { time_secs: Some(secs), tile: 32, spp: 65_536, ..render() };
+    for secs in [1, 90, 7 * 24 * 3600] {
+        assert_eq!(check(job(timed(secs))), Ok(job(timed(secs))));
+        let noisy = RenderSpec { noise: Some(0.01), ..timed(secs) };
+        assert_eq!(check(job(noisy.clone())), Ok(job(noisy)));
+    }
+    for secs in [0, 7 * 24 * 3600 + 1, u32::MAX] {
+        assert_eq!(named(|spec| *spec = timed(secs)), "time", "{secs}");
+    }
+    for spp in [32, 64, 1024, SPP_MAX] {
+        assert_eq!(check(job(RenderSpec { spp, ..timed(9) })), Ok(job(RenderSpec { spp, ..timed(9) })));
+    }
+    for spp in [1, 16, 31, 33, 48, 96, 1000, 65_535] {
+        assert_eq!(named(|spec| *spec = RenderSpec { spp, ..timed(9) }), "spp", "{spp}");
+    }
+    assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..timed(9) }), "unit-samples");
+    assert_eq!(named(|spec| *spec = RenderSpec { tile: 64, ..timed(9) }), "tile");
+    // Its last pass is the half.
+    let denoised = RenderSpec { denoise: true, aovs: vec![], ..timed(9) };
+    assert_eq!((denoised.has_half(), denoised.channels()), (false, 10));
 }
 
 #[test]

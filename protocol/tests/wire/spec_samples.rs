@@ -31,6 +31,7 @@ pub(crate) fn render() -> RenderSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     }
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn render_otherwise() -> RenderSpec {
         lens: Some(LensSpec {
             aperture: ApertureSpec::FStop(2.8),
             focus: FocusSpec::Point([0.5, 1.0, -2.0]),
+            blades: Some(BladesSpec { count: 7, rotation_degrees: 12.5 }),
         }),
         filter: FilterSpec::Gaussian,
         aovs: vec![AovSpec::Normal, AovSpec::Position],
@@ -66,6 +68,7 @@ pub(crate) fn render_thirdly() -> RenderSpec {
         tone_map: ToneMapSpec::PbrNeutral,
         tile: 32,
         noise: Some(0.02),
+        time_secs: Some(90),
         ..render()
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tessera_layout::{NONE, light_child_bits, triangle_flags};
 use tessera_scenes::{
-    Aperture, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions, SceneError,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions, SceneError,
 };
 
 #[test]
@@ -116,7 +116,7 @@ fn a_lens_has_a_radius_or_an_f_number_and_a_distance_or_a_point_in_focus() {
         vfov_degrees: 2.0 * 13.495_733,
     };
     let through = |aperture, focus| {
-        let lens = Some(Lens { aperture, focus });
+        let lens = Some(Lens { aperture, focus, blades: None });
         let view = FlattenOptions { camera: camera.clone(), lens, ..FlattenOptions::still(8, 8) };
         scene.flatten(&view).map(|frame| (frame.camera.lens_radius, frame.camera.focus_distance))
     };
@@ -129,6 +129,31 @@ fn a_lens_has_a_radius_or_an_f_number_and_a_distance_or_a_point_in_focus() {
         let refused = through(Aperture::FStop(2.0), Focus::Point(behind));
         let Err(SceneError::Camera { problem }) = refused else { panic!("{refused:?}") };
         assert!(problem.contains("not in front of it"), "{problem}");
+    }
+}
+
+#[test]
+fn a_lens_of_blades_has_its_corners_on_the_circle_and_one_at_the_top() {
+    let scene = load_json(&triangle()).unwrap();
+    let through = |blades| {
+        let lens = Lens { aperture: Aperture::Radius(0.125), focus: Focus::Distance(3.5), blades };
+        let view = FlattenOptions { lens: Some(lens), ..FlattenOptions::still(8, 8) };
+        scene.flatten(&view).map(|frame| frame.camera)
+    };
+    let round = through(None).unwrap();
+    assert_eq!((round.blades, round.lens_radius), (0, 0.125));
+    for (count, rotation_degrees, turn) in [(6, 0.0, 0.25), (3, 36.0, 0.35), (16, -720.0 - 90.0, 0.0)] {
+        let camera = through(Some(Blades { count, rotation_degrees })).unwrap();
+        assert_eq!((camera.blades, camera.lens_radius), (count, 0.125));
+        assert!((camera.blade_turn - turn).abs() < 1e-6, "{rotation_degrees}: {}", camera.blade_turn);
+        let half = std::f32::consts::PI / count as f32;
+        assert!((camera.blade_apothem - half.cos()).abs() < 1e-6);
+        assert!((camera.blade_half_side - half.sin()).abs() < 1e-6);
+    }
+    for (count, rotation_degrees) in [(0, 0.0), (2, 0.0), (17, 0.0), (6, f32::NAN), (6, f32::INFINITY)] {
+        let refused = through(Some(Blades { count, rotation_degrees }));
+        let Err(SceneError::Camera { problem }) = refused else { panic!("{refused:?}") };
+        assert!(problem.contains("blades"), "{problem}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A job's frames as a snapshot has them, put back. Rejects what makes no sense.
 
 use super::Job;
-use crate::course::Course;
+use crate::course::{Course, WrittenCourse};
 use crate::frame::{Frame, OpenFrame, Spent};
 use crate::journal_v2::fill_former;
 use crate::parts::{PARTS_MAX, UnitPart, total};
@@ -49,8 +49,8 @@ impl Job {
     }
 
     /// Puts the course of a frame in.
-    pub(crate) fn restore_course(&mut self, position: u32, round: u32, ended: Vec<u8>) -> Result<(), String> {
-        let (id, course) = (self.id, Course::restored(&self.grid, round, ended));
+    pub(crate) fn restore_course(&mut self, position: u32, written: WrittenCourse) -> Result<(), String> {
+        let (id, course) = (self.id, Course::restored(&self.grid, written));
         let damaged = || format!("rounds of a frame of job {id} make no sense");
         let course = course.ok_or_else(damaged)?;
         match self.frames.get_mut(position as usize) {

@@ -12,5 +12,6 @@ mod rounds;
 mod splitter;
 mod stand;
 mod tail;
+mod timed;
 mod verify;
 mod waiting;

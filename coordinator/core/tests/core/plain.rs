@@ -41,6 +41,7 @@ pub(crate) fn render() -> RenderSpec {
         variant: None,
         denoise: false,
         noise: None,
+        time_secs: None,
     }
 }
 

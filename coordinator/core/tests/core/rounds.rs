@@ -14,7 +14,7 @@ const TILES: u32 = 3;
 /// Pixels of a tile.
 const PIXELS: u64 = (TILE * TILE) as u64;
 
-fn trusting() -> Settings {
+pub(crate) fn trusting() -> Settings {
     Settings { settle: Duration::ZERO, ..Settings::default() }.without_checks()
 }
 
@@ -31,7 +31,7 @@ fn stand(settings: Settings, nodes: u64) -> Stand {
 }
 
 /// A node renders what it holds; gives the unit.
-fn render(stand: &mut Stand, number: u64, hash: u8) -> Option<u32> {
+pub(crate) fn render(stand: &mut Stand, number: u64, hash: u8) -> Option<u32> {
     let lease = stand.lease(number)?;
     let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else { panic!("no tile") };
     let result = plain::film(lease, hash, (samples.first, samples.count));
@@ -40,7 +40,7 @@ fn render(stand: &mut Stand, number: u64, hash: u8) -> Option<u32> {
 }
 
 /// Nodes render, honestly, until there is nothing more to lease; gives the units in their order.
-fn render_all(stand: &mut Stand, nodes: std::ops::RangeInclusive<u64>) -> Vec<u32> {
+pub(crate) fn render_all(stand: &mut Stand, nodes: std::ops::RangeInclusive<u64>) -> Vec<u32> {
     let mut units = Vec::new();
     loop {
         let before = units.len();
@@ -51,7 +51,7 @@ fn render_all(stand: &mut Stand, nodes: std::ops::RangeInclusive<u64>) -> Vec<u3
     }
 }
 
-fn round(stand: &Stand) -> Option<(u32, u32)> {
+pub(crate) fn round(stand: &Stand) -> Option<(u32, u32)> {
     match stand.frame()? {
         FrameState::Open { round: Some(RoundStatus { round, tiles_open, .. }), .. } => {
             Some((round, tiles_open))
@@ -145,12 +145,12 @@ fn a_round_is_measured_when_its_checks_are_over() {
 }
 
 /// Everything is checked that somebody else is there to check.
-fn checking() -> Settings {
+pub(crate) fn checking() -> Settings {
     Settings { check_share: 1024, settle: Duration::ZERO, ..Settings::default() }
 }
 
 /// Units of the newest job that were taken back.
-fn taken_back(stand: &Stand) -> Vec<u32> {
+pub(crate) fn taken_back(stand: &Stand) -> Vec<u32> {
     let taken = stand.records.iter().filter_map(|record| match record {
         Record::UnitsTakenBack { job, units, .. } if *job == stand.job => Some(units),
         _ => None,

@@ -1,0 +1,289 @@
+//! What records and snapshots of version 5 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//!
+//! The lens of a render job had no blades, and no job had a time for its frames: rounds did not say how much of it was spent, nor snapshots how far a
+//! course had got and how many samples a finished frame had.
+
+use crate::course::{TileSet, WrittenCourse};
+use crate::frame::Spent;
+use crate::journal::Record;
+use crate::journal_v4::{JOB_VARIANT, accepted, job_part};
+use crate::snapshot::{Part, SnapshotPart};
+use serde::Deserialize;
+use tessera_protocol::ids::{FrameNumber, JobId};
+use tessera_protocol::job::{
+    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, FormatSpec,
+    JobKind, JobSpec, LensSpec, RenderSpec, ToneMapSpec,
+};
+use tessera_protocol::{CodecError, ComputeSpec, FrameSet, decode};
+
+/// Position of `Record::RoundMeasured` among its variants.
+const ROUND_VARIANT: u8 = 21;
+/// Positions of `Part::Course` and `Part::Spent`.
+const COURSE_VARIANT: u8 = 10;
+const SPENT_VARIANT: u8 = 11;
+
+/// What a job did, where render jobs were of the form `R`. Compute jobs are what they were.
+#[derive(Deserialize)]
+pub(crate) enum KindOf<R> {
+    Render(Box<R>),
+    Compute(Box<ComputeSpec>),
+}
+
+impl<R: Into<RenderSpec>> From<KindOf<R>> for JobKind {
+    fn from(former: KindOf<R>) -> Self {
+        match former {
+            KindOf::Render(render) => Self::Render((*render).into()),
+            KindOf::Compute(compute) => Self::Compute(*compute),
+        }
+    }
+}
+
+/// A render job of versions 1 to 5, whose lens was of the form `L`, and which ended with a `W`.
+#[derive(Deserialize)]
+pub(crate) struct FormerRender<L, W> {
+    scene: String,
+    files: Vec<AssetFile>,
+    environment: EnvironmentSpec,
+    environment_intensity: f32,
+    environment_rotation_degrees: f32,
+    camera: CameraSpec,
+    lens: Option<L>,
+    width: u32,
+    height: u32,
+    frames: FrameSet,
+    fps: f64,
+    spp: u32,
+    depth: u32,
+    seed: u32,
+    filter: FilterSpec,
+    tile: u32,
+    unit_samples: u32,
+    aovs: Vec<AovSpec>,
+    formats: Vec<FormatSpec>,
+    exposure: f32,
+    tone_map: ToneMapSpec,
+    wishes: W,
+}
+
+/// What version 5 added to render jobs.
+#[derive(Default, Deserialize)]
+pub(crate) struct Wishes {
+    variant: Option<String>,
+    denoise: bool,
+    noise: Option<f64>,
+}
+
+impl<L: Into<LensSpec>, W: Into<Wishes>> From<FormerRender<L, W>> for RenderSpec {
+    fn from(former: FormerRender<L, W>) -> Self {
+        let Wishes { variant, denoise, noise } = former.wishes.into();
+        Self {
+            scene: former.scene,
+            files: former.files,
+            environment: former.environment,
+            environment_intensity: former.environment_intensity,
+            environment_rotation_degrees: former.environment_rotation_degrees,
+            camera: former.camera,
+            lens: former.lens.map(Into::into),
+            width: former.width,
+            height: former.height,
+            frames: former.frames,
+            fps: former.fps,
+            spp: former.spp,
+            depth: former.depth,
+            seed: former.seed,
+            filter: former.filter,
+            tile: former.tile,
+            unit_samples: former.unit_samples,
+            aovs: former.aovs,
+            formats: former.formats,
+            exposure: former.exposure,
+            tone_map: former.tone_map,
+            variant,
+            denoise,
+            noise,
+            time_secs: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct FormerLens {
+    aperture: ApertureSpec,
+    focus: FocusSpec,
+}
+
+impl From<FormerLens> for LensSpec {
+    fn from(FormerLens { aperture, focus }: FormerLens) -> Self {
+        Self { aperture, focus, blades: None }
+    }
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    name: String,
+    priority: u8,
+    kind: KindOf<FormerRender<FormerLens, Wishes>>,
+    device_bytes: u64,
+    pool: Option<String>,
+}
+
+impl From<Spec> for JobSpec {
+    fn from(former: Spec) -> Self {
+        let Spec { name, priority, kind, device_bytes, pool } = former;
+        Self { name, priority, kind: kind.into(), device_bytes, pool }
+    }
+}
+
+/// `Record::RoundMeasured`.
+#[derive(Deserialize)]
+struct Round {
+    job: JobId,
+    frame: FrameNumber,
+    round: u32,
+    going: TileSet,
+}
+
+/// `Part::Course`.
+#[derive(Deserialize)]
+struct FormerCourse {
+    job: JobId,
+    position: u32,
+    round: u32,
+    ended: Vec<u8>,
+}
+
+/// `Part::Spent`.
+#[derive(Deserialize)]
+struct AllSpent {
+    job: JobId,
+    frames: Vec<(u32, FormerSpent)>,
+}
+
+#[derive(Deserialize)]
+struct FormerSpent {
+    units: u32,
+    camera_samples: u64,
+}
+
+/// What can be read from its bytes of version 5, without the version byte.
+pub(crate) trait FromV5: Sized {
+    fn from_v5(bytes: &[u8]) -> Result<Self, CodecError>;
+}
+
+impl FromV5 for Record {
+    fn from_v5(bytes: &[u8]) -> Result<Self, CodecError> {
+        match bytes.split_first() {
+            Some((&JOB_VARIANT, rest)) => accepted::<Spec>(rest),
+            Some((&ROUND_VARIANT, rest)) => {
+                let Round { job, frame, round, going } = decode(rest)?;
+                Ok(Self::RoundMeasured { job, frame, round, going, spent_millis: 0 })
+            }
+            _ => decode(bytes),
+        }
+    }
+}
+
+impl FromV5 for SnapshotPart {
+    fn from_v5(bytes: &[u8]) -> Result<Self, CodecError> {
+        match bytes.split_first() {
+            Some((&JOB_VARIANT, rest)) => job_part::<Spec>(rest),
+            Some((&COURSE_VARIANT, rest)) => {
+                let FormerCourse { job, position, round, ended } = decode(rest)?;
+                let written = WrittenCourse { round, ended, opened: round, spent_millis: 0 };
+                Ok(Self(Part::Course { job, position, written }))
+            }
+            Some((&SPENT_VARIANT, rest)) => {
+                let AllSpent { job, frames } = decode(rest)?;
+                let spent = |(position, FormerSpent { units, camera_samples })| {
+                    (position, Spent { units, camera_samples, samples: 0 })
+                };
+                Ok(Self(Part::Spent { job, frames: frames.into_iter().map(spent).collect() }))
+            }
+            _ => decode(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::RECORD_VERSION;
+    use crate::journal_v4::tests::accepted_of;
+    use tessera_protocol::encode;
+    use tessera_protocol::job::BladesSpec;
+
+    /// Kind and pool of the job that version 1 wrote, behind which a render job of version 5 said more.
+    const WISHES: [u8; 8] = [1, 5, b'n', b'i', b'g', b'h', b't', 1];
+
+    /// The job of version 1 as version 5 wrote it, with the variant "night", denoised, to a noise of 0.5; and what it asks for.
+    fn accepted() -> (Record, Vec<u8>) {
+        let noise = encode(&Some(0.5f64)).unwrap();
+        let behind = [&WISHES[..], &noise, &[77, 0]].concat();
+        let (record, bytes) = accepted_of(5, &behind);
+        let Record::JobAccepted { job, mut spec, owner, at } = record else { panic!("a job") };
+        let JobKind::Render(render) = &mut spec.kind else { panic!("a render job") };
+        (render.variant, render.denoise, render.noise) = (Some("night".into()), true, Some(0.5));
+        spec.device_bytes = 77;
+        (Record::JobAccepted { job, spec, owner, at }, bytes)
+    }
+
+    #[test]
+    fn a_job_of_version_5_is_read_and_written_as_it_was() {
+        let (record, bytes) = accepted();
+        assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
+        let again = record.to_bytes().unwrap();
+        assert_eq!(again[0], RECORD_VERSION);
+        assert_eq!(Record::from_bytes(&again).unwrap(), record);
+    }
+
+    #[test]
+    fn a_lens_of_version_5_is_round() {
+        let (aperture, focus) = (ApertureSpec::FStop(2.8), FocusSpec::Point([1.0, 2.0, 3.0]));
+        let bytes = encode(&(aperture, focus)).unwrap();
+        let lens: LensSpec = decode::<FormerLens>(&bytes).unwrap().into();
+        assert_eq!(lens, LensSpec { aperture, focus, blades: None });
+    }
+
+    #[test]
+    fn what_version_6_adds_is_written_and_read() {
+        let (record, _) = accepted();
+        let Record::JobAccepted { job, mut spec, owner, at } = record else { panic!("a job") };
+        let JobKind::Render(render) = &mut spec.kind else { panic!("a render job") };
+        let blades = Some(BladesSpec { count: 6, rotation_degrees: 15.0 });
+        let (aperture, focus) = (ApertureSpec::Radius(0.1), FocusSpec::Distance(2.0));
+        (render.lens, render.time_secs) = (Some(LensSpec { aperture, focus, blades }), Some(90));
+        let record = Record::JobAccepted { job, spec, owner, at };
+        assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
+    }
+
+    #[test]
+    fn a_job_of_a_snapshot_of_version_5_is_read() {
+        let (record, bytes) = accepted();
+        let Record::JobAccepted { job, spec, owner, .. } = record else { panic!("a job") };
+        // The same beginning; then a time as of the record, no fingerprint, no end, no failure.
+        let part = [&bytes[..], &[0, 0, 0]].concat();
+        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else { panic!("a job") };
+        assert_eq!((part.id, part.owner, part.spec), (job, owner, *spec));
+    }
+
+    #[test]
+    fn rounds_of_version_5_are_read_and_had_no_time() {
+        let job = JobId(uuid::Uuid::from_bytes([0x11; 16]));
+        let id = [&[16][..], &[0x11; 16]].concat();
+        // Tiles 0 and 2 go on after round 3 of frame 7.
+        let record = Record::from_bytes(&[&[5, 21][..], &id, &[7, 3, 1, 5]].concat()).unwrap();
+        let going = [0, 2].into_iter().collect();
+        let frame = FrameNumber(7);
+        let expected = Record::RoundMeasured { job, frame, round: 3, going, spent_millis: 0 };
+        assert_eq!(record, expected);
+        assert_eq!(Record::from_bytes(&expected.to_bytes().unwrap()).unwrap(), expected);
+
+        let part = |variant: u8, rest: &[u8]| {
+            SnapshotPart::from_bytes(&[&[5, variant][..], &id, rest].concat()).unwrap().0
+        };
+        let written = WrittenCourse { round: 3, ended: vec![0, 2, 0], opened: 3, spent_millis: 0 };
+        assert_eq!(part(10, &[4, 3, 3, 0, 2, 0]), Part::Course { job, position: 4, written });
+        let spent = Spent { units: 9, camera_samples: 200, samples: 0 };
+        assert_eq!(part(11, &[1, 4, 9, 200]), Part::Spent { job, frames: vec![(4, spent)] });
+    }
+}
