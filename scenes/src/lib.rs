@@ -13,6 +13,7 @@ mod animation;
 mod budget;
 pub mod bvh;
 mod camera;
+mod compressed_view;
 mod document;
 mod emitter;
 mod environment;
@@ -45,6 +46,7 @@ mod texture;
 mod topology;
 mod uri;
 mod variant;
+mod view_filter;
 mod warning;
 mod webp_file;
 

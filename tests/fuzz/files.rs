@@ -66,7 +66,8 @@ pub(crate) fn scenes() -> Vec<Vec<u8>> {
     let head = [&b"glTF\x02\0\0\0"[..], &(20 + json.len() as u32).to_le_bytes()].concat();
     let glb = [&head[..], &(json.len() as u32).to_le_bytes(), b"JSON", json].concat();
     let library = include_bytes!("../../scenes/library/spinning-cube.gltf");
-    vec![json.to_vec(), glb, library.to_vec()]
+    let compressed = include_bytes!("../../scenes/tests/files/compressed-views.gltf");
+    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec()]
 }
 
 pub(crate) fn map(bytes: &[u8]) -> Result<(), String> {
