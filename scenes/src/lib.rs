@@ -27,6 +27,7 @@ mod geometry;
 mod image_file;
 mod inspect;
 mod jpeg_file;
+mod ktx2_file;
 mod layers;
 mod load;
 mod loaded;

@@ -95,6 +95,9 @@ pub(crate) fn images() -> Vec<Vec<u8>> {
         include_bytes!("../../scenes/tests/images/ramp-lossy.webp"),
         include_bytes!("../../scenes/tests/images/ramp-alpha.webp"),
         include_bytes!("../../scenes/tests/images/ramp-lossless.webp"),
+        include_bytes!("../../scenes/tests/images/ramp-etc1s.ktx2"),
+        include_bytes!("../../scenes/tests/images/ramp-etc1s-alpha.ktx2"),
+        include_bytes!("../../scenes/tests/images/ramp-uastc.ktx2"),
     ];
     files.iter().map(|bytes| bytes.to_vec()).chain([png()]).collect()
 }
