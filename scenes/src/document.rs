@@ -1,12 +1,14 @@
 //! A glTF file as parsed: its JSON, its buffers, and errors that name a place in it. Owns no meaning of the parts.
 
 use crate::budget::Budget;
+use crate::compressed_view::CompressedViews;
 use crate::error::SceneError;
 use crate::source::Source;
 use crate::uri::{self, Uri};
 use gltf::json::{Index, Root};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const GLB_MAGIC: &[u8; 4] = b"glTF";
@@ -22,8 +24,12 @@ pub(crate) struct Document {
     /// What may still be allocated.
     pub(crate) budget: Arc<Budget>,
     binary: Option<Vec<u8>>,
-    /// One per entry of `buffers`, once [`Document::read_buffers`] has been called.
-    pub(crate) buffers: Vec<Vec<u8>>,
+    /// Which views are compressed.
+    compressed: CompressedViews,
+    /// One per entry of `buffers`, once [`Document::read_buffers`] has been called. Placeholders are empty.
+    buffers: Vec<Vec<u8>>,
+    /// What the compressed views hold, likewise.
+    decoded: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Document {
@@ -47,14 +53,25 @@ impl Document {
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
         budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
-        let document = Self { file, root, budget, binary, buffers: Vec::new() };
+        let (compressed, buffers, decoded) = Default::default();
+        let mut document = Self { file, root, budget, binary, compressed, buffers, decoded };
         document.check_version()?;
+        document.compressed = CompressedViews::read(&document)?;
         Ok(document)
     }
 
-    /// Reads every buffer, from the binary chunk, data URIs and files.
+    /// The URI of a buffer whose bytes are needed, if it has one.
+    pub(crate) fn buffer_uri(&self, buffer: usize) -> Option<&str> {
+        if self.compressed.is_placeholder(buffer) { None } else { self.root.buffers[buffer].uri.as_deref() }
+    }
+
+    /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the views that are compressed.
     pub(crate) fn read_buffers(&mut self, source: &Source) -> Result<(), SceneError> {
         for index in 0..self.root.buffers.len() {
+            if self.compressed.is_placeholder(index) {
+                self.buffers.push(Vec::new());
+                continue;
+            }
             let buffer = &self.root.buffers[index];
             let (length, uri) = (buffer.byte_length.0, buffer.uri.clone());
             let path = format!("buffers[{index}]");
@@ -74,6 +91,7 @@ impl Document {
             bytes.truncate(length as usize);
             self.buffers.push(bytes);
         }
+        self.decoded = self.compressed.decode(self)?;
         Ok(())
     }
 
@@ -100,20 +118,30 @@ impl Document {
     /// The bytes of a buffer view.
     pub(crate) fn view(&self, view: usize, path: &str) -> Result<&[u8], SceneError> {
         let view_json = self.at(&self.root.buffer_views, view, path, "bufferViews")?;
-        let place = format!("bufferViews[{view}]");
-        let buffer = view_json.buffer.value();
-        let bytes = self.at(&self.buffers, buffer, &format!("{place}.buffer"), "buffers")?;
+        if let Some(bytes) = self.decoded.get(&view) {
+            return Ok(bytes);
+        }
         let start = view_json.byte_offset.map_or(0, |offset| offset.0);
+        let range = (view_json.buffer.value(), start, view_json.byte_length.0);
+        self.bytes_of(range, &format!("bufferViews[{view}]"))
+    }
+
+    /// The bytes of a buffer from `start`, `length` of them, which stand at `place`.
+    pub(crate) fn bytes_of(
+        &self,
+        (buffer, start, length): (usize, u64, u64),
+        place: &str,
+    ) -> Result<&[u8], SceneError> {
+        let bytes = self.at(&self.buffers, buffer, &format!("{place}.buffer"), "buffers")?;
         start
-            .checked_add(view_json.byte_length.0)
+            .checked_add(length)
             .and_then(|end| bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?))
             .ok_or_else(|| {
+                let have = bytes.len();
                 let problem = format!(
-                    "bytes {start} to {start} + {} reach beyond buffers[{buffer}], which has {}",
-                    view_json.byte_length.0,
-                    bytes.len()
+                    "bytes {start} to {start} + {length} reach beyond buffers[{buffer}], which has {have}"
                 );
-                self.invalid(&place, problem)
+                self.invalid(place, problem)
             })
     }
 

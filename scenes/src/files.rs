@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The files that the scene at `path` consists of: the path of each within the scene's folder, and where it is. The
-/// main file comes first, then buffers and images in order, each once.
+/// main file comes first, then buffers and images in order, each once. A buffer that is only the plain form of compressed views is none.
 ///
 /// # Errors
 /// Where the main file cannot be parsed, a URI leaves the folder, or a link leads out of it.
@@ -27,8 +27,8 @@ pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
     let mut files = vec![(source.main.clone(), source.locate(&source.main))];
     let mut seen: BTreeSet<String> = BTreeSet::from([source.main.clone()]);
     let root = dir.canonicalize().map_err(missing)?;
-    let buffers = document.root.buffers.iter().enumerate();
-    let buffers = buffers.map(|(index, buffer)| (format!("buffers[{index}].uri"), buffer.uri.as_deref()));
+    let buffers = 0..document.root.buffers.len();
+    let buffers = buffers.map(|index| (format!("buffers[{index}].uri"), document.buffer_uri(index)));
     let images = document.root.images.iter().enumerate();
     let images = images.map(|(index, image)| (format!("images[{index}].uri"), image.uri.as_deref()));
     for (place, uri) in buffers.chain(images) {

@@ -1,6 +1,6 @@
-//! PNG, JPEG and WebP files into texels, within limits that are checked on the header. Owns no meaning of the texels.
+//! PNG, JPEG, WebP and KTX2 files into texels, within limits that are checked on the header. Owns no meaning of the texels.
 
-use crate::{jpeg_file, webp_file};
+use crate::{jpeg_file, ktx2_file, webp_file};
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 use std::io::Cursor;
 use tessera_layout::TexelFormat;
@@ -29,6 +29,10 @@ pub(crate) fn header(bytes: &[u8], edge_max: u32) -> Result<Header, String> {
             let (width, height) = webp_file::size(bytes)?;
             Header { width, height, has_16_bits: false }
         }
+        Format::Ktx2 => {
+            let (width, height) = ktx2_file::size(bytes)?;
+            Header { width, height, has_16_bits: false }
+        }
     };
     let Header { width, height, .. } = header;
     if width == 0 || height == 0 || width > edge_max || height > edge_max {
@@ -49,6 +53,7 @@ pub(crate) fn decode(
     let format = match format(bytes)? {
         // Eight bits a component: what its header said has led to no other format.
         Format::Jpeg => return jpeg_file::decode(bytes, target),
+        Format::Ktx2 => return ktx2_file::decode(bytes, target),
         Format::Png => ImageFormat::Png,
         Format::WebP => ImageFormat::WebP,
     };
@@ -75,6 +80,7 @@ enum Format {
     Png,
     Jpeg,
     WebP,
+    Ktx2,
 }
 
 /// The content decides, as glTF wants; a wrong mimeType or extension is a common mistake.
@@ -83,7 +89,8 @@ fn format(bytes: &[u8]) -> Result<Format, String> {
         Ok(ImageFormat::Png) => Ok(Format::Png),
         Ok(ImageFormat::Jpeg) => Ok(Format::Jpeg),
         Ok(ImageFormat::WebP) => Ok(Format::WebP),
-        _ => Err("it is none of PNG, JPEG and WebP; convert it".into()),
+        _ if bytes.starts_with(&ktx2_file::IDENTIFIER) => Ok(Format::Ktx2),
+        _ => Err("it is none of PNG, JPEG, WebP and KTX2; convert it".into()),
     }
 }
 

@@ -19,8 +19,12 @@ use tessera_layout::{NONE, TexelFormat, Texture, Wrap};
 /// Every texture starts at a multiple of this (see [`Texture::offset`]).
 const TEXEL_ALIGNMENT: usize = 16;
 
+/// Extensions that name an image of another kind than glTF's own, in the order in which they are taken: WebP loses less than block formats.
+const IMAGE_EXTENSIONS: [&str; 2] = ["EXT_texture_webp", "KHR_texture_basisu"];
+
+/// Their object of a texture.
 #[derive(Deserialize)]
-struct WebpJson {
+struct ImageJson {
     source: Option<usize>,
 }
 
@@ -78,13 +82,16 @@ impl TextureTable {
         warnings: &mut Warnings,
     ) -> Result<u32, SceneError> {
         let json = document.at(&document.root.textures, texture, &format!("{path}.index"), "textures")?;
-        let webp = json.extensions.as_ref().map(|extensions| &extensions.others);
-        let webp: Option<WebpJson> =
-            document.extension(webp, "EXT_texture_webp", &format!("textures[{texture}]"))?;
-        // The extension's image is meant for whoever can read it, and the other is its fallback.
-        let image = webp.and_then(|webp| webp.source).unwrap_or(json.source.value());
+        let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
+        // An extension's image is meant for whoever can read it, and the other is its fallback.
+        let mut image = json.source.value();
+        for name in IMAGE_EXTENSIONS.into_iter().rev() {
+            let json: Option<ImageJson> =
+                document.extension(extensions, name, &format!("textures[{texture}]"))?;
+            image = json.and_then(|json| json.source).unwrap_or(image);
+        }
         if image == u32::MAX as usize {
-            let what = "has no PNG, JPEG or WebP image; its material uses its plain factors";
+            let what = "has no PNG, JPEG, WebP or KTX2 image; its material uses its plain factors";
             warnings.add(format!("textures[{texture}] {what}"));
             return Ok(NONE);
         }

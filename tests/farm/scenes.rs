@@ -7,7 +7,6 @@ use std::path::Path;
 const REFUSED: &[(&str, &str)] = &[
     ("compressed/Sponza-draco-webp.glb", "KHR_draco_mesh_compression"),
     ("compressed/CesiumMan-Draco/CesiumMan.gltf", "KHR_draco_mesh_compression"),
-    ("compressed/BoxTextured-meshopt.glb", "EXT_meshopt_compression"),
 ];
 
 #[test]

@@ -66,7 +66,8 @@ pub(crate) fn scenes() -> Vec<Vec<u8>> {
     let head = [&b"glTF\x02\0\0\0"[..], &(20 + json.len() as u32).to_le_bytes()].concat();
     let glb = [&head[..], &(json.len() as u32).to_le_bytes(), b"JSON", json].concat();
     let library = include_bytes!("../../scenes/library/spinning-cube.gltf");
-    vec![json.to_vec(), glb, library.to_vec()]
+    let compressed = include_bytes!("../../scenes/tests/files/compressed-views.gltf");
+    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec()]
 }
 
 pub(crate) fn map(bytes: &[u8]) -> Result<(), String> {
@@ -94,6 +95,9 @@ pub(crate) fn images() -> Vec<Vec<u8>> {
         include_bytes!("../../scenes/tests/images/ramp-lossy.webp"),
         include_bytes!("../../scenes/tests/images/ramp-alpha.webp"),
         include_bytes!("../../scenes/tests/images/ramp-lossless.webp"),
+        include_bytes!("../../scenes/tests/images/ramp-etc1s.ktx2"),
+        include_bytes!("../../scenes/tests/images/ramp-etc1s-alpha.ktx2"),
+        include_bytes!("../../scenes/tests/images/ramp-uastc.ktx2"),
     ];
     files.iter().map(|bytes| bytes.to_vec()).chain([png()]).collect()
 }

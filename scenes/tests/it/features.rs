@@ -300,6 +300,46 @@ fn a_webp_image_takes_the_place_of_its_fallback() {
 }
 
 #[test]
+fn a_basis_universal_image_takes_the_place_of_its_fallback() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/images");
+    for name in ["ramp-uastc.ktx2", "ramp-etc1s.ktx2", "ramp-lossless.webp"] {
+        std::fs::copy(images.join(name), folder.path().join(name)).unwrap();
+    }
+    image::RgbaImage::from_pixel(2, 3, image::Rgba([255; 4])).save(folder.path().join("a.png")).unwrap();
+    let mut file = triangle();
+    file["extensionsUsed"] = json!(["KHR_texture_basisu"]);
+    file["images"] = json!([{ "uri": "a.png" }, { "uri": "ramp-uastc.ktx2" }, { "uri": "ramp-etc1s.ktx2" },
+        { "uri": "ramp-lossless.webp" }]);
+    file["textures"] = json!([{ "source": 0, "extensions": { "KHR_texture_basisu": { "source": 1 } } }]);
+    file["materials"] = json!([{ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }]);
+    let load = |file: &serde_json::Value| {
+        std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
+        load_in(folder.path(), &LoadOptions::default())
+    };
+    let scene = load(&file).unwrap();
+    assert!(scene.report().extensions[0].applied);
+    let flat = at(&scene, 0.0);
+    assert_eq!((flat.textures[0].width, flat.textures[0].height, flat.textures[0].level_count), (35, 29, 6));
+    // Levels are Tessera's own, as those of every other image.
+    assert_eq!(flat.texels.len(), 4 * (35 * 29 + 17 * 14 + 8 * 7 + 4 * 3 + 2 + 1));
+    let far = |texel: &[u8], want: [u8; 4]| texel.iter().zip(want).map(|(a, b)| a.abs_diff(b)).max().unwrap();
+    assert!(far(&flat.texels[4 * 36..4 * 37], [7, 8, 128, 249]) <= 3, "{:?}", &flat.texels[4 * 36..4 * 37]);
+    // Required and without a fallback; beside a WebP image, which loses nothing; and where it names no image.
+    file["extensionsRequired"] = json!(["KHR_texture_basisu"]);
+    file["textures"] = json!([{ "extensions": { "KHR_texture_basisu": { "source": 2 } } }]);
+    let flat = at(&load(&file).unwrap(), 0.0);
+    assert_eq!((flat.textures[0].width, flat.texels[4 * 36 + 3]), (35, 255), "without alpha");
+    file["textures"][0]["extensions"]["EXT_texture_webp"] = json!({ "source": 3 });
+    assert_eq!(at(&load(&file).unwrap(), 0.0).texels[4 * 36..4 * 37], [7, 8, 128, 249]);
+    file["textures"] = json!([{ "extensions": { "KHR_texture_basisu": { "source": 9 } } }]);
+    assert!(load(&file).unwrap_err().to_string().contains("images[9]"));
+    std::fs::write(folder.path().join("ramp-etc1s.ktx2"), b"\xabKTX 20\xbb\r\n\x1a\n").unwrap();
+    file["textures"] = json!([{ "extensions": { "KHR_texture_basisu": { "source": 2 } } }]);
+    assert!(load(&file).unwrap_err().to_string().contains("images[2]: it is cut short"));
+}
+
+#[test]
 fn a_constant_environment_is_scaled_and_black_is_none() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("scene.gltf"), triangle().to_string()).unwrap();

@@ -26,7 +26,6 @@ pub(crate) fn skipped(what: &str) {
 const REFUSED: &[(&str, &[&str])] = &[
     ("compressed/Sponza-draco-webp.glb", &["KHR_draco_mesh_compression"]),
     ("compressed/CesiumMan-Draco/CesiumMan.gltf", &["KHR_draco_mesh_compression"]),
-    ("compressed/BoxTextured-meshopt.glb", &["EXT_meshopt_compression"]),
 ];
 
 #[test]

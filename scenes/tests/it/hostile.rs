@@ -122,6 +122,7 @@ fn damaged_files_end_in_a_scene_or_an_error() {
                 files.push(shared.join(name));
             }
             files.push(shared.join("generated/punctual_lights.glb"));
+            files.push(shared.join("compressed/BoxTextured-meshopt.glb"));
             files.push(shared.join("gltf/SimpleSparseAccessor/SimpleSparseAccessor.gltf"));
         }
     }

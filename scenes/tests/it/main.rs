@@ -14,6 +14,7 @@ mod materials;
 #[path = "../../examples/make_library/spinning.rs"]
 mod spinning;
 
+mod compressed;
 mod extensions;
 mod features;
 mod fixtures;
