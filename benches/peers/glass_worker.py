@@ -61,12 +61,22 @@ def rough_of(textures, material):
 
 
 # ---- Mitsuba ----
+def without_glass(opaque):
+    def make_bsdf(scene, material, *rest):
+        if material["glass"]:
+            raise ValueError("only Mitsuba's llvm variant has glass here")
+        return opaque(scene, material, *rest)
+
+    return make_bsdf
+
+
 def mitsuba(names):
     """Replaces make_bsdf: glass is a dielectric whose inner side dims light by the way that it came."""
     mi, dr, neutral, bitmap, rgb = (names[key] for key in ("mi", "dr", "neutral", "bitmap", "rgb"))
     opaque = names["make_bsdf"]
-    if not names["JIT"]:
-        raise ValueError("only Mitsuba's llvm variant has glass here")
+    if not names["JIT"]:  # there are no materials of one's own
+        names["make_bsdf"] = without_glass(opaque)
+        return
 
     class Absorbing(mi.BSDF):
         """A dielectric around a medium. What a path meets from inside came through the medium from where it was before: `si.t` is the way."""
@@ -179,8 +189,7 @@ def luxcore(names):
         textures = neutral.textures(scene, material)
         rough = rough_of(textures, material)
         made = []
-        names["props"] = made
-        base = names["texture"](made, textures["base"]) if textures["base"] is not None else "%g %g %g" % tuple(material["base"][:3])
+        base = texture(made, textures["base"]) if textures["base"] is not None else "%g %g %g" % tuple(material["base"][:3])
         name = "m%d" % index
         lines = ["scene.materials.%s.type = %s" % (name, "glass" if rough is None else "roughglass"), "scene.materials.%s.kr = 1 1 1" % name,
                  "scene.materials.%s.kt = %s" % (name, base), "scene.materials.%s.interiorior = %g" % (name, glass["ior"])]
