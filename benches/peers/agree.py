@@ -2,7 +2,7 @@
 
     VENV/bin/python benches/peers/agree.py RIG SCENES TESSERA [--only NAME] [--batches 16] [--spp 32] [--size 192x144]
 
-RIG is the folder of compare.py, SCENES that of the shared scenes, TESSERA the program. Every renderer draws each scene in batches with seeds of
+RIG is the folder of compare.py, whose workers draw glass by glass_worker.py, SCENES that of the shared scenes, TESSERA the program. Every renderer draws each scene in batches with seeds of
 their own. Of a pixel's luminance, z is the difference of two renderers' means over the standard error that their batches show (Welch's). Were
 both means of one distribution, about 0.945 of the pixels would lie within 2 (16 batches each). At high counts any difference of model fails the
 test, so the size of the difference stands beside it: the mean's, and the middle nine tenths of blocks of 8 x 8 pixels.
@@ -16,8 +16,10 @@ import tempfile
 
 import numpy as np
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = {"mitsuba": ("peer_mitsuba.py", {"variant": "llvm_ad_rgb"}), "cycles": ("peer_cycles.py", {})}
 STUDIO, SKY = "env/studio_small_05_1k.hdr", "env/qwantani_afternoon_puresky_1k.hdr"
+GLASSWARE = "glassware.glb"  # written by glass_scene.py
 # Name, file, environment (a map, one constant radiance, or None), camera (eye; target; degrees) where the scene has none that shows it.
 SCENES = [
     ("furnace", "generated/furnace_diffuse.glb", 1.0, None),
@@ -29,6 +31,8 @@ SCENES = [
     ("Spheres", "MetalRoughSpheresNoTextures.glb", STUDIO, None),
     ("Sponza", "Sponza.glb", SKY, ([-5.0, 2.0, 0.0], [5.0, 2.5, 0.0], 60.0)),
     ("DreamApartment", "DreamApartment.glb", SKY, None),
+    ("Glassware", GLASSWARE, 1.0, None),
+    ("CandleHolder", "GlassHurricaneCandleHolder.glb", 1.0, None),
 ]
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
@@ -40,9 +44,9 @@ class Worker:
         script, extra = PEERS[kind]
         path = os.path.join(folder, kind + ".json")
         with open(path, "w") as file:
-            json.dump(dict(job, **extra), file)
+            json.dump(dict(job, rig=rig, script=script, **extra), file)
         log = open(os.path.join(folder, kind + ".log"), "w")
-        command = [sys.executable, os.path.join(rig, script), path]
+        command = [sys.executable, os.path.join(HERE, "glass_worker.py"), path]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=rig)
         self.answer()
 
@@ -81,9 +85,9 @@ class Tessera:
         pass
 
 
-def job_of(neutral, scenes, scene, options):
-    _, file, light, view = scene
-    loaded = neutral.load(os.path.join(scenes, file))
+def job_of(neutral, file, scene, options):
+    _, _, light, view = scene
+    loaded = neutral.load(file)
     camera = loaded["camera"] or neutral.auto_camera(loaded["bbox"])
     if view:
         camera = {"origin": view[0], "target": view[1], "up": [0, 1, 0], "vfov": view[2]}
@@ -91,9 +95,9 @@ def job_of(neutral, scenes, scene, options):
     if isinstance(light, float):
         env = {"type": "const", "value": [light] * 3}
     elif light:
-        env = {"type": "hdr", "path": os.path.join(scenes, light), "scale": 1.0}
+        env = {"type": "hdr", "path": os.path.join(options.scenes, light), "scale": 1.0}
     width, height = map(int, options.size.split("x"))
-    return {"scene": os.path.join(scenes, file), "env": env, "width": width, "height": height, "depth": 8, "threads": 2,
+    return {"scene": file, "env": env, "width": width, "height": height, "depth": 8, "threads": 2,
             "materials": "gltf", "filter": "box", "camera": camera, "strip": []}
 
 
@@ -128,7 +132,11 @@ def measure(rig, scene, options, folder):
     import img
     import neutral
 
-    job = job_of(neutral, options.scenes, scene, options)
+    file = os.path.join(options.scenes, scene[1])
+    if scene[1] == GLASSWARE:
+        file = os.path.join(folder, GLASSWARE)
+        subprocess.run([sys.executable, os.path.join(HERE, "glass_scene.py"), rig, file], check=True)
+    job = job_of(neutral, file, scene, options)
     drawn = {"tessera": batches_of(img, Tessera(options.tessera, job), options, folder)}
     for kind in PEERS:
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on six scenes of the shared folder
-# and one of the library's.
+# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on seven scenes of the shared folder,
+# one of the library's and one of glass that is made here.
 #
 #   benches/peers/run.sh VENV RIG SCENES [compare.py options]
 #   ONLY=Sponza benches/peers/run.sh ...       # one of them
@@ -22,7 +22,7 @@ compare() {
     [[ ${ONLY:-$scene} == "$scene" ]] || return 0
     echo
     # A peer that cannot read a scene leaves the others theirs.
-    "$venv/bin/python" "$rig/compare.py" --ours "$ours" --peers "${PEERS:-mitsuba-llvm,cycles,luxcore}" --threads 2 --rounds 3 "$@" ||
+    "$venv/bin/python" benches/peers/glass_compare.py "$rig" --ours "$ours" --peers "${PEERS:-mitsuba-llvm,cycles,luxcore}" --threads 2 --rounds 3 "$@" ||
         echo "$scene could not be compared"
 }
 studio=$scenes/env/studio_small_05_1k.hdr sky=$scenes/env/qwantani_afternoon_puresky_1k.hdr
@@ -33,9 +33,15 @@ compare DreamApartment --scene "$scenes/DreamApartment.glb" --env "$sky" "$@"
 compare PineTree --scene "$scenes/PineTree.glb" --env "$sky" "$@"
 compare Spheres --scene "$scenes/MetalRoughSpheresNoTextures.glb" --env "$studio" "$@"
 
-# The library's room of 400 panels without its point lights, of which the rig knows nothing.
+# Glass, of which the rig knows nothing and glass_worker.py does.
+compare CandleHolder --scene "$scenes/GlassHurricaneCandleHolder.glb" --env "$studio" "$@"
+
 kept=$(mktemp -d)
 trap 'rm -rf "$kept"' EXIT
+"$venv/bin/python" benches/peers/glass_scene.py "$rig" "$kept/glassware.glb"
+compare Glassware --scene "$kept/glassware.glb" --env "$studio" "$@"
+
+# The library's room of 400 panels without its point lights, of which the rig knows nothing.
 "$venv/bin/python" - scenes/library/many-lights.gltf "$kept/many-lights.gltf" << 'END'
 import json, sys
 scene = json.load(open(sys.argv[1]))

@@ -16,8 +16,8 @@ const i32 DENOISE_RADIUS = 9;  // of the window whose pixels make a pixel
 const i32 DENOISE_PATCH = 3;   // radius of the patches that are compared
 const i32 DENOISE_SMOOTH = 2;  // radius of the mean that makes a variance out of squared differences
 const i32 DENOISE_REACH = DENOISE_RADIUS + DENOISE_PATCH + DENOISE_SMOOTH;
-// Differences count in units of half a standard deviation; the floor, squared radiance, is for pixels that have no noise at all.
-const float DENOISE_STRENGTH_SQUARED = 0.25f;
+// Differences count in units of 0.7 standard deviations; the floor, squared radiance, is for pixels that have no noise at all.
+const float DENOISE_STRENGTH_SQUARED = 0.5f;
 const float DENOISE_FLOOR = 1e-9f;
 // Added to the diagonal: directions in which the guides vary by less than a hundredth in a window are not fitted.
 const float DENOISE_RIDGE = 1e-4f;
