@@ -50,16 +50,29 @@ TESSERA_FN u64 mesh_triangle_of(const Instance& instance, u32 triangle) {
     return (u64)instance.first_triangle + (triangle - instance.first_id);
 }
 
-// A triangle in the world.
-TESSERA_FN Triangle triangle_at(const SceneView& scene, u32 id) {
-    if (!is_instanced(scene, id)) return scene.triangles[id];
-    const Instance& instance = instance_of(scene, id);
-    const Triangle& stored = scene.mesh_triangles[mesh_triangle_of(instance, id)];
-    Triangle placed = stored;
-    place_point(instance, stored.v0, placed.v0);
-    place_point(instance, stored.v1, placed.v1);
-    place_point(instance, stored.v2, placed.v2);
-    return placed;
+// A triangle in the world: made where it may be an instance's, and otherwise the one that stands there.
+template <bool HAS>
+struct WorldTriangles {
+    typedef const Triangle& Given;
+    TESSERA_FN Given at(const SceneView& scene, u32 id) { return scene.triangles[id]; }
+};
+template <>
+struct WorldTriangles<true> {
+    typedef Triangle Given;
+    TESSERA_FN Given at(const SceneView& scene, u32 id) {
+        if (!is_instanced(scene, id)) return scene.triangles[id];
+        const Instance& instance = instance_of(scene, id);
+        const Triangle& stored = scene.mesh_triangles[mesh_triangle_of(instance, id)];
+        Triangle placed = stored;
+        place_point(instance, stored.v0, placed.v0);
+        place_point(instance, stored.v1, placed.v1);
+        place_point(instance, stored.v2, placed.v2);
+        return placed;
+    }
+};
+
+TESSERA_FN WorldTriangles<HAS_INSTANCES>::Given triangle_at(const SceneView& scene, u32 id) {
+    return WorldTriangles<HAS_INSTANCES>::at(scene, id);
 }
 
 TESSERA_FN const Material& material_at(const SceneView& scene, u32 triangle) {

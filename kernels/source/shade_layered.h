@@ -150,7 +150,7 @@ template <class First>
 TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& unit, const Hit& met, PathState& state,
                                    ShadowRay& shadow, First& first) {
     shadow.wanted = false;
-    const Triangle triangle = triangle_at(scene, met.triangle);
+    const Triangle& triangle = triangle_at(scene, met.triangle);
     const Material& material = scene.materials[triangle.material];
     state.width = cone_width_at(cone_of(scene, unit, state), met.t);
     const Corners corners = corners_of(scene, met.triangle, met.u, met.v, state.width);
@@ -189,7 +189,7 @@ TESSERA_FN bool shade_any(const SceneView& scene, const UnitParams& unit, const 
 
 // The origin of a shadow ray that leaves its hit on the side that its direction is on.
 TESSERA_FN Vec3 shadow_origin(const SceneView& scene, u32 which, float u, float v, Vec3 direction) {
-    const Triangle triangle = triangle_at(scene, which);
+    const Triangle& triangle = triangle_at(scene, which);
     const Vec3 geometric = normalize_or(triangle_cross(triangle), direction);
     const Vec3 side = dot(direction, geometric) < 0.0f ? -geometric : geometric;
     return offset_ray_origin(triangle_point(triangle, u, v), side);

@@ -178,7 +178,7 @@ TESSERA_FN FirstHit first_of(const SceneView& scene, const SurfacePoint& point) 
 template <class First>
 TESSERA_FN bool shade_surface(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, First& first,
                               SurfacePoint& point) {
-    const Triangle triangle = triangle_at(scene, hit.triangle);
+    const Triangle& triangle = triangle_at(scene, hit.triangle);
     const Material& material = scene.materials[triangle.material];
     state.width = cone_width_at(cone_of(scene, unit, state), hit.t);
     const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v, state.width);

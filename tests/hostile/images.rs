@@ -108,7 +108,7 @@ pub(crate) fn all() -> Vec<Trap> {
             .refused("another size"),
         textured("PNG: 16,000 by 16,000 of one colour".into(), flat_png(16_000, 16_000)).refused("image"),
         textured("an empty image".into(), Vec::new()).refused("image"),
-        textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec()).refused("PNG, JPEG and WebP"),
+        textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec()).refused("PNG, JPEG, WebP and KTX2"),
         textured("an SVG".into(), b"<svg><image href=\"file:///etc/passwd\"/></svg>".to_vec())
             .refused("image"),
         textured("the scene itself".into(), whole().to_string().into_bytes()).refused("image"),
