@@ -12,18 +12,19 @@
 
 const i32 DENOISE_TILE_WIDTH = 64;
 const i32 DENOISE_TILE_HEIGHT = 16;
-const i32 DENOISE_RADIUS = 9;  // of the window whose pixels make a pixel
+const i32 DENOISE_RADIUS = 12;  // of the disc whose pixels make a pixel
 const i32 DENOISE_PATCH = 3;   // radius of the patches that are compared
 const i32 DENOISE_SMOOTH = 2;  // radius of the mean that makes a variance out of squared differences
 const i32 DENOISE_REACH = DENOISE_RADIUS + DENOISE_PATCH + DENOISE_SMOOTH;
 // Differences count in units of 0.7 standard deviations; the floor, squared radiance, is for pixels that have no noise at all.
 const float DENOISE_STRENGTH_SQUARED = 0.5f;
 const float DENOISE_FLOOR = 1e-9f;
-// Added to the diagonal: directions in which the guides vary by less than a hundredth in a window are not fitted.
-const float DENOISE_RIDGE = 1e-4f;
+// Added to the diagonal, besides as much of itself, beyond what the sums' rounding can make of it: directions in which the guides vary by less
+// than three thousandths in a disc are not fitted.
+const float DENOISE_RIDGE = 1e-5f;
 
 const i32 DENOISE_GUIDES = 7;  // albedo, normal, log2 of the depth
-const i32 DENOISE_TERMS = DENOISE_GUIDES + 1;
+const i32 DENOISE_TERMS = 1 + DENOISE_GUIDES + 2;  // and the place, across and down, in radii
 const i32 DENOISE_MATRIX = DENOISE_TERMS * (DENOISE_TERMS + 1) / 2;
 const i32 DENOISE_SUMS = DENOISE_MATRIX + 3 * DENOISE_TERMS;
 
@@ -59,6 +60,7 @@ const i32 DENOISE_RAW_WIDTH = DENOISE_LOCAL_WIDTH + 2 * DENOISE_SMOOTH;
 const i32 DENOISE_RAW_HEIGHT = DENOISE_LOCAL_HEIGHT + 2 * DENOISE_SMOOTH;
 const i32 DENOISE_PATCH_WIDTH = DENOISE_TILE_WIDTH + 2 * DENOISE_PATCH;
 const i32 DENOISE_PATCH_HEIGHT = DENOISE_TILE_HEIGHT + 2 * DENOISE_PATCH;
+const i32 DENOISE_SIDE = 2 * DENOISE_RADIUS + 1;
 
 // A tile and its surroundings, and what becomes of them. Mirrored in src/denoise.rs by its size.
 struct DenoiseScratch {
@@ -70,15 +72,15 @@ struct DenoiseScratch {
     float raw_across[DENOISE_LOCAL_WIDTH * DENOISE_RAW_HEIGHT];
     float distance[DENOISE_PATCH_WIDTH];
     float across[DENOISE_TILE_WIDTH * DENOISE_PATCH_HEIGHT];
-    float weight[DENOISE_TILE_WIDTH * DENOISE_TILE_HEIGHT];
+    float weight[DENOISE_SIDE][DENOISE_TILE_HEIGHT][DENOISE_TILE_WIDTH];
     float terms[DENOISE_TERMS][DENOISE_TILE_WIDTH];
     float weighted[DENOISE_TILE_WIDTH];
     float apart[3][DENOISE_TILE_WIDTH];
     float sums[DENOISE_TILE_HEIGHT][DENOISE_SUMS][DENOISE_TILE_WIDTH];
 };
 
-static_assert(sizeof(DenoiseScratch) == 487640 && sizeof(DenoiseParams) == 136, "mirrored in src/denoise.rs");
-static_assert(DENOISE_TILE_WIDTH == 64 && DENOISE_TILE_HEIGHT == 16 && DENOISE_REACH == 14, "mirrored in src/denoise.rs");
+static_assert(sizeof(DenoiseScratch) == 740600 && sizeof(DenoiseParams) == 136, "mirrored in src/denoise.rs");
+static_assert(DENOISE_TILE_WIDTH == 64 && DENOISE_TILE_HEIGHT == 16 && DENOISE_REACH == 17, "mirrored in src/denoise.rs");
 // Sums are written out for these.
 static_assert(DENOISE_PATCH == 3 && DENOISE_SMOOTH == 2, "seven and five terms");
 
@@ -160,7 +162,7 @@ TESSERA_FN void denoise_load(const DenoiseParams& params, DenoiseScratch& scratc
 }
 
 // Weights of the pixels that lie `offset` places further than the tile's: the distance of their patches, summed across and down.
-TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset) {
+TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset, float (*weight)[DENOISE_TILE_WIDTH]) {
     const i32 corner = (DENOISE_MARGIN - DENOISE_PATCH) * (DENOISE_LOCAL_WIDTH + 1);
     for (i32 y = 0; y < DENOISE_PATCH_HEIGHT; ++y) {
         const i32 row = corner + y * DENOISE_LOCAL_WIDTH;
@@ -184,17 +186,20 @@ TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset) {
     for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
         const float* across = scratch.across + y * down;
         const float* inside = scratch.inside + (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN + offset;
-        float* weight = scratch.weight + y * down;
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
             const float* d = across + x;
             const float sum = d[0] + d[down] + d[2 * down] + d[3 * down] + d[4 * down] + d[5 * down] + d[6 * down];
-            weight[x] = denoise_weight(sum * scale) * inside[x];
+            weight[y][x] = denoise_weight(sum * scale) * inside[x];
         }
     }
 }
 
 TESSERA_FN void denoise_multiply(float* to, const float* a, const float* b) {
     for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = a[x] * b[x];
+}
+
+TESSERA_FN void denoise_fill(float* to, float value) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = value;
 }
 
 TESSERA_FN void denoise_subtract(float* to, const float* a, const float* b) {
@@ -207,22 +212,42 @@ TESSERA_FN void denoise_accumulate(float* to, const float* a, const float* b) {
 
 // Adds the weighed pixels to the regressions of a row of the tile. Terms and colours are differences from the pixel itself: sums stay
 // small, and where all colours are one there is nothing to round.
-TESSERA_FN void denoise_add_row(DenoiseScratch& scratch, i32 y, i32 offset) {
-    const float* weight = scratch.weight + y * DENOISE_TILE_WIDTH;
+TESSERA_FN void denoise_add_row(DenoiseScratch& scratch, i32 y, i32 across, i32 down) {
+    const float* weight = scratch.weight[across + DENOISE_RADIUS][y];
     float most = 0.0f;
     for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) most = max_(most, weight[x]);
     if (most == 0.0f) return;
-    const i32 row = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN;
-    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) scratch.terms[0][x] = 1.0f;
+    const i32 row = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN, other = row + down * DENOISE_LOCAL_WIDTH + across;
     for (i32 k = 0; k < DENOISE_GUIDES; ++k) {
-        denoise_subtract(scratch.terms[k + 1], scratch.guides[k] + row + offset, scratch.guides[k] + row);
+        denoise_subtract(scratch.terms[k + 1], scratch.guides[k] + other, scratch.guides[k] + row);
     }
-    for (i32 k = 0; k < 3; ++k) denoise_subtract(scratch.apart[k], scratch.color[k] + row + offset, scratch.color[k] + row);
+    denoise_fill(scratch.terms[0], 1.0f);
+    denoise_fill(scratch.terms[DENOISE_GUIDES + 1], (float)across * (1.0f / (float)DENOISE_RADIUS));
+    denoise_fill(scratch.terms[DENOISE_GUIDES + 2], (float)down * (1.0f / (float)DENOISE_RADIUS));
+    for (i32 k = 0; k < 3; ++k) denoise_subtract(scratch.apart[k], scratch.color[k] + other, scratch.color[k] + row);
     float(*sums)[DENOISE_TILE_WIDTH] = scratch.sums[y];
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
         denoise_multiply(scratch.weighted, weight, scratch.terms[j]);
         for (i32 k = 0; k <= j; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.terms[k]);
         for (i32 k = 0; k < 3; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.apart[k]);
+    }
+}
+
+// How far a disc reaches across, so many rows away from its middle.
+TESSERA_FN i32 denoise_half_width(i32 down) {
+    i32 across = 0;
+    while (4 * ((across + 1) * (across + 1) + down * down) < (2 * DENOISE_RADIUS + 1) * (2 * DENOISE_RADIUS + 1)) ++across;
+    return across;
+}
+
+// Adds a row of the disc to all regressions: weights first, so that the sums of one row of the tile stay at hand.
+TESSERA_FN void denoise_add(DenoiseScratch& scratch, i32 down) {
+    const i32 reach = denoise_half_width(down);
+    for (i32 across = -reach; across <= reach; ++across) {
+        denoise_weigh(scratch, down * DENOISE_LOCAL_WIDTH + across, scratch.weight[across + DENOISE_RADIUS]);
+    }
+    for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
+        for (i32 across = -reach; across <= reach; ++across) denoise_add_row(scratch, y, across, down);
     }
 }
 
@@ -235,7 +260,7 @@ TESSERA_FN void denoise_solve(const float* sums, float* apart) {
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
         for (i32 k = 0; k <= j; ++k, sums += DENOISE_TILE_WIDTH) matrix[j][k] = *sums * scale;
         for (i32 k = 0; k < 3; ++k, sums += DENOISE_TILE_WIDTH) right[j][k] = *sums * scale;
-        if (j > 0) matrix[j][j] = matrix[j][j] + DENOISE_RIDGE;
+        if (j > 0) matrix[j][j] = matrix[j][j] + (matrix[j][j] * DENOISE_RIDGE + DENOISE_RIDGE);
     }
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {  // the diagonal is kept inverted
         for (i32 k = 0; k <= j; ++k) {
@@ -263,13 +288,7 @@ TESSERA_FN void denoise_solve(const float* sums, float* apart) {
 // frame are written too and mean nothing.
 TESSERA_FN void denoise_tile(const DenoiseParams& params, DenoiseScratch& scratch, float* out) {
     denoise_load(params, scratch);
-    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) {
-        for (i32 across = -DENOISE_RADIUS; across <= DENOISE_RADIUS; ++across) {
-            const i32 offset = down * DENOISE_LOCAL_WIDTH + across;
-            denoise_weigh(scratch, offset);
-            for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) denoise_add_row(scratch, y, offset);
-        }
-    }
+    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) denoise_add(scratch, down);
     for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
             float apart[3];

@@ -8,7 +8,7 @@ pub const TILE_WIDTH: usize = 64;
 /// Rows that are denoised at once.
 pub const TILE_HEIGHT: usize = 16;
 /// Rows and columns around a pixel on which it depends.
-pub const REACH: usize = 14;
+pub const REACH: usize = 17;
 /// Input channels: colour 3, half 3, albedo 3, normal 3, depth 1.
 pub const CHANNELS: usize = 13;
 
@@ -55,9 +55,9 @@ pub(crate) struct Params {
 const _: () = assert!(size_of::<Params>() == 136 || size_of::<usize>() != 8);
 
 /// `sizeof(DenoiseScratch)` in floats.
-const SCRATCH_FLOATS: usize = 487_640 / 4;
+const SCRATCH_FLOATS: usize = 740_600 / 4;
 
-/// Memory that one thread needs for its tiles: half a mebibyte. What it holds never reaches a result.
+/// Memory that one thread needs for its tiles: three quarters of a mebibyte. What it holds never reaches a result.
 #[derive(Debug)]
 pub struct Scratch {
     memory: Vec<f32>,
