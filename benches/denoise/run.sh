@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# FLIP of noisy and denoised frames against references, beside Open Image Denoise, on six scenes of the shared folder.
+# FLIP of noisy and denoised frames against references, beside Open Image Denoise, on nine scenes of the
+# library and the shared folder.
 #
 #   benches/denoise/run.sh VENV SCENES FOLDER
-#   SPP=64 ONLY=Cornell REFERENCE_SPP=2048 SIZE=320x240 benches/denoise/run.sh ...   # what is rendered
+#   SPP=64 ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=720 benches/denoise/run.sh ...   # what is rendered
+#
+# A picture of 320 x 240 has little but edges to show, so they are windows of that size in the middle of pictures that are HEIGHT pixels high.
+# References must have far less noise than what a denoiser leaves, which is that of thousands of samples.
 #
 # VENV has pyoidn, flip-evaluator, OpenEXR and numpy; SCENES is the folder of the shared scenes. FOLDER gets all pictures; references
 # that lie there are kept.
@@ -11,7 +15,8 @@ venv=$1 scenes=$2 folder=$3
 cd "$(dirname "$0")/../.."
 . benches/views.sh
 
-mapfile -t names < <(asked DamagedHelmet CornellBox Sponza DreamApartment PineTree Spheres)
+export HEIGHT=${HEIGHT:-720} REFERENCE_SPP=${REFERENCE_SPP:-8192}
+mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza Spheres CandleHolder PineTree DamagedHelmet)
 for name in "${names[@]}"; do
     reference "$name"
     frame "$name" --spp "${SPP:-64}" --denoise --aov albedo,normal -o "$folder/$name.exr" -o "$folder/$name.png"
