@@ -101,8 +101,8 @@ TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest& test, u32 
     return node.child[lane_of_least8(test.entry, test.exit)];
 }
 
-// Takes the largest of the children in `mask`, which is not 0, and leaves the others on the stack. Children stand in the order of
-// their size, and the larger one is the likelier to hold something that is in the way.
+// Takes the last of the children in `mask`, which is not 0, and leaves the others on the stack. A host's builder puts last what is the likeliest
+// to hold something in the way for what it costs to look.
 TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest&, u32 mask, Stack& stack, const ShadowQuery&) {
     u32 slot = count_trailing_zeros(mask);
     while (mask &= mask - 1) {

@@ -4,6 +4,7 @@
 use super::BuilderKind;
 use super::bounds::{Bounds, PrimitiveRef};
 use super::split;
+use rayon::prelude::*;
 
 /// Children of a wide node.
 pub(super) const WIDTH: usize = 8;
@@ -14,7 +15,7 @@ const COST_NODE: f32 = 1.0;
 const COST_BLOCK: f32 = 1.0;
 
 /// Ranges below this are built by one thread.
-const PARALLEL_MIN: usize = 4096;
+pub(super) const PARALLEL_MIN: usize = 4096;
 
 /// A node over `n` triangles; the slice of its subtree has `2 n - 1` nodes, itself first, then the left subtree, then
 /// the right one.
@@ -25,19 +26,38 @@ pub(super) struct BinaryNode {
     pub(super) left_count: u32,
     /// How to make wide children of it.
     pub(super) plan: Plan,
+    /// Wide nodes that it makes as one child, itself and all below; 0 where it is a leaf.
+    pub(super) wide_count: u32,
+    /// Leaves below, or itself.
+    pub(super) leaf_count: u32,
 }
 
 /// The cheapest way to turn a subtree into at most 1, 2, ... 8 children of a wide node (Ylitie, Karras and Laine,
 /// "Efficient Incoherent Ray Traversal on GPUs Through Compressed Wide BVHs", HPG 2017, section 3).
+///
+/// Four bits for each `s` slots, those of one slot lowest: how many of them the left subtree gets; 0: use one slot less. For
+/// one slot, where there is nothing to share: 1 for a leaf, 0 for a wide node.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Plan {
-    /// For `s` slots, at `s - 1`: how many of them the left subtree gets; 0: use one slot less. For the first, where
-    /// there is nothing to share: 1 for a leaf, 0 for a wide node.
-    pub(super) left_slots: [u8; WIDTH],
+pub(super) struct Plan(u32);
+
+impl Plan {
+    const LEAF: Plan = Plan(1);
+
+    /// Of 1 to 8 slots, how many the left subtree gets.
+    pub(super) fn left_slots(self, slots: usize) -> usize {
+        (self.0 >> (4 * (slots - 1)) & 15) as usize
+    }
+
+    pub(super) fn is_leaf(self) -> bool {
+        self.left_slots(1) == 1
+    }
 }
 
-/// Cost of a subtree as at most 1, 2, ... 7 children.
-type Costs = [f32; WIDTH - 1];
+/// A subtree as at most 1, 2, ... 7 children: what they cost, and how many wide nodes they are.
+struct Forests {
+    costs: [f32; WIDTH - 1],
+    wide_counts: [u32; WIDTH - 1],
+}
 
 /// What a tree has to keep to.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +71,15 @@ pub(super) struct Shape {
 
 /// Builds the tree over `primitives`, which is not empty, and orders them by its leaves.
 pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<BinaryNode> {
-    let empty = BinaryNode { bounds: Bounds::EMPTY, left_count: 0, plan: Plan::default() };
-    let mut nodes = vec![empty; 2 * primitives.len() - 1];
+    let empty = BinaryNode {
+        bounds: Bounds::EMPTY,
+        left_count: 0,
+        plan: Plan::default(),
+        wide_count: 0,
+        leaf_count: 0,
+    };
+    // By all threads, since the memory is new to the process and its pages are made by whoever touches them first.
+    let mut nodes: Vec<BinaryNode> = (0..2 * primitives.len() - 1).into_par_iter().map(|_| empty).collect();
     build_range(primitives, &mut nodes, shape, 0);
     nodes
 }
@@ -62,20 +89,26 @@ pub(super) fn levels_of_halving(primitives: usize) -> u32 {
     usize::BITS - primitives.saturating_sub(1).leading_zeros()
 }
 
-fn build_range(primitives: &mut [PrimitiveRef], nodes: &mut [BinaryNode], shape: Shape, depth: u32) -> Costs {
+fn build_range(
+    primitives: &mut [PrimitiveRef],
+    nodes: &mut [BinaryNode],
+    shape: Shape,
+    depth: u32,
+) -> Forests {
     let (bounds, centers) = measure(primitives);
     let count = primitives.len();
     nodes[0].bounds = bounds;
     if count <= shape.leaf_max {
-        nodes[0].plan.left_slots[0] = 1;
-        return [bounds.half_area() * COST_BLOCK; WIDTH - 1];
+        nodes[0].plan = Plan::LEAF;
+        nodes[0].leaf_count = 1;
+        return Forests { costs: [bounds.half_area() * COST_BLOCK; WIDTH - 1], wide_counts: [0; WIDTH - 1] };
     }
     let left_count = split_range(primitives, &centers, shape, depth);
     let (left_primitives, right_primitives) = primitives.split_at_mut(left_count);
     let (node, rest) = nodes.split_at_mut(1);
     let (left_nodes, right_nodes) = rest.split_at_mut(2 * left_count - 1);
     let left = |primitives, nodes| build_range(primitives, nodes, shape, depth + 1);
-    let (left_costs, right_costs) = if count >= PARALLEL_MIN {
+    let (left_forests, right_forests) = if count >= PARALLEL_MIN {
         rayon::join(
             || left(left_primitives, left_nodes),
             || build_range(right_primitives, right_nodes, shape, depth + 1),
@@ -83,14 +116,30 @@ fn build_range(primitives: &mut [PrimitiveRef], nodes: &mut [BinaryNode], shape:
     } else {
         (left(left_primitives, left_nodes), build_range(right_primitives, right_nodes, shape, depth + 1))
     };
-    node[0].left_count = left_count as u32;
-    let (plan, costs) = plan(&left_costs, &right_costs, bounds.half_area());
-    node[0].plan = plan;
-    costs
+    let (plan, forests) = plan(&left_forests, &right_forests, bounds.half_area());
+    node[0] = BinaryNode {
+        bounds,
+        left_count: left_count as u32,
+        plan,
+        wide_count: forests.wide_counts[0],
+        leaf_count: left_nodes[0].leaf_count + right_nodes[0].leaf_count,
+    };
+    forests
 }
 
 /// The box of all triangles and the box of their (doubled) centres.
 fn measure(primitives: &[PrimitiveRef]) -> (Bounds, Bounds) {
+    if primitives.len() >= split::CHUNKED_MIN {
+        let measured = primitives.par_chunks(split::CHUNK).map(measure);
+        return measured.reduce(
+            || (Bounds::EMPTY, Bounds::EMPTY),
+            |mut all, more| {
+                all.0.add(&more.0);
+                all.1.add(&more.1);
+                all
+            },
+        );
+    }
     let mut bounds = Bounds::EMPTY;
     let mut centers = Bounds::EMPTY;
     for primitive in primitives {
@@ -115,30 +164,41 @@ fn split_range(primitives: &mut [PrimitiveRef], centers: &Bounds, shape: Shape, 
     }
 }
 
-/// The plan of a node from its children's costs.
-fn plan(left: &Costs, right: &Costs, half_area: f32) -> (Plan, Costs) {
-    let mut plan = Plan::default();
+/// The plan of a node from its children's forests.
+fn plan(left: &Forests, right: &Forests, half_area: f32) -> (Plan, Forests) {
+    let mut shares = [0usize; WIDTH];
     let mut costs = [f32::INFINITY; WIDTH];
     for slots in 2..=WIDTH {
         // The first share stands where costs overflow: any share makes a valid tree.
-        let mut best = (left[0] + right[slots - 2], 1);
+        let mut best = (left.costs[0] + right.costs[slots - 2], 1);
         for left_slots in 2..slots {
-            let cost = left[left_slots - 1] + right[slots - left_slots - 1];
+            let cost = left.costs[left_slots - 1] + right.costs[slots - left_slots - 1];
             if cost < best.0 {
-                best = (cost, left_slots as u8);
+                best = (cost, left_slots);
             }
         }
         costs[slots - 1] = best.0;
-        plan.left_slots[slots - 1] = best.1;
+        shares[slots - 1] = best.1;
     }
     costs[0] = costs[WIDTH - 1] + half_area * COST_NODE;
     for slots in 2..WIDTH {
         if costs[slots - 2] <= costs[slots - 1] {
             costs[slots - 1] = costs[slots - 2];
-            plan.left_slots[slots - 1] = 0;
+            shares[slots - 1] = 0;
         }
     }
-    let mut narrow = [0.0; WIDTH - 1];
-    narrow.copy_from_slice(&costs[..WIDTH - 1]);
-    (plan, narrow)
+    let wide_count = |slots: usize| {
+        let left_slots = shares[slots - 1];
+        left.wide_counts[left_slots - 1] + right.wide_counts[slots - left_slots - 1]
+    };
+    let mut forests = Forests { costs: [0.0; WIDTH - 1], wide_counts: [1 + wide_count(WIDTH); WIDTH - 1] };
+    forests.costs.copy_from_slice(&costs[..WIDTH - 1]);
+    let mut plan = (shares[WIDTH - 1] as u32) << (4 * (WIDTH - 1));
+    for slots in 2..WIDTH {
+        let same = shares[slots - 1] == 0;
+        forests.wide_counts[slots - 1] =
+            if same { forests.wide_counts[slots - 2] } else { wide_count(slots) };
+        plan |= (shares[slots - 1] as u32) << (4 * (slots - 1));
+    }
+    (Plan(plan), forests)
 }

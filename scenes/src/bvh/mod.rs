@@ -15,6 +15,7 @@ mod wide;
 
 use binary::Shape;
 use bounds::{Bounds, PrimitiveRef};
+use rayon::prelude::*;
 use tessera_layout::{
     BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle, TriangleBlock,
 };
@@ -88,10 +89,9 @@ pub(crate) fn build_with(
         "{} triangles are more than a hierarchy can hold",
         triangles.len()
     );
-    let corners =
-        triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2]).chain(instances.boxes.iter().flatten().copied());
-    let reach = corners.flatten().fold(origin_max.abs(), |largest, coordinate| largest.max(coordinate.abs()));
-    let padding = reach * PADDING_SCALE;
+    let of_triangles = triangles.par_iter().map(|t| reach([t.v0, t.v1, t.v2])).reduce(|| 0.0, f32::max);
+    let of_instances = instances.boxes.iter().map(|&corners| reach(corners)).fold(0.0, f32::max);
+    let padding = origin_max.abs().max(of_triangles).max(of_instances) * PADDING_SCALE;
     let of_triangles = tree_of_triangles(triangles, padding, Shape { kind, ..Shape::TRIANGLES });
     let (nodes, blocks) = if instances.boxes.is_empty() {
         of_triangles
@@ -105,6 +105,11 @@ pub(crate) fn build_with(
     Bvh { nodes, blocks, padding }
 }
 
+/// The largest magnitude of any coordinate.
+fn reach<const N: usize>(corners: [[f32; 3]; N]) -> f32 {
+    corners.into_iter().flatten().fold(0.0, |largest, coordinate| largest.max(coordinate.abs()))
+}
+
 /// Nodes, the root first, and blocks; none for no triangle.
 fn tree_of_triangles(
     triangles: &[Triangle],
@@ -114,9 +119,10 @@ fn tree_of_triangles(
     if triangles.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let mut primitives: Vec<PrimitiveRef> = (0u32..)
-        .zip(triangles)
-        .map(|(id, triangle)| PrimitiveRef::new(padded_box(triangle, padding), id))
+    let mut primitives: Vec<PrimitiveRef> = triangles
+        .par_iter()
+        .enumerate()
+        .map(|(id, triangle)| PrimitiveRef::new(padded_box(triangle, padding), id as u32))
         .collect();
     let tree = binary::build(&mut primitives, shape);
     wide::collapse(&tree, &primitives, Leaves::Triangles(triangles))
@@ -133,7 +139,7 @@ fn tree_of_instances(boxes: &[[[f32; 3]; 2]], padding: f32, shape: Shape) -> Vec
     wide::collapse(&tree, &primitives, Leaves::Instances).0
 }
 
-/// A root above the trees that are not empty, the larger one last, as everywhere.
+/// A root above the trees that are not empty, the larger one last.
 fn joined(of_triangles: &[BvhNode8], of_instances: &[BvhNode8]) -> Vec<BvhNode8> {
     let mut trees: Vec<(&[BvhNode8], Bounds)> = [of_triangles, of_instances]
         .into_iter()

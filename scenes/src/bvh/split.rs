@@ -2,10 +2,15 @@
 //! triangles go left: at least one, and not all.
 
 use super::bounds::{Bounds, PrimitiveRef};
+use rayon::prelude::*;
 use tessera_layout::LEAF_TRIANGLES_MAX;
 
 /// Bins per axis of a large range. More gain nothing that a ray would notice.
 const BINS_MAX: usize = 16;
+
+/// Ranges of so many triangles or more are measured and binned by all threads, a chunk each: a box of boxes is the same in any order.
+pub(super) const CHUNKED_MIN: usize = 1 << 16;
+pub(super) const CHUNK: usize = 1 << 14;
 
 /// What has its centre in a bin, or in several.
 #[derive(Clone, Copy)]
@@ -33,6 +38,15 @@ const EMPTY_BIN: Bin = Bin { bounds: Bounds::EMPTY, count: 0 };
 struct Bins {
     bounds: [Bounds; BINS_MAX],
     counts: [u32; BINS_MAX],
+}
+
+impl Bins {
+    fn add(&mut self, other: &Bins) {
+        for bin in 0..BINS_MAX {
+            self.bounds[bin].add(&other.bounds[bin]);
+            self.counts[bin] += other.counts[bin];
+        }
+    }
 }
 
 const EMPTY_BINS: Bins = Bins { bounds: [Bounds::EMPTY; BINS_MAX], counts: [0; BINS_MAX] };
@@ -83,7 +97,21 @@ pub(super) fn surface_area(primitives: &mut [PrimitiveRef], centers: &Bounds) ->
     if left == 0 || left == primitives.len() { primitives.len() / 2 } else { left }
 }
 
-fn best_cut(primitives: &[PrimitiveRef], binning: &Binning) -> Option<Cut> {
+/// As `binned`, by all threads.
+fn binned_by_all(primitives: &[PrimitiveRef], binning: &Binning) -> [Bins; 3] {
+    let chunks = primitives.par_chunks(CHUNK).map(|chunk| binned(chunk, binning));
+    chunks.reduce(
+        || [EMPTY_BINS; 3],
+        |mut all, more| {
+            all.iter_mut().zip(&more).for_each(|(all, more)| all.add(more));
+            all
+        },
+    )
+}
+
+/// The bins of each axis.
+#[inline]
+fn binned(primitives: &[PrimitiveRef], binning: &Binning) -> [Bins; 3] {
     let mut bins = [EMPTY_BINS; 3];
     for primitive in primitives {
         for (axis, bins) in bins.iter_mut().enumerate() {
@@ -92,6 +120,15 @@ fn best_cut(primitives: &[PrimitiveRef], binning: &Binning) -> Option<Cut> {
             bins.counts[at] += 1;
         }
     }
+    bins
+}
+
+fn best_cut(primitives: &[PrimitiveRef], binning: &Binning) -> Option<Cut> {
+    let bins = if primitives.len() >= CHUNKED_MIN {
+        binned_by_all(primitives, binning)
+    } else {
+        binned(primitives, binning)
+    };
     let mut best = None;
     let mut best_cost = f32::INFINITY;
     for (axis, bins) in bins.iter().enumerate() {
