@@ -184,7 +184,7 @@ TESSERA_SMALL_FN void visit_leaf(const WideRay& ray, const SceneView& scene, con
     }
 }
 
-// A space that a walk goes through: the world, or a mesh as an instance shows it (wide_instances.h).
+// A space that a walk goes through: the world, one with instances, or a mesh as one of them shows it (wide_instances.h).
 struct World {
     const SceneView& scene;
     const WideRay& ray;
@@ -192,6 +192,11 @@ struct World {
 
 TESSERA_SMALL_FN const BvhNode8& node_at(const World& world, u32 index) { return world.scene.bvh_nodes[index]; }
 TESSERA_SMALL_FN NodeTest test_node(const World& world, const BvhNode8& node, float t_max) { return test_node(world.ray, node, t_max); }
+
+template <class Query>
+TESSERA_SMALL_FN void visit(const World& world, u32 leaf, Stack&, Query& query) {
+    visit_leaf(world.ray, world.scene, world.scene.triangle_blocks[leaf], 0, query);
+}
 
 // The walk of both queries, from a child on. One for any hit does not care which comes first.
 template <class Space, class Query>

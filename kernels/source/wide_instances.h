@@ -87,26 +87,40 @@ TESSERA_SMALL_FN void visit(const MeshInWorld& mesh, u32 leaf, Stack&, Query& qu
     visit_leaf(mesh.ray, mesh.scene, placed, mesh.instance.first_id, query);
 }
 
+// A world in which leaves may be instances.
+struct WorldWithInstances {
+    World world;
+};
+
+TESSERA_SMALL_FN const BvhNode8& node_at(const WorldWithInstances& space, u32 index) { return node_at(space.world, index); }
+TESSERA_SMALL_FN NodeTest test_node(const WorldWithInstances& space, const BvhNode8& node, float t_max) {
+    return test_node(space.world, node, t_max);
+}
+
 template <class Query>
 TESSERA_RARE_FN void walk_instance(const World& world, const Instance& instance, Stack& stack, Query& query) {
     walk(mesh_in_world(world.scene, world.ray, instance), instance.root, stack, query);
 }
 
 template <class Query>
-TESSERA_SMALL_FN void visit(const World& world, u32 leaf, Stack& stack, Query& query) {
+TESSERA_SMALL_FN void visit(const WorldWithInstances& space, u32 leaf, Stack& stack, Query& query) {
     if (leaf & CHILD_INSTANCE_FLAG) {
-        walk_instance(world, world.scene.instances[leaf & ~CHILD_INSTANCE_FLAG], stack, query);
+        walk_instance(space.world, space.world.scene.instances[leaf & ~CHILD_INSTANCE_FLAG], stack, query);
     } else {
-        visit_leaf(world.ray, world.scene, world.scene.triangle_blocks[leaf], 0, query);
+        visit(space.world, leaf, stack, query);
     }
 }
 
-// The walk of traverse.h on a host.
+// The walk of traverse.h on a host. Most scenes have no instances, and a walk that may come to one is slower by a hundredth.
 template <class Query>
 TESSERA_FN void traverse(const SceneView& scene, const WideHierarchy&, const Ray& ray, Query& query) {
     if (scene.bvh_node_count == 0) return;
     const WideRay prepared = prepare_wide_ray(ray);
     Stack stack;
     stack.size = 0;
-    walk(World{scene, prepared}, 0, stack, query);
+    if (scene.instance_count == 0) {
+        walk(World{scene, prepared}, 0, stack, query);
+    } else {
+        walk(WorldWithInstances{{scene, prepared}}, 0, stack, query);
+    }
 }
