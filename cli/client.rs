@@ -143,6 +143,14 @@ impl Farm {
         job: JobId,
         heard: &mut (dyn FnMut(&Progress) + Send),
     ) -> Result<JobSummary, CliError> {
+        self.persist(async |client| follow_once(client, job, heard).await).await
+    }
+
+    /// Does what may be done again, over connections that are lost and coordinators that start again. The first connection must come about.
+    pub(crate) async fn persist<T>(
+        &self,
+        mut work: impl AsyncFnMut(&FarmClient) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let mut backoff = BACKOFF.0;
         let mut reached = false;
         loop {
@@ -150,10 +158,10 @@ impl Farm {
             let lost = match self.connect().await {
                 Ok(client) => {
                     (reached, backoff) = (true, BACKOFF.0);
-                    match follow_once(&client, job, heard).await {
-                        Ok(summary) => {
+                    match work(&client).await {
+                        Ok(done) => {
                             client.close().await;
-                            return Ok(summary);
+                            return Ok(done);
                         }
                         Err(error) => error,
                     }

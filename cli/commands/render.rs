@@ -157,7 +157,8 @@ impl Rendering<'_> {
 }
 
 impl Outputs {
-    /// Fetches every frame that is named, until no more will be.
+    /// Fetches every frame that is named, until no more will be. No connection is kept for as long as a frame takes: a machine that sleeps
+    /// meanwhile loses it.
     async fn fetch_all(
         &self,
         farm: &Farm,
@@ -165,25 +166,35 @@ impl Outputs {
         mut arriving: mpsc::UnboundedReceiver<FrameNumber>,
     ) -> Result<Written, CliError> {
         let mut written = Written::new();
-        let client = farm.connect().await?;
         while let Some(first) = arriving.recv().await {
             let mut new = vec![first];
             while let Ok(frame) = arriving.try_recv() {
                 new.push(frame);
             }
             new.retain(|frame| !written.contains_key(frame));
-            for (frame, files, spp) in finished_files(&client, job, &new).await? {
-                let mut of_frame = WrittenFrame { spp, ..WrittenFrame::default() };
-                for file in files {
-                    for path in self.paths(frame, &file.format) {
-                        fetch(&client, &file, &path, &mut |_| {}).await?;
-                        of_frame.files.push((file.clone(), path));
-                    }
-                }
-                written.insert(frame, of_frame);
-            }
+            written.extend(farm.persist(async |client| self.fetch_frames(client, job, &new).await).await?);
         }
-        client.close().await;
+        Ok(written)
+    }
+
+    /// Fetches these frames as far as they are done. What is there already stays.
+    async fn fetch_frames(
+        &self,
+        client: &FarmClient,
+        job: JobId,
+        wanted: &[FrameNumber],
+    ) -> Result<Written, CliError> {
+        let mut written = Written::new();
+        for (frame, files, spp) in finished_files(client, job, wanted).await? {
+            let mut of_frame = WrittenFrame { spp, ..WrittenFrame::default() };
+            for file in files {
+                for path in self.paths(frame, &file.format) {
+                    fetch(client, &file, &path, &mut |_| {}).await?;
+                    of_frame.files.push((file.clone(), path));
+                }
+            }
+            written.insert(frame, of_frame);
+        }
         Ok(written)
     }
 }

@@ -3,6 +3,7 @@
 mod doctor;
 mod local;
 mod pictures;
+mod sleep;
 mod units;
 
 use std::path::{Path, PathBuf};
@@ -14,13 +15,17 @@ fn library(name: &str) -> PathBuf {
 }
 
 /// `tessera` in a folder of its own, with nobody's settings.
-fn tessera(folder: &Path, arguments: &[&str]) -> Output {
+fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tessera"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TESSERA_")) {
         command.env_remove(name);
     }
     command.args(arguments).current_dir(folder).env("XDG_CONFIG_HOME", folder.join("config"));
-    command.output().expect("the binary runs")
+    command
+}
+
+fn tessera(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("the binary runs")
 }
 
 /// Status, standard output and standard error.

@@ -1,0 +1,60 @@
+//! A machine that sleeps while it renders: its connections are lost, those to itself too, and the picture is not.
+
+use crate::{command, library};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+/// Longer than any connection bears silence.
+const ASLEEP: Duration = Duration::from_secs(5);
+/// Until a render has begun.
+const AWAKE: Duration = Duration::from_millis(1500);
+
+fn render(folder: &Path, spp: u32, output: &str) -> Child {
+    let (scene, spp) = (library("cornell-box.gltf").display().to_string(), spp.to_string());
+    let arguments =
+        ["render", &scene, "--size", "64x48", "--spp", &spp, "--threads", "1", "--json", "-o", output];
+    command(folder, &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs")
+}
+
+/// What says which picture it is.
+fn pixels(output: &Output) -> serde_json::Value {
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(told["pixels_sha256"].is_string(), "{told}");
+    told["pixels_sha256"].clone()
+}
+
+fn signal(process: &Child, name: &str) {
+    let sent =
+        std::process::Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
+}
+
+/// More samples until the render is still under way when the machine falls asleep: then a node says that it lost its coordinator.
+#[test]
+fn a_machine_that_slept_has_its_picture() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for spp in [2048, 8192, 32768] {
+        let process = render(folder.path(), spp, "slept.exr");
+        std::thread::sleep(AWAKE);
+        signal(&process, "STOP");
+        std::thread::sleep(ASLEEP);
+        signal(&process, "CONT");
+        let output = process.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        if said.contains("session lost") {
+            let undisturbed =
+                render(folder.path(), spp, "undisturbed.exr").wait_with_output().expect("it ends");
+            assert!(undisturbed.status.success(), "{}", String::from_utf8_lossy(&undisturbed.stderr));
+            assert_eq!(pixels(&output), pixels(&undisturbed), "sleep changed the picture");
+            assert!(folder.path().join("slept.exr").is_file());
+            return;
+        }
+    }
+    panic!("no render was under way when its machine fell asleep");
+}
