@@ -190,3 +190,40 @@ fn the_surface_area_heuristic_makes_the_cheaper_tree() {
 }
 
 type BvhNode8Bounds = [[[f32; 8]; 3]; 2];
+
+/// With so many triangles as all threads measure, bin and fill.
+#[test]
+fn a_tree_does_not_depend_on_the_number_of_threads() {
+    let triangles = soup(split::CHUNKED_MIN as u32 + 4321, 10.0);
+    let [one, four] = [1, 4].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| build(&triangles, BuilderKind::SurfaceArea, 1.0))
+    });
+    check(&one, &triangles);
+    assert!(bits(&one) == bits(&four), "another tree from four threads");
+}
+
+/// Walls, and one sliver whose box is larger than theirs and all but empty.
+#[test]
+fn shadow_rays_try_first_what_is_likely_in_the_way() {
+    let mut triangles = vec![triangle([[0.0; 3], [40.0, 40.0, 40.0], [40.0, 40.0, 40.01]])];
+    for wall in 0..6 {
+        let x = 100.0 + 20.0 * wall as f32;
+        let corner = |y: f32, z: f32| [x, y, z];
+        triangles.extend(
+            [[(0.0, 0.0), (9.0, 0.0), (9.0, 9.0)], [(0.0, 0.0), (9.0, 9.0), (0.0, 9.0)]]
+                .map(|corners| triangle(corners.map(|(y, z)| corner(y, z)))),
+        );
+    }
+    let bvh = build(&triangles, BuilderKind::SurfaceArea, 1.0);
+    let root = &bvh.nodes[0];
+    let children = root.child.iter().take_while(|&&child| child != CHILD_EMPTY).count();
+    assert!(children > 2, "{:?}", root.child);
+    let half_area = |slot: usize| {
+        let [x, y, z] = [0, 1, 2].map(|axis| root.bounds[1][axis][slot] - root.bounds[0][axis][slot]);
+        x * y + y * z + z * x
+    };
+    let sliver = (0..children).find(|slot| root.bounds[1][1][*slot] > 39.0).expect("the sliver's box");
+    assert!((1..children).all(|slot| half_area(0) > half_area(slot)), "the largest box is the sliver's");
+    assert_eq!(sliver, 0, "what is hardly ever hit is tried last");
+}
