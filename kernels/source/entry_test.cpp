@@ -91,6 +91,8 @@ void tessera_test_film_add(i64* film, u32 channels, const float* values, RayCoun
     film_add(film, channels, 1, 0, sample, counts);
 }
 
+u32 tessera_test_pixel_key(u32 x, u32 y, u32 seed, u32 frame) { return pixel_key(x, y, seed, frame); }
+
 void tessera_test_draw(u32 key, u32 index, u32 dimension, u32* result) {
     const Bits2 bits = draw_bits(make_sampler(key, index), dimension);
     result[0] = bits.x;

@@ -109,8 +109,7 @@ struct FirstHit {
 // What alpha is decided by for a path's ray: another sampler at every depth.
 TESSERA_FN Coverage coverage_of(const Sampler& path, u32 depth, const Cone& cone) {
     Coverage coverage;
-    coverage.sampler = path;
-    coverage.sampler.key = hash_pair(path.key, depth);
+    coverage.sampler = split_sampler(path, depth);
     coverage.cone = cone;
     return coverage;
 }

@@ -17,6 +17,7 @@ unsafe extern "C" {
     fn tessera_test_floor(value: f32) -> i32;
     fn tessera_test_film_fixed(value: f32) -> i64;
     fn tessera_test_film_add(film: *mut i64, channels: u32, values: *const f32, counts: *mut RayCounts);
+    fn tessera_test_pixel_key(x: u32, y: u32, seed: u32, frame: u32) -> u32;
     fn tessera_test_draw(key: u32, index: u32, dimension: u32, result: *mut u32);
     fn tessera_test_shape(shape: u32, x: f32, y: f32, result: *mut f32);
     fn tessera_test_bsdf(surface: *const f32, out: *const f32, towards: *const f32, result: *mut f32);
@@ -92,6 +93,10 @@ pub fn film_fixed(value: f32) -> i64 {
 pub fn film_add(film: &mut [i64], values: &[f32], counts: &mut RayCounts) {
     assert!(film.len() == values.len() && values.len() <= tessera_layout::CHANNELS_MAX as usize);
     unsafe { tessera_test_film_add(film.as_mut_ptr(), film.len() as u32, values.as_ptr(), counts) };
+}
+
+pub fn pixel_key(place: [u32; 2], seed: u32, frame: u32) -> u32 {
+    unsafe { tessera_test_pixel_key(place[0], place[1], seed, frame) }
 }
 
 pub fn draw(key: u32, index: u32, dimension: u32) -> [u32; 2] {

@@ -16,6 +16,7 @@ mod lens;
 mod light_choice;
 mod lighting;
 mod mathematics;
+mod points;
 mod same_bits;
 mod sampling;
 mod support;

@@ -1,5 +1,4 @@
-//! Every sampler draws what its density says (chi-squared), densities integrate to one, reflection is reciprocal, and
-//! Sobol points are stratified.
+//! Every sampler draws what its density says (chi-squared), densities integrate to one, and reflection is reciprocal.
 
 use crate::support::*;
 use tessera_kernels::test_hooks::*;
@@ -329,45 +328,4 @@ fn the_map_stands_as_documented() {
     assert!((seen([1.0, 0.0, 0.0])[1] - 3.5).abs() < 1e-3);
     assert!((seen([0.0, 0.0, 1.0])[2] - 3.5).abs() < 1e-3, "the horizon is the middle");
     assert_eq!(seen([0.0, 1.0, 0.0])[0], 1.0, "row 0 is up");
-}
-
-#[test]
-fn sobol_points_are_stratified_in_every_elementary_interval() {
-    for key in [0, 1, 0xdead_beef] {
-        for dimension in [0, 3, 17] {
-            for first in [0u32, 64, 256] {
-                let points: Vec<[u32; 2]> =
-                    (first..first + 64).map(|index| draw(key, index, dimension)).collect();
-                for across in 0..=6u32 {
-                    let mut seen = [false; 64];
-                    for [x, y] in &points {
-                        let column = (u64::from(*x) >> (32 - across)) as usize;
-                        let row = (u64::from(*y) >> (26 + across)) as usize;
-                        assert!(!std::mem::replace(&mut seen[(column << (6 - across)) | row], true));
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn dimensions_and_keys_are_not_correlated() {
-    let pairs = [((1, 0), (1, 1)), ((1, 2), (2, 2)), ((5, 0), (6, 9))];
-    for ((key_a, dimension_a), (key_b, dimension_b)) in pairs {
-        let count = 4096;
-        let scaled = |bits: u32| f64::from(bits) / 4_294_967_296.0 - 0.5;
-        for axis in 0..2 {
-            let sum: f64 = (0..count)
-                .map(|index| {
-                    scaled(draw(key_a, index, dimension_a)[axis])
-                        * scaled(draw(key_b, index, dimension_b)[axis])
-                })
-                .sum();
-            assert!(
-                (sum / f64::from(count) * 12.0).abs() < 0.08,
-                "{key_a} {dimension_a} {key_b} {dimension_b}"
-            );
-        }
-    }
 }
