@@ -31,12 +31,12 @@ narrowed() {
     }'
 }
 
-# frame NAME OPTIONS...: renders a view, with nothing on the terminal but what goes wrong.
+# frame NAME OPTIONS...: renders a view, with nothing on the terminal but what goes wrong; by another `program` where one is named.
 frame() {
     local view
     read -ra view <<< "${views[$1]}"
     [[ -z ${HEIGHT:-} ]] || view[-1]=$(narrowed "${view[-1]}")
-    target/release/tessera render "${view[@]/#@/$scenes/}" "${@:2}" --size "${SIZE:-320x240}" --device cpu -q
+    "${program:-target/release/tessera}" render "${view[@]/#@/$scenes/}" "${@:2}" --size "${SIZE:-320x240}" --device cpu -q
 }
 
 # reference NAME: NAME-reference.exr, unless it is there.
