@@ -5,9 +5,6 @@
 #   benches/denoise/run.sh VENV SCENES FOLDER
 #   SPP=64 ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=720 benches/denoise/run.sh ...   # what is rendered
 #
-# A picture of 320 x 240 has little but edges to show, so they are windows of that size in the middle of pictures that are HEIGHT pixels high.
-# References must have far less noise than what a denoiser leaves, which is that of thousands of samples.
-#
 # VENV has pyoidn, flip-evaluator, OpenEXR and numpy; SCENES is the folder of the shared scenes. FOLDER gets all pictures; references
 # that lie there are kept.
 set -euo pipefail
@@ -15,8 +12,7 @@ venv=$1 scenes=$2 folder=$3
 cd "$(dirname "$0")/../.."
 . benches/views.sh
 
-export HEIGHT=${HEIGHT:-720} REFERENCE_SPP=${REFERENCE_SPP:-8192}
-mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza Spheres CandleHolder PineTree DamagedHelmet)
+windows
 for name in "${names[@]}"; do
     reference "$name"
     frame "$name" --spp "${SPP:-64}" --denoise --aov albedo,normal -o "$folder/$name.exr" -o "$folder/$name.png"

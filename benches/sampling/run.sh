@@ -4,7 +4,7 @@
 #   benches/sampling/run.sh VENV SCENES FOLDER OTHER
 #   ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=720 benches/sampling/run.sh ...   # what is rendered
 #
-# OTHER is the other `tessera`. Pictures are windows as in benches/denoise, whose references serve here too.
+# OTHER is the other `tessera`. References of benches/denoise serve here too.
 #
 # VENV has flip-evaluator, OpenEXR and numpy; SCENES is the folder of the shared scenes. FOLDER gets all pictures; references that lie there are kept.
 set -euo pipefail
@@ -12,8 +12,7 @@ venv=$1 scenes=$2 folder=$3 other=$(realpath "$4")
 cd "$(dirname "$0")/../.."
 . benches/views.sh
 
-export HEIGHT=${HEIGHT:-720} REFERENCE_SPP=${REFERENCE_SPP:-8192}
-mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza Spheres CandleHolder PineTree DamagedHelmet)
+windows
 for name in "${names[@]}"; do
     reference "$name"
     for spp in 1 4 16 64; do
