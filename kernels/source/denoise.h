@@ -1,7 +1,8 @@
 // The denoiser: a pixel as a weighted regression over its surroundings. Weights are those of non-local means, which compares patches by
 // their noise (Rousselle, Knaus and Zwicker 2012, "Adaptive Rendering with Non-Local Means Filtering", section 4); the regression is of
 // first order in what the first surfaces are (Moon, Carr and Yoon 2014; Bitterli et al. 2016, "Nonlinearly Weighted First-order
-// Regression for Denoising Monte Carlo Renderings", section 3).
+// Regression for Denoising Monte Carlo Renderings", section 3). A frame is denoised twice: what the first pass makes, both halves of it, is
+// what the second compares and fits, with weights that are the surer the less noise is left.
 //
 // A pixel depends on the pixels at most DENOISE_REACH away and on the frame's edges, by sums in one order, so that no cut of a frame
 // shows. Products are not fused here: where a processor lacks the instruction, fma_ is a function call, and these are innermost loops.
@@ -12,12 +13,13 @@
 
 const i32 DENOISE_TILE_WIDTH = 64;
 const i32 DENOISE_TILE_HEIGHT = 16;
-const i32 DENOISE_RADIUS = 12;  // of the disc whose pixels make a pixel
+const i32 DENOISE_RADIUS = 18;  // of the disc whose pixels make a pixel
+const i32 DENOISE_DENSE = 3;    // within which all of them do
+const i32 DENOISE_SPARSE = 8;   // and every second one; beyond, every fifth
 const i32 DENOISE_PATCH = 3;   // radius of the patches that are compared
 const i32 DENOISE_SMOOTH = 2;  // radius of the mean that makes a variance out of squared differences
 const i32 DENOISE_REACH = DENOISE_RADIUS + DENOISE_PATCH + DENOISE_SMOOTH;
-// Differences count in units of 0.7 standard deviations; the floor, squared radiance, is for pixels that have no noise at all.
-const float DENOISE_STRENGTH_SQUARED = 0.5f;
+// Squared radiance, for pixels that have no noise at all.
 const float DENOISE_FLOOR = 1e-9f;
 // Added to the diagonal, besides as much of itself, beyond what the sums' rounding can make of it: directions in which the guides vary by less
 // than three thousandths in a disc are not fitted.
@@ -26,7 +28,8 @@ const float DENOISE_RIDGE = 1e-5f;
 const i32 DENOISE_GUIDES = 7;  // albedo, normal, log2 of the depth
 const i32 DENOISE_TERMS = 1 + DENOISE_GUIDES + 2;  // and the place, across and down, in radii
 const i32 DENOISE_MATRIX = DENOISE_TERMS * (DENOISE_TERMS + 1) / 2;
-const i32 DENOISE_SUMS = DENOISE_MATRIX + 3 * DENOISE_TERMS;
+const i32 DENOISE_COLORS = 6;  // that are fitted: the mean of all samples, and the second half
+const i32 DENOISE_SUMS = DENOISE_MATRIX + DENOISE_COLORS * DENOISE_TERMS;
 
 // Channels of the input.
 enum DenoiseChannel : u32 {
@@ -49,6 +52,7 @@ struct DenoiseParams {
     u32 y;
     float first_scale;   // all samples over those of the first half
     float second_scale;  // and over those of the second
+    float strength_squared;  // differences count in units of so many variances
 };
 
 // Pixels around a tile that are needed, and those whose variance is.
@@ -61,26 +65,28 @@ const i32 DENOISE_RAW_HEIGHT = DENOISE_LOCAL_HEIGHT + 2 * DENOISE_SMOOTH;
 const i32 DENOISE_PATCH_WIDTH = DENOISE_TILE_WIDTH + 2 * DENOISE_PATCH;
 const i32 DENOISE_PATCH_HEIGHT = DENOISE_TILE_HEIGHT + 2 * DENOISE_PATCH;
 const i32 DENOISE_SIDE = 2 * DENOISE_RADIUS + 1;
+const i32 DENOISE_TOGETHER = 4;  // pixels of the disc that are added while a sum is at hand, one after the other
 
 // A tile and its surroundings, and what becomes of them. Mirrored in src/denoise.rs by its size.
 struct DenoiseScratch {
-    float color[3][DENOISE_LOCAL];
+    float color[DENOISE_COLORS][DENOISE_LOCAL];
     float variance[3][DENOISE_LOCAL];
     float guides[DENOISE_GUIDES][DENOISE_LOCAL];
     float inside[DENOISE_LOCAL];  // 1 in the frame, 0 outside
     float raw[DENOISE_RAW_WIDTH * DENOISE_RAW_HEIGHT];
     float raw_across[DENOISE_LOCAL_WIDTH * DENOISE_RAW_HEIGHT];
+    float none[DENOISE_TILE_WIDTH];  // weights of nothing
     float distance[DENOISE_PATCH_WIDTH];
     float across[DENOISE_TILE_WIDTH * DENOISE_PATCH_HEIGHT];
     float weight[DENOISE_SIDE][DENOISE_TILE_HEIGHT][DENOISE_TILE_WIDTH];
-    float terms[DENOISE_TERMS][DENOISE_TILE_WIDTH];
-    float weighted[DENOISE_TILE_WIDTH];
-    float apart[3][DENOISE_TILE_WIDTH];
+    float terms[DENOISE_TERMS][DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
+    float weighted[DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
+    float apart[DENOISE_COLORS][DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
     float sums[DENOISE_TILE_HEIGHT][DENOISE_SUMS][DENOISE_TILE_WIDTH];
 };
 
-static_assert(sizeof(DenoiseScratch) == 740600 && sizeof(DenoiseParams) == 136, "mirrored in src/denoise.rs");
-static_assert(DENOISE_TILE_WIDTH == 64 && DENOISE_TILE_HEIGHT == 16 && DENOISE_REACH == 17, "mirrored in src/denoise.rs");
+static_assert(sizeof(DenoiseScratch) == 1117800 && sizeof(DenoiseParams) == 144, "mirrored in src/denoise.rs");
+static_assert(DENOISE_TILE_WIDTH == 64 && DENOISE_TILE_HEIGHT == 16 && DENOISE_REACH == 23, "mirrored in src/denoise.rs");
 // Sums are written out for these.
 static_assert(DENOISE_PATCH == 3 && DENOISE_SMOOTH == 2, "seven and five terms");
 
@@ -103,10 +109,10 @@ TESSERA_FN float denoise_raw_variance(const DenoiseParams& params, u32 channel, 
 }
 
 // The squared difference of two values beyond what their noise explains, in units of that noise (equation 3 of Rousselle et al.).
-TESSERA_FN float denoise_distance(float a, float b, float variance_a, float variance_b) {
+TESSERA_FN float denoise_distance(float strength_squared, float a, float b, float variance_a, float variance_b) {
     const float apart = a - b;
     const float expected = variance_a + min_(variance_a, variance_b);
-    return (apart * apart - expected) / (DENOISE_STRENGTH_SQUARED * (variance_a + variance_b) + DENOISE_FLOOR);
+    return (apart * apart - expected) / (strength_squared * (variance_a + variance_b) + DENOISE_FLOOR);
 }
 
 // exp(-distance), but with an end: (1 - d/4)^4.
@@ -114,6 +120,10 @@ TESSERA_FN float denoise_weight(float distance) {
     const float rest = max_(1.0f - max_(distance, 0.0f) * 0.25f, 0.0f);
     const float squared = rest * rest;
     return squared * squared;
+}
+
+TESSERA_FN void denoise_fill(float* to, float value) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = value;
 }
 
 // Loads the variance of one channel around the tile.
@@ -148,12 +158,13 @@ TESSERA_FN void denoise_load(const DenoiseParams& params, DenoiseScratch& scratc
             const i32 at = y * DENOISE_LOCAL_WIDTH + x;
             const bool inside = frame_x >= 0 && frame_y >= 0 && frame_x < (i32)params.width && frame_y < (i32)params.height;
             scratch.inside[at] = inside ? 1.0f : 0.0f;
-            for (u32 k = 0; k < 3; ++k) scratch.color[k][at] = params.channels[DENOISE_COLOR + k][place];
+            for (u32 k = 0; k < (u32)DENOISE_COLORS; ++k) scratch.color[k][at] = params.channels[DENOISE_COLOR + k][place];
             for (u32 k = 0; k < 6; ++k) scratch.guides[k][at] = params.channels[DENOISE_ALBEDO + k][place];
             scratch.guides[6][at] = log2_(max_(params.channels[DENOISE_DEPTH][place], 0x1p-20f));
         }
     }
     for (u32 channel = 0; channel < 3; ++channel) denoise_load_variance(params, channel, scratch);
+    denoise_fill(scratch.none, 0.0f);
     for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
         for (i32 k = 0; k < DENOISE_SUMS; ++k) {
             for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) scratch.sums[y][k][x] = 0.0f;
@@ -162,7 +173,7 @@ TESSERA_FN void denoise_load(const DenoiseParams& params, DenoiseScratch& scratc
 }
 
 // Weights of the pixels that lie `offset` places further than the tile's: the distance of their patches, summed across and down.
-TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset, float (*weight)[DENOISE_TILE_WIDTH]) {
+TESSERA_FN void denoise_weigh(float strength, DenoiseScratch& scratch, i32 offset, float (*weight)[DENOISE_TILE_WIDTH]) {
     const i32 corner = (DENOISE_MARGIN - DENOISE_PATCH) * (DENOISE_LOCAL_WIDTH + 1);
     for (i32 y = 0; y < DENOISE_PATCH_HEIGHT; ++y) {
         const i32 row = corner + y * DENOISE_LOCAL_WIDTH;
@@ -171,9 +182,9 @@ TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset, float (*weigh
         float* distance = scratch.distance;
         for (i32 x = 0; x < DENOISE_PATCH_WIDTH; ++x) {
             const i32 other = x + offset;
-            distance[x] = denoise_distance(r[x], r[other], vr[x], vr[other]) +
-                          denoise_distance(g[x], g[other], vg[x], vg[other]) +
-                          denoise_distance(b[x], b[other], vb[x], vb[other]);
+            distance[x] = denoise_distance(strength, r[x], r[other], vr[x], vr[other]) +
+                          denoise_distance(strength, g[x], g[other], vg[x], vg[other]) +
+                          denoise_distance(strength, b[x], b[other], vb[x], vb[other]);
         }
         float* across = scratch.across + y * DENOISE_TILE_WIDTH;
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
@@ -194,42 +205,45 @@ TESSERA_FN void denoise_weigh(DenoiseScratch& scratch, i32 offset, float (*weigh
     }
 }
 
-TESSERA_FN void denoise_multiply(float* to, const float* a, const float* b) {
-    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = a[x] * b[x];
-}
+// A row of a tile for each of the pixels of the disc that are added together.
+typedef float (*DenoiseRows)[DENOISE_TILE_WIDTH];
 
-TESSERA_FN void denoise_fill(float* to, float value) {
-    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = value;
+TESSERA_FN void denoise_accumulate(float* to, DenoiseRows a, DenoiseRows b) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
+        float sum = to[x];
+        for (i32 i = 0; i < DENOISE_TOGETHER; ++i) sum = sum + a[i][x] * b[i][x];
+        to[x] = sum;
+    }
 }
 
 TESSERA_FN void denoise_subtract(float* to, const float* a, const float* b) {
     for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = a[x] - b[x];
 }
 
-TESSERA_FN void denoise_accumulate(float* to, const float* a, const float* b) {
-    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = to[x] + a[x] * b[x];
+// What the regressions of a row of the tile are given of a pixel of the disc. Terms and colours are differences from the pixel itself: sums
+// stay small, and where all colours are one there is nothing to round.
+TESSERA_FN void denoise_take(DenoiseScratch& scratch, i32 slot, i32 y, i32 across, i32 down) {
+    const i32 row = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN, other = row + down * DENOISE_LOCAL_WIDTH + across;
+    denoise_fill(scratch.terms[0][slot], 1.0f);
+    for (i32 k = 0; k < DENOISE_GUIDES; ++k) {
+        denoise_subtract(scratch.terms[k + 1][slot], scratch.guides[k] + other, scratch.guides[k] + row);
+    }
+    denoise_fill(scratch.terms[DENOISE_GUIDES + 1][slot], (float)across * (1.0f / (float)DENOISE_RADIUS));
+    denoise_fill(scratch.terms[DENOISE_GUIDES + 2][slot], (float)down * (1.0f / (float)DENOISE_RADIUS));
+    for (i32 k = 0; k < DENOISE_COLORS; ++k) {
+        denoise_subtract(scratch.apart[k][slot], scratch.color[k] + other, scratch.color[k] + row);
+    }
 }
 
-// Adds the weighed pixels to the regressions of a row of the tile. Terms and colours are differences from the pixel itself: sums stay
-// small, and where all colours are one there is nothing to round.
-TESSERA_FN void denoise_add_row(DenoiseScratch& scratch, i32 y, i32 across, i32 down) {
-    const float* weight = scratch.weight[across + DENOISE_RADIUS][y];
-    float most = 0.0f;
-    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) most = max_(most, weight[x]);
-    if (most == 0.0f) return;
-    const i32 row = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN, other = row + down * DENOISE_LOCAL_WIDTH + across;
-    for (i32 k = 0; k < DENOISE_GUIDES; ++k) {
-        denoise_subtract(scratch.terms[k + 1], scratch.guides[k] + other, scratch.guides[k] + row);
-    }
-    denoise_fill(scratch.terms[0], 1.0f);
-    denoise_fill(scratch.terms[DENOISE_GUIDES + 1], (float)across * (1.0f / (float)DENOISE_RADIUS));
-    denoise_fill(scratch.terms[DENOISE_GUIDES + 2], (float)down * (1.0f / (float)DENOISE_RADIUS));
-    for (i32 k = 0; k < 3; ++k) denoise_subtract(scratch.apart[k], scratch.color[k] + other, scratch.color[k] + row);
+// Adds the pixels that were taken to the regressions of a row of the tile.
+TESSERA_FN void denoise_add_taken(DenoiseScratch& scratch, i32 y, const float* const* weights) {
     float(*sums)[DENOISE_TILE_WIDTH] = scratch.sums[y];
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
-        denoise_multiply(scratch.weighted, weight, scratch.terms[j]);
+        for (i32 i = 0; i < DENOISE_TOGETHER; ++i) {
+            for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) scratch.weighted[i][x] = weights[i][x] * scratch.terms[j][i][x];
+        }
         for (i32 k = 0; k <= j; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.terms[k]);
-        for (i32 k = 0; k < 3; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.apart[k]);
+        for (i32 k = 0; k < DENOISE_COLORS; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.apart[k]);
     }
 }
 
@@ -240,26 +254,61 @@ TESSERA_FN i32 denoise_half_width(i32 down) {
     return across;
 }
 
-// Adds a row of the disc to all regressions: weights first, so that the sums of one row of the tile stay at hand.
-TESSERA_FN void denoise_add(DenoiseScratch& scratch, i32 down) {
-    const i32 reach = denoise_half_width(down);
-    for (i32 across = -reach; across <= reach; ++across) {
-        denoise_weigh(scratch, down * DENOISE_LOCAL_WIDTH + across, scratch.weight[across + DENOISE_RADIUS]);
-    }
-    for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
-        for (i32 across = -reach; across <= reach; ++across) denoise_add_row(scratch, y, across, down);
-    }
+// Which pixels of the disc make a pixel. Those far away tell of light that changes slowly, and few of them tell enough. A disc is the same seen
+// from either end, so that two pixels that are alike help each other.
+TESSERA_FN bool denoise_taken(i32 across, i32 down) {
+    const i32 squared = across * across + down * down;
+    if (squared <= DENOISE_DENSE * DENOISE_DENSE) return true;
+    if (squared <= DENOISE_SPARSE * DENOISE_SPARSE) return (across + down) % 2 == 0;
+    return (across + 2 * down) % 5 == 0;
 }
 
-// The regression's value at the pixel itself, less the pixel's colour: Cholesky's way through the normal equations. `sums` are those of
+TESSERA_FN bool denoise_any(const float* weight) {
+    u32 bits = 0;  // weights are not negative
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) bits |= bits_from_float(weight[x]);
+    return bits != 0;
+}
+
+// Adds a row of the disc to the regressions of a row of the tile.
+TESSERA_FN void denoise_add_row(DenoiseScratch& scratch, i32 y, i32 reach, i32 down) {
+    const float* weights[DENOISE_TOGETHER];
+    i32 slot = 0;
+    for (i32 across = -reach; across <= reach; ++across) {
+        const float* weight = scratch.weight[across + DENOISE_RADIUS][y];
+        if (!denoise_taken(across, down) || !denoise_any(weight)) continue;
+        denoise_take(scratch, slot, y, across, down);
+        weights[slot++] = weight;
+        if (slot < DENOISE_TOGETHER) continue;
+        denoise_add_taken(scratch, y, weights);
+        slot = 0;
+    }
+    if (slot == 0) return;
+    for (; slot < DENOISE_TOGETHER; ++slot) {  // nothing of the pixel itself
+        denoise_take(scratch, slot, y, 0, 0);
+        weights[slot] = scratch.none;
+    }
+    denoise_add_taken(scratch, y, weights);
+}
+
+// Adds a row of the disc to all regressions: weights first, so that the sums of one row of the tile stay at hand.
+TESSERA_FN void denoise_add(float strength, DenoiseScratch& scratch, i32 down) {
+    const i32 reach = denoise_half_width(down);
+    for (i32 across = -reach; across <= reach; ++across) {
+        if (!denoise_taken(across, down)) continue;
+        denoise_weigh(strength, scratch, down * DENOISE_LOCAL_WIDTH + across, scratch.weight[across + DENOISE_RADIUS]);
+    }
+    for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) denoise_add_row(scratch, y, reach, down);
+}
+
+// The regressions' values at the pixel itself, less the pixel's colours: Cholesky's way through the normal equations. `sums` are those of
 // one pixel, DENOISE_TILE_WIDTH apart; the first is the sum of weights, at least the pixel's own, which is 1.
 TESSERA_FN void denoise_solve(const float* sums, float* apart) {
     float matrix[DENOISE_TERMS][DENOISE_TERMS];
-    float right[DENOISE_TERMS][3];
+    float right[DENOISE_TERMS][DENOISE_COLORS];
     const float scale = 1.0f / sums[0];
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
         for (i32 k = 0; k <= j; ++k, sums += DENOISE_TILE_WIDTH) matrix[j][k] = *sums * scale;
-        for (i32 k = 0; k < 3; ++k, sums += DENOISE_TILE_WIDTH) right[j][k] = *sums * scale;
+        for (i32 k = 0; k < DENOISE_COLORS; ++k, sums += DENOISE_TILE_WIDTH) right[j][k] = *sums * scale;
         if (j > 0) matrix[j][j] = matrix[j][j] + (matrix[j][j] * DENOISE_RIDGE + DENOISE_RIDGE);
     }
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {  // the diagonal is kept inverted
@@ -268,35 +317,36 @@ TESSERA_FN void denoise_solve(const float* sums, float* apart) {
             for (i32 i = 0; i < k; ++i) rest = rest - matrix[j][i] * matrix[k][i];
             matrix[j][k] = k < j ? rest * matrix[k][k] : 1.0f / sqrt_(max_(rest, 1e-8f));
         }
-        for (i32 c = 0; c < 3; ++c) {
+        for (i32 c = 0; c < DENOISE_COLORS; ++c) {
             float rest = right[j][c];
             for (i32 i = 0; i < j; ++i) rest = rest - matrix[j][i] * right[i][c];
             right[j][c] = rest * matrix[j][j];
         }
     }
     for (i32 j = DENOISE_TERMS - 1; j >= 0; --j) {
-        for (i32 c = 0; c < 3; ++c) {
+        for (i32 c = 0; c < DENOISE_COLORS; ++c) {
             float rest = right[j][c];
             for (i32 i = j + 1; i < DENOISE_TERMS; ++i) rest = rest - matrix[i][j] * right[i][c];
             right[j][c] = rest * matrix[j][j];
         }
     }
-    for (i32 c = 0; c < 3; ++c) apart[c] = right[0][c];
+    for (i32 c = 0; c < DENOISE_COLORS; ++c) apart[c] = right[0][c];
 }
 
-// Denoises a tile: red, green and blue of its pixels to `out`, planes of DENOISE_TILE_WIDTH * DENOISE_TILE_HEIGHT. Pixels outside of the
-// frame are written too and mean nothing.
+// One pass over a tile: red, green and blue of its pixels and of their second half to `out`, planes of
+// DENOISE_TILE_WIDTH * DENOISE_TILE_HEIGHT. Pixels outside of the frame are written too and mean nothing.
 TESSERA_FN void denoise_tile(const DenoiseParams& params, DenoiseScratch& scratch, float* out) {
     denoise_load(params, scratch);
-    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) denoise_add(scratch, down);
+    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) denoise_add(params.strength_squared, scratch, down);
     for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
-            float apart[3];
+            float apart[DENOISE_COLORS];
             denoise_solve(scratch.sums[y][0] + x, apart);
             const i32 local = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN + x;
-            for (i32 c = 0; c < 3; ++c) {
+            for (i32 c = 0; c < DENOISE_COLORS; ++c) {
                 const i32 at = (c * DENOISE_TILE_HEIGHT + y) * DENOISE_TILE_WIDTH + x;
-                out[at] = max_(scratch.color[c][local] + apart[c], 0.0f);
+                const float value = scratch.color[c][local] + apart[c];
+                out[at] = c < DENOISE_HALF ? max_(value, 0.0f) : value;
             }
         }
     }

@@ -7,14 +7,37 @@ pub use crate::isa::{Isa, available_isas, best_isa};
 pub const TILE_WIDTH: usize = 64;
 /// Rows that are denoised at once.
 pub const TILE_HEIGHT: usize = 16;
-/// Rows and columns around a pixel on which it depends.
-pub const REACH: usize = 17;
+/// Rows and columns around a pixel on which a pass over it depends.
+pub const REACH: usize = 23;
 /// Input channels: colour 3, half 3, albedo 3, normal 3, depth 1.
 pub const CHANNELS: usize = 13;
+/// Those of them, the first ones, of which a pass makes better ones: colour and half.
+pub const COLORS: usize = 6;
+
+/// A frame is denoised by the first pass, and what comes of it by the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Over what was rendered.
+    First,
+    /// Over what the first has made. Its guides are as they were.
+    Second,
+}
+
+impl Pass {
+    /// In units of so many variances differences of colours count. The second has less noise to be misled by, and may be led further by it.
+    fn strength_squared(self) -> f32 {
+        match self {
+            Self::First => 0.5,
+            Self::Second => 2.0,
+        }
+    }
+}
 
 /// Some rows of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
+    /// Which pass is made over them.
+    pub pass: Pass,
     /// The frame's width in pixels.
     pub width: usize,
     /// The frame's height in pixels.
@@ -50,18 +73,19 @@ pub(crate) struct Params {
     y: u32,
     first_scale: f32,
     second_scale: f32,
+    strength_squared: f32,
 }
 
-const _: () = assert!(size_of::<Params>() == 136 || size_of::<usize>() != 8);
+const _: () = assert!(size_of::<Params>() == 144 || size_of::<usize>() != 8);
 
 /// `sizeof(DenoiseScratch)` in floats.
-const SCRATCH_FLOATS: usize = 740_600 / 4;
+const SCRATCH_FLOATS: usize = 1_117_800 / 4;
 
-/// Memory that one thread needs for its tiles: three quarters of a mebibyte. What it holds never reaches a result.
+/// Memory that one thread needs for its tiles: a little more than a mebibyte. What it holds never reaches a result.
 #[derive(Debug)]
 pub struct Scratch {
     memory: Vec<f32>,
-    tile: [Vec<f32>; 3],
+    tile: [Vec<f32>; COLORS],
 }
 
 impl Default for Scratch {
@@ -100,7 +124,7 @@ fn entry(isa: Isa) -> Option<Entry> {
     (isa == Isa::Base).then_some(tessera_denoise_base)
 }
 
-/// Denoises the tile whose first pixel is (`x`, `y`), cut at the frame's edges, on this thread: red, green and blue, each row by row.
+/// One pass over the tile whose first pixel is (`x`, `y`), cut at the frame's edges, on this thread: the first [`COLORS`] channels, each row by row.
 ///
 /// The result depends on the frame alone: not on `isa`, on the rows that are there beyond those needed, or on where tiles begin.
 ///
@@ -111,7 +135,7 @@ pub fn tile<'s>(
     rows: &Rows<'_>,
     (x, y): (usize, usize),
     scratch: &'s mut Scratch,
-) -> Result<&'s [Vec<f32>; 3], DenoiseError> {
+) -> Result<&'s [Vec<f32>; COLORS], DenoiseError> {
     let available = available_isas().contains(&isa);
     let denoise = entry(isa).filter(|_| available).ok_or(DenoiseError::Unsupported(isa))?;
     // SAFETY: `denoise` is this crate's own kernel, and the processor has its instruction set.
@@ -127,9 +151,9 @@ pub(crate) unsafe fn tile_with<'s>(
     rows: &Rows<'_>,
     (x, y): (usize, usize),
     scratch: &'s mut Scratch,
-) -> Result<&'s [Vec<f32>; 3], DenoiseError> {
+) -> Result<&'s [Vec<f32>; COLORS], DenoiseError> {
     let params = params(rows, x, y)?;
-    let mut out = [0f32; 3 * TILE_WIDTH * TILE_HEIGHT];
+    let mut out = [0f32; COLORS * TILE_WIDTH * TILE_HEIGHT];
     let _mode = FloatMode::strict();
     // SAFETY: the channels hold all rows that the kernel reads, by `params`; the scratch and the result are as long as it writes.
     unsafe { denoise(&params, scratch.memory.as_mut_ptr(), out.as_mut_ptr()) };
@@ -144,7 +168,7 @@ pub(crate) unsafe fn tile_with<'s>(
 
 /// The kernel's parameters, if all that it reads is there.
 fn params(rows: &Rows<'_>, x: usize, y: usize) -> Result<Params, DenoiseError> {
-    let Rows { width, height, first_row, samples, channels } = *rows;
+    let Rows { pass, width, height, first_row, samples, channels } = *rows;
     let edge = 1..=crate::host::FRAME_EDGE_MAX as usize;
     if !edge.contains(&width) || !edge.contains(&height) || x >= width || y >= height {
         return Err(DenoiseError::Range("tile outside the frame"));
@@ -172,5 +196,6 @@ fn params(rows: &Rows<'_>, x: usize, y: usize) -> Result<Params, DenoiseError> {
         y: y as u32,
         first_scale: samples as f32 / first as f32,
         second_scale: samples as f32 / (samples - first) as f32,
+        strength_squared: pass.strength_squared(),
     })
 }

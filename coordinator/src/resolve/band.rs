@@ -40,7 +40,7 @@ impl Band {
     }
 
     /// Some pixels of one row of one channel.
-    fn part_of_line(&mut self, channel: usize, y: usize, x: usize, width: usize) -> &mut [f32] {
+    pub(super) fn part_of_line(&mut self, channel: usize, y: usize, x: usize, width: usize) -> &mut [f32] {
         let start = (channel * self.height + y) * self.width + x;
         &mut self.values[start..start + width]
     }

@@ -3,8 +3,9 @@
 use super::band::Planes;
 use super::{Band, ResolveError};
 use rayon::prelude::*;
-use tessera_kernels::denoise::{CHANNELS, DenoiseError, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH};
-use tessera_kernels::denoise::{best_isa, tile};
+use tessera_kernels::denoise::{
+    CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa, tile,
+};
 use tessera_protocol::job::{AovSpec, RenderSpec};
 
 /// A denoised band's first channel of the picture as it was: behind those of the others.
@@ -15,23 +16,45 @@ pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
 /// Samples that the kernel is told of where tiles have different numbers: their halves are as of two.
 const SAMPLES_OF_ROUNDS: u32 = 2;
 
-/// A frame under way. Holds the rows that are not denoised yet and those around them.
+/// A frame under way: what the first pass makes of its rows goes to the second.
 pub(super) struct Denoiser {
+    first: Filter,
+    second: Filter,
+}
+
+impl Denoiser {
+    /// `samples`: of a pixel, where all have as many.
+    pub(super) fn new(spec: &RenderSpec, samples: u32) -> Self {
+        let filter = |pass| Filter::new(spec, samples, pass);
+        Self { first: filter(Pass::First), second: filter(Pass::Second) }
+    }
+
+    /// Takes the next rows, of the film's channels. Gives those that can be denoised now, perhaps none, with the noisy picture's channels
+    /// behind the others; with the frame's last rows, all that are left.
+    pub(super) fn push(&mut self, mut band: Band) -> Result<Band, ResolveError> {
+        let plane = band.width * band.height;
+        band.values.extend_from_within(..3 * plane);
+        self.second.push(self.first.push(band)?)
+    }
+}
+
+/// One pass over a frame. Holds the rows that it is yet to come to and those around them.
+struct Filter {
+    pass: Pass,
     width: usize,
     height: usize,
     samples: u32,
     /// Where the film has what the kernel reads, in the kernel's order.
     sources: [usize; CHANNELS],
-    /// Rows from `first_row` on, a vector for each of the film's channels.
+    /// Rows from `first_row` on, a vector for each channel.
     channels: Vec<Vec<f32>>,
     first_row: usize,
     /// The row that comes next.
     next_row: usize,
 }
 
-impl Denoiser {
-    /// `samples`: of a pixel, where all have as many.
-    pub(super) fn new(spec: &RenderSpec, samples: u32) -> Self {
+impl Filter {
+    fn new(spec: &RenderSpec, samples: u32, pass: Pass) -> Self {
         let planes = Planes::of(spec);
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
@@ -40,19 +63,19 @@ impl Denoiser {
         let mut sources = [of(AovSpec::Depth); CHANNELS];
         sources[..parts.len()].copy_from_slice(&parts);
         Self {
+            pass,
             width: spec.width as usize,
             height: spec.height as usize,
             samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { samples },
             sources,
-            channels: vec![Vec::new(); planes.count],
+            channels: vec![Vec::new(); noisy_channel(spec) + 3],
             first_row: 0,
             next_row: 0,
         }
     }
 
-    /// Takes the next rows, of the film's channels. Gives those that can be denoised now, perhaps none, with the noisy picture's channels
-    /// behind the others; with the frame's last rows, all that are left.
-    pub(super) fn push(&mut self, band: Band) -> Result<Band, ResolveError> {
+    /// Takes the next rows, of all channels. Gives as many as can be filtered now.
+    fn push(&mut self, band: Band) -> Result<Band, ResolveError> {
         let plane = band.width * band.height;
         for (rows, new) in self.channels.iter_mut().zip(band.values.chunks_exact(plane.max(1))) {
             rows.extend_from_slice(new);
@@ -62,59 +85,55 @@ impl Denoiser {
         // Whole tiles, so that none needs rows that are yet to come.
         let whole = there.saturating_sub(REACH) / TILE_HEIGHT * TILE_HEIGHT;
         let end = if there == self.height { there } else { whole.max(self.next_row) };
-        let denoised = self.denoised(end)?;
+        let filtered = self.filtered(end)?;
         self.next_row = end;
         let keep = end.saturating_sub(REACH);
         let gone = (keep - self.first_row) * self.width;
         self.channels.iter_mut().for_each(|rows| drop(rows.drain(..gone)));
         self.first_row = keep;
-        Ok(denoised)
+        Ok(filtered)
     }
 
     /// The rows from the next one to `end`.
-    fn denoised(&self, end: usize) -> Result<Band, ResolveError> {
+    fn filtered(&self, end: usize) -> Result<Band, ResolveError> {
         let height = end - self.next_row;
         let plane = self.width * height;
-        let film = self.channels.len();
-        let mut band = Band { width: self.width, height, values: vec![0.0; plane * (film + 3)] };
-        if height == 0 {
-            return Ok(band);
-        }
+        let mut band =
+            Band { width: self.width, height, values: Vec::with_capacity(plane * self.channels.len()) };
         let skipped = (self.next_row - self.first_row) * self.width;
-        let (picture, noisy) = band.values.split_at_mut(film * plane);
-        for (to, from) in picture.chunks_exact_mut(plane).zip(&self.channels) {
-            to.copy_from_slice(&from[skipped..][..plane]);
+        for rows in &self.channels {
+            band.values.extend_from_slice(&rows[skipped..][..plane]);
         }
-        noisy.copy_from_slice(&picture[..3 * plane]);
-        self.overwrite(&mut picture[..3 * plane])?;
+        self.overwrite(&mut band)?;
         Ok(band)
     }
 
-    /// Writes the denoised picture: rows from the next one on, planar.
-    fn overwrite(&self, picture: &mut [f32]) -> Result<(), DenoiseError> {
+    /// Puts what the kernel makes of them in the place of the channels that it makes better: rows from the next one on.
+    fn overwrite(&self, band: &mut Band) -> Result<(), DenoiseError> {
         let rows = Rows {
+            pass: self.pass,
             width: self.width,
             height: self.height,
             first_row: self.first_row,
             samples: self.samples,
             channels: self.sources.map(|source| self.channels[source].as_slice()),
         };
-        let (isa, end) = (best_isa(), self.next_row + picture.len() / 3 / self.width);
-        let corners: Vec<(usize, usize)> = (self.next_row..end)
+        let isa = best_isa();
+        let corners: Vec<(usize, usize)> = (0..band.height)
             .step_by(TILE_HEIGHT)
             .flat_map(|y| (0..self.width).step_by(TILE_WIDTH).map(move |x| (x, y)))
             .collect();
-        let tiles: Vec<[Vec<f32>; 3]> = corners
+        let tiles: Vec<[Vec<f32>; COLORS]> = corners
             .par_iter()
-            .map_init(Scratch::default, |scratch, corner| tile(isa, &rows, *corner, scratch).cloned())
+            .map_init(Scratch::default, |scratch, (x, y)| {
+                tile(isa, &rows, (*x, self.next_row + y), scratch).cloned()
+            })
             .collect::<Result<_, _>>()?;
-        let plane = picture.len() / 3;
         for ((x, y), tile) in corners.into_iter().zip(tiles) {
             let width = TILE_WIDTH.min(self.width - x);
-            for (channel, values) in tile.iter().enumerate() {
-                let first = channel * plane + (y - self.next_row) * self.width + x;
+            for (values, channel) in tile.iter().zip(self.sources) {
                 for (row, values) in values.chunks_exact(width).enumerate() {
-                    picture[first + row * self.width..][..width].copy_from_slice(values);
+                    band.part_of_line(channel, y + row, x, width).copy_from_slice(values);
                 }
             }
         }

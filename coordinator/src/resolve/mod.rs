@@ -2,8 +2,8 @@
 //!
 //! Memory: a row of tiles as 32-bit floats is width × tile edge × channels × 4 bytes (3840 × 64 × 3 × 4 is 2.8 MiB; at the limits,
 //! 32768 × 512 × 13 × 4 is 832 MiB), and per decoding thread three copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows a
-//! thread. Denoising holds three such rows of tiles, of at most 19 channels, and 28 rows of pixels (3840 × 64: 40 MiB in all). No more than
-//! one frame is resolved at a time.
+//! thread. Denoising holds for each of its two passes such a row of tiles and 61 rows of pixels, of at most 19 channels, and one more row of
+//! tiles on its way (3840 × 64: 88 MiB in all). No more than one frame is resolved at a time.
 
 mod band;
 mod denoise;
