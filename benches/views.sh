@@ -2,7 +2,7 @@
 #
 # Before it stands `scenes`, the folder of the shared scenes, and `folder`, which gets all pictures. References that lie there are kept, since
 # they take most of the time; they have another seed than other pictures, so that nothing is compared with itself. The environment:
-# ONLY=Cornell (one of them), REFERENCE_SPP=2048, SIZE=320x240, and HEIGHT=720 for what is in the middle of a picture that high.
+# ONLY=Cornell (one of them), REFERENCE_SPP=2048, SIZE=320x240, and HEIGHT=1080 for what is in the middle of a picture that high.
 
 cargo build --release --locked
 mkdir -p "$folder"
@@ -54,6 +54,6 @@ asked() {
 # windows: for benches that judge by FLIP. A picture of 320 x 240 has little but edges to show, so they look at windows of that size in the middle of
 # pictures that are HEIGHT pixels high; references need far less noise than what is judged. Fills `names`.
 windows() {
-    export HEIGHT=${HEIGHT:-720} REFERENCE_SPP=${REFERENCE_SPP:-8192}
+    export HEIGHT=${HEIGHT:-1080} REFERENCE_SPP=${REFERENCE_SPP:-8192}
     mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza Spheres CandleHolder PineTree DamagedHelmet)
 }

@@ -3,7 +3,7 @@
 # library and the shared folder.
 #
 #   benches/denoise/run.sh VENV SCENES FOLDER
-#   SPP=64 ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=720 benches/denoise/run.sh ...   # what is rendered
+#   SPP=64 ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=1080 benches/denoise/run.sh ...   # what is rendered
 #
 # VENV has pyoidn, flip-evaluator, OpenEXR and numpy; SCENES is the folder of the shared scenes. FOLDER gets all pictures; references
 # that lie there are kept.

@@ -2,7 +2,7 @@
 # FLIP of frames with few samples, beside another build of this program: what a change of the sampler brings to the eye.
 #
 #   benches/sampling/run.sh VENV SCENES FOLDER OTHER
-#   ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=720 benches/sampling/run.sh ...   # what is rendered
+#   ONLY=Cornell REFERENCE_SPP=8192 SIZE=320x240 HEIGHT=1080 benches/sampling/run.sh ...   # what is rendered
 #
 # OTHER is the other `tessera`. References of benches/denoise serve here too.
 #

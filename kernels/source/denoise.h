@@ -66,6 +66,7 @@ const i32 DENOISE_PATCH_WIDTH = DENOISE_TILE_WIDTH + 2 * DENOISE_PATCH;
 const i32 DENOISE_PATCH_HEIGHT = DENOISE_TILE_HEIGHT + 2 * DENOISE_PATCH;
 const i32 DENOISE_SIDE = 2 * DENOISE_RADIUS + 1;
 const i32 DENOISE_TOGETHER = 4;  // pixels of the disc that are added while a sum is at hand, one after the other
+const i32 DENOISE_LANES = 16;    // columns whose weights are at hand meanwhile
 
 // A tile and its surroundings, and what becomes of them. Mirrored in src/denoise.rs by its size.
 struct DenoiseScratch {
@@ -80,12 +81,11 @@ struct DenoiseScratch {
     float across[DENOISE_TILE_WIDTH * DENOISE_PATCH_HEIGHT];
     float weight[DENOISE_SIDE][DENOISE_TILE_HEIGHT][DENOISE_TILE_WIDTH];
     float terms[DENOISE_TERMS][DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
-    float weighted[DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
     float apart[DENOISE_COLORS][DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
     float sums[DENOISE_TILE_HEIGHT][DENOISE_SUMS][DENOISE_TILE_WIDTH];
 };
 
-static_assert(sizeof(DenoiseScratch) == 1117800 && sizeof(DenoiseParams) == 144, "mirrored in src/denoise.rs");
+static_assert(sizeof(DenoiseScratch) == 1116776 && sizeof(DenoiseParams) == 144, "mirrored in src/denoise.rs");
 static_assert(DENOISE_TILE_WIDTH == 64 && DENOISE_TILE_HEIGHT == 16 && DENOISE_REACH == 23, "mirrored in src/denoise.rs");
 // Sums are written out for these.
 static_assert(DENOISE_PATCH == 3 && DENOISE_SMOOTH == 2, "seven and five terms");
@@ -205,17 +205,6 @@ TESSERA_FN void denoise_weigh(float strength, DenoiseScratch& scratch, i32 offse
     }
 }
 
-// A row of a tile for each of the pixels of the disc that are added together.
-typedef float (*DenoiseRows)[DENOISE_TILE_WIDTH];
-
-TESSERA_FN void denoise_accumulate(float* to, DenoiseRows a, DenoiseRows b) {
-    for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
-        float sum = to[x];
-        for (i32 i = 0; i < DENOISE_TOGETHER; ++i) sum = sum + a[i][x] * b[i][x];
-        to[x] = sum;
-    }
-}
-
 TESSERA_FN void denoise_subtract(float* to, const float* a, const float* b) {
     for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) to[x] = a[x] - b[x];
 }
@@ -235,16 +224,34 @@ TESSERA_FN void denoise_take(DenoiseScratch& scratch, i32 slot, i32 y, i32 acros
     }
 }
 
-// Adds the pixels that were taken to the regressions of a row of the tile.
-TESSERA_FN void denoise_add_taken(DenoiseScratch& scratch, i32 y, const float* const* weights) {
+// A row of the tile for each of the pixels of the disc that were taken.
+typedef const float DenoiseRows[DENOISE_TOGETHER][DENOISE_TILE_WIDTH];
+
+// Adds to a sum, in the columns from `first` on, what the pixels that were taken bring to it.
+TESSERA_FN void denoise_accumulate(float* to, i32 first, const float (&weighted)[DENOISE_TOGETHER][DENOISE_LANES], DenoiseRows& values) {
+    for (i32 x = 0; x < DENOISE_LANES; ++x) {
+        float sum = to[first + x];
+        for (i32 i = 0; i < DENOISE_TOGETHER; ++i) sum = sum + weighted[i][x] * values[i][first + x];
+        to[first + x] = sum;
+    }
+}
+
+// Adds the pixels that were taken to the regressions of a row of the tile, in the columns from `first` on.
+TESSERA_FN void denoise_add_columns(DenoiseScratch& scratch, i32 y, i32 first, const float* const* weights) {
     float(*sums)[DENOISE_TILE_WIDTH] = scratch.sums[y];
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
+        float weighted[DENOISE_TOGETHER][DENOISE_LANES];  // which compilers keep in registers
         for (i32 i = 0; i < DENOISE_TOGETHER; ++i) {
-            for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) scratch.weighted[i][x] = weights[i][x] * scratch.terms[j][i][x];
+            for (i32 x = 0; x < DENOISE_LANES; ++x) weighted[i][x] = weights[i][first + x] * scratch.terms[j][i][first + x];
         }
-        for (i32 k = 0; k <= j; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.terms[k]);
-        for (i32 k = 0; k < DENOISE_COLORS; ++k) denoise_accumulate(*sums++, scratch.weighted, scratch.apart[k]);
+        for (i32 k = 0; k <= j; ++k) denoise_accumulate(*sums++, first, weighted, scratch.terms[k]);
+        for (i32 k = 0; k < DENOISE_COLORS; ++k) denoise_accumulate(*sums++, first, weighted, scratch.apart[k]);
     }
+}
+
+// Adds the pixels that were taken to the regressions of a row of the tile.
+TESSERA_FN void denoise_add_taken(DenoiseScratch& scratch, i32 y, const float* const* weights) {
+    for (i32 x = 0; x < DENOISE_TILE_WIDTH; x += DENOISE_LANES) denoise_add_columns(scratch, y, x, weights);
 }
 
 // How far a disc reaches across, so many rows away from its middle.

@@ -79,7 +79,7 @@ pub(crate) struct Params {
 const _: () = assert!(size_of::<Params>() == 144 || size_of::<usize>() != 8);
 
 /// `sizeof(DenoiseScratch)` in floats.
-const SCRATCH_FLOATS: usize = 1_117_800 / 4;
+const SCRATCH_FLOATS: usize = 1_116_776 / 4;
 
 /// Memory that one thread needs for its tiles: a little more than a mebibyte. What it holds never reaches a result.
 #[derive(Debug)]
