@@ -1,5 +1,6 @@
 //! The server: accepts connections, finds out who is there, and gives each stream to whoever serves its kind. Decides nothing.
 
+mod announced;
 mod client;
 mod clock;
 mod enrol;

@@ -1,16 +1,16 @@
-//! Watching a job: its summary at each change, at most ten times a second, with the frames that have finished since.
+//! Watching a job: its summary at each change, at most ten times a second, with the frames that have finished since. The
+//! end is told at once.
 
+use super::announced::Announced;
 use super::{Shared, Trouble};
 use crate::driver::Event;
-use std::collections::BTreeSet;
 use std::time::Duration;
 use tessera_protocol::client::{Progress, RequestError, Response};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::FrameSender;
-use tokio::sync::broadcast::error::TryRecvError;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 
 /// Pause after a message: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -19,16 +19,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 struct Watcher<'a> {
     shared: &'a Shared,
     job: JobId,
-    finished: broadcast::Receiver<(JobId, FrameNumber)>,
-    told: BTreeSet<FrameNumber>,
+    announced: Announced,
 }
 
 /// Sends progress until the job has ended or the watcher has gone.
 pub(super) async fn serve(shared: &Shared, job: JobId, sender: &mut FrameSender) -> Result<(), Trouble> {
     // Before the first look, so that no frame falls between.
-    let finished = shared.finished.subscribe();
+    let announced = Announced::new(job, shared.finished.subscribe());
     let mut revision = shared.revision.clone();
-    let mut watcher = Watcher { shared, job, finished, told: BTreeSet::new() };
+    let mut watcher = Watcher { shared, job, announced };
     revision.mark_unchanged();
     let Some((mut summary, mut frames)) = watcher.look().await? else {
         let error = RequestError::NotFound(format!("there is no job {job}"));
@@ -37,7 +36,7 @@ pub(super) async fn serve(shared: &Shared, job: JobId, sender: &mut FrameSender)
         return Ok(());
     };
     loop {
-        watcher.told.extend(&frames);
+        watcher.announced.tell(&frames);
         let ended = summary.state.is_final();
         // A job has at most as many frames as a set.
         let finished = FrameSet::from_frames(std::mem::take(&mut frames)).unwrap_or_default();
@@ -47,7 +46,7 @@ pub(super) async fn serve(shared: &Shared, job: JobId, sender: &mut FrameSender)
             sender.finish();
             return Ok(());
         }
-        tokio::time::sleep(PAUSE).await;
+        watcher.pause(&summary).await;
         loop {
             revision.changed().await.map_err(|_| Trouble::Stopping)?;
             revision.mark_unchanged();
@@ -56,12 +55,18 @@ pub(super) async fn serve(shared: &Shared, job: JobId, sender: &mut FrameSender)
                 (summary, frames) = (now, new);
                 break;
             }
-            tokio::time::sleep(PAUSE).await;
+            watcher.pause(&summary).await;
         }
     }
 }
 
 impl Watcher<'_> {
+    /// Waits before the next message; no longer than until the last frame has finished.
+    async fn pause(&mut self, last: &JobSummary) {
+        let ended = last.frames_done.saturating_add(last.frames_failed);
+        self.announced.pause(PAUSE, last.frames.saturating_sub(ended) as usize).await;
+    }
+
     /// The job and all its finished frames that have not been told; None for no such job.
     async fn look(&mut self) -> Result<Option<(JobSummary, Vec<FrameNumber>)>, Trouble> {
         let (reply, told) = oneshot::channel();
@@ -69,7 +74,7 @@ impl Watcher<'_> {
         self.shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
         let mut answer = told.await.map_err(|_| Trouble::Stopping)?;
         if let Some((_, frames)) = &mut answer {
-            frames.retain(|frame| !self.told.contains(frame));
+            *frames = self.announced.new_ones(std::mem::take(frames));
         }
         Ok(answer)
     }
@@ -80,15 +85,9 @@ impl Watcher<'_> {
         let event = Event::Summary { job: self.job, reply };
         self.shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
         let Some(summary) = told.await.map_err(|_| Trouble::Stopping)? else { return Ok(None) };
-        let mut frames = Vec::new();
-        loop {
-            match self.finished.try_recv() {
-                Ok((job, frame)) if job == self.job && !self.told.contains(&frame) => frames.push(frame),
-                Ok(_) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(Some((summary, frames))),
-                // Too many to be told one by one: look at the job itself.
-                Err(TryRecvError::Lagged(_)) => return self.look().await,
-            }
+        match self.announced.take() {
+            Some(frames) => Ok(Some((summary, frames))),
+            None => self.look().await,
         }
     }
 }
