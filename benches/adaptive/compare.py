@@ -1,8 +1,8 @@
 """How many samples, and how much time, uniform sampling needs for the error of a frame that was sampled to a noise.
 
-    python compare.py FOLDER NAME...
+    python compare.py FOLDER SAMPLES NAME...
 
-FOLDER holds NAME-reference.exr, NAME-noise.exr and NAME-N.exr of N samples, each with the JSON of `render`. Errors are against the reference: of
+FOLDER holds NAME-reference.exr, NAME-noise.exr and, for each N of SAMPLES (ascending, in one argument), NAME-N.exr of so many samples, each with the JSON of `render`. Errors are against the reference: of
 blocks of 16 x 16 pixels, the mean of |picture - reference| summed over the channels, by the root of the reference's sum (what `--noise` is about), of which the 95th
 percentile, the greatest and the mean are told; and relMSE. Between the uniform frames' samples the error is a power of them. A ratio below 1
 says that sampling to a noise needed less; `>` that even the uniform frame of the most samples is worse.
@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import OpenEXR
 
-SPP = [32, 64, 128, 256, 512]
 BLOCK = 16
 ERRORS = ["p95", "max", "mean", "relMSE"]
 
@@ -37,32 +36,32 @@ def errors(test: np.ndarray, reference: np.ndarray) -> list[float]:
     return [float(np.percentile(blocks, 95)), float(max(blocks)), float(np.mean(blocks)), float(relative)]
 
 
-def samples_for(error: float, uniform: list[float]) -> tuple[str, float]:
-    """Samples of a uniform frame with this error, and whether it is more than that."""
+def samples_for(error: float, counts: list[int], uniform: list[float]) -> tuple[str, float]:
+    """Samples of a uniform frame with this error, of frames with so many; and whether it is more than that."""
     if error < min(uniform):
-        return ">", float(SPP[-1])
-    place = next(i for i in range(1, len(SPP)) if uniform[i] <= error or i == len(SPP) - 1)
+        return ">", float(counts[-1])
+    place = next(i for i in range(1, len(counts)) if uniform[i] <= error or i == len(counts) - 1)
     low, high = uniform[place - 1], uniform[place]
     share = np.log(error / low) / np.log(high / low)
-    return "", float(np.exp(np.log(SPP[place - 1]) + share * np.log(SPP[place] / SPP[place - 1])))
+    return "", float(np.exp(np.log(counts[place - 1]) + share * np.log(counts[place] / counts[place - 1])))
 
 
 def main() -> None:
-    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    folder, counts, names = Path(sys.argv[1]), [int(spp) for spp in sys.argv[2].split()], sys.argv[3:]
     print("| scene | mean spp | error: " + ", ".join(ERRORS) + " | samples over uniform's for the same " + ", ".join(ERRORS) + " | time, the same |")
     print("|---|---|---|---|---|")
     for name in names:
         reference = picture(folder / f"{name}-reference.exr")
         frame = lambda kind: (picture(folder / f"{name}-{kind}.exr"), json.loads((folder / f"{name}-{kind}.json").read_text()))
-        uniform = [frame(spp) for spp in SPP]
+        uniform = [frame(spp) for spp in counts]
         test, about = frame("noise")
         found = errors(test, reference)
         mean_spp = about["samples"] / (reference.shape[0] * reference.shape[1])
         tables = [errors(shown, reference) for shown, _ in uniform]
-        seconds = np.polyfit(SPP, [said["render_s"] for _, said in uniform], 1)
+        seconds = np.polyfit(counts, [said["render_s"] for _, said in uniform], 1)
         samples, times = [], []
         for column, error in enumerate(found):
-            more, needed = samples_for(error, [row[column] for row in tables])
+            more, needed = samples_for(error, counts, [row[column] for row in tables])
             less = "< " if more else ""
             samples.append(f"{less}{mean_spp / needed:.2f}")
             times.append(f"{less}{about['render_s'] / np.polyval(seconds, needed):.2f}")
