@@ -171,8 +171,9 @@ TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
 #endif
 #endif
 
-// Whether scenes here may hold instances (instance.h): a device is given copies instead, and needs no code for them.
-#if defined(__CUDACC__) || defined(__CUDA__)
+// Whether scenes here may hold instances (instance.h). A device has kernels of its own for those that do, so that the others, which most
+// are, pay nothing for them.
+#if (defined(__CUDACC__) || defined(__CUDA__)) && !defined(TESSERA_INSTANCES)
 const bool HAS_INSTANCES = false;
 #else
 const bool HAS_INSTANCES = true;

@@ -1,4 +1,5 @@
-// The device's hierarchy: the host's wide nodes in 80 bytes, and the same two queries over them.
+// The device's hierarchy: the host's wide nodes in 80 bytes, and the same two queries over them. An instance is a node of its own, from
+// which the walk goes on at the root of the instance's mesh (placed_mesh.h).
 //
 // Why it gives the same hits. traverse.h asks one thing of a hierarchy: that a child's box, as floats compare, contains the
 // padded box of every triangle below it, and that it is tested by the formula of box_interval. Here a plane is
@@ -15,6 +16,7 @@
 // (2^15 + q) needs no conversion of integers to floats, which is slow on devices: it is q put into the bits of 2^15.
 #pragma once
 
+#include "placed_mesh.h"
 #include "traverse.h"
 
 // Children of one node that are still to visit.
@@ -25,7 +27,7 @@ struct NodeGroup {
 
 // 2^15 + byte `slot` of eight, as a float.
 TESSERA_FN float grid_number(const u32 bytes[2], u32 slot) {
-    const u32 word = bytes[slot >> 2];
+    const u32 word = slot < 4 ? bytes[0] : bytes[1];
     const u32 byte = word >> (8 * (slot & 3)) & 0xffu;
     return float_from_bits(0x47000000u | byte << 8);
 }
@@ -34,7 +36,7 @@ TESSERA_FN float grid_step(const CompressedNode& node, u32 axis) {
     return float_from_bits((node.exponents >> (8 * axis) & 0xffu) << 23);
 }
 
-// A child's planes on one axis, for tests: [0] lower, [1] upper.
+// A child's planes on one axis: [0] lower, [1] upper.
 TESSERA_FN float grid_plane(const CompressedNode& node, u32 side, u32 axis, u32 slot) {
     return fma_(grid_number(side ? node.upper[axis] : node.lower[axis], slot), grid_step(node, axis), node.base[axis]);
 }
@@ -65,6 +67,22 @@ TESSERA_FN u32 compressed_children(const TraversalRay& ray, const CompressedNode
         const float entry = either_max(either_max(enters[0], enters[1]), either_max(enters[2], 0.0f));
         const float exit = either_min(either_min(leaves[0], leaves[1]), either_min(leaves[2], t_max));
         mask |= (entry <= exit ? 1u : 0u) << slot;
+    }
+    return mask;
+}
+
+// The same of a node of a mesh, where an instance shows it. Child by child: eight maps at once would need more registers than there are.
+TESSERA_FN u32 placed_children(const TraversalRay& ray, const Instance& instance, float padding, const CompressedNode& node, float t_max) {
+    u32 mask = 0;
+    TESSERA_ROLLED
+    for (u32 slot = 0; slot < 8; slot++) {
+        float lower[3], upper[3];
+        TESSERA_UNROLL
+        for (u32 axis = 0; axis < 3; axis++) {
+            lower[axis] = grid_plane(node, 0, axis, slot);
+            upper[axis] = grid_plane(node, 1, axis, slot);
+        }
+        mask |= (meets_placed_box(ray, instance, padding, lower, upper, t_max) ? 1u : 0u) << slot;
     }
     return mask;
 }
@@ -101,21 +119,29 @@ TESSERA_FN void visit_triangle(const SceneView& scene, const TraversalRay& ray, 
     take_hit(scene, hit, (triangle.triangle & BLOCK_ALPHA_FLAG) != 0, query);
 }
 
-// Tests the triangles of the leaves in `slots`.
+// Tests the triangles of the leaves in `slots`, which are the world's or, where there is one, an instance's.
 template <class Query>
 TESSERA_FN void visit_leaves(const SceneView& scene, const CompressedHierarchy& hierarchy, const TraversalRay& ray,
-                             const CompressedNode& node, u32 slots, Query& query) {
+                             const Instance* instance, const CompressedNode& node, u32 slots, Query& query) {
     while (slots) {
         const u32 slot = count_trailing_zeros(slots);
         slots &= slots - 1;
         const u32 leaf = (slot < 4 ? node.leaf[0] : node.leaf[1]) >> (8 * (slot & 3)) & 0xffu;
         const u32 first = node.first_triangle + (leaf & 31u);
         for (u32 k = 0; k < leaf >> 5; k++) {
-            const LeafTriangle triangle = hierarchy.triangles[first + k];
+            LeafTriangle triangle = hierarchy.triangles[first + k];
+            if (HAS_INSTANCES && instance) triangle = placed_triangle(*instance, triangle);
             visit_triangle(scene, ray, triangle, query);
         }
     }
 }
+
+// Where a walk is: in the world, or in the mesh of an instance, from which it comes back when what it left there is visited.
+struct WalkPlace {
+    const Instance* instance;  // null in the world
+    u32 octant;                // sides that the ray meets first there
+    u32 bottom;                // groups on the stack that are the world's
+};
 
 // The walk of both queries, as in traverse.h. What is left of a node's children waits as one group, so that the stack has an
 // entry a level.
@@ -123,24 +149,36 @@ template <class Query>
 TESSERA_FN void traverse(const SceneView& scene, const CompressedHierarchy& hierarchy, const Ray& ray, Query& query) {
     if (scene.bvh_node_count == 0) return;
     const TraversalRay prepared = prepare_ray(ray);
-    const u32 octant = prepared.near_side[0] | prepared.near_side[1] << 1 | prepared.near_side[2] << 2;
+    const WalkPlace world = {0, prepared.near_side[0] | prepared.near_side[1] << 1 | prepared.near_side[2] << 2, 0};
+    WalkPlace place = world;
     NodeGroup stack[BVH_DEPTH_MAX];
     u32 size = 0;
     u32 index = 0;
     for (;;) {
         const CompressedNode node = hierarchy.nodes[index];
-        const u32 mask = compressed_children(prepared, node, reach_of(query));
+        if (HAS_INSTANCES && node.exponents == INSTANCE_EXPONENTS) {
+            const float direction[3] = {ray.direction.x, ray.direction.y, ray.direction.z};
+            place.instance = scene.instances + node.first_triangle;
+            place.octant = octant_in_mesh(*place.instance, direction);
+            place.bottom = size;
+            index = node.first_node;
+            continue;
+        }
+        const u32 mask = HAS_INSTANCES && place.instance
+                             ? placed_children(prepared, *place.instance, scene.bvh_padding, node, reach_of(query))
+                             : compressed_children(prepared, node, reach_of(query));
         const u32 nodes = node.exponents >> 24;
-        visit_leaves(scene, hierarchy, prepared, node, mask & ~nodes, query);
+        visit_leaves(scene, hierarchy, prepared, place.instance, node, mask & ~nodes, query);
         if (is_answered(query)) return;
         NodeGroup group;
         group.first_node = node.first_node;
-        group.children = permuted(mask & nodes, octant) | nodes << 8;
+        group.children = permuted(mask & nodes, place.octant) | nodes << 8;
         if ((group.children & 0xffu) == 0) {
+            if (HAS_INSTANCES && size == place.bottom) place = world;
             if (size == 0) return;
             group = stack[--size];
         }
-        const u32 slot = count_trailing_zeros(group.children) ^ octant;
+        const u32 slot = count_trailing_zeros(group.children) ^ place.octant;
         group.children &= group.children - 1;
         index = group.first_node + count_ones(group.children >> 8 & ((1u << slot) - 1u));
         if (group.children & 0xffu) stack[size++] = group;

@@ -25,7 +25,7 @@ static void shade_all(const BatchParams& batch, bool layered) {
     }
 }
 
-// What the kernel of entry_cuda.cu does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow, 5 finish, 6 shade layered. Fetched counts
+// What the kernel of device_kernels.h does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow, 5 finish, 6 shade layered. Fetched counts
 // stay 0.
 extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
     const BatchParams& batch = *params;

@@ -1,16 +1,16 @@
 // Instances: meshes that a scene holds once and shows in several places. Owns where a triangle is found by its id, and the one formula that
-// brings corners and directions into the world. How a walk goes through an instance: wide_instances.h.
+// brings corners and directions into the world. How a walk goes through an instance: wide_instances.h on a host, placed_mesh.h
+// on a device.
 //
 // Ids below `triangle_count` are of triangles that stand in the world already; the others are of instances, one after the other. What an
-// instance shows has the same bits as if its triangles, brought into the world by this formula, stood among the first: a device is given
-// them so (kernels/src/cuda/copies.rs), and here no code is made for it.
+// instance shows has the same bits as if its triangles, brought into the world by this formula, stood among the first.
 #pragma once
 
 #include "layout.h"
 #include "vector.h"
 
 // A row of a map times (x, y, z), and an offset. A chain of fused operations, each of which is monotone in each of its operands after rounding
-// too; wide_instances.h rests on that.
+// too; the walks rest on that.
 TESSERA_SMALL_FN float placed_coordinate(const float* row, float x, float y, float z, float offset) {
     return fma_(row[0], x, fma_(row[1], y, fma_(row[2], z, offset)));
 }

@@ -227,10 +227,11 @@ struct alignas(16) Instance {
 };
 
 // A node of the device's hierarchy: the wide node's boxes on a grid of 8 bits a side, its children one after another. See
-// compressed.h; made by kernels/src/cuda/compress.rs.
+// compressed.h; made by kernels/src/cuda/compress.rs. Where all exponents are INSTANCE_EXPONENTS it is an instance: the one of index
+// `first_triangle`, whose mesh's root is `first_node`.
 struct alignas(16) CompressedNode {
     float base[3];         // the grid's origin, 2^15 steps below its first plane
-    u32 exponents;         // bytes 0 to 2: biased exponents of the grid's steps; byte 3: bit k is set if child k is a node
+    u32 exponents;         // bytes 0 to 2: biased exponents of the grid's steps, >= 1; byte 3: bit k is set if child k is a node
     u32 first_node;        // the children that are nodes, in the order of their slots
     u32 first_triangle;    // the triangles of the others
     u32 leaf[2];           // a byte a slot: triangles (0 to 4) << 5 | the first of them, from first_triangle
@@ -238,17 +239,19 @@ struct alignas(16) CompressedNode {
     u32 upper[3][2];
 };
 
+const u32 INSTANCE_EXPONENTS = 0;
+
 // A triangle of the device's hierarchy: the corners of Triangle, bit for bit.
 struct alignas(16) LeafTriangle {
     float v0[3];
-    u32 triangle;  // id, with BLOCK_ALPHA_FLAG
+    u32 triangle;  // id, a mesh's counted from 0, with BLOCK_ALPHA_FLAG
     float v1[3];
     u32 reserved0;
     float v2[3];
     u32 reserved1;
 };
 
-// The device's hierarchy, which has as many nodes as the host's.
+// The device's hierarchy: the scene's own nodes, one more an instance, and those of each mesh.
 struct CompressedHierarchy {
     const CompressedNode* nodes;
     const LeafTriangle* triangles;
@@ -290,7 +293,7 @@ struct alignas(16) SceneView {
     u32 reserved[3];
 };
 
-// What a device is given: a scene whose view has no wide hierarchy, and the compressed one.
+// What a device is given: a scene whose view has no wide hierarchies, and the compressed one.
 struct alignas(16) DeviceScene {
     SceneView view;
     CompressedHierarchy hierarchy;

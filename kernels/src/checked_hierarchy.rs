@@ -1,7 +1,7 @@
 //! Whether a scene's hierarchies are trees that kernels may walk: the scene's own, and those of the meshes that instances show. Looks at no
 //! other array.
 
-use crate::checked_scene::{BOUND_MAX, SceneError, all, shorter};
+use crate::checked_scene::{BOUND_MAX, SceneError, all};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use tessera_layout::{
@@ -35,7 +35,6 @@ struct MeshTree {
     first_triangle: u32,
     triangle_count: u32,
     levels: u32,
-    nodes: usize,
     lower: [f32; 3],
     upper: [f32; 3],
 }
@@ -43,7 +42,6 @@ struct MeshTree {
 /// By their roots.
 fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError> {
     let mut trees: BTreeMap<u32, MeshTree> = BTreeMap::new();
-    let mut copied = scene.bvh.nodes.len();
     let mut reached = vec![false; scene.meshes.nodes.len()];
     for (index, instance) in scene.instances.iter().enumerate() {
         let wrong = || SceneError::Index { what: "instance", index };
@@ -59,9 +57,6 @@ fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError
         if !is_same {
             return Err(wrong());
         }
-        // With copies in the place of instances there would be so many, and eight leaves for each at most.
-        copied += tree.nodes;
-        shorter("nodes of instances", copied, CHILD_INSTANCE_FLAG as usize / 8)?;
         // Its boxes in the world reach as far as those of the scene's own hierarchy may.
         let reach = instance.reach(tree.lower, tree.upper) + f64::from(scene.bvh.padding);
         if reach.is_nan() || reach > f64::from(BOUND_MAX) {
@@ -79,9 +74,7 @@ fn check_mesh(scene: &FlatScene, instance: &Instance, reached: &mut [bool]) -> R
     })?;
     let (mut lower, mut upper) = ([0.0f32; 3], [0.0f32; 3]);
     let mut open = vec![instance.root];
-    let mut count = 0;
     while let Some(index) = open.pop() {
-        count += 1;
         let node = &meshes.nodes[index as usize];
         for (slot, child) in node.child.into_iter().enumerate().filter(|(_, child)| *child != CHILD_EMPTY) {
             for axis in 0..3 {
@@ -94,7 +87,7 @@ fn check_mesh(scene: &FlatScene, instance: &Instance, reached: &mut [bool]) -> R
         }
     }
     let (first_triangle, triangle_count) = (instance.first_triangle, instance.triangle_count);
-    Ok(MeshTree { first_triangle, triangle_count, levels, nodes: count, lower, upper })
+    Ok(MeshTree { first_triangle, triangle_count, levels, lower, upper })
 }
 
 fn holds_only(block: &TriangleBlock, triangles: usize) -> bool {

@@ -6,6 +6,8 @@
 mod checked_hierarchy;
 mod checked_scene;
 pub mod compute;
+#[doc(hidden)]
+pub mod copies;
 pub mod cuda;
 pub mod denoise;
 mod fingerprint;

@@ -272,7 +272,7 @@ impl Hierarchy {
 
 /// The closest hit of each ray, and the optical depth along it, by the device's hierarchy; as in [`crate::rays`].
 pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<u32>) {
-    let bvh = CompressedBvh::of(&scene.bvh);
+    let bvh = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
     let mut hits = vec![Hit::MISS; rays.len()];
     let mut optical_depths = vec![0; rays.len()];
     let (view, hierarchy) = (scene.view(), Hierarchy::of(&bvh));

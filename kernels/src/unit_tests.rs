@@ -97,7 +97,7 @@ impl UnitFunction {
         assert!(inputs.len().is_multiple_of(self.inputs.len()), "a whole number of calls");
         let count = inputs.len() / self.inputs.len();
         let mut outputs = vec![0; count * self.outputs];
-        let compressed = CompressedBvh::of(&scene.bvh);
+        let compressed = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
         let _mode = FloatMode::strict();
         // SAFETY: the index is one of the list's; both arrays have the lengths that the function reads and writes; the scene
         // is checked, and functions bring indices into its arrays by themselves.

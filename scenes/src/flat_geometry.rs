@@ -15,12 +15,6 @@ use tessera_layout::{
     AlphaMode, Instance, Material, ShadingVertex, Triangle, material_flags, triangle_flags,
 };
 
-/// Bytes that a flattened triangle takes with its indices and its share of the hierarchy, a vertex with its working copy, and a
-/// primitive in its place, about.
-const TRIANGLE_BYTES: u64 = 48 + 12 + 120;
-const VERTEX_BYTES: u64 = 64 + 12;
-const DRAW_BYTES: u64 = 96;
-
 /// Geometry of one moment.
 #[derive(Debug)]
 pub(crate) struct FlatGeometry {
@@ -104,51 +98,13 @@ struct Layout<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Triangles and vertices after instancing; an error where they are beyond the limits.
-    pub(crate) fn count(&self) -> Result<(u64, u64), SceneError> {
-        let (mut triangles, mut vertices, mut draws) = (0u64, 0u64, 0u64);
-        for &node in &self.forest.shown {
-            let node = &self.forest.nodes[node];
-            let Some(mesh) = node.mesh else { continue };
-            for surface in &self.meshes[mesh].surfaces {
-                let instances = node.instances.len() as u64;
-                // Far from overflow: the limits are looked at before the next node.
-                triangles += instances * surface.geometry.triangles.len() as u64;
-                vertices += instances * surface.geometry.positions.len() as u64;
-                draws += instances;
-            }
-            self.check_counts(triangles, vertices, draws)?;
-        }
-        let takes = triangles * TRIANGLE_BYTES + vertices * VERTEX_BYTES + draws * DRAW_BYTES;
-        if takes > self.limits.memory_bytes {
-            let (file, path) = (self.file.to_owned(), format!("{triangles} triangles, {vertices} vertices"));
-            return Err(SceneError::Memory { file, path, needed: takes, limit: self.limits.memory_bytes });
-        }
-        Ok((triangles, vertices))
-    }
-
-    fn check_counts(&self, triangles: u64, vertices: u64, draws: u64) -> Result<(), SceneError> {
-        self.check("triangles", triangles, self.limits.triangles)?;
-        // Triangles name vertices by 32 bits, whatever the caller's limit.
-        self.check("vertices", vertices, self.limits.vertices.min(u64::from(u32::MAX)))?;
-        self.check("primitives in place", draws, self.limits.draws)
-    }
-
-    fn check(&self, what: &'static str, count: u64, limit: u64) -> Result<(), SceneError> {
-        if count > limit {
-            return Err(SceneError::TooLarge { file: self.file.into(), what, count, limit });
-        }
-        Ok(())
-    }
-
     /// Places everything. `weights` are animated morph weights per node.
     pub(crate) fn build(
         &self,
         worlds: &[Affine],
         weights: &[Option<Vec<f64>>],
     ) -> Result<PlacedGeometry, SceneError> {
-        self.count()?;
-        let Layout { draws, triangle_count, vertex_count, instances, boxes } = self.lay_out(worlds);
+        let Layout { draws, triangle_count, vertex_count, instances, boxes } = self.lay_out(worlds)?;
         let mut triangles = vec![Triangle::default(); triangle_count];
         let mut triangle_vertices = vec![[0u32; 3]; triangle_count];
         let mut vertices = vec![ShadingVertex::default(); vertex_count];
@@ -172,22 +128,31 @@ impl<'a> Parts<'a> {
         Ok(PlacedGeometry { triangles, triangle_vertices, vertices, instances, boxes })
     }
 
-    /// What stands where: a mesh that is held once as an instance, where that can be, and every other as its primitives.
-    fn lay_out(&self, worlds: &[Affine]) -> Layout<'a> {
+    /// What stands where: a mesh that is held once as an instance, where that can be, and every other as its primitives. An error where it
+    /// comes to more than the limits allow.
+    fn lay_out(&self, worlds: &[Affine]) -> Result<Layout<'a>, SceneError> {
         let mut made = Layout::default();
+        let mut tally = self.instancing.held_tally;
+        tally.check(self.file, self.limits)?;
         for &index in &self.forest.shown {
             let node = &self.forest.nodes[index];
             let Some(mesh) = node.mesh else { continue };
             for place in &node.instances {
                 let world = worlds[index].after(place);
-                if let Some((instance, filled)) = self.instancing.place(mesh, &world) {
+                let found = self.instancing.place(mesh, &world);
+                match found {
+                    Some(_) => tally.show(&self.meshes[mesh], 1),
+                    None => tally.copy(&self.meshes[mesh], 1),
+                }
+                tally.check(self.file, self.limits)?;
+                if let Some((instance, filled)) = found {
                     made.instances.push(instance);
                     made.boxes.push(filled);
                     continue;
                 }
                 for surface in &self.meshes[mesh].surfaces {
                     let geometry = &*surface.geometry;
-                    // `count` has checked that the sum fits.
+                    // The limit on vertices lets the sum fit.
                     let first_vertex = made.vertex_count as u32;
                     made.draws.push(Draw {
                         node: index,
@@ -206,7 +171,7 @@ impl<'a> Parts<'a> {
             instance.first_id = next;
             next += instance.triangle_count;
         }
-        made
+        Ok(made)
     }
 
     /// World from mesh per joint of every skin.

@@ -6,6 +6,7 @@ use crate::error::SceneError;
 use crate::flat_geometry::{Parts, flags_of};
 use crate::math::{Affine, narrow, scale, widen};
 use crate::pose::{self, Placement, Target};
+use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
@@ -33,11 +34,13 @@ pub(crate) struct Instancing {
     held: Vec<Option<Held>>,
     /// Levels of the deepest hierarchy.
     pub(crate) depth: u32,
+    /// What the meshes come to, shown nowhere.
+    pub(crate) held_tally: Tally,
 }
 
 impl Instancing {
     /// Takes the meshes that are worth it: shown more than once, with copies of `from` triangles or more, without skin, morph targets and
-    /// light of their own.
+    /// light of their own. An error where they are beyond the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         emits: impl Fn(&Material) -> bool,
@@ -45,7 +48,12 @@ impl Instancing {
     ) -> Result<Self, SceneError> {
         let mut made = Self { held: vec![None; parts.meshes.len()], ..Self::default() };
         let mut meshes = Meshes::default();
-        for mesh in worthwhile(parts, emits, from) {
+        let worthwhile = worthwhile(parts, emits, from);
+        for mesh in &worthwhile {
+            made.held_tally.hold(&parts.meshes[*mesh]);
+            made.held_tally.check(parts.file, parts.limits)?;
+        }
+        for mesh in worthwhile {
             let held = hold(parts, mesh, &mut meshes)?;
             let depth = bvh::depth(&meshes.nodes, held.root);
             // One that leaves too few levels to the hierarchy over instances is copied like any other.

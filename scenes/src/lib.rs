@@ -42,6 +42,7 @@ mod pose;
 mod punctual;
 mod report;
 mod source;
+mod tally;
 mod tangent;
 mod texel;
 mod texture;

@@ -50,7 +50,6 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let limits = options.limits.clone();
     let instancing = Instancing::default();
     let mut parts = OwnedParts { file, limits, forest, meshes, skins, materials, instancing };
-    parts.count()?;
     let emits = |material: &Material| emitter::emits(material, &textures);
     parts.instancing = Instancing::of(&parts.borrow(), emits, options.instanced_from)?;
     let has_emitters =

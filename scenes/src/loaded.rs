@@ -202,11 +202,6 @@ impl OwnedParts {
         }
     }
 
-    /// Triangles and vertices after instancing.
-    pub(crate) fn count(&self) -> Result<(u64, u64), SceneError> {
-        self.borrow().count()
-    }
-
     pub(crate) fn moment(
         &self,
         worlds: &[Affine],

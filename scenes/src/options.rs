@@ -37,13 +37,14 @@ pub struct Limits {
     pub texture_bytes: u64,
     /// Texels of the environment map.
     pub environment_texels: u64,
-    /// Triangles after flattening, instances included.
+    /// Triangles after flattening. Those of a mesh that is held once count once; in all their places there may be
+    /// [`tessera_layout::SHOWN_TRIANGLES_MAX`].
     pub triangles: u64,
-    /// Vertices after flattening.
+    /// Vertices after flattening, counted likewise.
     pub vertices: u64,
     /// Nodes, instances included.
     pub nodes: u64,
-    /// Primitives to draw after instancing.
+    /// Primitives in all their places, those of meshes that are held once left out.
     pub draws: u64,
     /// Bytes that the scene takes in memory while it is prepared, as far as its files foretell it: files, accessors, textures,
     /// maps, and what is flattened. Counted before anything is allocated.

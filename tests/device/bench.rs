@@ -81,7 +81,30 @@ pub(crate) fn another_frame(id: u64) -> Arc<PreparedFrame> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library");
     let environment = EnvironmentSource::Constant([0.2, 0.3, 0.4]);
     let options = LoadOptions { environment, ..LoadOptions::default() };
-    let scene = tessera_scenes::load(&folder, "cornell-box.gltf", &options).expect("a scene");
+    prepared(&tessera_scenes::load(&folder, "cornell-box.gltf", &options).expect("a scene"), id)
+}
+
+/// The library's cube, held once and shown in two places.
+pub(crate) fn instanced_frame(id: u64) -> Arc<PreparedFrame> {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library/spinning-cube.gltf");
+    let text = std::fs::read_to_string(library).expect("a file of the library");
+    let mut file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let nodes = file["nodes"].as_array_mut().expect("nodes");
+    let cube = nodes.iter().find(|node| node["name"] == "cube").expect("a cube")["mesh"].clone();
+    nodes.push(
+        serde_json::json!({ "mesh": cube, "translation": [1.1, 0.7, 0.4], "rotation": [0.2, 0.5, 0.1, 0.8] }),
+    );
+    let added = nodes.len() - 1;
+    file["scenes"][0]["nodes"].as_array_mut().expect("nodes").push(added.into());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("cubes.gltf"), file.to_string()).expect("the folder takes files");
+    let environment = EnvironmentSource::Constant([0.2, 0.3, 0.4]);
+    let options = LoadOptions { environment, instanced_from: 1, ..LoadOptions::default() };
+    let scene = tessera_scenes::load(folder.path(), "cubes.gltf", &options).expect("a scene");
+    prepared(&scene, id)
+}
+
+fn prepared(scene: &tessera_scenes::LoadedScene, id: u64) -> Arc<PreparedFrame> {
     let flat = scene.flatten(&FlattenOptions::still(64, 64)).expect("flattened");
     let checked = tessera_kernels::CheckedScene::new(Arc::new(flat)).expect("checked");
     Arc::new(PreparedFrame::new(checked, id))
@@ -108,10 +131,15 @@ pub(crate) fn unit(index: u32) -> UnitParams {
     }
 }
 
-/// The sums that every device must give.
+/// The sums that every device must give for the room.
 pub(crate) fn expected(params: &UnitParams) -> Vec<i64> {
+    expected_of(&frame(), params)
+}
+
+/// Those that it must give for any frame.
+pub(crate) fn expected_of(frame: &PreparedFrame, params: &UnitParams) -> Vec<i64> {
     let mut film = vec![0; (params.width * params.height * params.channels()) as usize];
-    render_unit(best_isa(), &frame().scene, params, &mut film, &mut RayCounts::default()).expect("rendered");
+    render_unit(best_isa(), &frame.scene, params, &mut film, &mut RayCounts::default()).expect("rendered");
     film
 }
 

@@ -11,7 +11,7 @@ use tessera_scenes::{FlattenOptions, LoadOptions};
 /// What a lane may take beside the scene when it is first used.
 const BESIDE_BYTES: u64 = 64 << 10;
 
-/// The library's scenes, and the shared ones where they are found.
+/// The library's scenes, and the shared ones where they are found; of those two whose meshes are held once.
 fn scenes() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shared = root.join("../shared/scenes");
@@ -20,8 +20,10 @@ fn scenes() -> Vec<PathBuf> {
     }
     let files = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut scenes: Vec<PathBuf> = files(root.join("scenes/library"))
-        .chain(files(shared))
+        .chain(files(shared.clone()))
         .map(|entry| entry.path())
+        .chain(["instances_ext.glb", "instances_nodes.glb"].map(|name| shared.join("generated").join(name)))
+        .filter(|path| path.is_file())
         .filter(|path| path.extension().is_some_and(|kind| kind == "glb" || kind == "gltf"))
         .collect();
     scenes.sort();

@@ -1,6 +1,8 @@
 //! What a device gives when all is well: the bits of the CPU, in order, without a leak.
 
-use crate::bench::{Bench, another_frame, expected, frame, submit, unit, wait_for};
+use crate::bench::{
+    Bench, another_frame, expected, expected_of, frame, instanced_frame, submit, unit, wait_for,
+};
 use tessera_fake_cuda::{Config, Device, Slice};
 use tessera_node::device::DeviceError;
 use tessera_protocol::device::{DeviceKind, DeviceState};
@@ -32,6 +34,28 @@ fn units_have_the_bits_of_the_cpu_and_leave_memory_as_it_was() {
     assert!(!device.busy().is_zero());
     drop(opened);
     wait_for("the worker's end", || bench.rack.counts(0).used_bytes == 0);
+}
+
+#[test]
+fn a_scene_with_instances_has_kernels_of_its_own() {
+    let scene = instanced_frame(50);
+    assert!(scene.scene.instances.len() > 1);
+    let bench = Bench::with(|_| {});
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    // Loaded when such a scene comes for the first time, and then kept beside the others.
+    let plain = bench.rack.counts(0).loads;
+    for (index, loads) in [(27, plain + 1), (28, plain + 1)] {
+        let output = submit(device, &scene, unit(index)).end().expect("a unit");
+        let wanted = expected_of(&scene, &unit(index));
+        assert!(wanted.iter().any(|sum| *sum != 0), "unit {index} is black");
+        assert_eq!(output.sums.values, wanted);
+        assert_eq!(
+            submit(device, &frame(), unit(index)).end().expect("a unit").sums.values,
+            expected(&unit(index))
+        );
+        assert_eq!(bench.rack.counts(0).loads, loads);
+    }
 }
 
 #[test]

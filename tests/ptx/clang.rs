@@ -26,7 +26,7 @@ const FLAGS: [&str; 13] = [
 ];
 
 /// The first clang that has NVIDIA's target; says by name what is not run where there is none.
-fn compiler(test: &str) -> Option<String> {
+pub(crate) fn compiler(test: &str) -> Option<String> {
     let names = [
         "clang++",
         "clang++-22",
@@ -48,7 +48,7 @@ fn compiler(test: &str) -> Option<String> {
     found.map(|name| (*name).to_owned())
 }
 
-fn compile(compiler: &str, entry: &str) -> Arc<Module> {
+pub(crate) fn compile(compiler: &str, entry: &str) -> Arc<Module> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let to = folder.path().join("image.ptx");
     let source = Path::new(test_hooks::SOURCE_FOLDER).join(entry);

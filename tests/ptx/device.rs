@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tessera_kernels::CheckedScene;
-use tessera_kernels::cuda::{self, DeviceShape, Kernel, Plan, Queue, SceneImage, Step};
+use tessera_kernels::cuda::{self, DeviceShape, Kernel, KernelSet, Plan, Queue, SceneImage, Step};
 use tessera_kernels::host::RayCounts;
 use tessera_kernels::stages;
 use tessera_ptx::{Fault, Limits, LoadedModule, Machine, MemoryError, Module, Settings};
@@ -165,10 +165,20 @@ impl Queue for Device {
     }
 }
 
-/// The PTX that ships, read once.
+/// The PTX that ships for scenes without instances, read once.
 pub(crate) fn shipped() -> &'static Arc<Module> {
     static MODULE: OnceLock<Arc<Module>> = OnceLock::new();
-    MODULE.get_or_init(|| Arc::new(Module::parse(cuda::PTX).expect("the shipped PTX can be read")))
+    MODULE.get_or_init(|| read(KernelSet::Plain))
+}
+
+/// The same for scenes with instances.
+pub(crate) fn shipped_for_instances() -> &'static Arc<Module> {
+    static MODULE: OnceLock<Arc<Module>> = OnceLock::new();
+    MODULE.get_or_init(|| read(KernelSet::Instances))
+}
+
+fn read(set: KernelSet) -> Arc<Module> {
+    Arc::new(Module::parse(set.ptx()).expect("the shipped PTX can be read"))
 }
 
 /// A small device, on which a plan has few paths in flight.

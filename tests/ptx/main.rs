@@ -8,6 +8,9 @@ mod edges;
 mod exact;
 mod features;
 mod gauze;
+#[path = "../../kernels/tests/kernels/instanced.rs"]
+mod instanced;
+mod instances;
 mod lamps;
 mod layers;
 mod library;

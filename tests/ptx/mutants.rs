@@ -15,7 +15,7 @@ use crate::support::whole;
 use crate::unheeded::Unheeded;
 use crate::watched::watched;
 use crate::{culling, edges, exact, lamps, layers, mirrors, slack, unread};
-use tessera_kernels::cuda::PTX;
+use tessera_kernels::cuda::KernelSet;
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
 use tessera_layout::{TexelFormat, UnitParams};
 use tessera_ptx::Module;
@@ -368,7 +368,7 @@ fn probes_of_functions(tier: usize) -> Vec<Probe> {
 
 #[test]
 fn faults_in_the_shipped_image_are_found() {
-    Image::new("tessera.ptx", PTX, 5, probes_of_pictures).check();
+    Image::new("tessera.ptx", KernelSet::Plain.ptx(), 5, probes_of_pictures).check();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every instruction of the shipped PTX is one that cannot differ from the host; four wrong builds are refused.
 
-use tessera_kernels::{SOURCES, cuda, unit_tests};
+use tessera_kernels::cuda::KernelSet;
+use tessera_kernels::{SOURCES, unit_tests};
 use tessera_nvrtc::{Nvrtc, Program, STRICT_OPTIONS, Target};
 use tessera_ptx::whitelist::{Violation, check, opcodes};
 
@@ -31,7 +32,11 @@ fn listed(violations: &[Violation]) -> String {
 
 #[test]
 fn the_shipped_images_have_no_violation() {
-    for (name, text) in [("tessera.ptx", cuda::PTX), ("unit-tests.ptx", unit_tests::UNIT_TESTS_PTX)] {
+    for (name, text) in [
+        ("tessera.ptx", KernelSet::Plain.ptx()),
+        ("tessera-instances.ptx", KernelSet::Instances.ptx()),
+        ("unit-tests.ptx", unit_tests::UNIT_TESTS_PTX),
+    ] {
         let violations = check(text);
         assert!(violations.is_empty(), "{name}: {}", listed(&violations));
         let opcodes = opcodes(text);

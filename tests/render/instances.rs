@@ -3,7 +3,7 @@
 use crate::picture::{checked, file, hash, pixels, shared, sums, whole_frame};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use tessera_kernels::cuda::without_instances;
+use tessera_kernels::copies::without_instances;
 use tessera_kernels::host;
 use tessera_layout::FlatScene;
 use tessera_scenes::{FlattenOptions, LoadOptions};

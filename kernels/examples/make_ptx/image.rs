@@ -24,6 +24,7 @@ pub(crate) struct Image {
 /// All of them.
 pub(crate) const IMAGES: &[Image] = &[
     Image { entry: "entry_cuda.cu", file: "images/tessera.ptx" },
+    Image { entry: "entry_cuda_instances.cu", file: "images/tessera-instances.ptx" },
     Image { entry: "compute/entry_compute.cu", file: "images/compute.ptx" },
     Image { entry: "entry_unit_tests.cu", file: "images/unit-tests.ptx" },
 ];

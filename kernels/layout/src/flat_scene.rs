@@ -6,6 +6,9 @@ use crate::{
 };
 use std::sync::Arc;
 
+/// Triangles that a scene may show, each instance's counted by itself: ids keep clear of [`crate::BLOCK_ALPHA_FLAG`].
+pub const SHOWN_TRIANGLES_MAX: u64 = 1 << 30;
+
 /// One frame's scene as plain arrays. Everything is world space at the frame's time.
 ///
 /// What does not change over the frames of an animation (textures, environment; geometry and its hierarchy where only
@@ -193,11 +196,11 @@ pub struct SceneView {
     pub mesh_triangle_vertices: *const [u32; 3],
     /// [`Meshes::vertices`].
     pub mesh_vertices: *const ShadingVertex,
-    /// [`Meshes::nodes`].
+    /// [`Meshes::nodes`]; null on a device, whose hierarchy is another one.
     pub mesh_nodes: *const BvhNode8,
-    /// [`Meshes::blocks`].
+    /// [`Meshes::blocks`]; likewise.
     pub mesh_blocks: *const TriangleBlock,
-    /// Instances; 0 on a device, which is given copies.
+    /// Instances.
     pub instance_count: u32,
     /// Zero.
     pub reserved: [u32; 3],

@@ -22,7 +22,7 @@ pub use bvh::{
     LEAF_TRIANGLES_MAX, TriangleBlock,
 };
 pub use camera::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
-pub use flat_scene::{FlatScene, SceneView};
+pub use flat_scene::{FlatScene, SHOWN_TRIANGLES_MAX, SceneView};
 pub use instance::{Instance, Meshes};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
 pub use light::{

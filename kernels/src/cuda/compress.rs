@@ -1,10 +1,15 @@
 //! The device's hierarchy: the host's wide nodes on grids of 8 bits, 80 bytes a node, and triangles in the order of their
-//! leaves. Why it gives the same hits stands in `source/compressed.h`.
+//! leaves; the scene's own, and those of the meshes that instances show. Why it gives the same hits stands in
+//! `source/compressed.h`.
 
 use super::bytes::Plain;
-use tessera_layout::{Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, NONE, TriangleBlock};
+use std::collections::BTreeMap;
+use tessera_layout::{
+    Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, Instance, Meshes, NONE, TriangleBlock,
+};
 
-/// Twin of `CompressedNode`.
+/// Twin of `CompressedNode`. Where all bits of `exponents` and `nodes` are 0 it is an instance: the one of index `first_triangle`,
+/// whose mesh's root is `first_node`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct CompressedNode {
@@ -32,7 +37,7 @@ pub struct CompressedNode {
 pub struct LeafTriangle {
     /// First corner.
     pub v0: [f32; 3],
-    /// Id, with [`tessera_layout::BLOCK_ALPHA_FLAG`] where it applies.
+    /// Id, a mesh's counted from 0, with [`tessera_layout::BLOCK_ALPHA_FLAG`] where it applies.
     pub triangle: u32,
     /// Second corner.
     pub v1: [f32; 3],
@@ -62,6 +67,15 @@ impl CompressedNode {
     pub fn plane(&self, side: usize, axis: usize, slot: usize) -> f32 {
         let q = if side == 0 { self.lower[axis][slot] } else { self.upper[axis][slot] };
         Grid { base: self.base[axis], exponent: self.exponents[axis] }.plane(q)
+    }
+
+    /// The index of the instance that it is, if it is one.
+    pub fn instance(&self) -> Option<u32> {
+        (self.exponents == [0; 3] && self.nodes == 0).then_some(self.first_triangle)
+    }
+
+    fn of_instance(index: u32) -> Self {
+        Self { exponents: [0; 3], first_triangle: index, ..EMPTY }
     }
 }
 
@@ -132,7 +146,7 @@ fn step(exponent: u8) -> f32 {
     f32::from_bits(u32::from(exponent) << 23)
 }
 
-/// A hierarchy for a device, with as many nodes as the host's and the root first.
+/// A hierarchy for a device, the root first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompressedBvh {
     /// Nodes; the inner children of each lie one after another.
@@ -142,26 +156,46 @@ pub struct CompressedBvh {
 }
 
 impl CompressedBvh {
-    /// Compresses a hierarchy of a checked scene.
-    pub fn of(bvh: &Bvh) -> Self {
+    /// Compresses the hierarchies of a checked scene: its own, with a node for each instance in it, and those of the meshes that these
+    /// show, each once.
+    pub fn of(bvh: &Bvh, instances: &[Instance], meshes: &Meshes) -> Self {
         let mut made = Self { nodes: Vec::with_capacity(bvh.nodes.len()), triangles: Vec::new() };
         if bvh.nodes.is_empty() {
             return made;
         }
-        made.nodes.push(EMPTY);
-        let mut open = vec![(0u32, 0usize)];
-        while let Some((from, to)) = open.pop() {
-            let node = &bvh.nodes[from as usize];
-            let children = slots(node);
-            made.nodes[to] = made.compress(node, &children, &bvh.blocks);
-            for child in
-                children.into_iter().flatten().map(|k| node.child[k]).filter(|c| c & CHILD_LEAF_FLAG == 0)
-            {
-                open.push((child, made.nodes.len()));
-                made.nodes.push(EMPTY);
+        made.add_tree(&bvh.nodes, &bvh.blocks, 0);
+        let mut roots = BTreeMap::new();
+        for node in 0..made.nodes.len() {
+            if let Some(instance) = made.nodes[node].instance() {
+                let root = instances[instance as usize].root;
+                made.nodes[node].first_node =
+                    *roots.entry(root).or_insert_with(|| made.add_tree(&meshes.nodes, &meshes.blocks, root));
             }
         }
         made
+    }
+
+    /// Appends the tree below a root, and returns where that is. Of instances in it only their indices are set.
+    fn add_tree(&mut self, nodes: &[BvhNode8], blocks: &[TriangleBlock], root: u32) -> u32 {
+        let first = self.nodes.len();
+        self.nodes.push(EMPTY);
+        let mut open = vec![(root, first)];
+        while let Some((from, to)) = open.pop() {
+            let node = &nodes[from as usize];
+            let children = slots(node);
+            self.nodes[to] = self.compress(node, &children, blocks);
+            for child in children.into_iter().flatten().map(|k| node.child[k]) {
+                match Child::of(child) {
+                    Child::Node(child) => {
+                        open.push((child, self.nodes.len()));
+                        self.nodes.push(EMPTY);
+                    }
+                    Child::Instance(index) => self.nodes.push(CompressedNode::of_instance(index)),
+                    Child::Block(_) => {}
+                }
+            }
+        }
+        first as u32
     }
 
     /// One node; appends the triangles of its leaves.
@@ -171,12 +205,12 @@ impl CompressedBvh {
         made.first_triangle = self.triangles.len() as u32;
         for (slot, child) in children.iter().enumerate() {
             let Some(child) = child.map(|k| node.child[k]) else { continue };
-            if child & CHILD_LEAF_FLAG == 0 {
+            let Child::Block(block) = Child::of(child) else {
                 made.nodes |= 1 << slot;
                 continue;
-            }
+            };
             let first = self.triangles.len() as u32 - made.first_triangle;
-            let block = &blocks[(child & !CHILD_LEAF_FLAG) as usize];
+            let block = &blocks[block as usize];
             self.triangles
                 .extend((0..4).filter(|lane| block.triangle[*lane] != NONE).map(|lane| leaf(block, lane)));
             let count = self.triangles.len() as u32 - made.first_triangle - first;
@@ -211,6 +245,23 @@ const EMPTY: CompressedNode = CompressedNode {
     lower: [[GRID_LAST; 8]; 3],
     upper: [[0; 8]; 3],
 };
+
+/// What a wide node's child that is there is.
+enum Child {
+    Node(u32),
+    Block(u32),
+    Instance(u32),
+}
+
+impl Child {
+    fn of(child: u32) -> Self {
+        match child & (CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG) {
+            CHILD_LEAF_FLAG => Self::Block(child & !CHILD_LEAF_FLAG),
+            flags if flags & CHILD_LEAF_FLAG == 0 => Self::Node(child),
+            flags => Self::Instance(child & !flags),
+        }
+    }
+}
 
 /// For each slot of a compressed node, which child of the wide one is there.
 type Slots = [Option<usize>; 8];

@@ -2,8 +2,7 @@
 
 use super::bytes::bytes_of;
 use super::compress::CompressedBvh;
-use super::copies::without_instances;
-use super::params::{DeviceScene, VIEW_ARRAYS};
+use super::params::{DeviceScene, MESH_ARRAYS, VIEW_ARRAYS};
 use crate::CheckedScene;
 use std::sync::Arc;
 
@@ -28,15 +27,16 @@ pub struct SceneImage {
     bytes: u64,
 }
 
-/// Those of the view, the compressed hierarchy's two, and the materials' layers.
-const ARRAYS: usize = VIEW_ARRAYS + 3;
+/// Where in [`arrays`] the compressed hierarchy's two are, the materials' layers, and the instances with what they show.
+const HIERARCHY: usize = VIEW_ARRAYS;
+const LAYERS: usize = HIERARCHY + 2;
+const INSTANCES: usize = LAYERS + 1;
+const ARRAYS: usize = INSTANCES + MESH_ARRAYS;
 
 impl SceneImage {
-    /// Lays a scene out, with copies in the place of instances. Compresses its hierarchy, which takes some seconds for ten million
-    /// triangles.
+    /// Lays a scene out. Compresses its hierarchies, which takes some seconds for ten million triangles.
     pub fn of(scene: &CheckedScene) -> Self {
-        let scene = &without_instances(scene);
-        let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh));
+        let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes));
         let mut offsets = [0; ARRAYS];
         let mut end = 0u64;
         for (offset, array) in offsets.iter_mut().zip(arrays(scene, &hierarchy)) {
@@ -80,16 +80,19 @@ impl SceneImage {
             placed_light_count: view.placed_light_count,
             light_node_count: view.light_node_count,
             // Never at the image's start, where triangles or materials lie.
-            layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[VIEW_ARRAYS + 2] },
+            layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[LAYERS] },
             environment: view.environment,
             camera: view.camera,
-            no_instances: [0; 8],
-            hierarchy: [self.offsets[VIEW_ARRAYS], self.offsets[VIEW_ARRAYS + 1]],
+            instances: std::array::from_fn(|index| self.offsets[INSTANCES + index]),
+            absent_of_meshes: [0; 2],
+            instance_count: view.instance_count,
+            reserved: [0; 3],
+            hierarchy: [self.offsets[HIERARCHY], self.offsets[HIERARCHY + 1]],
         }
     }
 }
 
-/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, and the layers.
+/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, the layers, and the instances and meshes.
 fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
     [
         bytes_of(&scene.triangles),
@@ -106,5 +109,9 @@ fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8
         bytes_of(&hierarchy.nodes),
         bytes_of(&hierarchy.triangles),
         bytes_of(&scene.layers),
+        bytes_of(&scene.instances),
+        bytes_of(&scene.meshes.triangles),
+        bytes_of(&scene.meshes.triangle_vertices),
+        bytes_of(&scene.meshes.vertices),
     ]
 }

@@ -7,7 +7,6 @@
 
 mod bytes;
 mod compress;
-mod copies;
 mod image;
 mod params;
 mod plan;
@@ -15,22 +14,40 @@ mod queue;
 
 #[doc(hidden)]
 pub use compress::{CompressedBvh, CompressedNode, LeafTriangle};
-pub(crate) use copies::vertices_of;
-pub use copies::without_instances;
 pub use image::{ImagePart, SceneImage};
 pub(crate) use params::BatchParams;
 pub use params::DeviceScene;
 pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step};
 pub use queue::{Queue, render_unit, upload};
 
-/// The device's kernels for every GPU of compute capability 7.5 or newer, compiled by the driver when it is loaded. Made
-/// from `source/entry_cuda.cu` by `cargo run --release -p tessera-kernels --example make_ptx`.
-pub const PTX: &str = include_str!("../../images/tessera.ptx");
+/// The device's kernels, compiled twice of one source: with what instances need, and without. Both give the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KernelSet {
+    /// For scenes without instances.
+    Plain,
+    /// For scenes with instances; slower for others.
+    Instances,
+}
+
+impl KernelSet {
+    /// Both.
+    pub const ALL: [KernelSet; 2] = [KernelSet::Plain, KernelSet::Instances];
+
+    /// Their PTX for every GPU of compute capability 7.5 or newer, compiled by the driver when it is loaded. Made from
+    /// `source/entry_cuda.cu` and `source/entry_cuda_instances.cu` by
+    /// `cargo run --release -p tessera-kernels --example make_ptx`.
+    pub fn ptx(self) -> &'static str {
+        match self {
+            KernelSet::Plain => include_str!("../../images/tessera.ptx"),
+            KernelSet::Instances => include_str!("../../images/tessera-instances.ptx"),
+        }
+    }
+}
 
 /// Least compute capability, major and minor.
 pub const COMPUTE_CAPABILITY_MIN: (u32, u32) = (7, 5);
 
-/// A kernel of [`PTX`].
+/// A kernel of a [`KernelSet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kernel {
     /// A path from its first stage to its last by every thread, for small units.
@@ -64,7 +81,7 @@ impl Kernel {
         Kernel::ShadeLayered,
     ];
 
-    /// Its name in [`PTX`].
+    /// Its name in their PTX.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::RenderPaths => "tessera_render_paths",
@@ -84,9 +101,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kernel_is_in_the_image() {
-        for kernel in Kernel::ALL {
-            assert!(PTX.contains(&format!(".entry {}(", kernel.name())), "{kernel:?}");
+    fn every_kernel_is_in_both_images() {
+        for (kernels, kernel) in
+            KernelSet::ALL.iter().flat_map(|kernels| Kernel::ALL.map(|kernel| (kernels, kernel)))
+        {
+            assert!(kernels.ptx().contains(&format!(".entry {}(", kernel.name())), "{kernels:?}: {kernel:?}");
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Kernel parameters: the twins of the structs in `source/layout.h` and `source/wavefront.h`, with device addresses in the place
 //! of pointers.
 
+use super::KernelSet;
 use super::bytes::Plain;
 use tessera_layout::{Camera, Environment, SceneView, UnitParams};
 
 /// Arrays of [`SceneView`] that a device has: all but the wide hierarchy, which stands last.
 pub(crate) const VIEW_ARRAYS: usize = 11;
+/// Arrays of instances and of meshes that it has: all but the meshes' wide hierarchies, which stand last.
+pub(crate) const MESH_ARRAYS: usize = 4;
 
 /// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and the compressed hierarchy; or
 /// with offsets into a [`SceneImage`](super::SceneImage) until it is [`DeviceScene::at`] an address.
@@ -28,8 +31,12 @@ pub struct DeviceScene {
     pub(crate) layers: u64,
     pub(crate) environment: Environment,
     pub(crate) camera: Camera,
-    /// Instances, what they show and how many they are: 0, since a device is given copies.
-    pub(crate) no_instances: [u64; 8],
+    /// Instances, and of meshes triangles, triangles' vertices and vertices.
+    pub(crate) instances: [u64; MESH_ARRAYS],
+    /// Nodes and triangle blocks of the meshes' wide hierarchies: 0.
+    pub(crate) absent_of_meshes: [u64; 2],
+    pub(crate) instance_count: u32,
+    pub(crate) reserved: [u32; 3],
     /// Nodes and triangles of the compressed hierarchy.
     pub(crate) hierarchy: [u64; 2],
 }
@@ -43,23 +50,31 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, layers) == std::mem::offset_of!(SceneView, layers)
         && std::mem::offset_of!(DeviceScene, environment) == std::mem::offset_of!(SceneView, environment)
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
-        && std::mem::offset_of!(DeviceScene, no_instances) == std::mem::offset_of!(SceneView, instances)
+        && std::mem::offset_of!(DeviceScene, instances) == std::mem::offset_of!(SceneView, instances)
+        && std::mem::offset_of!(DeviceScene, absent_of_meshes) == std::mem::offset_of!(SceneView, mesh_nodes)
+        && std::mem::offset_of!(DeviceScene, instance_count)
+            == std::mem::offset_of!(SceneView, instance_count)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words and 10 addresses, all `repr(C)`: 432 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words, 6 addresses, 4 words and 2 addresses, all `repr(C)`: 432 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
 const DEVICE_SCENE_BYTES: usize = size_of::<DeviceScene>();
 
 impl DeviceScene {
+    /// Which kernels render it.
+    pub fn kernel_set(&self) -> KernelSet {
+        if self.instance_count == 0 { KernelSet::Plain } else { KernelSet::Instances }
+    }
+
     /// The scene whose image lies at a device address. `self` must hold offsets, as [`SceneImage::scene`] gives it.
     ///
     /// [`SceneImage::scene`]: super::SceneImage::scene
     #[must_use]
     pub fn at(&self, address: u64) -> Self {
         let mut moved = *self;
-        for array in moved.arrays.iter_mut().chain(&mut moved.hierarchy) {
+        for array in moved.arrays.iter_mut().chain(&mut moved.hierarchy).chain(&mut moved.instances) {
             *array = array.wrapping_add(address);
         }
         if moved.layers != 0 {

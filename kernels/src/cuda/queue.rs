@@ -32,7 +32,7 @@ pub trait Queue {
     /// The device has failed.
     fn zero(&mut self, address: u64, bytes: u64) -> Result<(), Self::Error>;
 
-    /// Runs a kernel of [`PTX`](super::PTX) over `grid` blocks of `block` threads with its one parameter.
+    /// Runs a kernel, of the [`KernelSet`](super::KernelSet) that the scene asks for, over `grid` blocks of `block` threads with its one parameter.
     ///
     /// # Errors
     /// The launch was refused, or something before it has failed.

@@ -165,7 +165,7 @@ fn a_box_of_planes_contains_the_box_it_stands_for() {
     for _ in 0..20_000 {
         let node = node_of_boxes(&mut random);
         let bvh = Bvh { nodes: vec![node], blocks: (0..8).map(block).collect(), padding: 0.0 };
-        let compressed = CompressedBvh::of(&bvh);
+        let compressed = CompressedBvh::of(&bvh, &[], &Meshes::default());
         let made = compressed.nodes[0];
         let mut found = 0;
         for slot in (0..8).filter(|slot| made.leaf[*slot] != 0) {

@@ -5,7 +5,7 @@ use crate::instances::with_instances;
 use crate::same_bits::{everything, varied};
 use crate::support::*;
 use std::sync::Arc;
-use tessera_kernels::cuda::{self, DeviceShape, Kernel, Plan, Queue, SceneImage, Shape};
+use tessera_kernels::cuda::{self, DeviceShape, Kernel, KernelSet, Plan, Queue, SceneImage, Shape};
 use tessera_kernels::host::best_isa;
 use tessera_layout::UnitParams;
 use tessera_ptx::{Limits, LoadedModule, Machine, Module, Settings};
@@ -17,8 +17,8 @@ struct Interpreter {
 }
 
 impl Interpreter {
-    fn new() -> Self {
-        let module = Arc::new(Module::parse(cuda::PTX).unwrap());
+    fn new(set: KernelSet) -> Self {
+        let module = Arc::new(Module::parse(set.ptx()).unwrap());
         let mut machine = Machine::new(Settings::default());
         let module = machine.load(&module).unwrap();
         Self { machine, module }
@@ -76,7 +76,7 @@ fn small() -> UnitParams {
 fn both_shapes_give_the_hosts_film() {
     let scene = varied();
     let image = SceneImage::of(&scene);
-    let mut queue = Interpreter::new();
+    let mut queue = Interpreter::new(KernelSet::Plain);
     let free = queue.machine.free_bytes();
     let (address, on_device) = cuda::upload(&mut queue, &image).unwrap();
     for unit in [
@@ -100,7 +100,7 @@ fn both_shapes_give_the_hosts_film() {
 fn a_scene_with_instances_gives_the_hosts_film() {
     let scene = with_instances();
     let unit = UnitParams { width: 12, height: 14, sample_count: 2, ..small() };
-    let mut queue = Interpreter::new();
+    let mut queue = Interpreter::new(KernelSet::Instances);
     let (_, on_device) = cuda::upload(&mut queue, &SceneImage::of(&scene)).unwrap();
     let plan = Plan::new(&unit, &DEVICE, 1 << 20).unwrap().in_shape(Shape::Staged);
     let made = cuda::render_unit(&mut queue, &on_device, &plan).unwrap();
@@ -112,7 +112,7 @@ fn a_scene_without_triangles_is_its_environment() {
     let mut builder = Builder::default();
     builder.constant([0.25, 0.5, 1.0]);
     let scene = builder.finish();
-    let mut queue = Interpreter::new();
+    let mut queue = Interpreter::new(KernelSet::Plain);
     let (_, on_device) = cuda::upload(&mut queue, &SceneImage::of(&scene)).unwrap();
     let unit = whole(8, 8, 2, 3);
     let plan = Plan::new(&unit, &DEVICE, 1 << 20).unwrap().in_shape(Shape::Staged);

@@ -7,6 +7,7 @@ mod denoise;
 mod device;
 mod energy;
 mod extensions;
+mod instanced;
 mod instances;
 mod lanes;
 mod layered;

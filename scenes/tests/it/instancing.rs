@@ -149,3 +149,44 @@ fn instances_move_and_their_meshes_stay() {
     assert_eq!(first[2], last[2]);
     assert!((last[3].0.v0[1] - first[3].0.v0[1] - 8.0).abs() < 1e-4);
 }
+
+#[test]
+fn a_mesh_that_is_held_once_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("scene.gltf"), placed_four_times().to_string()).unwrap();
+    // The mesh, and the copies for its mirrored place and its flat one.
+    let load = |instanced_from: u64, triangles: u64| {
+        let mut options = LoadOptions { instanced_from, ..LoadOptions::default() };
+        options.limits.triangles = triangles;
+        load_in(folder.path(), &options).map(|scene| scene.report().triangles)
+    };
+    assert_eq!(load(1, 3).unwrap(), 4);
+    for (instanced_from, triangles) in [(1, 2), (u64::MAX, 3)] {
+        let error = load(instanced_from, triangles).unwrap_err().to_string();
+        let wanted = format!("the scene has {} triangles, more than the limit of {triangles}", triangles + 1);
+        assert!(error.contains(&wanted), "{error}");
+    }
+}
+
+#[test]
+fn more_triangles_are_shown_than_any_scene_may_hold() {
+    let (triangles, places) = (4096, 20_000);
+    let mut file = triangle();
+    let corner = |index: usize, k: usize| ((index * 37 + k * 11) % 101) as f32 * 0.01 + k as f32;
+    let corners: Vec<f32> =
+        (0..3 * triangles).flat_map(|index| [0, 1, 2].map(|k| corner(index, k))).collect();
+    let positions = add_floats(&mut file, "VEC3", 3, &corners);
+    file["meshes"][0]["primitives"][0] = json!({ "attributes": { "POSITION": positions } });
+    let offsets: Vec<f32> = (0..places).flat_map(|place| [4.0 * place as f32, 0.0, 0.0]).collect();
+    let offsets = add_floats(&mut file, "VEC3", 3, &offsets);
+    file["extensionsUsed"] = json!(["EXT_mesh_gpu_instancing"]);
+    file["nodes"][0]["extensions"] =
+        json!({ "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": offsets } } });
+    let scene = loaded(&file, LoadOptions::default().instanced_from);
+    let flat = at(&scene, 0.0);
+    let limit = LoadOptions::default().limits.triangles;
+    assert!(flat.shown_triangles() == (triangles * places) as u64 && flat.shown_triangles() > limit);
+    assert_eq!((flat.triangles.len(), flat.meshes.triangles.len()), (0, triangles));
+    let last = flat.instances.last().unwrap();
+    assert_eq!(last.first_id as usize, triangles * (places - 1));
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tessera_fake_cuda::{Config, Device};
 use tessera_kernels::CheckedScene;
-use tessera_kernels::cuda::{DeviceShape, PTX, Plan, SceneImage, render_unit, upload};
+use tessera_kernels::cuda::{DeviceShape, KernelSet, Plan, SceneImage, render_unit, upload};
 use tessera_kernels::host::{self, RayCounts, best_isa};
 use tessera_scenes::{FlattenOptions, LoadOptions};
 
@@ -49,7 +49,7 @@ fn on_host() -> (Vec<i64>, RayCounts) {
 
 /// Renders the unit on a device with so many paths in flight; the sums, and the free bytes before and after.
 fn on_device(ordinal: usize, paths: u32) -> ((Vec<i64>, RayCounts), [usize; 2]) {
-    let mut gpu = Gpu::open(ordinal, PTX).expect("a device");
+    let mut gpu = Gpu::open(ordinal, KernelSet::Plain.ptx()).expect("a device");
     let before = gpu.context.mem_get_info().expect("memory is known").0;
     let image = SceneImage::of(&scene());
     let (address, view) = upload(&mut gpu, &image).expect("the scene fits");

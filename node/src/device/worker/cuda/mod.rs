@@ -17,13 +17,13 @@ use super::message::{CallError, FoundDevice, Opened, Refusal, Report};
 use crate::device::truth::same_uuid;
 use driver::{Context, Stream, memory};
 use lane::{Lane, Streams};
-use module::Module;
+use module::Modules;
 use renderer::{LANES, Renderer, State};
 use scenes::Scenes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, channel, sync_channel};
 use std::time::Instant;
-use tessera_kernels::cuda::{COMPUTE_CAPABILITY_MIN, DeviceShape, PTX};
+use tessera_kernels::cuda::{COMPUTE_CAPABILITY_MIN, DeviceShape};
 
 /// Tasks on their way to the device's thread: with pieces of a scene in them, 32 MiB at most.
 const TASKS_MAX: usize = 8;
@@ -49,12 +49,12 @@ pub(super) struct Serving {
 
 /// Opens the device and starts its threads. They end the process where the driver fails.
 pub(super) fn open(ordinal: u32, uuid: &str, outlet: &Outlet) -> Result<(Serving, Opened), Refusal> {
-    let (context, module, opened) = guard(|| load(ordinal, uuid))?;
-    let serving = guard(|| start(context, module, &opened, outlet).map_err(Refusal::Driver))?;
+    let (context, modules, opened) = guard(|| load(ordinal, uuid))?;
+    let serving = guard(|| start(context, modules, &opened, outlet).map_err(Refusal::Driver))?;
     Ok((serving, opened))
 }
 
-fn load(ordinal: u32, uuid: &str) -> Result<(Context, Module, Opened), Refusal> {
+fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, Opened), Refusal> {
     let begun = Instant::now();
     let driver_version = driver::start()?;
     if ordinal >= driver::device_count().map_err(Refusal::Driver)? {
@@ -70,13 +70,13 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Module, Opened), Refusal> 
     let context = Context::open(ordinal).map_err(Refusal::Driver)?;
     let start = begun.elapsed();
     let begun = Instant::now();
-    let module = Module::load(PTX)?;
+    let modules = Modules::load()?;
     let compile = begun.elapsed();
     let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
-    Ok((context, module, Opened { device, driver_version, free_bytes, start, compile }))
+    Ok((context, modules, Opened { device, driver_version, free_bytes, start, compile }))
 }
 
-fn start(context: Context, module: Module, opened: &Opened, outlet: &Outlet) -> Result<Serving, CallError> {
+fn start(context: Context, modules: Modules, opened: &Opened, outlet: &Outlet) -> Result<Serving, CallError> {
     let (tasks, received) = sync_channel(TASKS_MAX);
     let (waiter, units) = channel();
     let lanes: Result<Vec<_>, CallError> = (0..LANES).map(|_| Lane::new()).collect();
@@ -87,7 +87,7 @@ fn start(context: Context, module: Module, opened: &Opened, outlet: &Outlet) -> 
     let renderer = Renderer {
         outlet: outlet.clone(),
         cancelled: cancelled.clone(),
-        module,
+        modules,
         // The other half is for workspaces, and for other programs.
         scenes: Scenes::new(opened.free_bytes / 2)?,
         streams: Streams { compute: Stream::new()?, download: Stream::new()? },

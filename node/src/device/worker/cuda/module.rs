@@ -5,10 +5,49 @@ use crate::device::worker::message::{CallError, Refusal};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option as Jit};
 use std::ffi::{CString, c_void};
-use tessera_kernels::cuda::Kernel;
+use tessera_kernels::cuda::{Kernel, KernelSet};
 
 /// Room for what the driver's compiler says, bytes.
 const LOG_BYTES: usize = 16 << 10;
+
+/// The sets of kernels: the plain one always, the other from the first scene with instances on, since most devices never meet one.
+pub(super) struct Modules {
+    plain: Module,
+    instances: Option<Module>,
+}
+
+impl Modules {
+    /// Loads the plain set.
+    pub(super) fn load() -> Result<Self, Refusal> {
+        Ok(Self { plain: Module::load(KernelSet::Plain.ptx())?, instances: None })
+    }
+
+    /// A set, loaded by now.
+    pub(super) fn of(&mut self, set: KernelSet) -> Call<&Module> {
+        match set {
+            KernelSet::Plain => Ok(&self.plain),
+            KernelSet::Instances => {
+                let module = match self.instances.take() {
+                    Some(module) => module,
+                    None => Module::load(set.ptx()).map_err(call_of)?,
+                };
+                Ok(self.instances.insert(module))
+            }
+        }
+    }
+}
+
+/// A driver that took one set of kernels and not the other has failed.
+fn call_of(refusal: Refusal) -> CallError {
+    match refusal {
+        Refusal::Driver(error) => error,
+        other => CallError {
+            call: format!("the kernels for instances: {other}"),
+            code: sys::CUresult::CUDA_ERROR_INVALID_PTX as u32,
+            name: "CUDA_ERROR_INVALID_PTX".into(),
+        },
+    }
+}
 
 /// Loaded kernels.
 pub(super) struct Module {

@@ -3,7 +3,7 @@
 
 use super::driver::{Call, Context, Stream, is_out_of_memory, memory};
 use super::lane::{Lane, Streams};
-use super::module::Module;
+use super::module::Modules;
 use super::scenes::{SceneFault, Scenes};
 use super::waiter::{Done, Waiting};
 use crate::device::worker::Outlet;
@@ -11,7 +11,7 @@ use crate::device::worker::message::{Report, UnitError};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use tessera_kernels::cuda::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
+use tessera_kernels::cuda::{DeviceScene, DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
 use tessera_layout::UnitParams;
 
 /// Units under way at a time: one computes, one is told, one is copied back.
@@ -84,7 +84,7 @@ struct UnderWay {
 pub(super) struct Renderer {
     pub(super) outlet: Outlet,
     pub(super) cancelled: Cancelled,
-    pub(super) module: Module,
+    pub(super) modules: Modules,
     pub(super) scenes: Scenes,
     pub(super) streams: Streams,
     pub(super) shape: DeviceShape,
@@ -135,6 +135,10 @@ impl Renderer {
             }
             Task::NoScene { scene, problem } => self.refuse_scene(scene, &UnitError::Refused(problem)),
             Task::Scene { scene, bytes, view } => {
+                // Before memory is taken and a unit's time runs.
+                if let Some(view) = DeviceScene::from_bytes(&view) {
+                    self.modules.of(view.kernel_set())?;
+                }
                 let in_use = self.in_use(scene);
                 self.paths = self.shape.paths_in_flight();
                 let begun = loop {
@@ -236,7 +240,7 @@ impl Renderer {
         };
         self.streams.compute.wait_for(resident.ready)?;
         let (view, device_bytes) = (resident.view, resident.bytes + least_bytes(&unit.params, &self.shape));
-        let (module, cancelled) = (&self.module, &self.cancelled);
+        let (module, cancelled) = (self.modules.of(view.kernel_set())?, &self.cancelled);
         let launch = |stream: Stream, step: &Step| match step {
             Step::Zero { address, bytes } => stream.zero(*address, *bytes),
             Step::Launch { kernel, grid, block, params } => {

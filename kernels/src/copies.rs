@@ -1,5 +1,5 @@
-//! A scene with instances as one without: every instance's triangles, vertices and nodes copied into the world, by the operations that a host
-//! does on its way through an instance (`source/instance.h`). The same bits, and what it costs is memory. Checks nothing.
+//! A door for proofs: a scene with instances as one without, every instance's triangles, vertices and nodes copied into the world by the
+//! operations that a walk does on its way through an instance (`source/instance.h`). It has to give the same bits. Not an interface.
 
 use crate::CheckedScene;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tessera_layout::{
 /// The scene with copies in the place of instances; itself where it has none.
 ///
 /// # Panics
-/// Never for a checked scene: what is copied has been checked where it stood, and how much it comes to.
+/// Where the copies are more than a scene may have.
 #[must_use]
 pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
     if scene.instances.is_empty() {
@@ -21,11 +21,12 @@ pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
         FlatScene { instances: Arc::default(), meshes: Arc::default(), ..FlatScene::clone(scene) };
     copy_triangles(scene, &mut copied);
     copied.bvh = Arc::new(copy_hierarchy(scene));
-    CheckedScene::new(Arc::new(copied)).expect("copies of what has been checked are right")
+    CheckedScene::new(Arc::new(copied))
+        .expect("copies of what has been checked are right, if they are few enough")
 }
 
 /// The range of vertices that an instance's triangles use.
-pub(crate) fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize> {
+fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize> {
     let first = instance.first_triangle as usize;
     let used = scene.meshes.triangle_vertices[first..first + instance.triangle_count as usize].as_flattened();
     let (least, most) = (used.iter().min(), used.iter().max());

@@ -1,0 +1,34 @@
+//! Scenes with instances, which have kernels of their own: the device's walk through meshes that are held once gives the host's bits.
+
+use crate::device::shipped_for_instances;
+use crate::instanced::{instanced, places};
+use crate::scenes::{self, Case};
+use crate::{bits, clang};
+use std::sync::Arc;
+use tessera_kernels::CheckedScene;
+
+/// Cases whose every surface that does not shine stands in so many places: with veils, with layers, and with neither.
+const INSTANCED: [&str; 3] = ["veils", "vitrine", "parlour"];
+
+fn all() -> Vec<Case> {
+    let cases = scenes::all().into_iter().filter(|case| INSTANCED.contains(&case.name));
+    let made: Vec<Case> = cases
+        .map(|case| {
+            let scene = CheckedScene::new(Arc::new(instanced(&case.scene, &places()[1..5])));
+            Case { scene: scene.expect("scenes of tests are right"), ..case }
+        })
+        .collect();
+    assert_eq!(made.len(), INSTANCED.len());
+    made
+}
+
+#[test]
+fn every_launch_and_every_film_of_instances_has_the_bits_of_the_host() {
+    bits::compare(shipped_for_instances(), &all());
+}
+
+#[test]
+fn instances_by_clang_have_the_bits_of_the_host() {
+    let Some(compiler) = clang::compiler("instances_by_clang_have_the_bits_of_the_host") else { return };
+    bits::compare(&clang::compile(&compiler, "entry_cuda_instances.cu"), &all());
+}
