@@ -64,7 +64,7 @@ fn describe(inspection: &Inspection) -> String {
     );
     if report.instances > 0 {
         let places = counted(report.instances, "place", "places");
-        field("instances", format!("{places} of meshes that are held once on processors"));
+        field("instances", format!("{places} of meshes that are held once"));
     }
     let [lower, upper] = [report.bounds_lower, report.bounds_upper].map(place);
     field("bounds", format!("{lower} to {upper} m"));

@@ -7,17 +7,18 @@ use crate::{bits, clang};
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 
-/// Cases whose every surface that does not shine stands in so many places: with veils, with layers, and with neither.
+/// With veils, with layers, and with neither.
 const INSTANCED: [&str; 3] = ["veils", "vitrine", "parlour"];
+
+/// The case with every surface that does not shine in four places.
+fn twin(case: Case) -> Case {
+    let scene = CheckedScene::new(Arc::new(instanced(&case.scene, &places()[1..5])));
+    Case { scene: scene.expect("scenes of tests are right"), ..case }
+}
 
 fn all() -> Vec<Case> {
     let cases = scenes::all().into_iter().filter(|case| INSTANCED.contains(&case.name));
-    let made: Vec<Case> = cases
-        .map(|case| {
-            let scene = CheckedScene::new(Arc::new(instanced(&case.scene, &places()[1..5])));
-            Case { scene: scene.expect("scenes of tests are right"), ..case }
-        })
-        .collect();
+    let made: Vec<Case> = cases.map(twin).collect();
     assert_eq!(made.len(), INSTANCED.len());
     made
 }
