@@ -22,7 +22,7 @@ explains it. Where NVRTC is found, .cu files are compiled here; else a node that
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ComputeArgs {
-    /// Kernel: FILE.cu, FILE.ptx, or builtin:merge, builtin:resize, builtin:tonemap
+    /// Kernel: FILE.cu, FILE.ptx, or builtin:denoise, builtin:merge, builtin:resize, builtin:tonemap
     #[arg(required_unless_present = "header")]
     pub kernel: Option<String>,
     /// Where it runs: W, WxH or WxHxD indices

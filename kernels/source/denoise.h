@@ -52,7 +52,7 @@ struct DenoiseParams {
     u32 y;
     float first_scale;   // all samples over those of the first half
     float second_scale;  // and over those of the second
-    float strength_squared;  // differences count in units of so many variances
+    u32 pass;            // 0 first, 1 second
 };
 
 // Pixels around a tile that are needed, and those whose variance is.
@@ -100,13 +100,27 @@ TESSERA_FN u64 denoise_place(const DenoiseParams& params, i32 x, i32 y) {
     return row * params.width + (u64)denoise_clamp(x, params.width);
 }
 
-// A quarter of the squared difference of the two halves' means: the variance of the mean of all, by two observations.
-TESSERA_FN float denoise_raw_variance(const DenoiseParams& params, u32 channel, u64 place) {
-    const float half = params.channels[DENOISE_HALF + channel][place];
-    const float first = (params.channels[DENOISE_COLOR + channel][place] - half) * params.first_scale;
-    const float apart = 0.5f * (first - half * params.second_scale);
+// In units of so many variances differences of colours count. The second pass has less noise to be misled by, and may be led further by it.
+TESSERA_FN float denoise_strength_squared(u32 pass) { return pass == 0 ? 0.5f : 2.0f; }
+
+// A quarter of the squared difference of the two halves' means: the variance of the mean of all, by two observations. `half` is the second
+// half's sum over the number of all samples; the scales are all samples over those of each half.
+TESSERA_FN float denoise_variance_between(float color, float half, float first_scale, float second_scale) {
+    const float first = (color - half) * first_scale;
+    const float apart = 0.5f * (first - half * second_scale);
     return apart * apart;
 }
+
+TESSERA_FN float denoise_raw_variance(const DenoiseParams& params, u32 channel, u64 place) {
+    return denoise_variance_between(params.channels[DENOISE_COLOR + channel][place], params.channels[DENOISE_HALF + channel][place],
+                                    params.first_scale, params.second_scale);
+}
+
+// Numbers that stand `step` apart, one after the other.
+TESSERA_FN float denoise_sum5(const float* from, i32 step) {
+    return from[0] + from[step] + from[2 * step] + from[3 * step] + from[4 * step];
+}
+TESSERA_FN float denoise_sum7(const float* from, i32 step) { return denoise_sum5(from, step) + from[5 * step] + from[6 * step]; }
 
 // The squared difference of two values beyond what their noise explains, in units of that noise (equation 3 of Rousselle et al.).
 TESSERA_FN float denoise_distance(float strength_squared, float a, float b, float variance_a, float variance_b) {
@@ -138,13 +152,11 @@ TESSERA_FN void denoise_load_variance(const DenoiseParams& params, u32 channel, 
     for (i32 y = 0; y < DENOISE_RAW_HEIGHT; ++y) {
         const float* from = scratch.raw + y * DENOISE_RAW_WIDTH;
         float* to = scratch.raw_across + y * DENOISE_LOCAL_WIDTH;
-        for (i32 x = 0; x < DENOISE_LOCAL_WIDTH; ++x) to[x] = from[x] + from[x + 1] + from[x + 2] + from[x + 3] + from[x + 4];
+        for (i32 x = 0; x < DENOISE_LOCAL_WIDTH; ++x) to[x] = denoise_sum5(from + x, 1);
     }
     const i32 down = DENOISE_LOCAL_WIDTH;
     for (i32 at = 0; at < DENOISE_LOCAL; ++at) {
-        const float* from = scratch.raw_across + at;
-        const float sum = from[0] + from[down] + from[2 * down] + from[3 * down] + from[4 * down];
-        scratch.variance[channel][at] = sum * (1.0f / 25.0f);
+        scratch.variance[channel][at] = denoise_sum5(scratch.raw_across + at, down) * (1.0f / 25.0f);
     }
 }
 
@@ -188,8 +200,7 @@ TESSERA_FN void denoise_weigh(float strength, DenoiseScratch& scratch, i32 offse
         }
         float* across = scratch.across + y * DENOISE_TILE_WIDTH;
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
-            const float* d = distance + x;
-            across[x] = d[0] + d[1] + d[2] + d[3] + d[4] + d[5] + d[6];
+            across[x] = denoise_sum7(distance + x, 1);
         }
     }
     const i32 down = DENOISE_TILE_WIDTH;
@@ -198,9 +209,7 @@ TESSERA_FN void denoise_weigh(float strength, DenoiseScratch& scratch, i32 offse
         const float* across = scratch.across + y * down;
         const float* inside = scratch.inside + (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN + offset;
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
-            const float* d = across + x;
-            const float sum = d[0] + d[down] + d[2 * down] + d[3 * down] + d[4 * down] + d[5 * down] + d[6 * down];
-            weight[y][x] = denoise_weight(sum * scale) * inside[x];
+            weight[y][x] = denoise_weight(denoise_sum7(across + x, down) * scale) * inside[x];
         }
     }
 }
@@ -308,14 +317,15 @@ TESSERA_FN void denoise_add(float strength, DenoiseScratch& scratch, i32 down) {
 }
 
 // The regressions' values at the pixel itself, less the pixel's colours: Cholesky's way through the normal equations. `sums` are those of
-// one pixel, DENOISE_TILE_WIDTH apart; the first is the sum of weights, at least the pixel's own, which is 1.
+// one pixel, STEP apart; the first is the sum of weights, at least the pixel's own, which is 1.
+template <i32 STEP, i32 COLORS>
 TESSERA_FN void denoise_solve(const float* sums, float* apart) {
     float matrix[DENOISE_TERMS][DENOISE_TERMS];
-    float right[DENOISE_TERMS][DENOISE_COLORS];
+    float right[DENOISE_TERMS][COLORS];
     const float scale = 1.0f / sums[0];
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
-        for (i32 k = 0; k <= j; ++k, sums += DENOISE_TILE_WIDTH) matrix[j][k] = *sums * scale;
-        for (i32 k = 0; k < DENOISE_COLORS; ++k, sums += DENOISE_TILE_WIDTH) right[j][k] = *sums * scale;
+        for (i32 k = 0; k <= j; ++k, sums += STEP) matrix[j][k] = *sums * scale;
+        for (i32 k = 0; k < COLORS; ++k, sums += STEP) right[j][k] = *sums * scale;
         if (j > 0) matrix[j][j] = matrix[j][j] + (matrix[j][j] * DENOISE_RIDGE + DENOISE_RIDGE);
     }
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {  // the diagonal is kept inverted
@@ -324,31 +334,32 @@ TESSERA_FN void denoise_solve(const float* sums, float* apart) {
             for (i32 i = 0; i < k; ++i) rest = rest - matrix[j][i] * matrix[k][i];
             matrix[j][k] = k < j ? rest * matrix[k][k] : 1.0f / sqrt_(max_(rest, 1e-8f));
         }
-        for (i32 c = 0; c < DENOISE_COLORS; ++c) {
+        for (i32 c = 0; c < COLORS; ++c) {
             float rest = right[j][c];
             for (i32 i = 0; i < j; ++i) rest = rest - matrix[j][i] * right[i][c];
             right[j][c] = rest * matrix[j][j];
         }
     }
     for (i32 j = DENOISE_TERMS - 1; j >= 0; --j) {
-        for (i32 c = 0; c < DENOISE_COLORS; ++c) {
+        for (i32 c = 0; c < COLORS; ++c) {
             float rest = right[j][c];
             for (i32 i = j + 1; i < DENOISE_TERMS; ++i) rest = rest - matrix[i][j] * right[i][c];
             right[j][c] = rest * matrix[j][j];
         }
     }
-    for (i32 c = 0; c < DENOISE_COLORS; ++c) apart[c] = right[0][c];
+    for (i32 c = 0; c < COLORS; ++c) apart[c] = right[0][c];
 }
 
 // One pass over a tile: red, green and blue of its pixels and of their second half to `out`, planes of
 // DENOISE_TILE_WIDTH * DENOISE_TILE_HEIGHT. Pixels outside of the frame are written too and mean nothing.
 TESSERA_FN void denoise_tile(const DenoiseParams& params, DenoiseScratch& scratch, float* out) {
     denoise_load(params, scratch);
-    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) denoise_add(params.strength_squared, scratch, down);
+    const float strength = denoise_strength_squared(params.pass);
+    for (i32 down = -DENOISE_RADIUS; down <= DENOISE_RADIUS; ++down) denoise_add(strength, scratch, down);
     for (i32 y = 0; y < DENOISE_TILE_HEIGHT; ++y) {
         for (i32 x = 0; x < DENOISE_TILE_WIDTH; ++x) {
             float apart[DENOISE_COLORS];
-            denoise_solve(scratch.sums[y][0] + x, apart);
+            denoise_solve<DENOISE_TILE_WIDTH, DENOISE_COLORS>(scratch.sums[y][0] + x, apart);
             const i32 local = (y + DENOISE_MARGIN) * DENOISE_LOCAL_WIDTH + DENOISE_MARGIN + x;
             for (i32 c = 0; c < DENOISE_COLORS; ++c) {
                 const i32 at = (c * DENOISE_TILE_HEIGHT + y) * DENOISE_TILE_WIDTH + x;

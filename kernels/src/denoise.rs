@@ -16,21 +16,12 @@ pub const COLORS: usize = 6;
 
 /// A frame is denoised by the first pass, and what comes of it by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Pass {
     /// Over what was rendered.
-    First,
+    First = 0,
     /// Over what the first has made. Its guides are as they were.
-    Second,
-}
-
-impl Pass {
-    /// In units of so many variances differences of colours count. The second has less noise to be misled by, and may be led further by it.
-    fn strength_squared(self) -> f32 {
-        match self {
-            Self::First => 0.5,
-            Self::Second => 2.0,
-        }
-    }
+    Second = 1,
 }
 
 /// Some rows of a frame.
@@ -73,7 +64,7 @@ pub(crate) struct Params {
     y: u32,
     first_scale: f32,
     second_scale: f32,
-    strength_squared: f32,
+    pass: u32,
 }
 
 const _: () = assert!(size_of::<Params>() == 144 || size_of::<usize>() != 8);
@@ -196,6 +187,6 @@ fn params(rows: &Rows<'_>, x: usize, y: usize) -> Result<Params, DenoiseError> {
         y: y as u32,
         first_scale: samples as f32 / first as f32,
         second_scale: samples as f32 / (samples - first) as f32,
-        strength_squared: pass.strength_squared(),
+        pass: pass as u32,
     })
 }

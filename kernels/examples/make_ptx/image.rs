@@ -10,7 +10,7 @@ pub(crate) const NVRTC_VERSION: &str = "V13.5.37";
 const COMPUTE: u32 = 75;
 
 /// What compute kernels include of the path tracer's headers.
-const COMPUTE_HEADERS: &[&str] = &["arithmetic.h", "compiler.h", "logarithm.h"];
+const COMPUTE_HEADERS: &[&str] = &["arithmetic.h", "compiler.h", "denoise.h", "layout.h", "logarithm.h"];
 
 /// A committed image.
 #[derive(Clone, Copy, Debug)]

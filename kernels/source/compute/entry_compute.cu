@@ -1,4 +1,5 @@
 // CUDA entries of the built-in compute kernels: their variables by name, one kernel each.
+#include "compute/denoise.h"
 #include "compute/merge.h"
 #include "compute/resize.h"
 #include "compute/tone.h"
@@ -7,11 +8,29 @@ extern "C" {
 __constant__ ComputeArray a;
 __constant__ ComputeArray b;
 __constant__ ComputeArray image;
+__constant__ ComputeArray picture;
+__constant__ ComputeArray albedo;
+__constant__ ComputeArray normal;
+__constant__ ComputeArray depth;
 __constant__ float weight_a;
 __constant__ float weight_b;
 __constant__ float exposure;
 __constant__ u32 curve;
 __constant__ u32 filter;
+__constant__ u32 samples;
+__constant__ u32 pass;
+}
+
+TESSERA_KERNEL(256, 1) denoise(ComputeChunk chunk) {
+    const u32 local = thread_index();
+    DenoiseInputs inputs;
+    inputs.picture = picture;
+    inputs.albedo = albedo;
+    inputs.normal = normal;
+    inputs.depth = depth;
+    inputs.samples = samples;
+    inputs.pass = pass;
+    if (local < chunk.count) denoise_index(chunk, inputs, local);
 }
 
 TESSERA_KERNEL(256, 1) merge(ComputeChunk chunk) {

@@ -1,5 +1,7 @@
 //! The built-in kernels: their names, what they read, and which inputs fit. Runs none of them.
 
+use crate::host::{FRAME_EDGE_MAX, SAMPLES_MAX};
+
 /// What a variable holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VariableKind {
@@ -7,6 +9,8 @@ pub enum VariableKind {
     Array,
     /// A number, with the value that it has where nothing is said.
     Float(f32),
+    /// A whole number: what it is where nothing is said, and the least and the greatest that it may be.
+    Whole(u32, u32, u32),
     /// One of these words, by its position; the first where nothing is said.
     Choice(&'static [&'static str]),
 }
@@ -50,6 +54,19 @@ const fn array(name: &'static str) -> Variable {
 
 /// All of them, by name.
 pub const BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "denoise",
+        about: "a pass of the denoiser over `picture`, the mean of all samples and the second half's share of it",
+        variables: &[
+            array("picture"),
+            array("albedo"),
+            array("normal"),
+            array("depth"),
+            Variable { name: "samples", kind: VariableKind::Whole(2, 2, SAMPLES_MAX) },
+            Variable { name: "pass", kind: VariableKind::Choice(&["first", "second"]) },
+        ],
+        channels: &[3],
+    },
     Builtin {
         name: "merge",
         about: "weight_a × a + weight_b × b, of two arrays as large as the result",
@@ -99,7 +116,7 @@ impl Builtin {
     /// Bits of its numbers, in order: those that `given` knows by name, else what they are where nothing is said.
     ///
     /// # Errors
-    /// A choice that there is not.
+    /// A choice that there is not, or a number out of range.
     pub fn numbers(&self, given: impl Fn(&str) -> Option<f64>) -> Result<Vec<u32>, String> {
         let mut bits = Vec::new();
         for Variable { name, kind } in self.variables {
@@ -107,6 +124,16 @@ impl Builtin {
                 VariableKind::Array => {}
                 VariableKind::Float(standard) => {
                     bits.push(given(name).map_or(*standard, |value| value as f32).to_bits());
+                }
+                VariableKind::Whole(standard, least, most) => {
+                    let value = given(name).unwrap_or(f64::from(*standard));
+                    if value.fract() != 0.0 || !(f64::from(*least)..=f64::from(*most)).contains(&value) {
+                        return Err(format!(
+                            "`{name}` of `{}` is {value}, not a whole number from {least} to {most}",
+                            self.name
+                        ));
+                    }
+                    bits.push(value as u32);
                 }
                 VariableKind::Choice(words) => {
                     let value = given(name).unwrap_or(0.0);
@@ -148,6 +175,8 @@ impl Builtin {
             }
             if name == "resize" {
                 check_picture(input, depth, channels)?;
+            } else if name == "denoise" {
+                check_frame(input, [width, height, depth])?;
             } else if input.shape.iter().fold(1u64, |length, axis| length.saturating_mul(*axis)) != values {
                 return Err(format!(
                     "`{wanted}` has the shape {:?}, and the result has {values} values ({width}x{height}x{depth} with {channels} \
@@ -170,6 +199,30 @@ fn check_picture(input: &InputShape<'_>, depth: u32, channels: u8) -> Result<(),
         false => Err(format!(
             "`resize` reads a picture (height, width[, channels]) of as many channels as it writes ({channels}), not {:?}",
             input.shape
+        )),
+    }
+}
+
+/// An array of a frame that `denoise` can read: the shape that its name asks for.
+fn check_frame(input: &InputShape<'_>, [width, height, depth]: [u32; 3]) -> Result<(), String> {
+    let edge = 1..=FRAME_EDGE_MAX;
+    if !edge.contains(&width) || !edge.contains(&height) || depth > 2 {
+        return Err(format!(
+            "`denoise` has a domain of WIDTHxHEIGHT, each at most {FRAME_EDGE_MAX}, for the picture alone, or of WIDTHxHEIGHTx2 for its second \
+             half too, not {width}x{height}x{depth}"
+        ));
+    }
+    let (rows, columns) = (u64::from(height), u64::from(width));
+    let wanted = match input.name {
+        "picture" => vec![2, rows, columns, 3],
+        "depth" => vec![rows, columns],
+        _ => vec![rows, columns, 3],
+    };
+    match input.shape == wanted {
+        true => Ok(()),
+        false => Err(format!(
+            "`{}` of `denoise` has the shape {:?}, and the domain {width}x{height} needs {wanted:?}",
+            input.name, input.shape
         )),
     }
 }

@@ -1,6 +1,7 @@
 //! Built-in kernels on the CPU: one chunk at a time, on the calling thread.
 
 use super::builtin::Builtin;
+use super::denoise::denoise_chunk;
 use super::layout::{ArrayParams, ChunkParams};
 use crate::float_mode::FloatMode;
 use crate::host::{Isa, available_isas};
@@ -70,6 +71,9 @@ pub fn run(
     numbers: &[u32],
     out: &mut [f32],
 ) -> Result<(), HostError> {
+    if builtin.name == "denoise" {
+        return denoise_chunk(isa, chunk, arrays, numbers, out);
+    }
     let available = available_isas().contains(&isa);
     let entry = entry(builtin.name, isa).filter(|_| available).ok_or(HostError::Unsupported(isa))?;
     let wanted = builtin.arrays().count();

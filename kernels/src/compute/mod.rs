@@ -4,6 +4,7 @@
 //! have one source for both kinds of device (`source/compute`), and give the same bits on both.
 
 mod builtin;
+mod denoise;
 mod host;
 mod layout;
 

@@ -1,8 +1,9 @@
 //! Built-in compute kernels on the device's image, executed: bit for bit what every host build gives, over values of every kind.
 
 use std::sync::Arc;
-use tessera_kernels::compute::{ArrayParams, Builtin, ChunkParams, HostArray, PTX, builtin, run};
-use tessera_kernels::host::available_isas;
+use tessera_kernels::compute::{ArrayParams, Builtin, ChunkParams, HostArray, InputShape, PTX, builtin, run};
+use tessera_kernels::denoise;
+use tessera_kernels::host::{available_isas, best_isa};
 use tessera_ptx::{Limits, Machine, Module, Settings};
 
 /// Values at which arithmetic changes its ways: both zeros, subnormal, least and largest, infinite, edges of the curves.
@@ -89,7 +90,7 @@ fn on_device(
 /// Compares all builds over a domain, cut into chunks of `step`; how many different values there were.
 fn compare(
     name: &str,
-    size: [u32; 2],
+    size: [u32; 3],
     channels: u32,
     step: u32,
     arrays: &[HostArray<'_>],
@@ -100,19 +101,20 @@ fn compare(
         kernel.variables.iter().map(|variable| variable.name).skip(arrays.len()).collect();
     let number = |name: &str| numbers.iter().position(|known| *known == name).map(|at| given[at]);
     let bits = kernel.numbers(number).unwrap();
-    let [width, height] = size;
+    let [width, height, depth] = size;
+    let all = width * height * depth;
     let chunk = |first: u32| ChunkParams {
         first: first.into(),
-        count: step.min(width * height - first),
+        count: step.min(all - first),
         width,
         height,
-        depth: 1,
+        depth,
         channels,
         frame: 0,
         seed: 0,
         out: 0,
     };
-    let chunks: Vec<ChunkParams> = (0..width * height).step_by(step as usize).map(chunk).collect();
+    let chunks: Vec<ChunkParams> = (0..all).step_by(step as usize).map(chunk).collect();
     let got = on_device(kernel, (&chunks, channels), arrays, &bits);
     for isa in available_isas() {
         let mut want = Vec::new();
@@ -135,7 +137,7 @@ fn merges_are_the_hosts() {
     let shape = [31, 23, 3];
     let arrays = [HostArray { values: &a, shape: &shape }, HostArray { values: &b, shape: &shape }];
     for weights in [[0.5, 0.5], [0.1, -7.25], [0.0, 1.0], [1e-30, 3e38]] {
-        assert!(compare("merge", [23, 31], 3, 200, &arrays, &weights) > 50, "{weights:?}");
+        assert!(compare("merge", [23, 31, 1], 3, 200, &arrays, &weights) > 50, "{weights:?}");
     }
 }
 
@@ -147,7 +149,7 @@ fn pictures_are_resized_as_on_the_host() {
         let array = [HostArray { values: &image[..19 * 14 * channels as usize], shape: &shape }];
         for filter in filters {
             for size in [[19, 14], [7, 5], [33, 21], [1, 1]] {
-                compare("resize", size, channels, 37, &array, &[f64::from(filter)]);
+                compare("resize", [size[0], size[1], 1], channels, 37, &array, &[f64::from(filter)]);
             }
         }
     }
@@ -161,8 +163,125 @@ fn curves_are_the_hosts() {
         let array = [HostArray { values: &image[..41 * 29 * channels as usize], shape: &shape }];
         for curve in 0..3 {
             for exposure in [0.0, 1.5, -9.25, 126.0, -149.0] {
-                compare("tonemap", [41, 29], channels, 300, &array, &[exposure, f64::from(curve)]);
+                compare("tonemap", [41, 29, 1], channels, 300, &array, &[exposure, f64::from(curve)]);
             }
         }
+    }
+}
+
+/// A noisy frame of two walls: picture and its second half, albedo, normal, depth.
+fn noisy(width: usize, height: usize) -> [Vec<f32>; 4] {
+    let noise = values(width * height * 12, 9);
+    let noise = |at: usize| if noise[at].is_finite() { (noise[at] * 37.0).fract().abs() } else { 0.5 };
+    let [mut picture, mut halves, mut albedo, mut normal, mut depth] =
+        std::array::from_fn::<Vec<f32>, 5, _>(|_| Vec::new());
+    for pixel in 0..width * height {
+        let (x, y) = (pixel % width, pixel / width);
+        let left = 2 * x < width;
+        for channel in 0..3 {
+            let colour = if left { [0.9, 0.2, 0.3] } else { [0.1, 0.6, 0.4] }[channel];
+            let half = |which: usize| {
+                colour * (0.4 + noise(12 * pixel + 2 * channel + which)) * (1.0 + y as f32 * 0.1)
+            };
+            picture.push(0.5 * (half(0) + half(1)));
+            halves.push(0.5 * half(1));
+            albedo.push(colour);
+            normal.push(if (channel == 2) == left { 1.0 } else { 0.0 });
+        }
+        depth.push(2.0 + 0.1 * x as f32);
+    }
+    picture.extend(halves);
+    [picture, albedo, normal, depth]
+}
+
+#[test]
+fn denoised_pictures_are_the_hosts() {
+    let (width, height) = (21, 9);
+    let frame = noisy(width as usize, height as usize);
+    let (rows, columns) = (u64::from(height), u64::from(width));
+    let shapes: [&[u64]; 4] =
+        [&[2, rows, columns, 3], &[rows, columns, 3], &[rows, columns, 3], &[rows, columns]];
+    let arrays: Vec<HostArray<'_>> =
+        frame.iter().zip(shapes).map(|(values, shape)| HostArray { values, shape }).collect();
+    assert!(frame[0].iter().any(|value| value.is_nan()), "what is no number is among them");
+    // Chunks that end within a row, and one that has the end of the picture and the beginning of its half.
+    assert!(compare("denoise", [width, height, 2], 3, 101, &arrays, &[7.0, 0.0]) > 500);
+    assert!(compare("denoise", [width, height, 1], 3, 64, &arrays, &[2.0, 1.0]) > 300);
+}
+
+#[test]
+fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
+    let (width, height) = (70, 40);
+    // Here numbers alone: tiles take what they are given.
+    let number = |value: f32| if value.is_nan() { 0.25 } else { value };
+    let frame = noisy(width, height).map(|values| values.into_iter().map(number).collect::<Vec<_>>());
+    let shapes: [&[u64]; 4] = [&[2, 40, 70, 3], &[40, 70, 3], &[40, 70, 3], &[40, 70]];
+    let arrays: Vec<HostArray<'_>> =
+        frame.iter().zip(shapes).map(|(values, shape)| HostArray { values, shape }).collect();
+    let chunk = ChunkParams {
+        first: 0,
+        count: (2 * width * height) as u32,
+        width: width as u32,
+        height: height as u32,
+        depth: 2,
+        channels: 3,
+        frame: 0,
+        seed: 0,
+        out: 0,
+    };
+    let mut found = vec![0.0; 6 * width * height];
+    let kernel = builtin("denoise").unwrap();
+    run(best_isa(), kernel, &chunk, &arrays, &[64, 0], &mut found).unwrap();
+    let [picture, albedo, normal, depth] = &frame;
+    let planar =
+        |from: &[f32], channel: usize| from.iter().skip(channel).step_by(3).copied().collect::<Vec<_>>();
+    let (colors, halves) = picture.split_at(3 * width * height);
+    let three = [colors, halves, albedo, normal].into_iter();
+    let mut channels: Vec<Vec<f32>> =
+        three.flat_map(|from| (0..3).map(move |channel| planar(from, channel))).collect();
+    channels.push(depth.clone());
+    let rows = denoise::Rows {
+        pass: denoise::Pass::First,
+        width,
+        height,
+        first_row: 0,
+        samples: 64,
+        channels: std::array::from_fn(|channel| channels[channel].as_slice()),
+    };
+    let mut scratch = denoise::Scratch::default();
+    for (x, y) in [(0, 0), (64, 0), (3, 21), (6, 24)] {
+        let tile = denoise::tile(best_isa(), &rows, (x, y), &mut scratch).unwrap();
+        let across = denoise::TILE_WIDTH.min(width - x);
+        for (channel, values) in tile.iter().enumerate() {
+            for (at, value) in values.iter().enumerate() {
+                let pixel = (y + at / across) * width + x + at % across;
+                let place = channel / 3 * 3 * width * height + 3 * pixel + channel % 3;
+                assert_eq!(
+                    found[place].to_bits(),
+                    value.to_bits(),
+                    "({x}, {y}), channel {channel}, value {at}"
+                );
+            }
+        }
+    }
+    // What is told of arrays that do not fit.
+    let shape = |name, shape| InputShape { name, is_f32: true, shape };
+    let inputs = [
+        shape("picture", shapes[1]),
+        shape("albedo", shapes[1]),
+        shape("normal", shapes[2]),
+        shape("depth", shapes[3]),
+    ];
+    let error = kernel.check([70, 40, 1], (3, true), &inputs).unwrap_err();
+    assert!(error.contains("`picture` of `denoise`") && error.contains("[2, 40, 70, 3]"), "{error}");
+    let inputs = [shape("picture", shapes[0]), inputs[1], inputs[2], inputs[3]];
+    assert_eq!(kernel.check([70, 40, 2], (3, true), &inputs), Ok(()));
+    assert!(
+        kernel.check([70, 40, 3], (3, true), &inputs).is_err()
+            && kernel.check([40, 70, 1], (3, true), &inputs).is_err()
+    );
+    for samples in [1.0, 2.5, 1e9, f64::NAN] {
+        let error = kernel.numbers(|name| (name == "samples").then_some(samples)).unwrap_err();
+        assert!(error.contains("whole number from 2 to 1048576"), "{error}");
     }
 }
