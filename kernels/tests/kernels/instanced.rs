@@ -42,7 +42,8 @@ pub(crate) fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScen
     };
     let (lamps, others): (Vec<usize>, Vec<usize>) = (0..scene.triangles.len()).partition(is_lamp);
     for light in Arc::make_mut(&mut made.lights).iter_mut().filter(|light| light.triangle != NONE) {
-        light.triangle = lamps.iter().position(|lamp| *lamp == light.triangle as usize).unwrap() as u32;
+        light.triangle =
+            lamps.iter().position(|lamp| *lamp == light.triangle as usize).expect("a lamp's") as u32;
     }
     let (triangles, triangle_vertices) = pick(&others);
     let mesh = plain_bvh(&triangles);
@@ -85,7 +86,7 @@ fn top(own: &[Triangle], mesh: &Bvh, instances: &[Instance], padding: f32) -> Bv
     }
     let mut slots = 0..8;
     if !own.is_empty() {
-        let slot = slots.next().unwrap();
+        let slot = slots.next().expect("eight slots");
         root.child[slot] = 1;
         let [lower, upper] = box_of(&bvh.nodes[0]);
         set_box(&mut root, slot, lower, upper);
