@@ -264,7 +264,12 @@ fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
             }
         }
     }
-    // What is told of arrays that do not fit.
+}
+
+#[test]
+fn arrays_and_numbers_that_do_not_fit_are_told() {
+    let kernel = builtin("denoise").unwrap();
+    let shapes: [&[u64]; 4] = [&[2, 40, 70, 3], &[40, 70, 3], &[40, 70, 3], &[40, 70]];
     let shape = |name, shape| InputShape { name, is_f32: true, shape };
     let inputs = [
         shape("picture", shapes[1]),
