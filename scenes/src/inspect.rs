@@ -42,7 +42,7 @@ pub(crate) fn report(
         triangles_stored: stored_triangles(scene),
         triangles: geometry.shown_triangles(),
         instances: geometry.instances.len() as u64,
-        vertices: geometry.vertices.len() as u64,
+        vertices: (geometry.vertices.len() + scene.parts.instancing.meshes.vertices.len()) as u64,
         materials: root.materials.len() as u64,
         skins: root.skins.len() as u64,
         textures,
@@ -89,14 +89,17 @@ fn stored_triangles(scene: &LoadedScene) -> u64 {
     surfaces.map(|surface| surface.geometry.triangles.len() as u64).sum()
 }
 
-/// Bytes of all arrays of a flat scene, its hierarchy apart.
+/// Bytes of a triangle and of an instance in the hierarchy over what stands in the world, about.
+const HIERARCHY_BYTES: (usize, usize) = (80, 100);
+
+/// Bytes of all arrays of a flat scene; its hierarchy's, which is not made yet, about.
 fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
     let bytes = |count: usize, size: usize| count as u64 * size as u64;
     let (triangles, meshes) = (first.geometry.triangles.len(), &scene.parts.instancing.meshes);
     let lights = scene.shown_lights.len() + first.emitters.len() + 1;
-    bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>())
+    bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>() + HIERARCHY_BYTES.0)
         + bytes(first.geometry.vertices.len(), size_of::<ShadingVertex>())
-        + bytes(first.geometry.instances.len(), size_of::<Instance>())
+        + bytes(first.geometry.instances.len(), size_of::<Instance>() + HIERARCHY_BYTES.1)
         + bytes(meshes.triangles.len(), size_of::<Triangle>() + size_of::<[u32; 3]>())
         + bytes(meshes.vertices.len(), size_of::<ShadingVertex>())
         + bytes(meshes.nodes.len(), size_of::<BvhNode8>())

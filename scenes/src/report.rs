@@ -72,7 +72,7 @@ pub struct SceneReport {
     pub triangles: u64,
     /// Places of meshes that are held once and not copied.
     pub instances: u64,
-    /// Vertices, those of meshes that are held once not counted.
+    /// Vertices after flattening; those of a mesh that is held once count once.
     pub vertices: u64,
     /// Materials in the file.
     pub materials: u64,
@@ -100,7 +100,7 @@ pub struct SceneReport {
     pub geometry_animated: bool,
     /// Extensions.
     pub extensions: Vec<ExtensionReport>,
-    /// Bytes that a device must hold, without the hierarchy's own (about 80 bytes a triangle).
+    /// Bytes that a device must hold, about: the hierarchy over what stands in the world is taken for 80 bytes a triangle and 100 an instance.
     pub arrays_bytes: u64,
     /// Everything that will look different from what the file asks for, each once.
     pub warnings: Vec<String>,

@@ -97,9 +97,7 @@ impl Preparer {
     }
 
     fn check_memory(&self, scene: &ImportedScene) -> Result<(), Failure> {
-        let report = scene.report();
-        // The hierarchy takes about 80 bytes a triangle.
-        let needed = report.arrays_bytes.saturating_add(report.triangles.saturating_mul(80));
+        let needed = scene.report().arrays_bytes;
         if self.memory_bytes > 0 && needed > self.memory_bytes {
             let have = self.memory_bytes;
             let reason =

@@ -187,6 +187,10 @@ fn more_triangles_are_shown_than_any_scene_may_hold() {
     let limit = LoadOptions::default().limits.triangles;
     assert!(flat.shown_triangles() == (triangles * places) as u64 && flat.shown_triangles() > limit);
     assert_eq!((flat.triangles.len(), flat.meshes.triangles.len()), (0, triangles));
+    // As much as a mesh and places, and nothing for each triangle that is shown.
+    let (bytes, report) = (flat.bytes(), scene.report());
+    assert!(report.arrays_bytes.abs_diff(bytes) < bytes / 4, "{} said, {bytes} held", report.arrays_bytes);
+    assert_eq!((report.vertices, report.triangles), (3 * triangles as u64, flat.shown_triangles()));
     let last = flat.instances.last().unwrap();
     assert_eq!(last.first_id as usize, triangles * (places - 1));
 }
