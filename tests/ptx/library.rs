@@ -1,7 +1,7 @@
 //! Scenes from files: the library, and, where they are found, some of the shared ones, at tiny sizes.
 
 use crate::bits;
-use crate::device::shipped;
+use crate::device::{shipped, shipped_for_instances};
 use crate::picture::{checked, file, flatten, shared, whole_frame};
 use crate::scenes::Case;
 use tessera_layout::UnitParams;
@@ -22,6 +22,9 @@ fn scenes_of_the_library_have_the_bits_of_the_host() {
     let names = ["cornell-box.gltf", "many-lights.gltf", "material-row.gltf", "spinning-cube.gltf"];
     let cases: Vec<Case> = names.map(|name| case(name, &file("scenes/library").join(name))).into();
     bits::compare(shipped(), &cases);
+    let sunflower = case("sunflower.gltf", &file("scenes/library/sunflower.gltf"));
+    assert!(!sunflower.scene.instances.is_empty());
+    bits::compare(shipped_for_instances(), &[sunflower]);
 }
 
 #[test]

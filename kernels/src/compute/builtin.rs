@@ -9,8 +9,15 @@ pub enum VariableKind {
     Array,
     /// A number, with the value that it has where nothing is said.
     Float(f32),
-    /// A whole number: what it is where nothing is said, and the least and the greatest that it may be.
-    Whole(u32, u32, u32),
+    /// A whole number.
+    Whole {
+        /// What it is where nothing is said.
+        standard: u32,
+        /// The least that it may be.
+        least: u32,
+        /// The greatest.
+        most: u32,
+    },
     /// One of these words, by its position; the first where nothing is said.
     Choice(&'static [&'static str]),
 }
@@ -62,7 +69,10 @@ pub const BUILTINS: &[Builtin] = &[
             array("albedo"),
             array("normal"),
             array("depth"),
-            Variable { name: "samples", kind: VariableKind::Whole(2, 2, SAMPLES_MAX) },
+            Variable {
+                name: "samples",
+                kind: VariableKind::Whole { standard: 2, least: 2, most: SAMPLES_MAX },
+            },
             Variable { name: "pass", kind: VariableKind::Choice(&["first", "second"]) },
         ],
         channels: &[3],
@@ -125,7 +135,7 @@ impl Builtin {
                 VariableKind::Float(standard) => {
                     bits.push(given(name).map_or(*standard, |value| value as f32).to_bits());
                 }
-                VariableKind::Whole(standard, least, most) => {
+                VariableKind::Whole { standard, least, most } => {
                     let value = given(name).unwrap_or(f64::from(*standard));
                     if value.fract() != 0.0 || !(f64::from(*least)..=f64::from(*most)).contains(&value) {
                         return Err(format!(

@@ -115,7 +115,7 @@ pub fn choices(kernel: &str, variable: &str) -> Vec<&'static str> {
     kinds
         .flat_map(|kind| match kind {
             VariableKind::Choice(words) => words.to_vec(),
-            VariableKind::Array | VariableKind::Float(_) | VariableKind::Whole(..) => Vec::new(),
+            VariableKind::Array | VariableKind::Float(_) | VariableKind::Whole { .. } => Vec::new(),
         })
         .collect()
 }

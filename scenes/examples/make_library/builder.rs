@@ -30,6 +30,14 @@ pub(crate) struct Shape {
     pub(crate) triangles: Vec<[u16; 3]>,
 }
 
+/// Where a mesh is shown, one of each for every place.
+#[derive(Default)]
+pub(crate) struct Places {
+    pub(crate) translations: Vec<[f32; 3]>,
+    pub(crate) rotations: Vec<[f32; 4]>,
+    pub(crate) scales: Vec<[f32; 3]>,
+}
+
 impl Shape {
     /// Adds a flat quadrilateral, its corners in order, that faces the side on which `front` lies.
     pub(crate) fn quad(&mut self, mut corners: [[f64; 3]; 4], front: [f64; 3]) {
@@ -145,6 +153,16 @@ impl Scene {
         push(&mut self.nodes, node)
     }
 
+    /// A mesh in many places (EXT_mesh_gpu_instancing).
+    pub(crate) fn places(&mut self, name: &str, mesh: usize, places: &Places) {
+        let translations = self.floats(&places.translations.concat(), "VEC3", None);
+        let rotations = self.floats(&places.rotations.concat(), "VEC4", None);
+        let scales = self.floats(&places.scales.concat(), "VEC3", None);
+        let attributes = json!({ "TRANSLATION": translations, "ROTATION": rotations, "SCALE": scales });
+        let extensions = json!({ "EXT_mesh_gpu_instancing": { "attributes": attributes } });
+        self.node(json!({ "name": name, "mesh": mesh, "extensions": extensions }));
+    }
+
     /// A perspective camera; `vfov` in radians.
     pub(crate) fn camera(&mut self, name: &str, vfov: f64, translation: [f64; 3], rotation: [f64; 4]) {
         let perspective = json!({ "yfov": vfov, "znear": 0.001 });
@@ -220,6 +238,14 @@ impl Scene {
         if !self.lights.is_empty() {
             used.push("KHR_lights_punctual");
             root["extensions"] = json!({ "KHR_lights_punctual": { "lights": self.lights } });
+        }
+        if root["nodes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|node| !node["extensions"]["EXT_mesh_gpu_instancing"].is_null())
+        {
+            used.push("EXT_mesh_gpu_instancing");
         }
         if !self.animations.is_empty() {
             root["animations"] = json!(self.animations);

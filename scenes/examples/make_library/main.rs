@@ -6,6 +6,7 @@ mod cornell;
 mod lights;
 mod materials;
 mod spinning;
+mod sunflower;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         ("material-row", materials::scene()),
         ("many-lights", lights::scene()),
         ("spinning-cube", spinning::scene()),
+        ("sunflower", sunflower::scene()),
     ];
     for (name, scene) in scenes {
         let file = folder.join(format!("{name}.gltf"));

@@ -1,6 +1,6 @@
 //! The sample scenes: they are what their generator writes, small, and load without a warning.
 
-use crate::{cornell, lights, materials, spinning};
+use crate::{cornell, lights, materials, spinning, sunflower};
 use std::path::Path;
 use tessera_layout::LightKind;
 use tessera_scenes::{FlattenOptions, LoadOptions, load};
@@ -16,6 +16,7 @@ fn the_library_is_what_its_generator_writes() {
         ("material-row", materials::scene()),
         ("many-lights", lights::scene()),
         ("spinning-cube", spinning::scene()),
+        ("sunflower", sunflower::scene()),
     ] {
         let committed = std::fs::read_to_string(folder().join(format!("{name}.gltf"))).unwrap();
         assert!(committed == scene.into_json(), "{name}: run the generator (see scenes/library/README.md)");
@@ -48,4 +49,11 @@ fn the_cornell_box_stands_as_measured() {
 fn four_hundred_panels_and_twelve_points_light_the_room() {
     let scene = load(&folder(), "many-lights.gltf", &LoadOptions::default()).unwrap();
     assert_eq!((scene.report().punctual_lights, scene.report().emissive_triangles), (12, 800));
+}
+
+#[test]
+fn the_sunflower_holds_its_pebble_once() {
+    let scene = load(&folder(), "sunflower.gltf", &LoadOptions::default()).unwrap();
+    assert_eq!((scene.report().instances, scene.report().triangles), (89, 89 * 1024 + 4));
+    assert_eq!(scene.flatten(&FlattenOptions::still(64, 64)).unwrap().meshes.triangles.len(), 1024);
 }

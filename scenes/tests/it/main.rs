@@ -13,6 +13,8 @@ mod lights;
 mod materials;
 #[path = "../../examples/make_library/spinning.rs"]
 mod spinning;
+#[path = "../../examples/make_library/sunflower.rs"]
+mod sunflower;
 
 mod compressed;
 mod extensions;
