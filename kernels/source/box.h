@@ -74,6 +74,14 @@ TESSERA_SMALL_FN BoxIntervalOf<F> interval_between(const F near_plane[3], const 
     return result;
 }
 
+// Whether a ray that enters and leaves the slabs of a box there meets it at t_max or before: what box_interval says of it, for a device. The
+// numbers are only compared, so that the sign of a zero cannot matter; none may be a NaN.
+TESSERA_FN bool meets_slabs(const float enters[3], const float leaves[3], float t_max) {
+    const float entry = either_max(either_max(enters[0], enters[1]), either_max(enters[2], 0.0f));
+    const float exit = either_min(either_min(leaves[0], leaves[1]), either_min(leaves[2], t_max));
+    return entry <= exit;
+}
+
 TESSERA_FN BoxInterval box_interval(const TraversalRay& ray, const float bounds[2][3]) {
     float near_plane[3], far_plane[3];
     for (u32 k = 0; k < 3; k++) {

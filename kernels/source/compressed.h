@@ -63,10 +63,7 @@ TESSERA_FN u32 compressed_children(const TraversalRay& ray, const CompressedNode
             enters[axis] = (near_plane - ray.origin[axis]) * ray.reciprocal[axis];
             leaves[axis] = (far_plane - ray.origin[axis]) * ray.reciprocal[axis];
         }
-        // Only compared below, so that the sign of a zero cannot matter, and nothing here is a NaN.
-        const float entry = either_max(either_max(enters[0], enters[1]), either_max(enters[2], 0.0f));
-        const float exit = either_min(either_min(leaves[0], leaves[1]), either_min(leaves[2], t_max));
-        mask |= (entry <= exit ? 1u : 0u) << slot;
+        mask |= (meets_slabs(enters, leaves, t_max) ? 1u : 0u) << slot;
     }
     return mask;
 }

@@ -33,9 +33,7 @@ TESSERA_FN bool meets_placed_box(const TraversalRay& ray, const Instance& instan
         enters[axis] = (near_plane - ray.origin[axis]) * ray.reciprocal[axis];
         leaves[axis] = (far_plane - ray.origin[axis]) * ray.reciprocal[axis];
     }
-    const float entry = either_max(either_max(enters[0], enters[1]), either_max(enters[2], 0.0f));
-    const float exit = either_min(either_min(leaves[0], leaves[1]), either_min(leaves[2], t_max));
-    return entry <= exit;
+    return meets_slabs(enters, leaves, t_max);
 }
 
 // Its id is the scene's; the flag stays, since ids of instances keep clear of it.
