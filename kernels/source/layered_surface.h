@@ -97,6 +97,6 @@ TESSERA_FN LayeredSurface layered_surface(const SurfacePoint& point, const Layer
     surface.film.thickness = lerp_(layers.iridescence_thickness_min, layers.iridescence_thickness_max,
                                    texels.at[LAYERS_IRIDESCENCE_THICKNESS].y);
     surface.eta = ratio;
-    surface.refracts = (layers.flags & LAYERS_CLOSED) != 0;
+    surface.refracts = layers.medium != 0;
     return surface;
 }

@@ -54,7 +54,7 @@ struct alignas(16) Material {
     TextureRef emission_texture;
 };
 
-enum LayersFlags : u32 { LAYERS_CLOSED = 1, LAYERS_SPECULAR_GLOSSINESS = 2 };
+enum LayersFlags : u32 { LAYERS_SPECULAR_GLOSSINESS = 1 };
 
 enum LayersTexture : u32 {
     LAYERS_SPECULAR = 0,
@@ -86,19 +86,26 @@ struct alignas(16) Layers {
     float sheen_roughness;
     float diffuse_transmission_color[3];
     float diffuse_transmission;
-    float absorption[3];
     float transmission;
     float anisotropy;
     float anisotropy_cosine;
     float anisotropy_sine;
-    float dispersion;
     float iridescence;
     float iridescence_ior;
     float iridescence_thickness_min;
     float iridescence_thickness_max;
-    float ior;
+    u32 medium;  // 0: it encloses none
     u32 reserved[3];
     TextureRef textures[LAYERS_TEXTURES];
+};
+
+// What is inside of a closed surface.
+struct alignas(16) Medium {
+    float absorption[3];
+    float ior;
+    float half_spread;
+    i32 priority;
+    u32 reserved[2];
 };
 
 enum TexelFormat : u32 { TEXEL_RGBA8_SRGB = 0, TEXEL_RGBA8_LINEAR = 1, TEXEL_RGBA16_LINEAR = 2 };
@@ -289,8 +296,9 @@ struct alignas(16) SceneView {
     const ShadingVertex* mesh_vertices;
     const BvhNode8* mesh_nodes;
     const TriangleBlock* mesh_blocks;
+    const Medium* media;
     u32 instance_count;
-    u32 reserved[3];
+    u32 medium_count;
 };
 
 // What a device is given: a scene whose view has no wide hierarchies, and the compressed one.
@@ -326,7 +334,7 @@ struct alignas(16) UnitParams {
 
 static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored in layout/src/mesh.rs");
 static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
-static_assert(sizeof(Layers) == 800, "mirrored in layout/src/layers.rs");
+static_assert(sizeof(Layers) == 784 && sizeof(Medium) == 32, "mirrored in layout/src");
 static_assert(sizeof(Texture) == 48, "mirrored in layout/src/texture.rs");
 static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 12 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");

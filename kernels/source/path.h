@@ -70,7 +70,7 @@ struct PathStateOf {
     F density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
     F cosine;        // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
     PackedVantageOf<F> vantage;  // for which the last scattering chose a light
-    WordOf<F> media;           // the medium around the ray, and the one around that: numbers of Layers, 16 bits each
+    WordOf<F> media;           // around the ray: the nest of medium.h
 };
 typedef PathStateOf<float> PathState;
 

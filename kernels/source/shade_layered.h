@@ -6,11 +6,11 @@
 #include "stages.h"
 
 const u32 DIMENSION_DISPERSION = 1u << 20;  // and one for each scattering; beyond all of sampler.h
-const float DISPERSION_SPREAD = 0.025f;     // KHR_materials_dispersion: half of the spread of indices for a dispersion of 1
+const float DENSITY_ALONE = 1e30f;  // per steradian, of a ray that no light sample stands beside
 
-// Whether a hit is shaded here. The scene has layers.
+// Whether a hit is shaded here.
 TESSERA_FN bool takes_layers(const SceneView& scene, u32 triangle, u32 media) {
-    return media != 0 || material_at(scene, triangle).layers != 0;
+    return scene.layers != 0 && (media != 0 || material_at(scene, triangle).layers != 0);
 }
 
 // A scattering's surface and what is on its two sides.
@@ -21,12 +21,18 @@ struct LayeredHit {
     u32 media_behind;  // on the other side
 };
 
-// Of a path that splits into colours one goes on, three times as bright. Returns its number.
-TESSERA_FN u32 choose_channel(PathState& state) {
-    const bool red = state.throughput.x > 0.0f, green = state.throughput.y > 0.0f, blue = state.throughput.z > 0.0f;
+// The only channel that a path carries light in; NONE where there are several.
+TESSERA_FN u32 only_channel(Vec3 throughput) {
+    const bool red = throughput.x > 0.0f, green = throughput.y > 0.0f, blue = throughput.z > 0.0f;
     if (red && !green && !blue) return 0;
     if (!red && green && !blue) return 1;
-    if (!red && !green && blue) return 2;
+    return !red && !green && blue ? 2 : NONE;
+}
+
+// Of a path that splits into colours one goes on, three times as bright. Returns its number.
+TESSERA_FN u32 choose_channel(PathState& state) {
+    const u32 only = only_channel(state.throughput);
+    if (only != NONE) return only;
     const u32 bits = draw_bits(state.sampler, DIMENSION_DISPERSION + state.depth).x;
     const u32 channel = (u32)(multiply_wide(bits, 3) >> 32);
     state.throughput = vec3(channel == 0 ? 3.0f * state.throughput.x : 0.0f, channel == 1 ? 3.0f * state.throughput.y : 0.0f,
@@ -34,12 +40,33 @@ TESSERA_FN u32 choose_channel(PathState& state) {
     return channel;
 }
 
+// A medium's index of refraction for one channel, and for green where there are several.
+TESSERA_FN float medium_ior(const Medium& medium, u32 channel) {
+    if (channel == NONE || !(medium.half_spread > 0.0f)) return medium.ior;
+    return max_(fma_((float)(i32)channel - 1.0f, medium.half_spread, medium.ior), 1.0f);
+}
+
+TESSERA_FN float ior_around(const SceneView& scene, u32 media, const PathState& state) {
+    return medium_ior(scene.media[medium_around(media)], only_channel(state.throughput));
+}
+
 // The surface's index of refraction for this path.
-TESSERA_FN float layered_ior(const Material& material, const Layers& layers, PathState& state) {
-    const bool splits = layers.dispersion > 0.0f && layers.transmission > 0.0f && (layers.flags & LAYERS_CLOSED) != 0;
-    if (!splits) return material.ior;
-    const float half_spread = (material.ior - 1.0f) * DISPERSION_SPREAD * layers.dispersion;
-    return max_(fma_((float)(i32)choose_channel(state) - 1.0f, half_spread, material.ior), 1.0f);
+TESSERA_FN float layered_ior(const SceneView& scene, const Material& material, const Layers& layers, PathState& state) {
+    const Medium& inside = scene.media[layers.medium];
+    const bool splits = inside.half_spread > 0.0f && layers.transmission > 0.0f;
+    return splits ? medium_ior(inside, choose_channel(state)) : material.ior;
+}
+
+// Goes on as if nothing were here. It counts as a scattering, so that paths stay bounded. Light samples end at the surface, hidden or
+// not, so what the ray meets next is its own.
+// `away`: the unit normal of the side that the ray goes to.
+TESSERA_FN void pass_hidden(PathState& state, Vec3 position, Vec3 away, u32 behind) {
+    state.depth += 1;
+    state.ray.origin = offset_ray_origin(position, away);
+    state.ray.t_max = FAR_LIMIT;
+    state.density = DENSITY_ALONE;
+    state.cosine = 0.0f;
+    state.media = behind;
 }
 
 // A light that the surface may see.
@@ -123,21 +150,16 @@ TESSERA_FN TwoValues evaluate_two(const LayeredBsdf& bsdf, Vec3 first, Vec3 seco
     return values;
 }
 
-// The surface as light sees it, at a point that is known. `front` says from which side it is met.
+// The surface as light sees it, at a point whose two sides are known. `front` says from which of them it is met.
 TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& material, const Corners& corners, Vec3 out, bool front,
                                        PathState& state, LayeredHit& hit) {
     const Layers& layers = scene.layers[material.layers];
     const LayersTexels texels = layers_texels(scene, layers, corners);
     const Grain grain = grain_of(layers, texels, corners, hit.point.shading);
     hit.basis = grain.basis;
-    hit.media_here = state.media;
-    hit.media_behind = state.media;
-    const float ior = layered_ior(material, layers, state);
-    float ratio = ior / medium_ior(scene, state.media);
-    if (layers.flags & LAYERS_CLOSED) {
-        hit.media_behind = front ? enter_medium(state.media, material.layers) : leave_medium(state.media, material.layers);
-        if (!front) ratio = medium_ior(scene, hit.media_behind) / ior;
-    }
+    const float ior = layered_ior(scene, material, layers, state);
+    const bool leaves = layers.medium != 0 && !front;
+    const float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior : ior / ior_around(scene, hit.media_here, state);
     Vec3 coat_normal = vec3(0.0f, 0.0f, 1.0f);
     if (layers.clearcoat > 0.0f)
         coat_normal = local_from_world(
@@ -162,13 +184,21 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
 
+    const bool front = !(facing < 0.0f);
+    const Crossing crossing = cross_surface(scene, state.media, scene.layers[material.layers].medium, front);
+    if (crossing.hidden) {
+        pass_hidden(state, triangle_point(triangle, met.u, met.v), front ? -geometric : geometric, crossing.behind);
+        return true;
+    }
     LayeredHit hit;
+    hit.media_here = state.media;
+    hit.media_behind = crossing.behind;
     hit.point = surface_point(scene, triangle, material, corners, geometric, out);
     if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, hit.point));
     if (unlit) state.radiance = state.radiance + hit.point.base_color;
     if (unlit || state.depth >= unit.depth) return false;
 
-    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, !(facing < 0.0f), state, hit);
+    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, front, state, hit);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
     const LayeredLight light = layered_light(scene, state, hit, choice.x);
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
@@ -182,7 +212,7 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
 template <class First>
 TESSERA_FN bool shade_any(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
                           First& first) {
-    if (scene.layers != 0 && takes_layers(scene, hit.triangle, state.media))
+    if (takes_layers(scene, hit.triangle, state.media))
         return shade_layered(scene, unit, hit, state, shadow, first);
     return shade(scene, unit, hit, state, shadow, first);
 }

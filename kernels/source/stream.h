@@ -216,7 +216,7 @@ TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Strea
         StreamPath& path = stream.path[place];
         if (!extend(scene, WideHierarchy(), unit, path.state, &path.hit)) {
             put(sorted.missed, place);
-        } else if (scene.layers != 0 && takes_layers(scene, path.hit.triangle, path.state.media)) {
+        } else if (takes_layers(scene, path.hit.triangle, path.state.media)) {
             const bool alive = shade_layered(scene, unit, path.hit, path.state, path.shadow, path.first);
             put(sorted.shadowed, place);
             put(alive ? stream.alive : sorted.ended, place);

@@ -46,7 +46,7 @@
     X(layered, "ssssssssssssssssrrr", 45)                                                                              \
     X(layered_evaluate, "ssssssssssssssssrrrrrr", 4)                                                                   \
     X(layered_sample, "ssssssssssssssssrrruuu", 8)                                                                     \
-    X(media, "bb", 3)                                                                                                  \
+    X(media, "bbbbbb", 4)                                                                                              \
     X(film_fixed, "r", 2)                                                                                              \
     X(offset_origin, "rrrrrr", 3)                                                                                      \
     X(prepare_ray, "rrrrrr", 15)                                                                                       \
@@ -350,11 +350,18 @@ TESSERA_FN void unit_layered_sample(const SceneView&, const Words& w) {
     w.out[7] = sample.valid;
 }
 
-TESSERA_FN void unit_media(const SceneView&, const Words& w) {
-    const u32 medium = w.in[1] & 3u;
-    w.out[0] = enter_medium(w.in[0], medium);
-    w.out[1] = leave_medium(w.in[0] & 0x00030003u, medium);
-    w.out[2] = medium_around(w.in[0]);
+// Four numbers of media for a nest, which is made of them by entering; then a surface's medium and its side.
+TESSERA_FN void unit_media(const SceneView& scene, const Words& w) {
+    give_none(w, 0, 4);
+    if (scene.medium_count == 0) return;
+    const u32 medium = w.in[4] % scene.medium_count;
+    u32 media = 0;
+    for (u32 at = 0; at < 4; ++at) media = cross_surface(scene, media, w.in[at] % scene.medium_count, true).behind;
+    const Crossing crossing = cross_surface(scene, media, medium, (w.in[5] & 1u) != 0);
+    w.out[0] = media;
+    w.out[1] = crossing.behind;
+    w.out[2] = crossing.hidden;
+    w.out[3] = medium_around(crossing.behind);
 }
 
 // Film, rays, boxes, triangles.

@@ -131,10 +131,10 @@ TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
     give3(w, 21, vec3(surface.clearcoat, surface.clearcoat_roughness, surface.sheen_roughness));
     give3(w, 24, vec3(surface.transmission, surface.diffuse_transmission, surface.anisotropy));
     give3(w, 27, vec3(surface.iridescence, surface.film.thickness, surface.eta));
-    give3(w, 30, medium_transmittance(scene, material.layers, 2.0f * real(w, 6)));
+    give3(w, 30, medium_transmittance(scene, layers.medium, 2.0f * real(w, 6)));
 }
 
-// As shade, with the media around the path in the last word: any two of three.
+// As shade, with the nest of media around the path in the last word: any two.
 TESSERA_FN void unit_shade_layered(const SceneView& scene, const Words& w) {
     give_none(w, 0, 40);
     if (scene.triangle_count == 0 || scene.layers == 0) return;
@@ -142,7 +142,8 @@ TESSERA_FN void unit_shade_layered(const SceneView& scene, const Words& w) {
     const Hit hit = {0.5f, input.id, input.at.x, input.at.y};
     PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
     state.throughput = real3(w, 9);
-    if (w.in[12] & 0x80000000u) state.media = w.in[12] & 0x00010001u;
+    const u32 inner = (w.in[12] & 0xffu) % scene.medium_count, outer = (w.in[12] >> 8 & 0xffu) % scene.medium_count;
+    if (w.in[12] & 0x80000000u) state.media = inner | outer << MEDIUM_BITS;
     ShadowRay shadow;
     FirstHit first = {};
     const bool alive = shade_layered(scene, unit_of_tests(0), hit, state, shadow, first);

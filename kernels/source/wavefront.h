@@ -229,7 +229,7 @@ TESSERA_FN Hit hit_of(const StoredHit& stored) {
 // Whether a path is shaded by stage_shade_layered, not by stage_shade.
 TESSERA_FN bool is_shaded_layered(const BatchParams& batch, u32 slot) {
     const StoredHit stored = batch.paths.hit[slot];
-    if (batch.scene.view.layers == 0 || stored.triangle == NONE) return false;
+    if (stored.triangle == NONE) return false;
     return takes_layers(batch.scene.view, stored.triangle, bits_from_float(batch.paths.radiance[slot].w));
 }
 

@@ -5,7 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
     CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS, LIGHT_TREE_DEPTH_MAX,
-    LightKind, NONE, SHOWN_TRIANGLES_MAX, TexelFormat, Texture, Triangle, light_child_bits, triangle_flags,
+    LightKind, MEDIA_MAX, Medium, NONE, SHOWN_TRIANGLES_MAX, TexelFormat, Texture, Triangle,
+    light_child_bits, triangle_flags,
 };
 
 /// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
@@ -98,6 +99,9 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     if scene.layers.len() > LAYERS_MAX {
         return Err(SceneError::Length { what: "layers", found: scene.layers.len(), expected: LAYERS_MAX });
     }
+    if scene.media.len() > MEDIA_MAX {
+        return Err(SceneError::Length { what: "media", found: scene.media.len(), expected: MEDIA_MAX });
+    }
     let most = CHILD_LEAF_FLAG as usize; // ids keep their top bit for flags
     for (what, length) in [
         ("triangles", scene.triangles.len()),
@@ -129,7 +133,11 @@ fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
                 .iter()
                 .all(|texture| optional(texture.texture, textures))
     })?;
-    all("layers", &scene.layers, |l| l.textures.iter().all(|used| optional(used.texture, textures)))
+    all("layers", &scene.layers, |l| {
+        index(l.medium, scene.media.len()) && l.textures.iter().all(|used| optional(used.texture, textures))
+    })?;
+    let is_air_first = scene.media.first().is_none_or(|first| *first == Medium::AIR);
+    if is_air_first { Ok(()) } else { Err(SceneError::Index { what: "medium", index: 0 }) }
 }
 
 /// Ids follow each other and keep clear of their flag, and every triangle and vertex of a mesh is there.

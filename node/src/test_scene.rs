@@ -72,6 +72,7 @@ fn scene() -> FlatScene {
         vertices: Arc::new(vec![vertex; 3]),
         materials: Arc::new(vec![material()]),
         layers: Arc::default(),
+        media: Arc::default(),
         textures: Arc::default(),
         texels: Arc::default(),
         lights: Arc::new(vec![light]),

@@ -7,8 +7,8 @@ use crate::loaded::{LoadedScene, Moment};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
 use crate::warning::{Warnings, shortened};
 use tessera_layout::{
-    AliasEntry, BvhNode8, Instance, Layers, Light, LightNode, Material, ShadingVertex, Texture, Triangle,
-    TriangleBlock,
+    AliasEntry, BvhNode8, Instance, Layers, Light, LightNode, Material, Medium, ShadingVertex, Texture,
+    Triangle, TriangleBlock,
 };
 
 /// Longest name that a report gives, characters.
@@ -106,6 +106,7 @@ fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
         + bytes(meshes.blocks.len(), size_of::<TriangleBlock>())
         + bytes(scene.parts.materials.len(), size_of::<Material>())
         + bytes(scene.layers.len(), size_of::<Layers>())
+        + bytes(scene.media.len(), size_of::<Medium>())
         + bytes(scene.textures.textures.len(), size_of::<Texture>())
         + scene.textures.texels.len() as u64
         + bytes(lights, size_of::<Light>() + size_of::<LightNode>() / 6)

@@ -3,10 +3,11 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::material::{Slot, base_color_use, texture_ref};
+use crate::medium;
 use crate::texture::{TextureTable, TextureUse};
 use crate::warning::Warnings;
 use serde_json::{Map, Value};
-use tessera_layout::{Layers, LayersTexture, Material, TextureRef, layers_flags};
+use tessera_layout::{Layers, LayersTexture, Material, Medium, TextureRef, layers_flags};
 
 /// Least share of light that an attenuation colour lets through: a logarithm wants more than nothing.
 const ATTENUATION_LEAST: f64 = 1e-6;
@@ -26,18 +27,25 @@ struct Extension<'a, 'b> {
     warnings: &'b mut Warnings,
 }
 
-/// Reads the extensions of a material that is not unlit: its layers, or None where it has none that show.
+/// What the extensions say about the inside of a surface, if it has one.
+#[derive(Default)]
+struct Inside {
+    thickness: f32,
+    absorption: [f32; 3],
+    dispersion: f32,
+}
+
+/// Reads the extensions of a material that is not unlit: its layers and what they enclose, or None where none of them shows.
 pub(crate) fn read(
     document: &Document,
     index: usize,
     material: &mut Material,
     textures: &mut TextureTable,
     warnings: &mut Warnings,
-) -> Result<Option<Layers>, SceneError> {
+) -> Result<Option<(Layers, Option<Medium>)>, SceneError> {
     let extensions = document.root.materials[index].extensions.as_ref();
     let Some(extensions) = extensions.map(|extensions| &extensions.others) else { return Ok(None) };
-    let mut layers = Layers { ior: material.ior, ..Layers::NONE };
-    let mut thickness = 0.0;
+    let (mut layers, mut inside) = (Layers::NONE, Inside::default());
     for (name, value) in extensions {
         let path = format!("materials[{index}].extensions.{name}");
         let Some(object) = value.as_object() else {
@@ -56,8 +64,8 @@ pub(crate) fn read(
                     extension.factor("transmissionFactor", "transmissionTexture", TextureUse::Data)?;
             }
             "KHR_materials_diffuse_transmission" => extension.diffuse_transmission(&mut layers)?,
-            "KHR_materials_volume" => thickness = extension.volume(&mut layers)?,
-            "KHR_materials_dispersion" => layers.dispersion = extension.positive("dispersion", 0.0)?,
+            "KHR_materials_volume" => extension.volume(&mut inside)?,
+            "KHR_materials_dispersion" => inside.dispersion = extension.positive("dispersion", 0.0)?,
             "KHR_materials_anisotropy" => extension.anisotropy(&mut layers)?,
             "KHR_materials_iridescence" => extension.iridescence(&mut layers)?,
             _ => {}
@@ -70,12 +78,17 @@ pub(crate) fn read(
         extension.specular_glossiness(material, &mut layers)?;
     }
     let lets_light_in = layers.transmission > 0.0 || layers.diffuse_transmission > 0.0;
-    if thickness > 0.0 && lets_light_in {
-        layers.flags |= layers_flags::CLOSED;
-    } else {
-        (layers.absorption, layers.dispersion) = ([0.0; 3], 0.0);
+    if inside.thickness > 0.0 && lets_light_in {
+        let medium = Medium {
+            absorption: inside.absorption,
+            ior: material.ior,
+            half_spread: Medium::half_spread(material.ior, inside.dispersion),
+            priority: medium::priority(document, index)?,
+            ..Medium::GLASS
+        };
+        return Ok(Some((layers, Some(medium))));
     }
-    Ok((layers != Layers { ior: layers.ior, ..Layers::NONE }).then_some(layers))
+    Ok((layers != Layers::NONE).then_some((layers, None)))
 }
 
 fn is_ours(name: &str) -> bool {
@@ -131,23 +144,23 @@ impl Extension<'_, '_> {
         self.texture("diffuseTransmissionColorTexture", TextureUse::Color, place, layers)
     }
 
-    /// The thickness; what a rasteriser makes of its texture a path finds by itself.
-    fn volume(&mut self, layers: &mut Layers) -> Result<f32, SceneError> {
-        let thickness = self.positive("thicknessFactor", 0.0)?;
+    /// What a rasteriser makes of the thickness's texture a path finds by itself.
+    fn volume(&mut self, inside: &mut Inside) -> Result<(), SceneError> {
+        inside.thickness = self.positive("thicknessFactor", 0.0)?;
         let color = self.color("attenuationColor", [1.0; 3], 1.0)?;
         let distance = match self.object.get("attenuationDistance") {
-            None => return Ok(thickness),
+            None => return Ok(()),
             Some(_) => f64::from(self.positive("attenuationDistance", 0.0)?),
         };
         if distance <= 0.0 {
             return Err(self.wrong("attenuationDistance", "must be greater than 0"));
         }
-        layers.absorption = color.map(|share| {
+        inside.absorption = color.map(|share| {
             let share = f64::from(share).max(ATTENUATION_LEAST);
             // 0 and not -0 for white.
             (-libm::log(share) / distance).clamp(0.0, ABSORPTION_MAX) as f32 + 0.0
         });
-        Ok(thickness)
+        Ok(())
     }
 
     fn anisotropy(&mut self, layers: &mut Layers) -> Result<(), SceneError> {

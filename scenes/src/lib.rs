@@ -34,6 +34,7 @@ mod load;
 mod loaded;
 mod material;
 mod math;
+mod medium;
 mod mesh;
 mod mipmap;
 mod node;

@@ -35,10 +35,11 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let variants = Variants::read(&document, options.variant.as_deref())?;
     let forest = node::read(&document, options.limits.nodes)?;
     let mut table = TextureTable::default();
-    let (materials, layers) = material::read_all(&document, &mut table, &mut warnings)?;
+    let (materials, layered) = material::read_all(&document, &mut table, &mut warnings)?;
     let materials = Arc::new(materials);
     let textures = table.decode(&document, &source)?;
-    let meshes = mesh::read_all(&document, (&materials, &layers), &variants, &options.limits, &mut warnings)?;
+    let surfaces = (materials.as_slice(), layered.layers.as_slice());
+    let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
     let targets: Vec<usize> =
         forest.nodes.iter().map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count)).collect();
@@ -74,7 +75,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         punctual: lights,
         shown_lights,
         textures,
-        layers: Arc::new(layers),
+        layers: Arc::new(layered.layers),
+        media: Arc::new(layered.media),
         variants: variants.names,
         environment,
         still: (!is_animated).then(|| Arc::clone(&first)),

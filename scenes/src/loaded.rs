@@ -18,7 +18,7 @@ use crate::report::SceneReport;
 use crate::texture::TextureSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_layout::{
-    Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, build_light_choices,
+    Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, Medium, build_light_choices,
 };
 
 /// A scene whose files have been read and checked. It can be flattened for any number of frames, from any thread.
@@ -33,6 +33,8 @@ pub struct LoadedScene {
     pub(crate) textures: TextureSet,
     /// What extensions add to materials.
     pub(crate) layers: Arc<Vec<Layers>>,
+    /// What closed surfaces enclose.
+    pub(crate) media: Arc<Vec<Medium>>,
     /// Names of the material variants.
     pub(crate) variants: Vec<String>,
     pub(crate) environment: LoadedEnvironment,
@@ -113,6 +115,7 @@ impl LoadedScene {
             vertices: Arc::clone(&geometry.vertices),
             materials: Arc::clone(&self.parts.materials),
             layers: Arc::clone(&self.layers),
+            media: Arc::clone(&self.media),
             textures: Arc::clone(&self.textures.textures),
             texels: Arc::clone(&self.textures.texels),
             lights: Arc::new(lights),

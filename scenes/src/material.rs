@@ -3,13 +3,14 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::layers;
+use crate::medium::{self, Layered};
 use crate::texture::{TextureTable, TextureUse};
 use crate::warning::Warnings;
 use gltf::json::material::AlphaMode as JsonAlphaMode;
 use gltf::json::validation::Checked;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tessera_layout::{AlphaMode, LAYERS_MAX, Layers, Material, NONE, TextureRef, material_flags};
+use tessera_layout::{AlphaMode, LAYERS_MAX, Material, NONE, TextureRef, material_flags};
 
 /// glTF's default cutoff of alpha mode MASK (§3.9.4).
 const ALPHA_CUTOFF_DEFAULT: f32 = 0.5;
@@ -60,35 +61,34 @@ pub(crate) struct Slot<'a> {
     pub(crate) path: String,
 }
 
-/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the end. The second list holds
-/// what extensions add; it is empty where no material has any that shows.
+/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the end. Beside
+/// them is what extensions add, which is empty where no material has any that shows.
 pub(crate) fn read_all(
     document: &Document,
     textures: &mut TextureTable,
     warnings: &mut Warnings,
-) -> Result<(Vec<Material>, Vec<Layers>), SceneError> {
-    let mut layers = Vec::new();
+) -> Result<(Vec<Material>, Layered), SceneError> {
+    let mut layered = Layered::default();
     let mut materials = Vec::with_capacity(document.root.materials.len() + 1);
     for index in 0..document.root.materials.len() {
         let mut material = read(document, index, textures, warnings)?;
         let is_lit = material.flags & material_flags::UNLIT == 0;
         let found =
             if is_lit { layers::read(document, index, &mut material, textures, warnings)? } else { None };
+        if !matches!(found, Some((_, Some(_)))) {
+            medium::warn_of_priority(document, index, warnings);
+        }
         if let Some(found) = found {
-            if layers.is_empty() {
-                layers.push(Layers::NONE);
-            }
-            if layers.len() == LAYERS_MAX {
+            if layered.layers.len() == LAYERS_MAX {
                 let problem = format!("is one of more than {} materials with extensions", LAYERS_MAX - 1);
                 return Err(document.invalid(format!("materials[{index}]"), problem));
             }
-            material.layers = layers.len() as u32;
-            layers.push(found);
+            material.layers = layered.add(document, index, found)?;
         }
         materials.push(material);
     }
     materials.push(default_material());
-    Ok((materials, layers))
+    Ok((materials, layered))
 }
 
 /// The material of primitives that name none (glTF 2.0, §3.9.2).

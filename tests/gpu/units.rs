@@ -8,7 +8,7 @@ use tessera_kernels::cuda::{DeviceScene, Queue, SceneImage, upload};
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
 
 /// Scenes whose textures, lights, cameras and hierarchies the functions look at.
-const SCENES: [&str; 5] = ["thicket", "veils", "stage", "foundry", "gauze"];
+const SCENES: [&str; 7] = ["thicket", "veils", "stage", "foundry", "gauze", "vitrine", "wardrobe"];
 /// Inputs of one launch.
 const BATCH: usize = 20_000;
 /// Threads of a block, as the kernels allow.

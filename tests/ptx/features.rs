@@ -6,7 +6,7 @@ use crate::scenes::Case;
 use tessera_layout::*;
 
 /// Every feature that a proof of the kernels has to use.
-pub(crate) const ALL: [&str; 66] = [
+pub(crate) const ALL: [&str; 67] = [
     "lobe: dielectric",
     "lobe: metal",
     "lobe: mixed",
@@ -23,6 +23,7 @@ pub(crate) const ALL: [&str; 66] = [
     "layer: absorption",
     "layer: dispersion",
     "layer: nested media",
+    "layer: media of other priorities",
     "layer: matte from behind",
     "layer: grain",
     "layer: film",
@@ -142,8 +143,21 @@ fn textures(found: &mut BTreeSet<&'static str>, scene: &FlatScene, material: &Ma
 fn layers(found: &mut BTreeSet<&'static str>, scene: &FlatScene, shown: &BTreeSet<u32>) {
     let numbers = shown.iter().map(|at| scene.materials[*at as usize].layers).filter(|number| *number != 0);
     let all: Vec<&Layers> = numbers.map(|number| &scene.layers[number as usize]).collect();
-    let is_closed = |layers: &&&Layers| layers.flags & layers_flags::CLOSED != 0;
-    add(found, "layer: nested media", all.iter().filter(is_closed).count() > 1);
+    let media: Vec<&Medium> = all
+        .iter()
+        .filter(|layers| layers.medium != 0)
+        .map(|layers| &scene.media[layers.medium as usize])
+        .collect();
+    add(found, "layer: nested media", media.len() > 1);
+    add(
+        found,
+        "layer: media of other priorities",
+        media.iter().any(|medium| medium.priority != media[0].priority),
+    );
+    for medium in media {
+        add(found, "layer: absorption", medium.absorption != [0.0; 3]);
+        add(found, "layer: dispersion", medium.half_spread > 0.0);
+    }
     let is_used = |place: usize| all.iter().any(|layers| layers.textures[place].texture != NONE);
     add(found, "layer: every texture", (0..LAYERS_TEXTURES).all(is_used));
     for layers in &all {
@@ -152,10 +166,8 @@ fn layers(found: &mut BTreeSet<&'static str>, scene: &FlatScene, shown: &BTreeSe
         add(found, "layer: coat", layers.clearcoat > 0.0);
         add(found, "layer: coat normal", has_normal);
         add(found, "layer: sheen", layers.sheen_color != [0.0; 3]);
-        add(found, "layer: pane", layers.transmission > 0.0 && !is_closed(&layers));
-        add(found, "layer: volume", layers.transmission > 0.0 && is_closed(&layers));
-        add(found, "layer: absorption", layers.absorption != [0.0; 3]);
-        add(found, "layer: dispersion", layers.dispersion > 0.0);
+        add(found, "layer: pane", layers.transmission > 0.0 && layers.medium == 0);
+        add(found, "layer: volume", layers.transmission > 0.0 && layers.medium != 0);
         add(found, "layer: matte from behind", layers.diffuse_transmission > 0.0);
         add(found, "layer: grain", layers.anisotropy > 0.0);
         add(found, "layer: film", layers.iridescence > 0.0);

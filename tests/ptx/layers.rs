@@ -5,7 +5,7 @@ use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
-const GLASS: Layers = Layers { flags: layers_flags::CLOSED, transmission: 1.0, ..Layers::NONE };
+const GLASS: Layers = Layers { transmission: 1.0, ..Layers::NONE };
 
 fn with_textures(mut layers: Layers, uses: &[(LayersTexture, u32)]) -> Layers {
     for (place, number) in uses {
@@ -14,31 +14,26 @@ fn with_textures(mut layers: Layers, uses: &[(LayersTexture, u32)]) -> Layers {
     layers
 }
 
-/// Moves and scales what has been added since a triangle.
-fn shrink(builder: &mut Builder, first: usize, scale: f32, at: [f32; 3]) {
-    for triangle in &mut builder.triangles[first..] {
-        for corner in [&mut triangle.v0, &mut triangle.v1, &mut triangle.v2] {
-            *corner = std::array::from_fn(|axis| scale * corner[axis] + at[axis]);
-        }
-    }
-}
-
 pub(crate) fn ball(builder: &mut Builder, material: u32, scale: f32, at: [f32; 3]) {
     let first = builder.triangles.len();
     builder.sphere(6, material);
-    shrink(builder, first, scale, at);
+    builder.shrink(first, scale, at);
 }
 
-/// Glass that absorbs and parts colours around a lamp and a drop of something denser, a pane, and a leaf, lit from all sides.
+/// Glass that absorbs and parts colours around a lamp and a drop of something denser, two more drops that reach out of it, of which one
+/// comes before the glass and the other after it, a pane, and a leaf, lit from all sides.
 pub(crate) fn vitrine() -> CheckedScene {
     let mut builder = Builder::default();
     let plain = builder.add_material(material([0.7, 0.6, 0.5], 0.0, 0.9));
     let absorption = [0.1, 0.4, 1.2];
-    let glass = Layers { absorption, dispersion: 4.0, ..GLASS };
-    let glass = builder.add_layered(material([0.9, 1.0, 0.95], 0.0, 0.15), glass);
-    let frosted = builder.add_layered(material([0.8, 0.9, 1.0], 0.0, 0.9), GLASS);
-    let drop = Layers { absorption: [2.0, 0.2, 0.1], ior: 1.9, ..GLASS };
-    let drop = builder.add_layered(Material { ior: 1.9, ..material([1.0; 3], 0.0, 0.4) }, drop);
+    let inside = Medium { absorption, half_spread: Medium::half_spread(1.5, 4.0), ..Medium::GLASS };
+    let glass = builder.add_closed(material([0.9, 1.0, 0.95], 0.0, 0.15), GLASS, inside);
+    let frosted = builder.add_closed(material([0.8, 0.9, 1.0], 0.0, 0.9), GLASS, Medium::GLASS);
+    let dense = Medium { absorption: [2.0, 0.2, 0.1], ..Medium::GLASS };
+    let of_index = |ior| Material { ior, ..material([1.0; 3], 0.0, 0.4) };
+    let drop = builder.add_closed(of_index(1.9), GLASS, dense);
+    let before = builder.add_closed(of_index(1.3), GLASS, Medium { priority: 1, ..dense });
+    let after = builder.add_closed(of_index(1.7), GLASS, Medium { priority: -1, ..dense });
     let pane = Layers { transmission: 0.8, ..Layers::NONE };
     let pane = builder.add_layered(material([0.8, 0.9, 1.0], 0.0, 0.3), pane);
     let leaf =
@@ -50,6 +45,8 @@ pub(crate) fn vitrine() -> CheckedScene {
     ball(&mut builder, glass, 1.0, [0.0; 3]);
     ball(&mut builder, drop, 0.45, [-0.2, 0.1, 0.3]);
     ball(&mut builder, frosted, 0.35, [1.1, -0.5, 1.9]);
+    ball(&mut builder, before, 0.4, [-0.5, -0.4, 0.7]);
+    ball(&mut builder, after, 0.4, [0.1, 0.7, 0.6]);
     ball(&mut builder, plain, 0.2, [0.5, -0.3, 0.2]);
     builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], plain);
     builder.quad([[0.9, -0.9, 1.5], [1.9, -0.8, 0.9], [1.8, 1.0, 0.8], [0.8, 0.9, 1.6]], pane);

@@ -112,7 +112,7 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
     let count = at.capacity as usize;
     put_word(bytes, at.lengths, 0, at.capacity);
     let triangles = maker.scene.triangles.len() as u32;
-    let layers = maker.scene.layers.len() as u32;
+    let count_of_media = maker.scene.media.len() as u32;
     let noise = &mut maker.noise;
     for slot in 0..count {
         if at.depth > 0 {
@@ -130,10 +130,11 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         let [r, g, b] = [noise.unit(), noise.unit(), noise.unit()].map(|share| share * scale);
         put(bytes, at.throughput, slot, [r, g, b, noise.unit()]);
         let [r, g, b] = [noise.unit(), noise.unit(), noise.unit()];
-        let media = if layers == 0 {
-            0
-        } else {
-            [0, noise.bits() % layers, ((noise.bits() % layers) << 16) | 1][slot % 3]
+        let media = match count_of_media {
+            0 => 0,
+            count => {
+                [0, noise.bits() % count, ((noise.bits() % count) << 8) | (noise.bits() % count)][slot % 3]
+            }
         };
         put(bytes, at.radiance, slot, [r, g, b, f32::from_bits(media)]);
     }

@@ -54,7 +54,7 @@ pub(crate) fn coated(size: u32, every: usize) -> Vec<Case> {
 pub(crate) fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
     let mut flat = FlatScene::clone(scene);
     let coat = Layers { clearcoat: 0.7, clearcoat_roughness: 0.5, ..Layers::NONE };
-    flat.layers = Arc::new(vec![Layers::NONE, coat]);
+    (flat.layers, flat.media) = (Arc::new(vec![Layers::NONE, coat]), Arc::new(vec![Medium::AIR]));
     let mut materials = flat.materials.to_vec();
     materials.iter_mut().step_by(every).for_each(|material| material.layers = 1);
     flat.materials = Arc::new(materials);

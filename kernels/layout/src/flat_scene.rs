@@ -2,7 +2,7 @@
 
 use crate::{
     AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightKind,
-    LightNode, Material, Meshes, ShadingVertex, Texture, Triangle, TriangleBlock,
+    LightNode, Material, Medium, Meshes, ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub struct FlatScene {
     pub materials: Arc<Vec<Material>>,
     /// What extensions add to materials; empty, or [`Layers::NONE`] and then those that materials name.
     pub layers: Arc<Vec<Layers>>,
+    /// What closed surfaces enclose; empty where `layers` is, else [`Medium::AIR`] and then those that layers name.
+    pub media: Arc<Vec<Medium>>,
     /// Texture descriptors.
     pub textures: Arc<Vec<Texture>>,
     /// Texel bytes, see [`Texture::offset`].
@@ -62,6 +64,7 @@ impl FlatScene {
             + of(&self.vertices)
             + of(&self.materials)
             + of(&self.layers)
+            + of(&self.media)
             + of(&self.textures)
             + of(&self.texels)
             + of(&self.lights)
@@ -130,8 +133,9 @@ impl FlatScene {
             mesh_vertices: self.meshes.vertices.as_ptr(),
             mesh_nodes: self.meshes.nodes.as_ptr(),
             mesh_blocks: self.meshes.blocks.as_ptr(),
+            media: self.media.as_ptr(),
             instance_count: self.instances.len() as u32,
-            reserved: [0; 3],
+            medium_count: self.media.len() as u32,
         }
     }
 }
@@ -200,10 +204,12 @@ pub struct SceneView {
     pub mesh_nodes: *const BvhNode8,
     /// [`Meshes::blocks`]; likewise.
     pub mesh_blocks: *const TriangleBlock,
+    /// `medium_count` entries.
+    pub media: *const Medium,
     /// Instances.
     pub instance_count: u32,
-    /// Zero.
-    pub reserved: [u32; 3],
+    /// Media; 0 where there are no layers.
+    pub medium_count: u32,
 }
 
 const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 96 + 64);

@@ -2,15 +2,13 @@
 
 use crate::TextureRef;
 
-/// Records of a scene at most: a path's two media are numbers of 16 bits.
+/// Records of a scene at most.
 pub const LAYERS_MAX: usize = 1 << 16;
 
 /// Bits of [`Layers::flags`].
 pub mod layers_flags {
-    /// The surface bounds a volume (KHR_materials_volume with a thickness): light is refracted, and the inside absorbs.
-    pub const CLOSED: u32 = 1;
     /// KHR_materials_pbrSpecularGlossiness: `specular_color` is F0, the base colour the diffuse one.
-    pub const SPECULAR_GLOSSINESS: u32 = 2;
+    pub const SPECULAR_GLOSSINESS: u32 = 1;
 }
 
 /// Places in [`Layers::textures`].
@@ -50,7 +48,7 @@ pub enum LayersTexture {
 /// Textures of [`Layers`].
 pub const LAYERS_TEXTURES: usize = 14;
 
-/// The extensions of one material: 800 bytes. Factors are linear and multiply their textures.
+/// The extensions of one material: 784 bytes. Factors are linear and multiply their textures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Layers {
@@ -74,8 +72,6 @@ pub struct Layers {
     pub diffuse_transmission_color: [f32; 3],
     /// Share of the matte light that goes through, in [0, 1].
     pub diffuse_transmission: f32,
-    /// KHR_materials_volume: absorption of the inside, 1/m, >= 0.
-    pub absorption: [f32; 3],
     /// KHR_materials_transmission: share of the light below the interface that goes through, in [0, 1].
     pub transmission: f32,
     /// KHR_materials_anisotropy: strength, in [0, 1].
@@ -84,8 +80,6 @@ pub struct Layers {
     pub anisotropy_cosine: f32,
     /// Sine of its rotation.
     pub anisotropy_sine: f32,
-    /// KHR_materials_dispersion: 20 over the Abbe number, >= 0.
-    pub dispersion: f32,
     /// KHR_materials_iridescence: strength, in [0, 1].
     pub iridescence: f32,
     /// Index of refraction of the film, >= 1.
@@ -94,8 +88,9 @@ pub struct Layers {
     pub iridescence_thickness_min: f32,
     /// Thickness of the film where its texture is 1 or absent, nm.
     pub iridescence_thickness_max: f32,
-    /// The material's own, for what lies inside of it.
-    pub ior: f32,
+    /// KHR_materials_volume with a thickness: index into [`crate::FlatScene::media`] of what the surface encloses; light is refracted
+    /// by it. 0 where it encloses nothing.
+    pub medium: u32,
     /// Zero.
     pub reserved: [u32; 3],
     /// Indexed by [`LayersTexture`].
@@ -115,20 +110,18 @@ impl Layers {
         sheen_roughness: 0.0,
         diffuse_transmission_color: [1.0; 3],
         diffuse_transmission: 0.0,
-        absorption: [0.0; 3],
         transmission: 0.0,
         anisotropy: 0.0,
         anisotropy_cosine: 1.0,
         anisotropy_sine: 0.0,
-        dispersion: 0.0,
         iridescence: 0.0,
         iridescence_ior: 1.3,
         iridescence_thickness_min: 100.0,
         iridescence_thickness_max: 400.0,
-        ior: 1.5,
+        medium: 0,
         reserved: [0; 3],
         textures: [TextureRef::ABSENT; LAYERS_TEXTURES],
     };
 }
 
-const _: () = assert!(size_of::<Layers>() == 32 * 4 + LAYERS_TEXTURES * 48);
+const _: () = assert!(size_of::<Layers>() == 28 * 4 + LAYERS_TEXTURES * 48);

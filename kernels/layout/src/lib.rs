@@ -12,6 +12,7 @@ mod layers;
 mod light;
 mod light_tree;
 mod material;
+mod medium;
 mod mesh;
 pub mod plain;
 mod texture;
@@ -33,6 +34,7 @@ pub use light_tree::{
     build_light_choices, light_child_bits,
 };
 pub use material::{AlphaMode, Material, TextureRef, material_flags};
+pub use medium::{MEDIA_MAX, Medium};
 pub use mesh::{ShadingVertex, Triangle, triangle_flags};
 pub use texture::{TexelFormat, Texture, Wrap};
 pub use unit::{Aov, CHANNELS_MAX, FILM_FRACTION_BITS, FILM_VALUE_MAX, PixelFilter, UnitParams};

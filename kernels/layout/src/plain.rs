@@ -2,7 +2,7 @@
 
 use crate::{
     AliasEntry, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightNode, Material,
-    ShadingVertex, Texture, Triangle, TriangleBlock,
+    Medium, ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 
 /// Elements are made room for, zeroed and filled in pieces of about so many bytes.
@@ -35,7 +35,8 @@ plain! {
     Triangle = 9 * 4 + 3 * 4;
     ShadingVertex = 16 * 4;
     Material = 16 * 4 + 4 * 48;
-    Layers = 32 * 4 + 14 * 48;
+    Layers = 28 * 4 + 14 * 48;
+    Medium = 8 * 4;
     Texture = 8 + 10 * 4;
     Light = 20 * 4;
     LightNode = 12 * 8 * 4;

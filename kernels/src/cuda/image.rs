@@ -27,10 +27,11 @@ pub struct SceneImage {
     bytes: u64,
 }
 
-/// Where in [`arrays`] the compressed hierarchy's two are, the materials' layers, and the instances with what they show.
+/// Where in [`arrays`] the compressed hierarchy's two are, the materials' layers, the media, and the instances with what they show.
 const HIERARCHY: usize = VIEW_ARRAYS;
 const LAYERS: usize = HIERARCHY + 2;
-const INSTANCES: usize = LAYERS + 1;
+const MEDIA: usize = LAYERS + 1;
+const INSTANCES: usize = MEDIA + 1;
 const ARRAYS: usize = INSTANCES + MESH_ARRAYS;
 
 impl SceneImage {
@@ -85,14 +86,15 @@ impl SceneImage {
             camera: view.camera,
             instances: std::array::from_fn(|index| self.offsets[INSTANCES + index]),
             absent_of_meshes: [0; 2],
+            media: self.offsets[MEDIA],
             instance_count: view.instance_count,
-            reserved: [0; 3],
+            medium_count: view.medium_count,
             hierarchy: [self.offsets[HIERARCHY], self.offsets[HIERARCHY + 1]],
         }
     }
 }
 
-/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, the layers, and the instances and meshes.
+/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, the layers, the media, and the instances and meshes.
 fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
     [
         bytes_of(&scene.triangles),
@@ -109,6 +111,7 @@ fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8
         bytes_of(&hierarchy.nodes),
         bytes_of(&hierarchy.triangles),
         bytes_of(&scene.layers),
+        bytes_of(&scene.media),
         bytes_of(&scene.instances),
         bytes_of(&scene.meshes.triangles),
         bytes_of(&scene.meshes.triangle_vertices),

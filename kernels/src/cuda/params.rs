@@ -35,8 +35,10 @@ pub struct DeviceScene {
     pub(crate) instances: [u64; MESH_ARRAYS],
     /// Nodes and triangle blocks of the meshes' wide hierarchies: 0.
     pub(crate) absent_of_meshes: [u64; 2],
+    /// What closed surfaces enclose.
+    pub(crate) media: u64,
     pub(crate) instance_count: u32,
-    pub(crate) reserved: [u32; 3],
+    pub(crate) medium_count: u32,
     /// Nodes and triangles of the compressed hierarchy.
     pub(crate) hierarchy: [u64; 2],
 }
@@ -52,11 +54,12 @@ const _: () = assert!(
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
         && std::mem::offset_of!(DeviceScene, instances) == std::mem::offset_of!(SceneView, instances)
         && std::mem::offset_of!(DeviceScene, absent_of_meshes) == std::mem::offset_of!(SceneView, mesh_nodes)
+        && std::mem::offset_of!(DeviceScene, media) == std::mem::offset_of!(SceneView, media)
         && std::mem::offset_of!(DeviceScene, instance_count)
             == std::mem::offset_of!(SceneView, instance_count)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words, 6 addresses, 4 words and 2 addresses, all `repr(C)`: 432 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words, 7 addresses, 2 words and 2 addresses, all `repr(C)`: 432 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -74,7 +77,13 @@ impl DeviceScene {
     #[must_use]
     pub fn at(&self, address: u64) -> Self {
         let mut moved = *self;
-        for array in moved.arrays.iter_mut().chain(&mut moved.hierarchy).chain(&mut moved.instances) {
+        for array in moved
+            .arrays
+            .iter_mut()
+            .chain(&mut moved.hierarchy)
+            .chain(&mut moved.instances)
+            .chain([&mut moved.media])
+        {
             *array = array.wrapping_add(address);
         }
         if moved.layers != 0 {

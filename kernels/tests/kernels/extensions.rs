@@ -20,7 +20,7 @@ fn mirrored([x, y, z]: [f32; 3]) -> [f32; 3] {
 fn wall(look: Material, layers: Option<Layers>, texel: impl Fn(u32, u32) -> [f32; 3]) -> [f64; 3] {
     let mut builder = Builder::default();
     let look = match layers {
-        Some(layers) => builder.add_layered(look, Layers { ior: look.ior, ..layers }),
+        Some(layers) => builder.add_layered(look, layers),
         None => builder.add_material(look),
     };
     builder.quad([[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]], look);
@@ -143,9 +143,9 @@ fn a_ball_of_glass_with_dispersion_parts_the_colours() {
     let angles = [-1.0, 0.0, 1.0].map(|side| angle(1.5 + side * spread));
     let look = |dispersion: f32, band: f64| {
         let mut builder = Builder::default();
-        let layers =
-            Layers { flags: layers_flags::CLOSED, transmission: 1.0, dispersion, ior: 1.5, ..Layers::NONE };
-        let glass = builder.add_layered(material([1.0; 3], 0.0, 0.0), layers);
+        let layers = Layers { transmission: 1.0, ..Layers::NONE };
+        let inside = Medium { half_spread: Medium::half_spread(1.5, dispersion), ..Medium::GLASS };
+        let glass = builder.add_closed(material([1.0; 3], 0.0, 0.0), layers, inside);
         builder.sphere(256, glass);
         // Bent towards the axis, a ray leaves towards -Z, and as far to -X as it is bent.
         builder.map(2048, 4, |column, _| {

@@ -1,12 +1,12 @@
-//! Extensions along whole paths: light through surfaces, absorption, nested media, colours that part.
+//! Extensions along whole paths: light through surfaces, absorption, colours that part.
 
 use crate::support::*;
 use tessera_layout::*;
 
 /// The middle of a unit sphere seen from (0, 0, 4) in a white world: mean of each channel.
-fn middle_of_sphere(material: Material, layers: Layers, depth: u32, samples: u32) -> [f64; 3] {
+fn middle_of_sphere(material: Material, inside: Medium, depth: u32, samples: u32) -> [f64; 3] {
     let mut builder = Builder::default();
-    let glass = builder.add_layered(material, Layers { ior: material.ior, ..layers });
+    let glass = builder.add_closed(material, CLEAR, inside);
     builder.sphere(64, glass);
     builder.constant([1.0; 3]);
     builder.camera = camera_at([0.0, 0.0, 4.0], CameraKind::Orthographic, 0.02);
@@ -16,13 +16,13 @@ fn middle_of_sphere(material: Material, layers: Layers, depth: u32, samples: u32
     [0, 1, 2].map(|channel| channel_mean(&means, &unit, channel))
 }
 
-const CLOSED: Layers = Layers { flags: layers_flags::CLOSED, transmission: 1.0, ..Layers::NONE };
+pub(crate) const CLEAR: Layers = Layers { transmission: 1.0, ..Layers::NONE };
 
 #[test]
 fn a_volume_absorbs_by_the_length_of_the_way_through_it() {
     let absorption = [0.0, 0.5, 2.0];
     let air = Material { ior: 1.0, ..material([1.0; 3], 0.0, 0.0) };
-    let seen = middle_of_sphere(air, Layers { absorption, ..CLOSED }, 4, 64);
+    let seen = middle_of_sphere(air, Medium { absorption, ..Medium::GLASS }, 4, 64);
     for (channel, seen) in seen.into_iter().enumerate() {
         let want = (-2.0 * f64::from(absorption[channel])).exp();
         assert!((seen - want).abs() < 0.005, "channel {channel}: {seen}, not {want}");
@@ -34,7 +34,8 @@ fn clear_glass_disappears_in_a_white_room() {
     for (roughness, least) in [(0.0, 0.99), (0.2, 0.98), (0.5, 0.92)] {
         for dispersion in [0.0, 2.0] {
             let glass = material([1.0; 3], 0.0, roughness);
-            let seen = middle_of_sphere(glass, Layers { dispersion, ..CLOSED }, 24, 2048);
+            let inside = Medium { half_spread: Medium::half_spread(1.5, dispersion), ..Medium::GLASS };
+            let seen = middle_of_sphere(glass, inside, 24, 2048);
             let noise = if dispersion > 0.0 { 0.05 } else { 0.005 };
             for share in seen {
                 assert!((least - noise..1.0 + noise).contains(&share), "roughness {roughness}: {seen:?}");
@@ -73,7 +74,7 @@ fn what_stands_in_a_medium_is_seen_through_it() {
     let mut builder = Builder::default();
     let absorption = [1.0, 0.25, 0.0];
     let air = Material { ior: 1.0, ..material([1.0; 3], 0.0, 0.0) };
-    let volume = builder.add_layered(air, Layers { absorption, ior: 1.0, ..CLOSED });
+    let volume = builder.add_closed(air, CLEAR, Medium { absorption, ..Medium::GLASS });
     builder.sphere(64, volume);
     let lamp = Material { emission: [1.0; 3], ..material([0.0; 3], 0.0, 1.0) };
     let lamp = builder.add_material(lamp);
@@ -87,41 +88,11 @@ fn what_stands_in_a_medium_is_seen_through_it() {
     }
 }
 
-/// A sphere of the same index inside of glass bends nothing: with it and without it the picture is the same but for noise.
-#[test]
-fn a_nested_medium_of_the_same_index_is_not_seen() {
-    let seen = |nested: bool| {
-        let mut builder = Builder::default();
-        let glass = builder.add_layered(material([1.0; 3], 0.0, 0.0), CLOSED);
-        builder.sphere(48, glass);
-        if nested {
-            let inner = builder.add_layered(material([1.0; 3], 0.0, 0.0), CLOSED);
-            let (first, old) = (builder.vertices.len(), builder.triangles.len());
-            builder.sphere(48, inner);
-            for triangle in &mut builder.triangles[old..] {
-                for corner in [&mut triangle.v0, &mut triangle.v1, &mut triangle.v2] {
-                    *corner = corner.map(|value| 0.5 * value);
-                }
-            }
-            assert!(first > 0);
-        }
-        builder.map(16, 8, |_, y| if y < 4 { [1.0, 0.5, 0.0] } else { [0.0, 0.25, 1.0] });
-        builder.camera = camera_at([0.0, 0.3, 4.0], CameraKind::Orthographic, 0.1);
-        let unit = whole(4, 4, 1024, 12);
-        let means = means(&builder.finish(), &unit);
-        [0, 1, 2].map(|channel| channel_mean(&means, &unit, channel))
-    };
-    let (with, without) = (seen(true), seen(false));
-    for (with, without) in with.into_iter().zip(without) {
-        assert!((with - without).abs() < 0.03, "{with} {without}");
-    }
-}
-
 #[test]
 fn layers_that_point_nowhere_are_refused() {
     let broken = |change: fn(&mut FlatScene)| {
         let mut builder = Builder::default();
-        builder.add_layered(material([1.0; 3], 0.0, 0.5), CLOSED);
+        builder.add_closed(material([1.0; 3], 0.0, 0.5), CLEAR, Medium::GLASS);
         let mut flat = builder.flat();
         change(&mut flat);
         tessera_kernels::CheckedScene::new(std::sync::Arc::new(flat)).is_err()
@@ -131,4 +102,8 @@ fn layers_that_point_nowhere_are_refused() {
     assert!(broken(|scene| scene.layers = std::sync::Arc::default()));
     assert!(broken(|scene| std::sync::Arc::make_mut(&mut scene.layers)[1].textures[3].texture = 0));
     assert!(broken(|scene| scene.layers = std::sync::Arc::new(vec![Layers::NONE; LAYERS_MAX + 1])));
+    assert!(broken(|scene| std::sync::Arc::make_mut(&mut scene.layers)[1].medium = 2));
+    assert!(broken(|scene| scene.media = std::sync::Arc::default()));
+    assert!(broken(|scene| scene.media = std::sync::Arc::new(vec![Medium::GLASS; 2])));
+    assert!(broken(|scene| scene.media = std::sync::Arc::new(vec![Medium::AIR; MEDIA_MAX + 1])));
 }

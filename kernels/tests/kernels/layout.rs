@@ -35,10 +35,11 @@ fn rust_and_cpp_agree_on_every_field() {
         }
         Layers {
             flags specular clearcoat clearcoat_roughness specular_color clearcoat_normal_scale sheen_color
-            sheen_roughness diffuse_transmission_color diffuse_transmission absorption transmission anisotropy
-            anisotropy_cosine anisotropy_sine dispersion iridescence iridescence_ior iridescence_thickness_min
-            iridescence_thickness_max ior reserved textures
+            sheen_roughness diffuse_transmission_color diffuse_transmission transmission anisotropy
+            anisotropy_cosine anisotropy_sine iridescence iridescence_ior iridescence_thickness_min
+            iridescence_thickness_max medium reserved textures
         }
+        Medium { absorption ior half_spread priority reserved }
         Texture { offset width height format wrap_u wrap_v bilinear level_count reserved }
         Light {
             position kind direction range emission triangle spot_scale spot_offset pick_probability area trail reserved
@@ -64,7 +65,7 @@ fn rust_and_cpp_agree_on_every_field() {
             triangles triangle_vertices vertices materials textures texels lights light_alias light_nodes environment_texels
             environment_cells bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
             bvh_node_count bvh_padding placed_light_count light_node_count layers environment camera
-            instances mesh_triangles mesh_triangle_vertices mesh_vertices mesh_nodes mesh_blocks instance_count reserved
+            instances mesh_triangles mesh_triangle_vertices mesh_vertices mesh_nodes mesh_blocks media instance_count medium_count
         }
         UnitParams {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame

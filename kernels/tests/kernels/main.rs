@@ -17,6 +17,7 @@ mod lens;
 mod light_choice;
 mod lighting;
 mod mathematics;
+mod nested_media;
 mod points;
 mod same_bits;
 mod sampling;

@@ -44,11 +44,13 @@ pub(crate) fn varied() -> CheckedScene {
     builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], floor);
     builder.quad([[-1.5, -1.0, 1.5], [0.5, -1.0, 1.5], [0.5, 1.0, 1.5], [-1.5, 1.0, 1.5]], veil);
     let lit = builder.quad([[-0.5, 2.5, -0.5], [0.5, 2.5, -0.5], [0.5, 2.5, 0.5], [-0.5, 2.5, 0.5]], lamp);
-    let mut glass = Layers { flags: layers_flags::CLOSED, transmission: 0.9, clearcoat: 0.4, ..Layers::NONE };
-    (glass.absorption, glass.dispersion, glass.sheen_color) = ([0.5, 0.1, 0.9], 2.0, [0.3, 0.2, 0.1]);
+    let mut glass = Layers { transmission: 0.9, clearcoat: 0.4, ..Layers::NONE };
+    let inside =
+        Medium { absorption: [0.5, 0.1, 0.9], half_spread: Medium::half_spread(1.5, 2.0), ..Medium::GLASS };
+    glass.sheen_color = [0.3, 0.2, 0.1];
     (glass.anisotropy, glass.iridescence, glass.diffuse_transmission) = (0.5, 0.4, 0.3);
     glass.textures = [used(1); LAYERS_TEXTURES];
-    let glass = builder.add_layered(material([0.9, 0.95, 1.0], 0.1, 0.3), glass);
+    let glass = builder.add_closed(material([0.9, 0.95, 1.0], 0.1, 0.3), glass, inside);
     builder.quad([[0.7, -1.0, 1.2], [2.2, -1.0, 0.9], [2.2, 1.0, 0.9], [0.7, 1.0, 1.2]], glass);
     builder.quad([[2.2, -1.0, 0.6], [0.7, -1.0, 0.9], [0.7, 1.0, 0.9], [2.2, 1.0, 0.6]], glass);
     let mut spot = light(LightKind::Spot, [9.0, 9.0, 12.0]);

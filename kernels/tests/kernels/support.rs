@@ -12,6 +12,7 @@ pub(crate) struct Builder {
     pub(crate) vertices: Vec<ShadingVertex>,
     pub(crate) materials: Vec<Material>,
     pub(crate) layers: Vec<Layers>,
+    pub(crate) media: Vec<Medium>,
     pub(crate) textures: Vec<Texture>,
     pub(crate) texels: Vec<u8>,
     pub(crate) lights: Vec<(Light, f64)>,
@@ -84,6 +85,7 @@ impl Default for Builder {
             vertices: Vec::new(),
             materials: Vec::new(),
             layers: Vec::new(),
+            media: Vec::new(),
             textures: Vec::new(),
             texels: Vec::new(),
             lights: Vec::new(),
@@ -111,9 +113,22 @@ impl Builder {
         if self.layers.is_empty() {
             self.layers.push(Layers::NONE);
         }
+        if self.media.is_empty() {
+            self.media.push(Medium::AIR);
+        }
         material.layers = self.layers.len() as u32;
         self.layers.push(layers);
         self.add_material(material)
+    }
+
+    /// A material that encloses a medium, of the material's own index.
+    pub(crate) fn add_closed(&mut self, material: Material, layers: Layers, inside: Medium) -> u32 {
+        if self.media.is_empty() {
+            self.media.push(Medium::AIR);
+        }
+        let medium = self.media.len() as u32;
+        self.media.push(Medium { ior: material.ior, ..inside });
+        self.add_layered(material, Layers { medium, ..layers })
     }
 
     /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square. Returns the first id.
@@ -171,6 +186,15 @@ impl Builder {
                 if i + 1 < rings {
                     self.triangle(corners, [0, 2, 3], first, material);
                 }
+            }
+        }
+    }
+
+    /// Scales and moves what has been added since a triangle. A negative scale turns it inside out.
+    pub(crate) fn shrink(&mut self, first: usize, scale: f32, at: [f32; 3]) {
+        for triangle in &mut self.triangles[first..] {
+            for corner in [&mut triangle.v0, &mut triangle.v1, &mut triangle.v2] {
+                *corner = std::array::from_fn(|axis| scale * corner[axis] + at[axis]);
             }
         }
     }
@@ -280,6 +304,7 @@ impl Builder {
             vertices: Arc::new(self.vertices),
             materials: Arc::new(self.materials),
             layers: Arc::new(self.layers),
+            media: Arc::new(self.media),
             textures: Arc::new(self.textures),
             texels: Arc::new(self.texels),
             lights: Arc::new(lights),

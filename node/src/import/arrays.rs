@@ -19,9 +19,9 @@ pub(super) enum Part {
 /// What stands before the arrays of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FrameHead {
-    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, the layers, the light tree, the instances, and the arrays
-    /// of their meshes.
-    parts: [Part; 20],
+    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, the layers, the media, the light tree, the instances, and
+    /// the arrays of their meshes.
+    parts: [Part; 21],
     environment: Vec<u8>,
     camera: Vec<u8>,
     padding: f32,
@@ -69,6 +69,7 @@ impl FrameHead {
             bvh(scene.bvh.nodes.len()),
             bvh(scene.bvh.blocks.len()),
             part(&scene.layers, last.map(|last| &last.layers)),
+            part(&scene.media, last.map(|last| &last.media)),
             part(&scene.light_nodes, last.map(|last| &last.light_nodes)),
             part(&scene.instances, last.map(|last| &last.instances)),
             of_meshes(scene.meshes.triangles.len()),
@@ -97,6 +98,7 @@ impl FrameHead {
             bytes_of(&scene.bvh.nodes),
             bytes_of(&scene.bvh.blocks),
             bytes_of(&scene.layers),
+            bytes_of(&scene.media),
             bytes_of(&scene.light_nodes),
             bytes_of(&scene.instances),
             bytes_of(&scene.meshes.triangles),
@@ -141,15 +143,17 @@ impl FrameHead {
             _ => return Err(ArraysError::Broken),
         };
         let layers = taking.array(p[12], last.map(|last| &last.layers))?;
-        let light_nodes = taking.array(p[13], last.map(|last| &last.light_nodes))?;
-        let instances = taking.array(p[14], last.map(|last| &last.instances))?;
-        let meshes = taking.meshes(&p[15..], last)?;
+        let media = taking.array(p[13], last.map(|last| &last.media))?;
+        let light_nodes = taking.array(p[14], last.map(|last| &last.light_nodes))?;
+        let instances = taking.array(p[15], last.map(|last| &last.instances))?;
+        let meshes = taking.meshes(&p[16..], last)?;
         Ok(FlatScene {
             triangles,
             triangle_vertices,
             vertices,
             materials,
             layers,
+            media,
             textures,
             texels,
             lights,
@@ -282,8 +286,8 @@ mod tests {
         assert!(matches!(refusal(|head| head.parts[5] = Part::New(2 << 20)), ArraysError::TooLong(_)));
         assert!(matches!(refusal(|head| head.parts[0] = Part::Same), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[11] = Part::Same), ArraysError::Broken));
-        assert!(matches!(refusal(|head| head.parts[17] = Part::Same), ArraysError::Broken));
-        assert!(matches!(refusal(|head| head.parts[18] = Part::New(u64::MAX)), ArraysError::TooLong(_)));
+        assert!(matches!(refusal(|head| head.parts[18] = Part::Same), ArraysError::Broken));
+        assert!(matches!(refusal(|head| head.parts[19] = Part::New(u64::MAX)), ArraysError::TooLong(_)));
         assert!(matches!(refusal(|head| head.camera.truncate(3)), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[5] = Part::New(5000)), ArraysError::Pipe(_)));
     }

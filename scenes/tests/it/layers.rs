@@ -2,7 +2,7 @@
 
 use crate::support::{at, load_json, refusal, triangle};
 use serde_json::{Value, json};
-use tessera_layout::{FlatScene, LayersTexture, layers_flags};
+use tessera_layout::{FlatScene, LayersTexture, Medium, layers_flags};
 
 fn with(extensions: Value) -> Value {
     let mut file = triangle();
@@ -53,13 +53,17 @@ fn every_factor_reaches_the_kernels_in_their_units() {
     }));
     assert_eq!((scene.layers.len(), scene.materials[0].layers), (2, 1));
     let layers = &scene.layers[1];
-    assert_eq!((layers.ior, layers.specular, layers.specular_color), (1.7, 0.5, [2.0, 1.0, 0.5]));
+    assert_eq!((layers.specular, layers.specular_color), (0.5, [2.0, 1.0, 0.5]));
     assert_eq!((layers.clearcoat, layers.clearcoat_roughness), (0.9, 0.2));
     assert_eq!((layers.sheen_color, layers.sheen_roughness), ([0.1, 0.2, 0.3], 0.4));
-    assert_eq!((layers.flags, layers.transmission, layers.dispersion), (layers_flags::CLOSED, 0.8, 0.3));
+    assert_eq!((layers.flags, layers.transmission, layers.medium), (0, 0.8, 1));
+    let inside = &scene.media[1];
+    assert_eq!((scene.media.len(), inside.ior, inside.priority), (2, 1.7, 0));
+    // KHR_materials_dispersion: (ior - 1) times 0.025 times the number.
+    assert!((inside.half_spread - 0.7 * 0.025 * 0.3).abs() < 1e-7);
     // ln 4 / 2 per metre, and almost nothing after two metres.
-    assert!((layers.absorption[1] - std::f32::consts::LN_2).abs() < 1e-5 && layers.absorption[0] == 0.0);
-    assert!(layers.absorption[2] > 6.0 && layers.absorption[2] < 8.0, "{:?}", layers.absorption);
+    assert!((inside.absorption[1] - std::f32::consts::LN_2).abs() < 1e-5 && inside.absorption[0] == 0.0);
+    assert!(inside.absorption[2] > 6.0 && inside.absorption[2] < 8.0, "{:?}", inside.absorption);
     assert!((layers.anisotropy_cosine - 1.5f32.cos()).abs() < 1e-6 && layers.anisotropy == 0.6);
     assert_eq!((layers.iridescence, layers.iridescence_ior), (0.7, 1.8));
     assert_eq!((layers.iridescence_thickness_min, layers.iridescence_thickness_max), (100.0, 500.0));
@@ -74,8 +78,7 @@ fn a_thin_wall_has_no_inside() {
         "KHR_materials_volume": { "attenuationDistance": 1, "attenuationColor": [0.5, 0.5, 0.5] },
         "KHR_materials_dispersion": { "dispersion": 1 },
     }));
-    let layers = &scene.layers[1];
-    assert_eq!((layers.flags, layers.absorption, layers.dispersion), (0, [0.0; 3], 0.0));
+    assert_eq!((scene.layers[1].medium, scene.media.as_slice()), (0, [Medium::AIR].as_slice()));
 }
 
 #[test]
@@ -121,7 +124,8 @@ fn factors_beyond_their_range_are_clamped() {
     let layers = &scene.layers[1];
     assert_eq!((layers.clearcoat, layers.clearcoat_roughness, layers.transmission), (1.0, 0.0, 1.0));
     assert_eq!((layers.sheen_color, layers.specular_color), ([0.0, 1.0, 1.0], [1e4, 0.0, 1.0]));
-    assert_eq!((layers.absorption, layers.dispersion), ([1e8, 0.0, 1e8], 1e4));
+    let inside = &scene.media[1];
+    assert_eq!((inside.absorption, inside.half_spread), ([1e8, 0.0, 1e8], 125.0));
 }
 
 #[test]

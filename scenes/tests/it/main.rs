@@ -24,5 +24,6 @@ mod hostile;
 mod instancing;
 mod layers;
 mod library;
+mod media;
 mod support;
 mod variants;
