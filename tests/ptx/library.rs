@@ -19,7 +19,8 @@ fn case(name: &'static str, path: &std::path::Path) -> Case {
 
 #[test]
 fn scenes_of_the_library_have_the_bits_of_the_host() {
-    let names = ["cornell-box.gltf", "many-lights.gltf", "material-row.gltf", "spinning-cube.gltf"];
+    let names =
+        ["cornell-box.gltf", "drink.gltf", "many-lights.gltf", "material-row.gltf", "spinning-cube.gltf"];
     let cases: Vec<Case> = names.map(|name| case(name, &file("scenes/library").join(name))).into();
     bits::compare(shipped(), &cases);
     let sunflower = case("sunflower.gltf", &file("scenes/library/sunflower.gltf"));

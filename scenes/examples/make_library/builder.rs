@@ -38,6 +38,14 @@ pub(crate) struct Places {
     pub(crate) scales: Vec<[f32; 3]>,
 }
 
+/// Something clear with an inside.
+pub(crate) struct Glass {
+    pub(crate) ior: f32,
+    /// The colour that white light has after so many metres.
+    pub(crate) attenuation: Option<([f32; 3], f32)>,
+    pub(crate) priority: i32,
+}
+
 impl Shape {
     /// Adds a flat quadrilateral, its corners in order, that faces the side on which `front` lies.
     pub(crate) fn quad(&mut self, mut corners: [[f64; 3]; 4], front: [f64; 3]) {
@@ -73,6 +81,37 @@ impl Shape {
                 let upper = ring * (sectors + 1) + sector;
                 let lower = upper + sectors + 1;
                 shape.triangles.extend([[upper, lower, lower + 1], [upper, lower + 1, upper + 1]]);
+            }
+        }
+        shape
+    }
+
+    /// A profile of distances from +Y and heights, turned about that axis. Its inside is to the left of the way along it.
+    pub(crate) fn lathe(profile: &[[f64; 2]], sectors: u16) -> Self {
+        let mut shape = Self::default();
+        for ends in profile.windows(2) {
+            let [[from, low], [to, high]] = [ends[0], ends[1]];
+            let (across, up) = (to - from, high - low);
+            let length = (across * across + up * up).sqrt();
+            let first = shape.positions.len() as u16;
+            for sector in 0..=sectors {
+                let turn = 2.0 * std::f64::consts::PI * f64::from(sector) / f64::from(sectors);
+                let (sine, cosine) = (libm::sin(turn), libm::cos(turn));
+                for [radius, height] in [[from, low], [to, high]] {
+                    shape.positions.push([radius * sine, height, radius * cosine].map(|c| c as f32));
+                    let normal = [up * sine / length, -across / length, up * cosine / length];
+                    shape.normals.push(normal.map(|c| c as f32));
+                }
+            }
+            for sector in 0..sectors {
+                let at = first + 2 * sector;
+                // At the axis one of the two has no area.
+                if from > 0.0 {
+                    shape.triangles.push([at, at + 2, at + 1]);
+                }
+                if to > 0.0 {
+                    shape.triangles.push([at + 1, at + 2, at + 3]);
+                }
             }
         }
         shape
@@ -134,6 +173,25 @@ impl Scene {
             &mut self.materials,
             json!({ "name": name, "pbrMetallicRoughness": {
                 "baseColorFactor": [r, g, b, 1.0], "metallicFactor": metallic, "roughnessFactor": roughness } }),
+        )
+    }
+
+    /// A smooth surface that encloses a medium.
+    pub(crate) fn glass(&mut self, name: &str, glass: &Glass) -> usize {
+        let mut volume = json!({ "thicknessFactor": 1.0 });
+        if let Some((color, metres)) = glass.attenuation {
+            volume["attenuationColor"] = json!(color);
+            volume["attenuationDistance"] = json!(metres);
+        }
+        push(
+            &mut self.materials,
+            json!({ "name": name,
+                "pbrMetallicRoughness": { "metallicFactor": 0.0, "roughnessFactor": 0.0 },
+                "extensions": {
+                    "KHR_materials_ior": { "ior": glass.ior },
+                    "KHR_materials_transmission": { "transmissionFactor": 1.0 },
+                    "KHR_materials_volume": volume },
+                "extras": { "tessera_medium_priority": glass.priority } }),
         )
     }
 
@@ -246,6 +304,10 @@ impl Scene {
             .any(|node| !node["extensions"]["EXT_mesh_gpu_instancing"].is_null())
         {
             used.push("EXT_mesh_gpu_instancing");
+        }
+        let materials = root["materials"].as_array().into_iter().flatten();
+        if materials.into_iter().any(|material| !material["extensions"]["KHR_materials_volume"].is_null()) {
+            used.extend(["KHR_materials_ior", "KHR_materials_transmission", "KHR_materials_volume"]);
         }
         if !self.animations.is_empty() {
             root["animations"] = json!(self.animations);

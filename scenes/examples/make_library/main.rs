@@ -3,6 +3,7 @@
 
 mod builder;
 mod cornell;
+mod drink;
 mod lights;
 mod materials;
 mod spinning;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         ("many-lights", lights::scene()),
         ("spinning-cube", spinning::scene()),
         ("sunflower", sunflower::scene()),
+        ("drink", drink::scene()),
     ];
     for (name, scene) in scenes {
         let file = folder.join(format!("{name}.gltf"));

@@ -1,6 +1,6 @@
 //! The sample scenes: they are what their generator writes, small, and load without a warning.
 
-use crate::{cornell, lights, materials, spinning, sunflower};
+use crate::{cornell, drink, lights, materials, spinning, sunflower};
 use std::path::Path;
 use tessera_layout::LightKind;
 use tessera_scenes::{FlattenOptions, LoadOptions, load};
@@ -17,6 +17,7 @@ fn the_library_is_what_its_generator_writes() {
         ("many-lights", lights::scene()),
         ("spinning-cube", spinning::scene()),
         ("sunflower", sunflower::scene()),
+        ("drink", drink::scene()),
     ] {
         let committed = std::fs::read_to_string(folder().join(format!("{name}.gltf"))).unwrap();
         assert!(committed == scene.into_json(), "{name}: run the generator (see scenes/library/README.md)");
@@ -49,6 +50,14 @@ fn the_cornell_box_stands_as_measured() {
 fn four_hundred_panels_and_twelve_points_light_the_room() {
     let scene = load(&folder(), "many-lights.gltf", &LoadOptions::default()).unwrap();
     assert_eq!((scene.report().punctual_lights, scene.report().emissive_triangles), (12, 800));
+}
+
+#[test]
+fn the_drink_knows_what_comes_before_what() {
+    let scene = load(&folder(), "drink.gltf", &LoadOptions::default()).unwrap();
+    let flat = scene.flatten(&FlattenOptions::still(64, 64)).unwrap();
+    let media: Vec<(f32, i32)> = flat.media[1..].iter().map(|medium| (medium.ior, medium.priority)).collect();
+    assert_eq!(media, [(1.5, 2), (1.31, 1), (1.33, 0)]);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 mod builder;
 #[path = "../../examples/make_library/cornell.rs"]
 mod cornell;
+#[path = "../../examples/make_library/drink.rs"]
+mod drink;
 #[path = "../../examples/make_library/lights.rs"]
 mod lights;
 #[path = "../../examples/make_library/materials.rs"]
