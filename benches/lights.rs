@@ -110,7 +110,8 @@ fn luminances(scene: &CheckedScene, spp: u32, seed: u32) -> Vec<f64> {
         filter: PixelFilter::Box as u32,
         frame: 0,
         job_samples: spp,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     };
     let pixels = (SIZE * SIZE) as usize;
     let mut film = vec![0i64; 3 * pixels];

@@ -158,6 +158,7 @@ fn spec(spp: u32) -> RenderSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     }
 }
 

@@ -138,6 +138,7 @@ pub(crate) fn job(
         denoise: picture.denoise,
         noise: picture.noise,
         time_secs: picture.time,
+        clamp: picture.clamp,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

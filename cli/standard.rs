@@ -182,6 +182,7 @@ fn spec(scene: &str, look: Look) -> RenderSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     }
 }
 

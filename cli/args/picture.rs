@@ -30,6 +30,10 @@ pub struct PictureArgs {
     /// Scatterings of a path at most
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Picture")]
     pub depth: u32,
+    /// Hide fireflies: bound what light that was scattered more than once adds to a sample at a time, 1 to 10 for most scenes. Pictures get darker than
+    /// the scene and say so [default: no bound]
+    #[arg(long, value_name = "X", help_heading = "Picture")]
+    pub clamp: Option<f64>,
     /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Picture")]
     pub seed: u32,

@@ -155,7 +155,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
                 Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
                 None => format!("{spp} spp"),
             };
-            field("picture", format!("{width}x{height}, {samples}, depth {depth}"));
+            let clamped = render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
+            field("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}"));
         }
         JobKind::Compute(compute) => {
             field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));

@@ -238,7 +238,7 @@ struct Used {
 impl Report {
     fn print(&self, args: &RenderArgs) -> Result<(), CliError> {
         if args.json {
-            return json::line(&self.json()?.to_string());
+            return json::line(&self.json(args.picture.clamp)?.to_string());
         }
         if !args.quiet {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
@@ -248,6 +248,9 @@ impl Report {
                 for (_, path) in &frame.files {
                     eprintln!("wrote {}{spp}", path.display());
                 }
+            }
+            if let Some(clamp) = args.picture.clamp {
+                eprintln!("indirect light is clamped at {clamp}: the picture is darker than the scene");
             }
             eprintln!("{secs:.2} s, {}samples/s, {} of memory", count(rate), bytes(self.used.peak_bytes));
         }
@@ -259,7 +262,7 @@ impl Report {
         self.status.first_unit_at.map_or(0.0, |at| (self.time.1 - at).as_secs_f64())
     }
 
-    fn json(&self) -> Result<Value, CliError> {
+    fn json(&self, clamp: Option<f64>) -> Result<Value, CliError> {
         let (began, ended) = self.time;
         let build = self.status.preparing.as_secs_f64();
         let start = self.status.first_unit_at.map(|at| (at - began).as_secs_f64() - build);
@@ -287,6 +290,7 @@ impl Report {
             "pixels_sha256": first.filter(|_| frames.len() == 1),
             "files": frames.iter().filter_map(|frame| frame["files"].as_array()).flatten().collect::<Vec<_>>(),
             "frames": frames,
+            "clamp": clamp,
             "version": env!("CARGO_PKG_VERSION"),
         }))
     }

@@ -101,6 +101,9 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         Some(noise) => format!("noise {noise} with at most {spp} spp{time}"),
     };
     json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
+    if let Some(clamp) = args.picture.clamp {
+        json::line(&format!("clamped indirect light, at {clamp}: pictures are darker than the scene"))?;
+    }
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)
 }

@@ -61,7 +61,7 @@ static const u32 LAYOUT[] = {
     SIZES(UnitParams), OF(UnitParams, frame_width), OF(UnitParams, frame_height), OF(UnitParams, x), OF(UnitParams, y),
     OF(UnitParams, width), OF(UnitParams, height), OF(UnitParams, first_sample), OF(UnitParams, sample_count),
     OF(UnitParams, seed), OF(UnitParams, depth), OF(UnitParams, aovs), OF(UnitParams, filter), OF(UnitParams, frame),
-    OF(UnitParams, job_samples), OF(UnitParams, reserved),
+    OF(UnitParams, job_samples), OF(UnitParams, clamp), OF(UnitParams, reserved),
     SIZES(CompressedNode), OF(CompressedNode, base), OF(CompressedNode, exponents), OF(CompressedNode, first_node),
     OF(CompressedNode, first_triangle), OF(CompressedNode, leaf), OF(CompressedNode, lower), OF(CompressedNode, upper),
     SIZES(LeafTriangle), OF(LeafTriangle, v0), OF(LeafTriangle, triangle), OF(LeafTriangle, v1),

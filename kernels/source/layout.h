@@ -329,7 +329,8 @@ struct alignas(16) UnitParams {
     u32 filter;
     u32 frame;
     u32 job_samples;
-    u32 reserved[2];
+    float clamp;
+    u32 reserved;
 };
 
 static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored in layout/src/mesh.rs");

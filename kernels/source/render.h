@@ -13,7 +13,7 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy, co
         Hit hit;
         counts.closest += 1;
         if (!extend(scene, hierarchy, unit, state, &hit)) {
-            shade_miss(scene, state);
+            shade_miss(scene, unit, state);
             break;
         }
         ShadowRay shadow;

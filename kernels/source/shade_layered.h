@@ -98,8 +98,8 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state, 
     return seen;
 }
 
-TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const PathState& state, const LayeredHit& hit, const LayeredLight& seen,
-                                    BsdfValue value) {
+TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& unit, const PathState& state, const LayeredHit& hit,
+                                    const LayeredLight& seen, BsdfValue value) {
     ShadowRay shadow;
     shadow.wanted = false;
     if (!seen.wanted) return shadow;
@@ -107,6 +107,7 @@ TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const PathState& sta
     const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
     const Vec3 arriving = light.radiance * medium_transmittance(scene, seen.behind ? hit.media_behind : hit.media_here, light.distance);
     shadow.radiance = state.throughput * value.value * arriving * (weight / light.density);
+    if (unit.clamp > 0.0f) shadow.radiance = clamped_light<float>(unit, shadow.radiance, state.depth > 0);
     shadow.wanted = !is_black(shadow.radiance);
     shadow.ray.origin = offset_ray_origin(hit.point.position, seen.behind ? -hit.point.geometric : hit.point.geometric);
     shadow.ray.direction = light.direction;
@@ -180,7 +181,7 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     const Vec3 out = -state.ray.direction;
     const float facing = dot(geometric, out);
     state.throughput = state.throughput * medium_transmittance(scene, state.media, met.t);
-    shade_emission(scene, state, triangle, material, corners, met.t, facing);
+    shade_emission(scene, unit, state, triangle, material, corners, met.t, facing);
     const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
 
@@ -204,7 +205,7 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
     const LobeDirection chosen = layered_direction(bsdf, unit_from_bits(choice.y), random);
     const TwoValues values = evaluate_two(bsdf, light.in, chosen.in);
-    shadow = layered_shadow(scene, state, hit, light, values.first);
+    shadow = layered_shadow(scene, unit, state, hit, light, values.first);
     return layered_scatter(state, hit, layered_sample_of(chosen, values.second));
 }
 

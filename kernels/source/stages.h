@@ -51,9 +51,25 @@ TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const
     return intersect_closest(scene, hierarchy, state.ray, coverage, hit);
 }
 
+// Light with its largest component at most the job's bound, where it has been scattered more than once. There is a bound.
+template <class F>
+TESSERA_FN Vector3<F> clamped_light(const UnitParams& unit, const Vector3<F>& light, MaskOf<F> is_indirect) {
+    const F most = max_component(light);
+    return light * select(is_indirect && most > unit.clamp, unit.clamp / most, 1.0f);
+}
+
+// Adds what a path has met that shines, times the weight of having met it this way.
+template <class F>
+TESSERA_FN void add_emission(const UnitParams& unit, PathStateOf<F>& state, const Vector3<F>& light, Same<F> weight) {
+    if (unit.clamp > 0.0f)
+        state.radiance = state.radiance + clamped_light<F>(unit, light * weight, !(state.depth <= 1u));
+    else
+        state.radiance = fma3(light, weight, state.radiance);
+}
+
 // Shade, part one: the ray left the scene.
 template <class F>
-TESSERA_FN void shade_miss(const SceneView& scene, PathStateOf<F>& state) {
+TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathStateOf<F>& state) {
     const Environment& environment = scene.environment;
     if (!environment.present) return;
     const auto scattered = !(state.depth == 0u);
@@ -70,12 +86,12 @@ TESSERA_FN void shade_miss(const SceneView& scene, PathStateOf<F>& state) {
         const float pick = scene.lights[environment.light].pick_probability;
         weight = select(scattered, mis_weight<F>(state.density, value.density * pick), weight);
     }
-    state.radiance = fma3(state.throughput * value.radiance, weight, state.radiance);
+    add_emission(unit, state, state.throughput * value.radiance, weight);
 }
 
 // Shade, part two: what the surface itself emits towards the path.
-TESSERA_FN void shade_emission(const SceneView& scene, PathState& state, const Triangle& triangle, const Material& material,
-                               const Corners& corners, float distance, float cosine) {
+TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, PathState& state, const Triangle& triangle,
+                               const Material& material, const Corners& corners, float distance, float cosine) {
     if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, cosine)) return;
     float weight = 1.0f;
     if (state.depth > 0 && triangle.light != NONE) {
@@ -83,7 +99,7 @@ TESSERA_FN void shade_emission(const SceneView& scene, PathState& state, const T
         const float density = triangle_density(scene.lights[triangle.light], picked, distance * distance, abs_(cosine));
         weight = mis_weight(state.density, density);
     }
-    state.radiance = fma3(state.throughput * emitted_radiance(scene, material, corners), weight, state.radiance);
+    add_emission(unit, state, state.throughput * emitted_radiance(scene, material, corners), weight);
 }
 
 // A surface that scatters, as shading sees it.
@@ -105,8 +121,8 @@ TESSERA_FN ReflectionOf<F> reflection_of(const SurfacePointOf<F>& point, Vector3
 
 // Shade, part three: one light sample, left for the shadow stage.
 template <class F>
-TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, PathStateOf<F>& state, const SurfacePointOf<F>& point,
-                                      const ReflectionOf<F>& reflection, Same<WordOf<F>> choice) {
+TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, const UnitParams& unit, PathStateOf<F>& state,
+                                      const SurfacePointOf<F>& point, const ReflectionOf<F>& reflection, Same<WordOf<F>> choice) {
     ShadowRayOf<F> shadow;
     shadow.wanted = MaskOf<F>();
     if (scene.light_count == 0) return shadow;
@@ -121,6 +137,7 @@ TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, PathStateOf<F>& st
     const BsdfValueOf<F> value = bsdf_evaluate(reflection.bsdf, local_from_world(reflection.basis, light.direction));
     const F weight = select(light.delta, 1.0f, mis_weight(light.density, value.density));
     shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.density);
+    if (unit.clamp > 0.0f) shadow.radiance = clamped_light<F>(unit, shadow.radiance, !(state.depth == 0u));
     shadow.wanted = seen && !is_black(shadow.radiance);
     shadow.ray.origin = origin;
     shadow.ray.direction = light.direction;
@@ -184,7 +201,7 @@ TESSERA_FN bool shade_surface(const SceneView& scene, const UnitParams& unit, co
     const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v, state.width);
     const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
     const Vec3 out = -state.ray.direction;
-    shade_emission(scene, state, triangle, material, corners, hit.t, dot(geometric, out));
+    shade_emission(scene, unit, state, triangle, material, corners, hit.t, dot(geometric, out));
     const bool wants_first = state.depth == 0 && unit.aovs != 0;
     const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
@@ -205,7 +222,7 @@ TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit&
     if (!shade_surface(scene, unit, hit, state, first, point)) return false;
     const Reflection reflection = reflection_of(point, -state.ray.direction);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
-    shadow = shade_light(scene, state, point, reflection, choice.x);
+    shadow = shade_light(scene, unit, state, point, reflection, choice.x);
     return shade_scatter(state, point, reflection, unit_from_bits(choice.y));
 }
 

@@ -154,19 +154,19 @@ TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& u
 }
 
 // Stage: what comes from beyond the scene.
-TESSERA_SMALL_FN void miss_group(const SceneView& scene, const Group& group) {
+TESSERA_SMALL_FN void miss_group(const SceneView& scene, const UnitParams& unit, const Group& group) {
     PathStateOf<Lanes> states = gather_state(group);
-    shade_miss(scene, states);
+    shade_miss(scene, unit, states);
     for (u32 k = 0; k < group.count; k++) group.path[k]->state.radiance = lane_of(states.radiance, k);
 }
 
 // Stage: light samples and next rays. Returns which paths go on.
-TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const Group& group) {
+TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams& unit, const Group& group) {
     PathStateOf<Lanes> states = gather_state(group);
     const SurfacePointOf<Lanes> points = gather_point(group);
     const ReflectionOf<Lanes> reflections = reflection_of(points, -states.ray.direction);
     const auto choice = draw_bits(states.sampler, scatter_dimension(states.depth, SCATTER_CHOICE));
-    const ShadowRayOf<Lanes> shadows = shade_light(scene, states, points, reflections, choice.x);
+    const ShadowRayOf<Lanes> shadows = shade_light(scene, unit, states, points, reflections, choice.x);
     const LaneMask alive = shade_scatter(states, points, reflections, unit_from_bits(choice.y));
     for (u32 k = 0; k < group.count; k++) {
         StreamPath& path = *group.path[k];
@@ -228,12 +228,12 @@ TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Strea
     }
 }
 
-TESSERA_FN void shade_all(const SceneView& scene, Stream& stream, Sorted& sorted) {
-    for (u32 at = 0; at < sorted.missed.count; at += 8) miss_group(scene, group_at(stream, sorted.missed, at));
+TESSERA_FN void shade_all(const SceneView& scene, const UnitParams& unit, Stream& stream, Sorted& sorted) {
+    for (u32 at = 0; at < sorted.missed.count; at += 8) miss_group(scene, unit, group_at(stream, sorted.missed, at));
     for (u32 at = 0; at < sorted.missed.count; at++) put(sorted.ended, sorted.missed.place[at]);
     for (u32 at = 0; at < sorted.scatters.count; at += 8) {
         const Group group = group_at(stream, sorted.scatters, at);
-        const LaneMask alive = scatter_group(scene, group);
+        const LaneMask alive = scatter_group(scene, unit, group);
         for (u32 k = 0; k < group.count; k++) {
             const u32 place = sorted.scatters.place[at + k];
             put(sorted.shadowed, place);
@@ -264,7 +264,7 @@ TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64*
         Sorted sorted;
         sorted.missed.count = sorted.scatters.count = sorted.shadowed.count = sorted.ended.count = 0;
         extend_all(scene, unit, stream, sorted, counts);
-        shade_all(scene, stream, sorted);
+        shade_all(scene, unit, stream, sorted);
         shadow_all(scene, stream, sorted, counts);
         for (u32 at = 0; at < sorted.ended.count; at++) end_path(unit, stream, sorted.ended.place[at], film, counts);
     }

@@ -75,7 +75,7 @@
     X(closest, "rrrrrrb", 4)                                                                                           \
     X(any, "rrruubb", 1)                                                                                               \
     X(generate, "bbbbb", 13)                                                                                           \
-    X(miss, "rrrsss", 3)                                                                                               \
+    X(miss, "rrrsssb", 3)                                                                                              \
     X(shade, "buurrrbbbsss", 40)                                                                                       \
     X(layered_surface, "buurrrs", 33)                                                                                  \
     X(shade_layered, "buurrrbbbsssb", 40)

@@ -23,19 +23,20 @@ TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
     w.out[0] = optical_depth_along(scene, *w.hierarchy, ray, unit_width(w.in[6]));
 }
 
-// A unit of 64 x 64 pixels with every AOV.
-TESSERA_FN UnitParams unit_of_tests(u32 filter) {
+// A unit of 64 x 64 pixels with every AOV; with a bound of light where a bit says so.
+TESSERA_FN UnitParams unit_of_tests(u32 filter, u32 bits) {
     UnitParams unit = {};
     unit.frame_width = unit.frame_height = unit.width = unit.height = 64;
     unit.sample_count = unit.job_samples = 1;
     unit.depth = 4;
     unit.aovs = AOV_ALBEDO | AOV_NORMAL | AOV_DEPTH | AOV_POSITION;
     unit.filter = filter;
+    unit.clamp = (bits & 64u) != 0 ? 0.3f : 0.0f;
     return unit;
 }
 
 TESSERA_FN void unit_generate(const SceneView& scene, const Words& w) {
-    const UnitParams unit = unit_of_tests(w.in[4] % 3u);
+    const UnitParams unit = unit_of_tests(w.in[4] % 3u, 0u);
     const PathState state = generate(scene, unit, w.in[0] & 63u, w.in[1] & 63u, w.in[2], w.in[3]);
     give_ray(w, 0, state.ray);
     w.out[7] = coverage_of(state.sampler, 0, cone_of(scene, unit, state)).sampler.key;
@@ -64,9 +65,9 @@ TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
 }
 
 TESSERA_FN void unit_miss(const SceneView& scene, const Words& w) {
-    PathState state = state_from(unit3(w, 0), 1u, 2u, 1u);
+    PathState state = state_from(unit3(w, 0), 1u, 2u, 1u + (w.in[6] & 1u));
     state.throughput = real3(w, 3);
-    shade_miss(scene, state);
+    shade_miss(scene, unit_of_tests(0, w.in[6]), state);
     give3(w, 0, state.radiance);
 }
 
@@ -101,7 +102,7 @@ TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
     state.throughput = real3(w, 9);
     ShadowRay shadow;
     FirstHit first = {};
-    const bool alive = shade(scene, unit_of_tests(0), hit, state, shadow, first);
+    const bool alive = shade(scene, unit_of_tests(0, w.in[8]), hit, state, shadow, first);
     give_shaded(w, alive, state, shadow, first);
 }
 
@@ -146,6 +147,6 @@ TESSERA_FN void unit_shade_layered(const SceneView& scene, const Words& w) {
     if (w.in[12] & 0x80000000u) state.media = inner | outer << MEDIUM_BITS;
     ShadowRay shadow;
     FirstHit first = {};
-    const bool alive = shade_layered(scene, unit_of_tests(0), hit, state, shadow, first);
+    const bool alive = shade_layered(scene, unit_of_tests(0, w.in[8]), hit, state, shadow, first);
     give_shaded(w, alive, state, shadow, first);
 }

@@ -251,7 +251,7 @@ TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
     shaded.alive = false;
     shaded.shadow.wanted = false;
     if (stored.triangle == NONE) {
-        shade_miss(batch.scene.view, state);
+        shade_miss(batch.scene.view, batch.unit, state);
         if (batch.depth == 0 && batch.unit.aovs != 0) keep_first(first, FirstHit());
     } else {
         shaded.alive = shade(batch.scene.view, batch.unit, hit_of(stored), state, shaded.shadow, first);

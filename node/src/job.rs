@@ -80,7 +80,8 @@ pub(crate) fn unit_params(
         } as u32,
         frame: frame.0,
         job_samples: spec.spp,
-        reserved: [0; 2],
+        clamp: spec.clamp.unwrap_or(0.0) as f32,
+        reserved: 0,
     }
 }
 
@@ -192,6 +193,7 @@ pub(crate) mod tests {
             denoise: false,
             noise: None,
             time_secs: None,
+            clamp: None,
         }
     }
 

@@ -30,7 +30,8 @@ pub(crate) fn unit(x: u32, y: u32, width: u32, height: u32, samples: std::ops::R
         filter: 1,
         frame: 2,
         job_samples: 40,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     }
 }
 

@@ -28,12 +28,14 @@ pub enum ProtocolVersion {
     V5 = 5,
     /// A lens may have blades. Frames may be sampled for a time, and then say how many samples they got.
     V6 = 6,
+    /// A render job may bound what indirect light adds at a time.
+    V7 = 7,
 }
 
 /// The newest version this build speaks.
-pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V6 as u16;
+pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V7 as u16;
 /// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints must agree anyway.
-pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V6 as u16;
+pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V7 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
 /// Longest hello: fixed part and a build name of 255 bytes.

@@ -28,6 +28,10 @@ pub const ASSET_PATH_MAX: usize = 1024;
 pub const BLOB_BYTES_MAX: u64 = 8 << 30;
 /// Largest control message: a list of 4096 files × (1024 + 40) bytes is 4.2 MiB.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// Least bound of light: what is darker than this shows on no picture.
+pub const CLAMP_MIN: f64 = 1e-6;
+/// Greatest bound of light: what a film takes at a time (`FILM_VALUE_MAX`).
+pub const CLAMP_MAX: f64 = 262_144.0;
 /// Samples per pixel of a frame that is denoised at least: its noise is the difference between two halves of them.
 pub const DENOISE_SPP_MIN: u32 = 2;
 /// Corners of a lens that is not round, at least.

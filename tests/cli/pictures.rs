@@ -111,6 +111,36 @@ fn a_denoised_frame_is_closer_to_its_reference() {
     assert!((denoised.2 - noisy.2).abs() < 0.005, "energy from {} to {}", noisy.2, denoised.2);
 }
 
+/// What indirect light may add is bounded: the picture is darker, and its files and the command say why.
+#[test]
+fn a_clamped_picture_says_that_it_is_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let free = render(folder.path(), &["-o", "free.exr", "-o", "free.png"]);
+    let bounded = render(folder.path(), &["-o", "a.exr", "-o", "a.png", "--clamp", "0.05"]);
+    let again = render(folder.path(), &["-o", "b.exr", "--clamp", "0.05", "--tile", "8", "--threads", "1"]);
+    assert_eq!(bounded["pixels_sha256"], again["pixels_sha256"]);
+    assert_eq!((&free["clamp"], &bounded["clamp"]), (&serde_json::Value::Null, &0.05.into()));
+    let sum = |file: &str| channels(folder.path(), file)["G"].iter().sum::<f32>();
+    assert!(sum("a.exr") < 0.99 * sum("free.exr"), "{} of {}", sum("a.exr"), sum("free.exr"));
+    let bytes = |file: &str| std::fs::read(folder.path().join(file)).expect("a file");
+    let says = |file: &str, what: &str| bytes(file).windows(what.len()).any(|found| found == what.as_bytes());
+    assert!(says("a.exr", "\"clamp\":0.05") && !says("free.exr", "clamp"));
+    let comment = "indirect light clamped at 0.05: darker than the scene";
+    assert!(says("a.png", comment) && !says("free.png", "clamped"));
+
+    let scene = library("cornell-box.gltf").display().to_string();
+    let of_it = ["render", &scene, "--size", "8x8", "--spp", "1", "-o", "c.png", "--clamp"];
+    let (status, _, error) = told(folder.path(), &[&of_it[..], &["2"]].concat());
+    assert_eq!(status, 0, "{error}");
+    assert!(
+        error.contains("indirect light is clamped at 2: the picture is darker than the scene"),
+        "{error}"
+    );
+    let (status, _, error) = told(folder.path(), &[&of_it[..], &["0"]].concat());
+    assert_eq!(status, 2, "{error}");
+    assert!(error.contains("--clamp: 0 is not in 0.000001 to 262144"), "{error}");
+}
+
 #[test]
 fn diff_tells_identical_from_close_from_different() {
     let folder = tempfile::tempdir().expect("a temporary folder");

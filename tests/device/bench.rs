@@ -127,7 +127,8 @@ pub(crate) fn unit(index: u32) -> UnitParams {
         filter: 1,
         frame: 1,
         job_samples: 64,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     }
 }
 

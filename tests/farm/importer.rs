@@ -62,6 +62,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     };
     JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

@@ -6,7 +6,7 @@ use crate::scenes::Case;
 use tessera_layout::*;
 
 /// Every feature that a proof of the kernels has to use.
-pub(crate) const ALL: [&str; 67] = [
+pub(crate) const ALL: [&str; 68] = [
     "lobe: dielectric",
     "lobe: metal",
     "lobe: mixed",
@@ -30,6 +30,7 @@ pub(crate) const ALL: [&str; 67] = [
     "layer: specular and glossiness",
     "layer: every texture",
     "light: none",
+    "light: clamped",
     "light: point",
     "light: point with a range",
     "light: spot",
@@ -224,6 +225,7 @@ fn unit(found: &mut BTreeSet<&'static str>, unit: &UnitParams) {
     add(found, "aov: depth", unit.aovs & Aov::Depth as u32 != 0);
     add(found, "aov: position", unit.aovs & Aov::Position as u32 != 0);
     add(found, "aov: half", unit.aovs & Aov::Half as u32 != 0);
+    add(found, "light: clamped", unit.clamp > 0.0);
     add(found, "filter: box", unit.filter == PixelFilter::Box as u32);
     add(found, "filter: gaussian", unit.filter == PixelFilter::Gaussian as u32);
     add(found, "filter: blackman-harris", unit.filter == PixelFilter::BlackmanHarris as u32);

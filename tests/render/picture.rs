@@ -80,7 +80,8 @@ pub(crate) fn whole_frame(width: u32, height: u32, samples: u32, depth: u32) -> 
         filter: tessera_layout::PixelFilter::Box as u32,
         frame: 1,
         job_samples: samples,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     }
 }
 

@@ -315,5 +315,6 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     }
 }

@@ -13,6 +13,7 @@ use crate::journal_v2::FromV2;
 use crate::journal_v3::FromV3;
 use crate::journal_v4::FromV4;
 use crate::journal_v5::FromV5;
+use crate::journal_v6::FromV6;
 use crate::moment::Moment;
 
 /// One durable fact.
@@ -312,10 +313,12 @@ pub enum RecordVersion {
     /// The lens of a render job's spec may have blades, and its frames may be sampled for a time: records of rounds say how much of it they took, and
     /// snapshots how much a frame had, which round it had got to, and how many samples.
     V6 = 6,
+    /// A render job's spec may bound what indirect light adds at a time.
+    V7 = 7,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V6 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V7 as u8;
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
@@ -339,7 +342,7 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4 + FromV5>(
+pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4 + FromV5 + FromV6>(
     bytes: &[u8],
 ) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
@@ -349,6 +352,7 @@ pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + Fr
         v if v == RecordVersion::V3 as u8 => T::from_v3(rest),
         v if v == RecordVersion::V4 as u8 => T::from_v4(rest),
         v if v == RecordVersion::V5 as u8 => T::from_v5(rest),
+        v if v == RecordVersion::V6 as u8 => T::from_v6(rest),
         RECORD_VERSION => decode(rest),
         other => return Err(JournalError::Version(other)),
     };

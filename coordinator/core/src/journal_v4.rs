@@ -4,7 +4,8 @@
 
 use crate::job::End;
 use crate::journal::Record;
-use crate::journal_v5::{FormerRender, FromV5, KindOf, Wishes};
+use crate::journal_v5::FromV5;
+use crate::journal_v6::{FormerRender, KindOf, Wishes};
 use crate::moment::Moment;
 use crate::snapshot::{JobPart, Part, SnapshotPart};
 use serde::Deserialize;
@@ -159,9 +160,9 @@ pub(crate) mod tests {
         assert_eq!((&**spec, owner.as_str()), (&expected(before), "ada"));
         let render = spec.kind.render().unwrap();
         assert_eq!((&render.variant, render.denoise, render.noise), (&None, false, None));
-        assert_eq!(render.time_secs, None);
+        assert_eq!((render.time_secs, render.clamp), (None, None));
         let again = record.to_bytes().unwrap();
-        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 4));
+        assert_eq!((again[0], again.len()), (RECORD_VERSION, bytes.len() + 5));
         assert_eq!(Record::from_bytes(&again).unwrap(), record);
     }
 

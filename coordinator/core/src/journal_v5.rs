@@ -7,14 +7,12 @@ use crate::course::{TileSet, WrittenCourse};
 use crate::frame::Spent;
 use crate::journal::Record;
 use crate::journal_v4::{JOB_VARIANT, accepted, job_part};
+use crate::journal_v6::{FormerRender, FromV6, KindOf, Wishes};
 use crate::snapshot::{Part, SnapshotPart};
 use serde::Deserialize;
 use tessera_protocol::ids::{FrameNumber, JobId};
-use tessera_protocol::job::{
-    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, FormatSpec,
-    JobKind, JobSpec, LensSpec, RenderSpec, ToneMapSpec,
-};
-use tessera_protocol::{CodecError, ComputeSpec, FrameSet, decode};
+use tessera_protocol::job::{ApertureSpec, FocusSpec, JobSpec, LensSpec};
+use tessera_protocol::{CodecError, decode};
 
 /// Position of `Record::RoundMeasured` among its variants.
 const ROUND_VARIANT: u8 = 21;
@@ -22,87 +20,17 @@ const ROUND_VARIANT: u8 = 21;
 const COURSE_VARIANT: u8 = 10;
 const SPENT_VARIANT: u8 = 11;
 
-/// What a job did, where render jobs were of the form `R`. Compute jobs are what they were.
-#[derive(Deserialize)]
-pub(crate) enum KindOf<R> {
-    Render(Box<R>),
-    Compute(Box<ComputeSpec>),
-}
-
-impl<R: Into<RenderSpec>> From<KindOf<R>> for JobKind {
-    fn from(former: KindOf<R>) -> Self {
-        match former {
-            KindOf::Render(render) => Self::Render((*render).into()),
-            KindOf::Compute(compute) => Self::Compute(*compute),
-        }
-    }
-}
-
-/// A render job of versions 1 to 5, whose lens was of the form `L`, and which ended with a `W`.
-#[derive(Deserialize)]
-pub(crate) struct FormerRender<L, W> {
-    scene: String,
-    files: Vec<AssetFile>,
-    environment: EnvironmentSpec,
-    environment_intensity: f32,
-    environment_rotation_degrees: f32,
-    camera: CameraSpec,
-    lens: Option<L>,
-    width: u32,
-    height: u32,
-    frames: FrameSet,
-    fps: f64,
-    spp: u32,
-    depth: u32,
-    seed: u32,
-    filter: FilterSpec,
-    tile: u32,
-    unit_samples: u32,
-    aovs: Vec<AovSpec>,
-    formats: Vec<FormatSpec>,
-    exposure: f32,
-    tone_map: ToneMapSpec,
-    wishes: W,
-}
-
 /// What version 5 added to render jobs.
-#[derive(Default, Deserialize)]
-pub(crate) struct Wishes {
+#[derive(Deserialize)]
+struct FormerWishes {
     variant: Option<String>,
     denoise: bool,
     noise: Option<f64>,
 }
 
-impl<L: Into<LensSpec>, W: Into<Wishes>> From<FormerRender<L, W>> for RenderSpec {
-    fn from(former: FormerRender<L, W>) -> Self {
-        let Wishes { variant, denoise, noise } = former.wishes.into();
-        Self {
-            scene: former.scene,
-            files: former.files,
-            environment: former.environment,
-            environment_intensity: former.environment_intensity,
-            environment_rotation_degrees: former.environment_rotation_degrees,
-            camera: former.camera,
-            lens: former.lens.map(Into::into),
-            width: former.width,
-            height: former.height,
-            frames: former.frames,
-            fps: former.fps,
-            spp: former.spp,
-            depth: former.depth,
-            seed: former.seed,
-            filter: former.filter,
-            tile: former.tile,
-            unit_samples: former.unit_samples,
-            aovs: former.aovs,
-            formats: former.formats,
-            exposure: former.exposure,
-            tone_map: former.tone_map,
-            variant,
-            denoise,
-            noise,
-            time_secs: None,
-        }
+impl From<FormerWishes> for Wishes {
+    fn from(FormerWishes { variant, denoise, noise }: FormerWishes) -> Self {
+        Self { variant, denoise, noise, time_secs: None }
     }
 }
 
@@ -122,7 +50,7 @@ impl From<FormerLens> for LensSpec {
 struct Spec {
     name: String,
     priority: u8,
-    kind: KindOf<FormerRender<FormerLens, Wishes>>,
+    kind: KindOf<FormerRender<FormerLens, FormerWishes>>,
     device_bytes: u64,
     pool: Option<String>,
 }
@@ -178,7 +106,7 @@ impl FromV5 for Record {
                 let Round { job, frame, round, going } = decode(rest)?;
                 Ok(Self::RoundMeasured { job, frame, round, going, spent_millis: 0 })
             }
-            _ => decode(bytes),
+            _ => Self::from_v6(bytes),
         }
     }
 }
@@ -199,18 +127,18 @@ impl FromV5 for SnapshotPart {
                 };
                 Ok(Self(Part::Spent { job, frames: frames.into_iter().map(spent).collect() }))
             }
-            _ => decode(bytes),
+            _ => Self::from_v6(bytes),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::journal::RECORD_VERSION;
     use crate::journal_v4::tests::accepted_of;
     use tessera_protocol::encode;
-    use tessera_protocol::job::BladesSpec;
+    use tessera_protocol::job::{BladesSpec, JobKind};
 
     /// Kind and pool of the job that version 1 wrote, behind which a render job of version 5 said more.
     const WISHES: [u8; 8] = [1, 5, b'n', b'i', b'g', b'h', b't', 1];

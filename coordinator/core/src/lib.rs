@@ -37,6 +37,7 @@ mod journal_v2;
 mod journal_v3;
 mod journal_v4;
 mod journal_v5;
+mod journal_v6;
 mod lease;
 mod listing;
 mod makers;

@@ -48,6 +48,9 @@ impl ExrFile {
         if let Some(secs) = spec.time_secs {
             about["time_secs"] = secs.into();
         }
+        if let Some(clamp) = spec.clamp {
+            about["clamp"] = clamp.into();
+        }
         if spec.denoise {
             about["denoised"] = true.into();
         }

@@ -146,7 +146,8 @@ pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Resol
 
 fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngRows, ResolveError> {
     let depth = if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
-    PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth)
+    let comment = spec.clamp.map(|clamp| format!("indirect light clamped at {clamp}: darker than the scene"));
+    PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
 }
 
 /// Writes the rows of every file in one pass over the spool; gives the SHA-256 of the pixels.

@@ -33,12 +33,14 @@ pub(super) struct PngRows {
 }
 
 impl PngRows {
-    /// A file of bands with 1 channel (grey), 3 (RGB) or 4 (and alpha, which is linear); further channels are left out.
+    /// A file of bands with 1 channel (grey), 3 (RGB) or 4 (and alpha, which is linear); further channels are left out. `comment` is for
+    /// whoever asks the file.
     pub(super) fn begin(
         out: OutFile,
         (width, height, channels): (u32, u32, usize),
         display: Display,
         depth: BitDepth,
+        comment: Option<String>,
     ) -> Result<Self, ResolveError> {
         let out = Arc::new(Mutex::new(out));
         let mut encoder = png::Encoder::new(Shared(out.clone()), width, height);
@@ -49,6 +51,9 @@ impl PngRows {
         });
         encoder.set_depth(depth);
         encoder.set_source_srgb(SrgbRenderingIntent::RelativeColorimetric);
+        if let Some(comment) = comment {
+            encoder.add_text_chunk("Comment".to_owned(), comment).map_err(failed)?;
+        }
         let writer = encoder
             .write_header()
             .and_then(|writer| writer.into_stream_writer_with_size(CHUNK_BYTES))

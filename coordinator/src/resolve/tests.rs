@@ -39,6 +39,7 @@ pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     }
 }
 

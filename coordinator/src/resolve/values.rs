@@ -118,7 +118,7 @@ impl Files {
                 ComputeFormat::Exr => files.exr = Some(out),
                 ComputeFormat::Png => {
                     let size = (spec.domain.width, spec.domain.height, usize::from(spec.channels));
-                    let rows = PngRows::begin(out, size, Display::plain(), png::BitDepth::Eight)?;
+                    let rows = PngRows::begin(out, size, Display::plain(), png::BitDepth::Eight, None)?;
                     files.png = Some(rows);
                 }
             }

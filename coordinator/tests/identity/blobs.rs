@@ -46,6 +46,7 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     };
     JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
 }

@@ -41,7 +41,7 @@ pub enum PixelFilter {
 }
 
 /// One unit: 64 bytes. The film is planar: channel c of pixel (x, y) of the tile is at `(c * height + y) * width + x`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct UnitParams {
     /// Frame size in pixels.
@@ -72,8 +72,11 @@ pub struct UnitParams {
     pub frame: u32,
     /// Samples per pixel of the whole job (not of this unit), for sequences that stratify over all of them.
     pub job_samples: u32,
+    /// What light that was scattered more than once adds to a sample at a time is at most this in its largest component, the others in proportion;
+    /// 0: there is no bound. It hides fireflies and makes pictures darker.
+    pub clamp: f32,
     /// Zero.
-    pub reserved: [u32; 2],
+    pub reserved: u32,
 }
 
 impl UnitParams {

@@ -95,7 +95,7 @@ pub enum Shape {
 const COMPACT_BELOW: u64 = 1 << 16;
 
 /// The launches of one unit. Its result depends on the scene and the unit alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     unit: UnitParams,
     device: DeviceShape,

@@ -1,6 +1,7 @@
 //! Tests of the kernels through their Rust face: energy, exactness, sampling, light, look-ups.
 #![cfg(test)]
 
+mod clamp;
 mod compressed;
 mod compute;
 mod denoise;

@@ -77,8 +77,12 @@ fn every_instruction_set_gives_the_same_film() {
     let (scene, unit) = (varied(), everything());
     let (want, counts) = sums(best_isa(), &scene, &unit);
     assert!(want.iter().filter(|sum| **sum != 0).count() > want.len() / 2, "the picture is empty");
+    let clamped = UnitParams { clamp: 0.25, ..unit };
+    let clamped_want = sums(best_isa(), &scene, &clamped);
+    assert_ne!(clamped_want.0, want);
     for isa in available_isas() {
         assert_eq!(sums(isa, &scene, &unit), (want.clone(), counts), "{isa}");
+        assert_eq!(sums(isa, &scene, &clamped), clamped_want, "{isa}, clamped");
     }
 }
 

@@ -437,7 +437,8 @@ pub(crate) fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitPa
         filter: PixelFilter::Box as u32,
         frame: 0,
         job_samples: samples,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     }
 }
 

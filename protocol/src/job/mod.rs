@@ -250,6 +250,9 @@ pub struct RenderSpec {
     /// Frames are sampled in rounds, each as many samples as all before it, as long as the next one can be expected to end within so much of the
     /// farm's time for a frame, 1 to [`TIME_SECS_MAX`] seconds. None: until the rounds end by themselves.
     pub time_secs: Option<u32>,
+    /// What light that was scattered more than once adds to a sample at a time is at most this in its largest component (scene-linear
+    /// radiance), [`CLAMP_MIN`] to [`CLAMP_MAX`]. It hides fireflies and makes pictures darker than the scene. None: there is no bound.
+    pub clamp: Option<f64>,
 }
 
 /// Layers that a denoiser is guided by, ascending.
@@ -494,6 +497,9 @@ fn check_rounds(render: &RenderSpec) -> Result<(), SpecError> {
 }
 
 fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
+    if let Some(clamp) = render.clamp.filter(|clamp| !(CLAMP_MIN..=CLAMP_MAX).contains(clamp)) {
+        return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
+    }
     render.camera.check()?;
     if let Some(variant) = render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len())) {
         return wrong("variant", format!("a name of {} bytes is not in 1 to {NAME_MAX}", variant.len()));

@@ -80,7 +80,7 @@ fn the_hello_is_frozen() {
     let expected = format!("54535241{}{}{}0d7465737365726120302e312e30", "0100", "0302", "ab".repeat(32));
     assert_eq!(hex(&bytes), expected);
     assert_eq!(Hello::from_bytes(&bytes), Ok(hello.clone()));
-    assert_eq!(hello.agree(), Ok(6));
+    assert_eq!(hello.agree(), Ok(7));
     for length in 0..bytes.len() {
         assert_eq!(Hello::from_bytes(&bytes[..length]), Err(HelloError::Short), "{length}");
     }
@@ -91,11 +91,11 @@ fn the_hello_is_frozen() {
 
 #[test]
 fn a_hello_with_no_version_in_common_names_both_sides() {
-    for (oldest, newest) in [(7, 9), (0, 0), (1, 5), (7, 1)] {
+    for (oldest, newest) in [(8, 9), (0, 0), (1, 6), (8, 1)] {
         let hello = Hello { oldest, newest, fingerprint: Fingerprint([0; 32]), build: "other".into() };
         let error = hello.agree().unwrap_err();
         assert_eq!(error, HelloError::Version { build: "other".into(), oldest, newest });
-        assert!(error.to_string().contains("this build speaks 6 to 6"), "{error}");
+        assert!(error.to_string().contains("this build speaks 7 to 7"), "{error}");
     }
     let long = Hello { build: "é".repeat(200), ..Hello::ours(Fingerprint([0; 32])) };
     assert_eq!(Hello::from_bytes(&long.to_bytes()).unwrap().build, "é".repeat(127));
@@ -129,6 +129,7 @@ fn messages_of_former_versions_are_not_taken_for_others() {
         include_str!("golden-v3.txt"),
         include_str!("golden-v4.txt"),
         include_str!("golden-v5.txt"),
+        include_str!("golden-v6.txt"),
     ];
     let former = former.into_iter().flat_map(str::lines).filter_map(|line| line.split_once(' '));
     for (name, text) in former {

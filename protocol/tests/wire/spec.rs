@@ -133,6 +133,17 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
 }
 
 #[test]
+fn a_bound_of_light_is_a_number_that_a_film_can_hold() {
+    for clamp in [1e-6, 1.0, 262_144.0] {
+        let bounded = RenderSpec { clamp: Some(clamp), ..render() };
+        assert_eq!(check(job(bounded.clone())), Ok(job(bounded)));
+    }
+    for clamp in [0.0, 0.9e-6, -1.0, 262_144.1, f64::INFINITY, f64::NAN] {
+        assert_eq!(named(|spec| spec.clamp = Some(clamp)), "clamp", "{clamp}");
+    }
+}
+
+#[test]
 fn time_has_bounds_and_goes_with_rounds_that_double() {
     let timed = |secs| RenderSpec { time_secs: Some(secs), tile: 32, spp: 65_536, ..render() };
     for secs in [1, 90, 7 * 24 * 3600] {

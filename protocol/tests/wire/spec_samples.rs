@@ -32,6 +32,7 @@ pub(crate) fn render() -> RenderSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     }
 }
 
@@ -69,6 +70,7 @@ pub(crate) fn render_thirdly() -> RenderSpec {
         tile: 32,
         noise: Some(0.02),
         time_secs: Some(90),
+        clamp: Some(2.5),
         ..render()
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn render() -> RenderSpec {
         denoise: false,
         noise: None,
         time_secs: None,
+        clamp: None,
     }
 }
 

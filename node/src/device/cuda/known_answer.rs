@@ -89,7 +89,8 @@ fn params(samples: u32) -> UnitParams {
         filter: 1,
         frame: 1,
         job_samples: samples,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     }
 }
 

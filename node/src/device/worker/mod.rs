@@ -196,8 +196,8 @@ pub(crate) fn words_of(params: &UnitParams) -> [u32; 16] {
         p.filter,
         p.frame,
         p.job_samples,
-        p.reserved[0],
-        p.reserved[1],
+        p.clamp.to_bits(),
+        p.reserved,
     ]
 }
 
@@ -217,8 +217,8 @@ fn params_of(words: &[u32; 16]) -> UnitParams {
         filter,
         frame,
         job_samples,
-        a,
-        b,
+        clamp,
+        reserved,
     ] = *words;
     UnitParams {
         frame_width,
@@ -235,7 +235,8 @@ fn params_of(words: &[u32; 16]) -> UnitParams {
         filter,
         frame,
         job_samples,
-        reserved: [a, b],
+        clamp: f32::from_bits(clamp),
+        reserved,
     }
 }
 

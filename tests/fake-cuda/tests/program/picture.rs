@@ -35,7 +35,8 @@ fn unit() -> tessera_layout::UnitParams {
         filter: 1,
         frame: 1,
         job_samples: 2,
-        reserved: [0; 2],
+        clamp: 0.0,
+        reserved: 0,
     }
 }
 
