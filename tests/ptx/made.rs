@@ -24,7 +24,7 @@ pub(crate) struct Made {
 
 /// A unit of 1,024 paths in the staged shape.
 pub(crate) fn plan(seed: u32) -> Plan {
-    let clamp = if seed % 2 == 0 { 0.4 } else { 0.0 };
+    let clamp = if seed.is_multiple_of(2) { 0.4 } else { 0.0 };
     let unit = UnitParams { seed, clamp, aovs: 31, ..whole(32, 16, 2, 3) };
     let plan = Plan::new(&unit, &crate::device::SHAPE, 1 << 20).expect("the unit is in range");
     plan.in_shape(Shape::Staged)
