@@ -82,7 +82,7 @@ pub(crate) fn read(
         let medium = Medium {
             absorption: inside.absorption,
             ior: material.ior,
-            half_spread: Medium::half_spread(material.ior, inside.dispersion),
+            half_spread: Medium::half_spread_of(material.ior, inside.dispersion),
             priority: medium::priority(document, index)?,
             ..Medium::GLASS
         };

@@ -26,7 +26,7 @@ pub(crate) fn vitrine() -> CheckedScene {
     let mut builder = Builder::default();
     let plain = builder.add_material(material([0.7, 0.6, 0.5], 0.0, 0.9));
     let absorption = [0.1, 0.4, 1.2];
-    let inside = Medium { absorption, half_spread: Medium::half_spread(1.5, 4.0), ..Medium::GLASS };
+    let inside = Medium { absorption, half_spread: Medium::half_spread_of(1.5, 4.0), ..Medium::GLASS };
     let glass = builder.add_closed(material([0.9, 1.0, 0.95], 0.0, 0.15), GLASS, inside);
     let frosted = builder.add_closed(material([0.8, 0.9, 1.0], 0.0, 0.9), GLASS, Medium::GLASS);
     let dense = Medium { absorption: [2.0, 0.2, 0.1], ..Medium::GLASS };

@@ -14,7 +14,7 @@ pub struct Medium {
     pub absorption: [f32; 3],
     /// Index of refraction of green light, >= 1.
     pub ior: f32,
-    /// How much less red's index is, and how much greater blue's; >= 0. See [`Medium::half_spread`].
+    /// How much less red's index is, and how much greater blue's; >= 0. See [`Medium::half_spread_of`].
     pub half_spread: f32,
     /// Where bodies overlap, the place belongs to the one with the greatest; of equal ones, to the one that a path entered last.
     pub priority: i32,
@@ -30,8 +30,8 @@ impl Medium {
     /// Clear glass, as glTF has it where a material says no more than that it is closed.
     pub const GLASS: Medium = Medium { ior: 1.5, priority: 0, ..Medium::AIR };
 
-    /// [`Medium::half_spread`] for KHR_materials_dispersion's number, 20 over the Abbe number.
-    pub fn half_spread(ior: f32, dispersion: f32) -> f32 {
+    /// [`Medium::half_spread`] of KHR_materials_dispersion's number, 20 over the Abbe number: `(ior - 1) * 0.025 * dispersion`, as its text has it.
+    pub fn half_spread_of(ior: f32, dispersion: f32) -> f32 {
         (ior - 1.0) * DISPERSION_SPREAD * dispersion
     }
 }

@@ -144,7 +144,7 @@ fn a_ball_of_glass_with_dispersion_parts_the_colours() {
     let look = |dispersion: f32, band: f64| {
         let mut builder = Builder::default();
         let layers = Layers { transmission: 1.0, ..Layers::NONE };
-        let inside = Medium { half_spread: Medium::half_spread(1.5, dispersion), ..Medium::GLASS };
+        let inside = Medium { half_spread: Medium::half_spread_of(1.5, dispersion), ..Medium::GLASS };
         let glass = builder.add_closed(material([1.0; 3], 0.0, 0.0), layers, inside);
         builder.sphere(256, glass);
         // Bent towards the axis, a ray leaves towards -Z, and as far to -X as it is bent.

@@ -45,8 +45,11 @@ pub(crate) fn varied() -> CheckedScene {
     builder.quad([[-1.5, -1.0, 1.5], [0.5, -1.0, 1.5], [0.5, 1.0, 1.5], [-1.5, 1.0, 1.5]], veil);
     let lit = builder.quad([[-0.5, 2.5, -0.5], [0.5, 2.5, -0.5], [0.5, 2.5, 0.5], [-0.5, 2.5, 0.5]], lamp);
     let mut glass = Layers { transmission: 0.9, clearcoat: 0.4, ..Layers::NONE };
-    let inside =
-        Medium { absorption: [0.5, 0.1, 0.9], half_spread: Medium::half_spread(1.5, 2.0), ..Medium::GLASS };
+    let inside = Medium {
+        absorption: [0.5, 0.1, 0.9],
+        half_spread: Medium::half_spread_of(1.5, 2.0),
+        ..Medium::GLASS
+    };
     glass.sheen_color = [0.3, 0.2, 0.1];
     (glass.anisotropy, glass.iridescence, glass.diffuse_transmission) = (0.5, 0.4, 0.3);
     glass.textures = [used(1); LAYERS_TEXTURES];
