@@ -13,8 +13,11 @@ const PLANTED: [(&str, &str, &str); 4] = [
     ("float atomics", include_str!("planted/float-atomics.ptx"), "atomic on floats"),
 ];
 
-/// The same builds of the shipped source: name, options, and what is replaced in `compiler.h`.
-const WRONG_BUILDS: [(&str, &[&str], (&str, &str)); 4] = [
+/// A build of the shipped source: name, options, and what is replaced in `compiler.h`.
+type WrongBuild = (&'static str, &'static [&'static str], (&'static str, &'static str));
+
+/// The same builds of the shipped source.
+const WRONG_BUILDS: [WrongBuild; 4] = [
     ("default fmad", &["--std=c++17"], ("", "")),
     ("fast-math", &["--std=c++17", "--use_fast_math"], ("", "")),
     ("prec-div=false", &["--std=c++17", "--fmad=false", "--prec-div=false"], ("", "")),
@@ -78,21 +81,26 @@ fn wrong_builds_of_the_shipped_source_are_refused() {
         Ok(found) => found,
         Err(error) => return eprintln!("NOT RUN: wrong_builds_of_the_shipped_source_are_refused: {error}"),
     };
-    let entry = SOURCES.iter().find(|(name, _)| *name == "entry_cuda.cu").expect("it is a source");
-    for (name, options, (from, to)) in WRONG_BUILDS {
-        let headers: Vec<(&str, String)> = SOURCES
-            .iter()
-            .filter(|(name, _)| name.ends_with(".h"))
-            .map(|(name, text)| {
-                (*name, if from.is_empty() { (*text).to_owned() } else { text.replace(from, to) })
-            })
-            .collect();
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        let target = Target::Ptx { compute: 75 };
-        let program = Program { name: entry.0, source: entry.1, headers: &headers, target, options };
-        let text = compiler.compile(&program).and_then(|made| made.text()).expect("the sources compile");
-        let violations = check(&text);
-        eprintln!("{name}: {}", listed(&violations));
-        assert!(!violations.is_empty(), "{name} is not refused");
-    }
+    // Each takes half a minute of one processor.
+    std::thread::scope(|scope| {
+        let building: Vec<_> =
+            WRONG_BUILDS.iter().map(|wrong| scope.spawn(|| wrong_build(&compiler, wrong))).collect();
+        for ((name, ..), built) in WRONG_BUILDS.iter().zip(building) {
+            let violations = check(&built.join().expect("the sources compile"));
+            eprintln!("{name}: {}", listed(&violations));
+            assert!(!violations.is_empty(), "{name} is not refused");
+        }
+    });
+}
+
+/// PTX of the shipped source by one of [`WRONG_BUILDS`].
+fn wrong_build(compiler: &Nvrtc, (_, options, (from, to)): &WrongBuild) -> String {
+    let replaced = |text: &str| if from.is_empty() { text.to_owned() } else { text.replace(from, to) };
+    let headers = SOURCES.iter().filter(|(name, _)| name.ends_with(".h"));
+    let headers: Vec<(&str, String)> = headers.map(|(name, text)| (*name, replaced(text))).collect();
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let (name, source) = SOURCES.iter().find(|(name, _)| *name == "entry_cuda.cu").expect("it is a source");
+    let target = Target::Ptx { compute: 75 };
+    let program = Program { name, source, headers: &headers, target, options };
+    compiler.compile(&program).and_then(|made| made.text()).expect("the sources compile")
 }
