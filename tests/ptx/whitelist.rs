@@ -13,7 +13,7 @@ const PLANTED: [(&str, &str, &str); 4] = [
     ("float atomics", include_str!("planted/float-atomics.ptx"), "atomic on floats"),
 ];
 
-/// A build of the shipped source: name, options, and what is replaced in `compiler.h`.
+/// A build of the shipped source: name, options, and what is replaced in its headers by what.
 type WrongBuild = (&'static str, &'static [&'static str], (&'static str, &'static str));
 
 /// The same builds of the shipped source.
