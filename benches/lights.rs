@@ -1,12 +1,13 @@
-//! What many lights cost: a room under 10, 100, 1,000 and 10,000 lamps of one total area and power. Time of one processor times noise, over the
-//! same of the room with ten lamps.
+//! What many lights cost: a room under 10, 100, 1,000 and 10,000 lamps of one total area and power.
+//! Time of one processor times noise, over the same of the room with ten lamps.
 //!
 //!     cargo bench --bench lights [-- --spp N --rounds R]
 //!
-//! The ceiling is 1: a renderer that knew which lamps matter where would not notice their number. Noise is the relative variance of a pixel,
-//! from pairs of pictures with other seeds, so that no reference is needed. The camera looks down: lamps smaller than a pixel that it saw
-//! itself would be noise however well lights are chosen. Rounds alternate over the rooms, and medians are printed, since
-//! machines are noisy.
+//! The ceiling is 1: a renderer that knew which lamps matter where would not notice their number.
+//! Noise is the relative variance of a pixel, from pairs of pictures with other seeds, so that no
+//! reference is needed. The camera looks down: lamps smaller than a pixel that it saw itself would
+//! be noise however well lights are chosen. Rounds alternate over the rooms, and medians are
+//! printed, since machines are noisy.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::path::Path;
@@ -58,11 +59,15 @@ fn main() {
         }
     }
     let costs: Vec<f64> = costs.into_iter().map(median).collect();
-    println!("{SIZE} x {SIZE}, {} spp, depth 4, one thread, {} rounds", options.spp, options.rounds);
+    println!(
+        "{SIZE} x {SIZE}, {} spp, depth 4, one thread, {} rounds",
+        options.spp, options.rounds
+    );
     for (index, lamps) in LAMPS.iter().enumerate() {
         let (secs, noise): (Vec<f64>, Vec<f64>) = parts[index].iter().copied().unzip();
         println!(
-            "{lamps:>6} lamps: {:.2} s, relative variance {:.5}, time for equal noise {:.2} of ten lamps' (target 2)",
+            "{lamps:>6} lamps: {:.2} s, relative variance {:.5}, time for equal noise {:.2} of ten \
+                lamps' (target 2)",
             median(secs),
             median(noise),
             costs[index] / costs[0]
@@ -176,8 +181,11 @@ fn room(folder: &Path, lamps: usize) -> CheckedScene {
     for index in 0..lamps {
         let cell = wide / columns as f32;
         let at = |number: usize, jitter: f32| -HALF + cell * (number as f32 + 0.1 + 0.7 * jitter);
-        let corner =
-            [at(index % columns, random()), HEIGHT - 0.05 - 0.2 * random(), at(index / columns, random())];
+        let corner = [
+            at(index % columns, random()),
+            HEIGHT - 0.05 - 0.2 * random(),
+            at(index / columns, random()),
+        ];
         glow.quad(corner, [edge, 0.0, 0.0], [0.0, 0.0, edge]);
     }
     let path = folder.join(format!("room-{lamps}.gltf"));
@@ -206,19 +214,23 @@ fn write(path: &Path, meshes: &[&Mesh; 2]) {
             mesh.positions.chunks(3).map(|corner| corner[axis]).reduce(pick).expect("a corner")
         };
         let (view, count) = (views.len(), mesh.positions.len() / 3);
-        views.push(serde_json::json!({"buffer": 0, "byteOffset": start, "byteLength": middle - start}));
-        views
-            .push(serde_json::json!({"buffer": 0, "byteOffset": middle, "byteLength": bytes.len() - middle}));
+        views.push(
+            serde_json::json!({"buffer": 0, "byteOffset": start, "byteLength": middle - start}),
+        );
+        views.push(serde_json::json!({"buffer": 0, "byteOffset": middle,
+                "byteLength": bytes.len() - middle}));
         accessors.push(
-            serde_json::json!({"bufferView": view, "componentType": 5126, "type": "VEC3", "count": count,
+            serde_json::json!({"bufferView": view, "componentType": 5126, "type": "VEC3",
+                "count": count,
             "min": [bound(0, f32::min), bound(1, f32::min), bound(2, f32::min)],
             "max": [bound(0, f32::max), bound(1, f32::max), bound(2, f32::max)]}),
         );
-        accessors.push(serde_json::json!({"bufferView": view + 1, "componentType": 5125, "type": "SCALAR",
-            "count": mesh.indices.len()}));
-        primitives.push(
-            serde_json::json!({"attributes": {"POSITION": view}, "indices": view + 1, "material": material}),
+        accessors.push(
+            serde_json::json!({"bufferView": view + 1, "componentType": 5125, "type": "SCALAR",
+            "count": mesh.indices.len()}),
         );
+        primitives.push(serde_json::json!({"attributes": {"POSITION": view}, "indices": view + 1,
+                "material": material}));
     }
     let bin = path.with_extension("bin");
     std::fs::write(&bin, &bytes).expect("a file");
@@ -226,9 +238,12 @@ fn write(path: &Path, meshes: &[&Mesh; 2]) {
         "metallicFactor": 0.0, "roughnessFactor": 1.0}});
     let lamp = serde_json::json!({"emissiveFactor": [1.0, 1.0, 1.0],
         "extensions": {"KHR_materials_emissive_strength": {"emissiveStrength": 200.0}}});
-    let scene = serde_json::json!({"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}],
+    let scene = serde_json::json!({"asset": {"version": "2.0"}, "scene": 0,
+        "scenes": [{"nodes": [0]}],
         "nodes": [{"mesh": 0}], "meshes": [{"primitives": primitives}], "materials": [matte, lamp],
-        "extensionsUsed": ["KHR_materials_emissive_strength"], "accessors": accessors, "bufferViews": views,
-        "buffers": [{"uri": bin.file_name().and_then(|name| name.to_str()), "byteLength": bytes.len()}]});
+        "extensionsUsed": ["KHR_materials_emissive_strength"], "accessors": accessors,
+        "bufferViews": views,
+        "buffers": [{"uri": bin.file_name().and_then(|name| name.to_str()),
+        "byteLength": bytes.len()}]});
     std::fs::write(path, scene.to_string()).expect("a file");
 }

@@ -1,11 +1,13 @@
-//! What the farm costs over the bare device, and what a second node brings. Prints ratios; fails on nothing but wrong bits.
+//! What the farm costs over the bare device, and what a second node brings. Prints ratios; fails on
+//! nothing but wrong bits.
 //!
 //!     cargo bench --bench overhead [-- --spp N --rounds R]
 //!
-//! The ceiling is the device itself: `tessera_node::bare` renders the same frame with the same threads and no farm. The farm is a coordinator
-//! (durable) and nodes as processes on loopback, from submit to the end of the job. What a second node can bring is what a second thread
-//! brings the bare device: cores that share a clock or a cache bring less than two. Runs alternate, and medians of ratios are printed,
-//! since machines are noisy.
+//! The ceiling is the device itself: `tessera_node::bare` renders the same frame with the same
+//! threads and no farm. The farm is a coordinator (durable) and nodes as processes on loopback,
+//! from submit to the end of the job. What a second node can bring is what a second thread brings
+//! the bare device: cores that share a clock or a cache bring less than two. Runs alternate, and
+//! medians of ratios are printed, since machines are noisy.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../tests/farm/harness.rs"]
@@ -61,7 +63,8 @@ fn main() {
         let ceiling = bare_seconds(options.spp, 1) / bare_seconds(options.spp, 2);
         let ratio = alone / both;
         println!(
-            "round {round}: one node {alone:.2} s, two nodes {both:.2} s, ratio {ratio:.4}, ceiling {ceiling:.4}"
+            "round {round}: one node {alone:.2} s, two nodes {both:.2} s, ratio {ratio:.4}, \
+                ceiling {ceiling:.4}"
         );
         ratios.push(ratio);
         ceilings.push(ceiling);
@@ -74,18 +77,23 @@ fn main() {
     );
 
     let starts: Vec<f64> = (0..9).map(|_| start_seconds()).collect();
-    println!("start of `render` to the first unit on a device: {:.1} ms (target 50)", median(starts) * 1e3);
+    println!(
+        "start of `render` to the first unit on a device: {:.1} ms (target 50)",
+        median(starts) * 1e3
+    );
 }
 
-/// Of a hundred results of known nodes one is rendered twice; with this many of ten thousand they count as known.
+/// Of a hundred results of known nodes one is rendered twice; with this many of ten thousand they
+/// count as known.
 const KNOWN_SHARE: u64 = 150;
 /// Films that make nodes known, at most.
 const FILMS_MAX: u32 = 12;
 
-/// Lets the nodes of a farm render until their results agree so often that few are rendered twice any more: of new nodes all are, so that
-/// a second one brings nothing at first.
+/// Lets the nodes of a farm render until their results agree so often that few are rendered twice
+/// any more: of new nodes all are, so that a second one brings nothing at first.
 fn get_known(farm: &Farm) {
-    let small = ["--size", "512x512", "--tile", "8", "--spp", "1", "--depth", "0", "--frames", "1-8"];
+    let small =
+        ["--size", "512x512", "--tile", "8", "--spp", "1", "--depth", "0", "--frames", "1-8"];
     let units = 8 * (512 / 8) * (512 / 8);
     for film in 1..=FILMS_MAX {
         let before = results(farm);
@@ -101,12 +109,14 @@ fn get_known(farm: &Farm) {
 
 /// Results that the farm's nodes have handed in.
 fn results(farm: &Farm) -> u64 {
-    let nodes: serde_json::Value = serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
+    let nodes: serde_json::Value =
+        serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
     let nodes = nodes.as_array().expect("a list").iter();
     nodes.map(|node| node["units_committed"].as_u64().expect("a count")).sum()
 }
 
-/// Seconds from the start of `render` to the first unit, preparation of the scene taken out: as `render --json` says it.
+/// Seconds from the start of `render` to the first unit, preparation of the scene taken out: as
+/// `render --json` says it.
 fn start_seconds() -> f64 {
     let out = std::env::temp_dir().join(format!("tessera-overhead-{}.exr", std::process::id()));
     let mut command = Command::new(TESSERA);
@@ -170,8 +180,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn farm_seconds(farm: &Farm, spp: u32) -> f64 {
     let start = Instant::now();
     let spp = spp.to_string();
-    let job =
-        farm.submit(&library("cornell-box.gltf"), &["--size", "512x512", "--spp", &spp, "--depth", "8"]);
+    let job = farm.submit(
+        &library("cornell-box.gltf"),
+        &["--size", "512x512", "--spp", &spp, "--depth", "8"],
+    );
     farm.text(&["wait", &job]);
     start.elapsed().as_secs_f64()
 }

@@ -1,8 +1,11 @@
-# Sourced by the benches that render: builds the program; scenes as they are looked at, references, and which of them are asked for.
+# Sourced by the benches that render: builds the program; scenes as they are looked at, references,
+# and which of them are asked for.
 #
-# Before it stands `scenes`, the folder of the shared scenes, and `folder`, which gets all pictures. References that lie there are kept, since
-# they take most of the time; they have another seed than other pictures, so that nothing is compared with itself. The environment:
-# ONLY=Cornell (one of them), REFERENCE_SPP=2048, SIZE=320x240, and HEIGHT=1080 for what is in the middle of a picture that high.
+# Before it stands `scenes`, the folder of the shared scenes, and `folder`, which gets all pictures.
+# References that lie there are kept, since they take most of the time; they have another seed than
+# other pictures, so that nothing is compared with itself. The environment: ONLY=Cornell (one of
+# them), REFERENCE_SPP=2048, SIZE=320x240, and HEIGHT=1080 for what is in the middle of a picture
+# that high.
 
 cargo build --release --locked
 mkdir -p "$folder"
@@ -21,7 +24,8 @@ declare -A views=(
     [Spheres]="@MetalRoughSpheresNoTextures.glb $studio --eye=0.0032,0.0032,0.0105 --target=0.0026,0.0036,0 --vfov 16"
 )
 
-# narrowed DEGREES: the angle of the middle of a picture that is HEIGHT pixels high, as high as SIZE.
+# narrowed DEGREES: the angle of the middle of a picture that is HEIGHT pixels high, as high as
+# SIZE.
 narrowed() {
     local size=${SIZE:-320x240}
     awk -v angle="$1" -v part="${size#*x}/$HEIGHT" 'BEGIN {
@@ -31,7 +35,8 @@ narrowed() {
     }'
 }
 
-# frame NAME OPTIONS...: renders a view, with nothing on the terminal but what goes wrong; by another `program` where one is named.
+# frame NAME OPTIONS...: renders a view, with nothing on the terminal but what goes wrong; by
+# another `program` where one is named.
 frame() {
     local view
     read -ra view <<< "${views[$1]}"
@@ -51,8 +56,9 @@ asked() {
     for name in "$@"; do [[ ${ONLY:-$name} != "$name" ]] || echo "$name"; done
 }
 
-# windows: for benches that judge by FLIP. A picture of 320 x 240 has little but edges to show, so they look at windows of that size in the middle of
-# pictures that are HEIGHT pixels high; references need far less noise than what is judged. Fills `names`.
+# windows: for benches that judge by FLIP. A picture of 320 x 240 has little but edges to show, so
+# they look at windows of that size in the middle of pictures that are HEIGHT pixels high;
+# references need far less noise than what is judged. Fills `names`.
 windows() {
     export HEIGHT=${HEIGHT:-1080} REFERENCE_SPP=${REFERENCE_SPP:-8192}
     mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza Spheres CandleHolder PineTree DamagedHelmet)

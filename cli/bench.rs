@@ -1,4 +1,5 @@
-//! How fast devices are on scenes: what is measured, and how it compares with what was measured before.
+//! How fast devices are on scenes: what is measured, and how it compares with what was measured
+//! before.
 
 use crate::standard::{Frame, Look};
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,8 @@ pub(crate) struct Measured {
     pub(crate) ratio: Option<f64>,
 }
 
-/// Renders a frame again and again: once to warm up and to choose the samples, where they are not given, then `rounds` times.
+/// Renders a frame again and again: once to warm up and to choose the samples, where they are not
+/// given, then `rounds` times.
 pub(crate) fn measure(
     device: &dyn Device,
     frame: &Frame,
@@ -103,7 +105,8 @@ fn calibrate(device: &dyn Device, frame: &Frame) -> Result<u32, DeviceError> {
     Ok(spp)
 }
 
-/// Samples per pixel, a power of two, with which a frame takes about [`ROUND`], given what the fewest take.
+/// Samples per pixel, a power of two, with which a frame takes about [`ROUND`], given what the
+/// fewest take.
 fn choose(fewest: Duration) -> u32 {
     let factor = ROUND.as_secs_f64() / fewest.as_secs_f64().max(1e-9);
     let exponent = factor.log2().round().clamp(0.0, f64::from((SPP.1 / SPP.0).ilog2()));
@@ -111,20 +114,25 @@ fn choose(fewest: Duration) -> u32 {
 }
 
 impl Bench {
-    /// Sets the ratios: against the same scene on a device of the same name, else on the only device that the baseline has it of.
+    /// Sets the ratios: against the same scene on a device of the same name, else on the only
+    /// device that the baseline has it of.
     pub(crate) fn compare(&mut self, baseline: &Self) {
         for result in &mut self.results {
             let of_scene = || baseline.results.iter().filter(|before| before.scene == result.scene);
             let same = of_scene().find(|before| before.device == result.device);
             let only = || of_scene().next().filter(|_| of_scene().count() == 1);
             let before = same.or_else(only).map(|before| before.samples_per_second);
-            result.ratio = before.filter(|rate| *rate > 0.0).map(|rate| result.samples_per_second / rate);
+            result.ratio =
+                before.filter(|rate| *rate > 0.0).map(|rate| result.samples_per_second / rate);
         }
     }
 
     /// Results that are below a ratio, or that the baseline knows nothing of.
     pub(crate) fn below(&self, ratio: f64) -> Vec<&Measured> {
-        self.results.iter().filter(|result| result.ratio.is_none_or(|found| found < ratio)).collect()
+        self.results
+            .iter()
+            .filter(|result| result.ratio.is_none_or(|found| found < ratio))
+            .collect()
     }
 }
 

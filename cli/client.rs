@@ -19,7 +19,8 @@ const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// A connection that stands for so long is not one of a short command: its identity is looked after.
+/// A connection that stands for so long is not one of a short command: its identity is looked
+/// after.
 const FRESH_AFTER: Duration = Duration::from_secs(1);
 
 /// How a command gets connections to its farm.
@@ -81,8 +82,8 @@ impl Farm {
         self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A connection. Where the identity's certificate has less than half of its life before it, it is renewed first, and the new one
-    /// kept.
+    /// A connection. Where the identity's certificate has less than half of its life before it, it
+    /// is renewed first, and the new one kept.
     pub(crate) async fn connect(&self) -> Result<Connected, CliError> {
         let hello = Hello::ours(tessera_node::fingerprint());
         let identity = self.identity();
@@ -93,7 +94,8 @@ impl Farm {
             let connection = &client.link().connection;
             match renew::renew_kept(connection, &identity, folder, Timing::default()).await {
                 Ok(Renewal::Renewed(renewed)) => {
-                    *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(renewed);
+                    *self.identity.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Arc::new(renewed);
                 }
                 Ok(Renewal::NotYet(_)) => {}
                 Err(error) if is_expired(&identity) => return Err(error.into()),
@@ -104,7 +106,8 @@ impl Farm {
         Ok(Connected { renewing: self.keep_fresh(&client), client })
     }
 
-    /// Renews over this connection for as long as it stands; commands that follow a job may take days.
+    /// Renews over this connection for as long as it stands; commands that follow a job may take
+    /// days.
     fn keep_fresh(&self, client: &FarmClient) -> Option<JoinHandle<()>> {
         let (connection, folder) = (client.link().connection.clone(), self.folder.clone()?);
         let identity = self.identity();
@@ -136,8 +139,8 @@ impl Farm {
         }
     }
 
-    /// Follows a job to its end, over connections that are lost and coordinators that start again; `heard` hears of every
-    /// change. The first connection must come about.
+    /// Follows a job to its end, over connections that are lost and coordinators that start again;
+    /// `heard` hears of every change. The first connection must come about.
     pub(crate) async fn follow(
         &self,
         job: JobId,
@@ -146,7 +149,8 @@ impl Farm {
         self.persist(async |client| follow_once(client, job, heard).await).await
     }
 
-    /// Does what may be done again, over connections that are lost and coordinators that start again. The first connection must come about.
+    /// Does what may be done again, over connections that are lost and coordinators that start
+    /// again. The first connection must come about.
     pub(crate) async fn persist<T>(
         &self,
         mut work: impl AsyncFnMut(&FarmClient) -> Result<T, CliError>,
@@ -192,7 +196,9 @@ async fn follow_once(
     }
     match last.filter(|summary| summary.state.is_final()) {
         Some(summary) => Ok(summary),
-        None => Err(CliError::new(Status::Unreachable, "the coordinator stopped telling of the job")),
+        None => {
+            Err(CliError::new(Status::Unreachable, "the coordinator stopped telling of the job"))
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! From the options of `compute` to a job spec and the files that belong to it. Compiles kernels where it can; sends nothing.
+//! From the options of `compute` to a job spec and the files that belong to it. Compiles kernels
+//! where it can; sends nothing.
 
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
@@ -47,7 +48,8 @@ fn usage(text: impl Into<String>) -> CliError {
     CliError::new(Status::Usage, text.into())
 }
 
-/// The job of these options, checked as far as this machine can. Blocks: reads and hashes files, compiles.
+/// The job of these options, checked as far as this machine can. Blocks: reads and hashes files,
+/// compiles.
 pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let (Some(kernel), Some(domain)) = (&args.kernel, args.domain) else {
         return Err(usage("a kernel and --domain are needed"));
@@ -76,26 +78,31 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     };
     if let Some(ptx) = ptx {
         let bound = node::bind(&ptx, &compute);
-        bound.map_err(|error| CliError::new(Status::Usage, error).context(format!("`{kernel}`")))?;
+        bound
+            .map_err(|error| CliError::new(Status::Usage, error).context(format!("`{kernel}`")))?;
     }
     let device_bytes = compute.device_bytes();
     let name = args.name.clone().unwrap_or_else(|| default_name(kernel));
     let kind = JobKind::Compute(compute);
-    let spec = JobSpec { name, priority: args.priority, kind, device_bytes, pool: args.pool.clone() };
+    let spec =
+        JobSpec { name, priority: args.priority, kind, device_bytes, pool: args.pool.clone() };
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;
     Ok(Prepared { spec, files })
 }
 
-/// The type of the values: as asked for, else what the kernel is known to store, else f32. Binding finds what is asked for wrongly.
+/// The type of the values: as asked for, else what the kernel is known to store, else f32. Binding
+/// finds what is asked for wrongly.
 fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
-    let stored: Vec<Element> = ptx.map(node::stored_elements).unwrap_or_default().into_iter().collect();
+    let stored: Vec<Element> =
+        ptx.map(node::stored_elements).unwrap_or_default().into_iter().collect();
     match (args.element, stored.as_slice()) {
         (Some(element), _) => Ok(element),
         (None, [element]) => Ok(*element),
         (None, []) => Ok(Element::F32),
         (None, several) => {
-            let names = several.iter().map(|element| element.name()).collect::<Vec<_>>().join(" and ");
+            let names =
+                several.iter().map(|element| element.name()).collect::<Vec<_>>().join(" and ");
             Err(usage(format!("the kernel stores {names}: which of them is the result's?"))
                 .hint(format!("say so: --element {}", several[0])))
         }
@@ -104,7 +111,11 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
 
 fn default_name(kernel: &str) -> String {
     let stem = Path::new(kernel).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    kernel.strip_prefix("builtin:").map(str::to_owned).or(stem).unwrap_or_else(|| "compute".to_owned())
+    kernel
+        .strip_prefix("builtin:")
+        .map(str::to_owned)
+        .or(stem)
+        .unwrap_or_else(|| "compute".to_owned())
 }
 
 fn formats(args: &ComputeArgs) -> Result<Vec<ComputeFormat>, CliError> {
@@ -156,7 +167,9 @@ fn read_kernel(path: &Path) -> Result<String, CliError> {
     let about = |error: CliError| error.context(format!("`{}`", path.display()));
     let file = File::open(path).map_err(|error| about(CliError::of_file(error)))?;
     let mut bytes = Vec::new();
-    file.take(PROGRAM_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| about(error.into()))?;
+    file.take(PROGRAM_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| about(error.into()))?;
     if bytes.len() as u64 > PROGRAM_BYTES_MAX {
         return Err(about(usage(format!("a kernel has at most {PROGRAM_BYTES_MAX} bytes"))));
     }
@@ -175,7 +188,8 @@ fn compile(name: &str, source: &str) -> Result<Option<String>, CliError> {
     };
     let compiled = node::compile(&compiler, name, source).map_err(|error| {
         CliError::new(Status::Failure, error).context(format!("`{name}`")).hint(
-            "`tessera compute --header` prints what a kernel may include; docs/compute.md has an example",
+            "`tessera compute --header` prints what a kernel may include; docs/compute.md has an \
+                example",
         )
     })?;
     Ok(Some(compiled))
@@ -192,7 +206,8 @@ fn hashed(path: &Path) -> Result<(BlobHash, u64), CliError> {
 }
 
 fn split<'a>(option: &'static str, text: &'a str) -> Result<(&'a str, &'a str), CliError> {
-    text.split_once('=').ok_or_else(|| usage(format!("--{option}: `{text}` is not of the form NAME=VALUE")))
+    text.split_once('=')
+        .ok_or_else(|| usage(format!("--{option}: `{text}` is not of the form NAME=VALUE")))
 }
 
 fn inputs(args: &ComputeArgs, files: &mut ComputeFiles) -> Result<Vec<InputArray>, CliError> {
@@ -206,8 +221,8 @@ fn inputs(args: &ComputeArgs, files: &mut ComputeFiles) -> Result<Vec<InputArray
         let mut head = Vec::new();
         let most = npy::HEADER_BYTES_MAX as u64 + 12;
         opened.take(most).read_to_end(&mut head).map_err(|error| about(error.into()))?;
-        let header =
-            npy::Header::read(&head, length).map_err(|error| about(CliError::new(Status::Usage, error)))?;
+        let header = npy::Header::read(&head, length)
+            .map_err(|error| about(CliError::new(Status::Usage, error)))?;
         let (hash, length) = hashed(&path)?;
         files.files.push((hash, length, path));
         let (element, shape) = (header.element, header.shape);
@@ -266,8 +281,9 @@ mod tests {
 
     #[test]
     fn numbers_keep_what_they_are() {
-        let value =
-            |text: &str| value_of(text, &["box", "lanczos"]).map(|value| (value.element, value.numbers));
+        let value = |text: &str| {
+            value_of(text, &["box", "lanczos"]).map(|value| (value.element, value.numbers))
+        };
         assert_eq!(value("-3"), Some((None, vec![Number::Integer(-3)])));
         assert_eq!(value("1e-3"), Some((None, vec![Number::Real(1e-3)])));
         assert_eq!(value("18446744073709551615"), Some((None, vec![Number::Unsigned(u64::MAX)])));

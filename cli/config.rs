@@ -1,4 +1,5 @@
-//! Settings from files: they become defaults of options, so that flags and the environment win over them.
+//! Settings from files: they become defaults of options, so that flags and the environment win over
+//! them.
 //!
 //! ```toml
 //! coordinator = "farm.example:7420"   # for every command that has --coordinator
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// The file in the working folder.
 const PROJECT_FILE: &str = "tessera.toml";
-/// The environment's variable that names the only settings file to read: services are not to find others by chance.
+/// The environment's variable that names the only settings file to read: services are not to find
+/// others by chance.
 const FILE_VARIABLE: &str = "TESSERA_CONFIG";
 /// Bytes of a settings file at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -40,8 +42,8 @@ fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
     Some(base.join("tessera"))
 }
 
-/// The command with the settings of the user's file and of the project's file as defaults; where the environment names a file,
-/// with those of that one alone.
+/// The command with the settings of the user's file and of the project's file as defaults; where
+/// the environment names a file, with those of that one alone.
 pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command, CliError> {
     let named = std::env::var_os(FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let user = user_folder().map(|folder| folder.join("config.toml"));
@@ -60,7 +62,10 @@ pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command,
         }
         if let Some(text) = text {
             command = with_file(command, &text, chosen(arguments)).map_err(|problem| {
-                CliError::new(Status::Usage, format!("settings file `{}`: {problem}", path.display()))
+                CliError::new(
+                    Status::Usage,
+                    format!("settings file `{}`: {problem}", path.display()),
+                )
             })?;
         }
     }
@@ -73,7 +78,8 @@ fn chosen(arguments: &[OsString]) -> Option<&str> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, CliError> {
-    let failed = |error| CliError::from(error).context(format!("settings file `{}`", path.display()));
+    let failed =
+        |error| CliError::from(error).context(format!("settings file `{}`", path.display()));
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -93,7 +99,8 @@ fn with_file(command: Command, text: &str, chosen: Option<&str>) -> Result<Comma
     for (name, value) in &table {
         match value {
             toml::Value::Table(options) if command.find_subcommand(name).is_some() => {
-                let values = options.iter().map(|(name, value)| Ok((name.clone(), texts(name, value)?)));
+                let values =
+                    options.iter().map(|(name, value)| Ok((name.clone(), texts(name, value)?)));
                 own.insert(name.clone(), values.collect::<Result<_, String>>()?);
             }
             toml::Value::Table(_) => return Err(format!("[{name}] is no command")),
@@ -111,7 +118,11 @@ fn with_file(command: Command, text: &str, chosen: Option<&str>) -> Result<Comma
     Ok(command.mut_subcommand(chosen, |subcommand| with_defaults(subcommand, &values)))
 }
 
-fn check_names(command: &Command, common: &Values, own: &BTreeMap<String, Values>) -> Result<(), String> {
+fn check_names(
+    command: &Command,
+    common: &Values,
+    own: &BTreeMap<String, Values>,
+) -> Result<(), String> {
     for name in common.keys() {
         if !command.get_subcommands().any(|subcommand| has_option(subcommand, name)) {
             return Err(format!("`{name}` is no option of any command"));
@@ -135,7 +146,8 @@ fn has_option(command: &Command, name: &str) -> bool {
 }
 
 fn with_defaults(command: Command, values: &Values) -> Command {
-    let below: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let below: Vec<String> =
+        command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let command = below.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |subcommand| with_defaults(subcommand, values))
     });
@@ -214,7 +226,8 @@ mod tests {
     fn options_of_nested_commands_are_found() {
         let line = ["tessera", "token", "create", "--role", "node"];
         let command = parsed("coordinator = 'farm.example'", &line).unwrap().command;
-        let crate::args::Command::Token(crate::args::farm::TokenCommand::Create(args)) = command else {
+        let crate::args::Command::Token(crate::args::farm::TokenCommand::Create(args)) = command
+        else {
             unreachable!("the line is a token create");
         };
         assert_eq!(args.farm.coordinator.as_deref(), Some("farm.example"));

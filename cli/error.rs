@@ -1,4 +1,5 @@
-//! Errors as a user meets them: the status to leave with, what was wrong with its causes, and a hint.
+//! Errors as a user meets them: the status to leave with, what was wrong with its causes, and a
+//! hint.
 
 use crate::table::is_control;
 use std::error::Error;
@@ -128,8 +129,10 @@ impl CliError {
         }
         text.push('\n');
         // Names of files and what is in them may stand in it.
-        text =
-            text.chars().map(|c| if is_control(c) && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect();
+        text = text
+            .chars()
+            .map(|c| if is_control(c) && !matches!(c, '\n' | '\t') { ' ' } else { c })
+            .collect();
         if let Some(hint) = &self.hint {
             text += &format!("hint: {hint}\n");
         }
@@ -177,7 +180,8 @@ impl From<ClientError> for CliError {
             ClientError::Frame(FrameError::Ended(Ended::Closed { code: Some(code), .. }))
                 if turns_away(code) =>
             {
-                let status = if code == CloseCode::Version { Status::Failure } else { Status::NotAllowed };
+                let status =
+                    if code == CloseCode::Version { Status::Failure } else { Status::NotAllowed };
                 Self::new(status, error)
             }
             ClientError::Frame(_) => Self::new(Status::Unreachable, error)
@@ -199,8 +203,10 @@ impl From<RenewError> for CliError {
         match error {
             RenewError::Frame(error) => ClientError::Frame(error).into(),
             RenewError::Keep(error) => error.into(),
-            RenewError::Refused(_) => Self::new(Status::NotAllowed, error)
-                .hint("ask whoever runs the farm for a join token, and enrol again with it: `tessera enrol --replace --token-file FILE`"),
+            RenewError::Refused(_) => Self::new(Status::NotAllowed, error).hint(
+                "ask whoever runs the farm for a join token, and enrol again with it: \
+                    `tessera enrol --replace --token-file FILE`",
+            ),
             _ => Self::new(Status::Failure, error),
         }
     }
@@ -210,8 +216,10 @@ impl From<EnrolError> for CliError {
     fn from(error: EnrolError) -> Self {
         match error {
             EnrolError::Connect(error) => error.into(),
-            EnrolError::Refused(_) => Self::new(Status::NotAllowed, error)
-                .hint("ask for a new token: `tessera token create --role ROLE` on the coordinator's machine"),
+            EnrolError::Refused(_) => Self::new(Status::NotAllowed, error).hint(
+                "ask for a new token: `tessera token create --role ROLE` on the \
+                    coordinator's machine",
+            ),
             EnrolError::Frame(_) => Self::new(Status::Unreachable, error)
                 .hint("try again; if the token counts as used, ask for a new one"),
             _ => Self::new(Status::Failure, error),
@@ -250,7 +258,11 @@ impl From<BlobError> for CliError {
         let interrupted = error.is_interruption();
         let status = if interrupted { Status::Unreachable } else { Status::Failure };
         let this = Self::new(status, error);
-        if interrupted { this.hint("run the command again: it goes on where it stopped") } else { this }
+        if interrupted {
+            this.hint("run the command again: it goes on where it stopped")
+        } else {
+            this
+        }
     }
 }
 
@@ -282,8 +294,9 @@ impl From<ArchiveError> for CliError {
     fn from(error: ArchiveError) -> Self {
         match error {
             ArchiveError::Read(source) => Self::of_file(source).context("the backup"),
-            error => Self::new(Status::Failure, error)
-                .hint("nothing was changed; use another backup: what is damaged is not restored in part"),
+            error => Self::new(Status::Failure, error).hint(
+                "nothing was changed; use another backup: what is damaged is not restored in part",
+            ),
         }
     }
 }
@@ -320,8 +333,9 @@ mod tests {
 
     #[test]
     fn an_error_shows_context_causes_and_hint() {
-        let error =
-            CliError::from(std::io::Error::other("disk on fire")).context("frame 3").hint("put it out");
+        let error = CliError::from(std::io::Error::other("disk on fire"))
+            .context("frame 3")
+            .hint("put it out");
         assert_eq!(error.for_people(), "error: frame 3: disk on fire\nhint: put it out\n");
     }
 

@@ -29,7 +29,8 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// A folder where the path has no extension of a frame file or is a folder already, a pattern otherwise.
+    /// A folder where the path has no extension of a frame file or is a folder already, a pattern
+    /// otherwise.
     pub(crate) fn new(output: &Path, name: &str, frames: &FrameSet) -> Result<Self, CliError> {
         match format_of(output) {
             Some(format) if !output.is_dir() => Self::file(output, format, frames),
@@ -38,10 +39,15 @@ impl Destination {
     }
 
     /// A pattern for these frames.
-    pub(crate) fn file(output: &Path, format: &'static str, frames: &FrameSet) -> Result<Self, CliError> {
+    pub(crate) fn file(
+        output: &Path,
+        format: &'static str,
+        frames: &FrameSet,
+    ) -> Result<Self, CliError> {
         let usage = |error| CliError::new(Status::Usage, error);
-        let text =
-            output.to_str().ok_or_else(|| CliError::new(Status::Usage, "the output path is not UTF-8"))?;
+        let text = output
+            .to_str()
+            .ok_or_else(|| CliError::new(Status::Usage, "the output path is not UTF-8"))?;
         let pattern: Pattern = text.parse().map_err(usage)?;
         pattern.check_frames(frames).map_err(usage)?;
         Ok(Self::Pattern { pattern, format })
@@ -50,8 +56,12 @@ impl Destination {
     /// The path of a frame's file; None where this is not its format.
     pub(crate) fn path(&self, frame: FrameNumber, format: &str) -> Option<PathBuf> {
         match self {
-            Self::Folder { folder, name } => Some(folder.join(format!("{name}.{:04}.{format}", frame.0))),
-            Self::Pattern { pattern, format: own } => (*own == format).then(|| pattern.path_for(frame)),
+            Self::Folder { folder, name } => {
+                Some(folder.join(format!("{name}.{:04}.{format}", frame.0)))
+            }
+            Self::Pattern { pattern, format: own } => {
+                (*own == format).then(|| pattern.path_for(frame))
+            }
         }
     }
 }
@@ -71,8 +81,9 @@ pub(crate) enum Fetched {
     Kept,
 }
 
-/// Puts a frame's file at its path: it gets that name only when it is whole and checked. A file that is there already and is
-/// the same stays; an interrupted fetch goes on. `progress` hears how many bytes are here.
+/// Puts a frame's file at its path: it gets that name only when it is whole and checked. A file
+/// that is there already and is the same stays; an interrupted fetch goes on. `progress` hears how
+/// many bytes are here.
 pub(crate) async fn fetch(
     client: &FarmClient,
     file: &FrameFile,
@@ -96,7 +107,8 @@ pub(crate) async fn fetch(
 async fn is_same(path: &Path, hash: BlobHash, length: u64) -> bool {
     let path = path.to_owned();
     let same = move || {
-        let found = std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == length);
+        let found =
+            std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == length);
         found && hash_file(&path).is_ok_and(|(found, _)| found == hash)
     };
     tokio::task::spawn_blocking(same).await.unwrap_or(false)

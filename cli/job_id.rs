@@ -13,10 +13,12 @@ pub(crate) async fn find(farm: &Farm, text: &str) -> Result<JobId, CliError> {
     if let Ok(job) = text.parse() {
         return Ok(job);
     }
-    let is_prefix = text.len() >= PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let is_prefix =
+        text.len() >= PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     if !is_prefix {
         return Err(CliError::new(Status::NotFound, format!("no job `{text}`")).hint(
-            "give a job's id, or four or more characters of its beginning; `tessera jobs` lists them",
+            "give a job's id, or four or more characters of its beginning; `tessera jobs` lists \
+                them",
         ));
     }
     let Response::Jobs(jobs) = farm.ask(&Request::Jobs).await? else { return Err(unexpected()) };
@@ -32,7 +34,8 @@ fn choose(prefix: &str, jobs: impl Iterator<Item = JobId>) -> Result<JobId, CliE
             .hint("`tessera jobs` lists them")),
         several => {
             let message = format!("{} jobs begin with `{prefix}`", several.len());
-            Err(CliError::new(Status::Usage, message).hint("give more of the id; `tessera jobs` lists them"))
+            Err(CliError::new(Status::Usage, message)
+                .hint("give more of the id; `tessera jobs` lists them"))
         }
     }
 }
@@ -43,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_beginning_names_one_job() {
-        let jobs = ["01890000-0000-7000-8000-000000000001", "01890000-0000-7000-8000-00000000000a", "ff"];
+        let jobs =
+            ["01890000-0000-7000-8000-000000000001", "01890000-0000-7000-8000-00000000000a", "ff"];
         let jobs: Vec<JobId> = jobs.iter().filter_map(|text| text.parse().ok()).collect();
         let choose = |prefix: &str| choose(prefix, jobs.iter().copied());
         assert_eq!(choose("01890000-0000-7000-8000-00000000000A").ok(), Some(jobs[1]));

@@ -58,8 +58,12 @@ mod tests {
 
     #[test]
     fn hashes_are_hexadecimal() {
-        let file =
-            FrameFile { format: "exr".into(), hash: BlobHash([0xab; 32]), length: 7, pixels_sha256: [1; 32] };
+        let file = FrameFile {
+            format: "exr".into(),
+            hash: BlobHash([0xab; 32]),
+            length: 7,
+            pixels_sha256: [1; 32],
+        };
         let value = value(&vec![file]).unwrap();
         assert_eq!(value[0]["hash"], "ab".repeat(32));
         assert_eq!(value[0]["pixels_sha256"], "01".repeat(32));

@@ -1,4 +1,5 @@
-//! The command line of Tessera: arguments, output for people and for scripts, hints. Owns no logic that a library user would want.
+//! The command line of Tessera: arguments, output for people and for scripts, hints. Owns no logic
+//! that a library user would want.
 //!
 //! ```text
 //! arguments + environment + config files ─► args ─► commands ─► coordinator, node, transport, scenes
@@ -42,10 +43,15 @@ use std::process::ExitCode;
 
 /// Runs one command line, prints what it prints, and gives the status to leave with.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    // What is started for a device or for a scene. It gets no settings, and has to confine itself before there is a second thread.
+    // What is started for a device or for a scene. It gets no settings, and has to confine itself
+    // before there is a second thread.
     match arguments.get(1) {
-        Some(first) if first == tessera_node::worker::COMMAND => return tessera_node::worker::main(),
-        Some(first) if first == tessera_node::import::COMMAND => return tessera_node::import::main(),
+        Some(first) if first == tessera_node::worker::COMMAND => {
+            return tessera_node::worker::main();
+        }
+        Some(first) if first == tessera_node::import::COMMAND => {
+            return tessera_node::import::main();
+        }
         _ => {}
     }
     let cli = match parse(arguments) {
@@ -73,14 +79,15 @@ enum Refusal {
 fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
     let command = config::apply(Cli::command(), &arguments).map_err(Refusal::Config)?;
     let matches = command.try_get_matches_from(arguments).map_err(Refusal::Usage)?;
-    Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut Cli::command())))
+    Cli::from_arg_matches(&matches)
+        .map_err(|error| Refusal::Usage(error.format(&mut Cli::command())))
 }
 
 fn run(cli: Cli) -> Result<Status, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::new(Status::Failure, error).context("cannot start the runtime"))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+            CliError::new(Status::Failure, error).context("cannot start the runtime")
+        })?;
     let status = runtime.block_on(commands::run(cli.command));
     // A blocking task that hangs (a dead disk, say) must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));

@@ -1,4 +1,5 @@
-//! A farm in this process: coordinator and nodes on loopback, and a store that goes away. Knows no job.
+//! A farm in this process: coordinator and nodes on loopback, and a store that goes away. Knows no
+//! job.
 
 use crate::args::local::DeviceArgs;
 use crate::client::Farm;
@@ -29,8 +30,8 @@ pub(crate) struct LocalFarm {
 
 /// Gives a node's folder an identity, without the way over a token.
 fn enrol(coordinator: &RunningCoordinator, data: &Path, name: &str) -> Result<(), CliError> {
-    let folder =
-        tessera_node::DataFolder::open(data).map_err(|error| CliError::new(Status::Failure, error))?;
+    let folder = tessera_node::DataFolder::open(data)
+        .map_err(|error| CliError::new(Status::Failure, error))?;
     let identity = coordinator.issue(Role::Node, name, Some(folder.node()))?;
     Ok(identity.save(&folder.identity())?)
 }
@@ -40,21 +41,25 @@ async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
     let mut first = JoinSet::new();
     for mut node in nodes {
         // An error is a node that has ended: then there is nothing to wait for.
-        first.spawn(async move { drop(node.wait_for(|status| status.first_unit_at.is_some()).await) });
+        first.spawn(
+            async move { drop(node.wait_for(|status| status.first_unit_at.is_some()).await) },
+        );
     }
     first.join_next().await;
     usage().0
 }
 
 impl LocalFarm {
-    /// Starts so many nodes, which share the threads of these devices, with everything that is kept in a folder.
+    /// Starts so many nodes, which share the threads of these devices, with everything that is kept
+    /// in a folder.
     pub(crate) async fn start(
         folder: &Path,
         devices: &DeviceArgs,
         (count, import): (u16, ImportLimits),
     ) -> Result<Self, CliError> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let mut config = Config::new(folder.join("coordinator"), listen, tessera_node::fingerprint());
+        let mut config =
+            Config::new(folder.join("coordinator"), listen, tessera_node::fingerprint());
         // No node of an earlier run can come back, and the folder goes away anyway.
         config.settings.settle = Duration::ZERO;
         // All its nodes are this process.
@@ -69,32 +74,38 @@ impl LocalFarm {
         for index in 0..usize::from(count) {
             let name = format!("node-{index}");
             let data = folder.join(&name);
-            let mut config = with_devices(NodeConfig::new(address.to_string(), &data, &name), devices);
+            let mut config =
+                with_devices(NodeConfig::new(address.to_string(), &data, &name), devices);
             config.import = import.clone();
             config.threads = Some(share(threads, usize::from(count), index));
             enrol(&coordinator, &data, &name)?;
             nodes.push(Node::start(config)?);
         }
         let identity = coordinator.issue(Role::Admin, "local", None)?;
-        let cpu_before = tokio::spawn(cpu_at_first_unit(nodes.iter().map(RunningNode::watch).collect()));
+        let cpu_before =
+            tokio::spawn(cpu_at_first_unit(nodes.iter().map(RunningNode::watch).collect()));
         Ok(Self { coordinator, nodes, farm: Farm::new(address.into(), identity), cpu_before })
     }
 
     /// What all nodes together have done.
     pub(crate) fn status(&self) -> NodeStatus {
-        self.nodes.iter().map(RunningNode::status).fold(NodeStatus::default(), |sum, one| NodeStatus {
-            committed: sum.committed + one.committed,
-            busy: sum.busy + one.busy,
-            preparing: sum.preparing.max(one.preparing),
-            rays: sum.rays + one.rays,
-            first_unit_at: sum.first_unit_at.into_iter().chain(one.first_unit_at).min(),
-            ..NodeStatus::default()
+        self.nodes.iter().map(RunningNode::status).fold(NodeStatus::default(), |sum, one| {
+            NodeStatus {
+                committed: sum.committed + one.committed,
+                busy: sum.busy + one.busy,
+                preparing: sum.preparing.max(one.preparing),
+                rays: sum.rays + one.rays,
+                first_unit_at: sum.first_unit_at.into_iter().chain(one.first_unit_at).min(),
+                ..NodeStatus::default()
+            }
         })
     }
 
-    /// Ends the farm; how much CPU time the process had used before the first unit, if there was one.
+    /// Ends the farm; how much CPU time the process had used before the first unit, if there was
+    /// one.
     pub(crate) async fn stop(self) -> Option<f64> {
-        let cpu_before = if self.cpu_before.is_finished() { self.cpu_before.await.ok() } else { None };
+        let cpu_before =
+            if self.cpu_before.is_finished() { self.cpu_before.await.ok() } else { None };
         for mut node in self.nodes {
             node.stop_now();
             if let Err(error) = node.join().await {
@@ -138,8 +149,9 @@ mod tests {
 
     #[test]
     fn threads_are_shared_and_nobody_goes_without() {
-        let shares =
-            |threads, nodes| (0..nodes).map(|index| share(threads, nodes, index)).collect::<Vec<_>>();
+        let shares = |threads, nodes| {
+            (0..nodes).map(|index| share(threads, nodes, index)).collect::<Vec<_>>()
+        };
         assert_eq!(shares(8, 3), [3, 3, 2]);
         assert_eq!(shares(1, 3), [1, 1, 1]);
     }

@@ -9,7 +9,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Starts the log: `TESSERA_LOG`, or what suits the command. Once a process; another logger that is there already stays.
+/// Starts the log: `TESSERA_LOG`, or what suits the command. Once a process; another logger that is
+/// there already stays.
 pub(crate) fn init(command: &Command) {
     let usual = if command.is_service() { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("TESSERA_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
@@ -26,7 +27,8 @@ pub(crate) fn init(command: &Command) {
 /// Escape sequences are welcome on standard error.
 pub(crate) fn colours() -> bool {
     use std::io::IsTerminal;
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// `warning: the words`, and an error's cause; nothing else.
@@ -37,7 +39,12 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut out: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
         let level = match *event.metadata().level() {
             Level::ERROR => "error",
             Level::WARN => "warning",

@@ -1,15 +1,17 @@
-//! When a node has to be gone: by the notices of a cloud, or by what its owner said of its leaving. It drains, hands in what units have, and
-//! hands back what cannot be handed in. Asks nobody itself.
+//! When a node has to be gone: by the notices of a cloud, or by what its owner said of its leaving.
+//! It drains, hands in what units have, and hands back what cannot be handed in. Asks nobody
+//! itself.
 
 use std::time::Duration;
 use tessera_node::spot::{Cloud, Notice, Spot};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// From a certain notice to the moment when units are ended at a sample that all their pixels have: some seconds for that, and to deliver what
-/// they have.
+/// From a certain notice to the moment when units are ended at a sample that all their pixels have:
+/// some seconds for that, and to deliver what they have.
 const HAND_IN_AFTER: Duration = Duration::from_secs(18);
-/// From a certain notice to the moment when everything must be handed back: the shortest notice is 30 s, and saying so takes a moment.
+/// From a certain notice to the moment when everything must be handed back: the shortest notice is
+/// 30 s, and saying so takes a moment.
 const HAND_BACK_AFTER: Duration = Duration::from_secs(25);
 /// Where another metadata service listens, `HOST:PORT`; for tests.
 const METADATA_VARIABLE: &str = "TESSERA_METADATA";
@@ -38,7 +40,8 @@ impl Notices {
     pub(crate) fn of(spot: Spot) -> Self {
         let (sender, notices) = mpsc::channel(1);
         if let Some(cloud) = spot.cloud() {
-            tracing::info!(cloud = %Spot::Cloud(cloud), "waits for the notice that this machine is taken back");
+            tracing::info!(cloud = %Spot::Cloud(cloud), "waits for the notice that this machine is \
+                taken back");
             tokio::spawn(listen(cloud, sender));
         }
         Self { notices, hand_in: None, over: None }

@@ -1,4 +1,5 @@
-//! Names of frame files: a path with places for the frame's number. Writes nothing and knows no format.
+//! Names of frame files: a path with places for the frame's number. Writes nothing and knows no
+//! format.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,8 +18,9 @@ const DIGITS_MAX: usize = 16;
 /// | `%d`, `{frame}` | `7` |
 /// | `%%`, `{{`, `}}` | `%`, `{`, `}` |
 ///
-/// A number that is longer than its place is written whole. What is put in is digits and nothing else, so a pattern never
-/// leads to a folder that its author has not written. A lone `#` is an ordinary character.
+/// A number that is longer than its place is written whole. What is put in is digits and nothing
+/// else, so a pattern never leads to a folder that its author has not written. A lone `#` is an
+/// ordinary character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     source: String,
@@ -42,7 +44,8 @@ pub enum PatternError {
     Empty,
     /// `%` and something that is no place for a number.
     #[error(
-        "output path `{pattern}`: `{found}` is no place for a frame number; write `%04d`, or `%%` for a percent sign"
+        "output path `{pattern}`: `{found}` is no place for a frame number; write `%04d`, or `%%` \
+            for a percent sign"
     )]
     Percent {
         /// The whole pattern.
@@ -52,7 +55,8 @@ pub enum PatternError {
     },
     /// `{` and something that is no place for a number, or a `}` alone.
     #[error(
-        "output path `{pattern}`: `{found}` is no place for a frame number; write `{{frame:04}}`, or `{{{{` and `}}}}` for braces"
+        "output path `{pattern}`: `{found}` is no place for a frame number; write `{{frame:04}}`, \
+            or `{{{{` and `}}}}` for braces"
     )]
     Brace {
         /// The whole pattern.
@@ -68,7 +72,8 @@ pub enum PatternError {
     },
     /// Several frames, one name.
     #[error(
-        "output path `{pattern}` gives {frames} frames the same name; put `####` where the frame number goes"
+        "output path `{pattern}` gives {frames} frames the same name; put `####` where the frame \
+            number goes"
     )]
     OneName {
         /// The whole pattern.
@@ -90,7 +95,9 @@ impl Pattern {
         for part in &self.parts {
             match part {
                 Part::Text(text) => path.push_str(text),
-                Part::Frame { digits } => path.push_str(&format!("{:0width$}", frame.0, width = *digits)),
+                Part::Frame { digits } => {
+                    path.push_str(&format!("{:0width$}", frame.0, width = *digits))
+                }
             }
         }
         path.into()
@@ -99,7 +106,10 @@ impl Pattern {
     /// Fails where two of these frames would get the same name.
     pub fn check_frames(&self, frames: &FrameSet) -> Result<(), PatternError> {
         if frames.len() > 1 && !self.has_frame() {
-            return Err(PatternError::OneName { pattern: self.source.clone(), frames: frames.len() });
+            return Err(PatternError::OneName {
+                pattern: self.source.clone(),
+                frames: frames.len(),
+            });
         }
         Ok(())
     }
@@ -143,10 +153,13 @@ fn next_part(pattern: &str, rest: &str) -> Result<(Part, usize), PatternError> {
         [b'}', b'}', ..] => text("}", 2),
         [b'%', ..] => percent(pattern, rest),
         [b'{', ..] => brace(pattern, rest),
-        [b'}', ..] => Err(PatternError::Brace { pattern: pattern.to_owned(), found: "}".to_owned() }),
+        [b'}', ..] => {
+            Err(PatternError::Brace { pattern: pattern.to_owned(), found: "}".to_owned() })
+        }
         _ => {
             let first = rest.chars().next().map_or(1, char::len_utf8);
-            let length = rest[first..].find(['#', '%', '{', '}']).map_or(rest.len(), |next| first + next);
+            let length =
+                rest[first..].find(['#', '%', '{', '}']).map_or(rest.len(), |next| first + next);
             text(&rest[..length], length)
         }
     }
@@ -161,7 +174,10 @@ fn percent(pattern: &str, rest: &str) -> Result<(Part, usize), PatternError> {
         (Some('d'), Some(width)) => Ok((place(pattern, width)?, digits + 2)),
         _ => {
             let length = 1 + digits + end.map_or(0, char::len_utf8);
-            Err(PatternError::Percent { pattern: pattern.to_owned(), found: rest[..length].to_owned() })
+            Err(PatternError::Percent {
+                pattern: pattern.to_owned(),
+                found: rest[..length].to_owned(),
+            })
         }
     }
 }
@@ -174,7 +190,9 @@ fn brace(pattern: &str, rest: &str) -> Result<(Part, usize), PatternError> {
     let width = match inner {
         Some("") => Some(0),
         // A colon promises a width.
-        Some(inner) => inner.strip_prefix(':').filter(|width| !width.is_empty()).and_then(zero_padded),
+        Some(inner) => {
+            inner.strip_prefix(':').filter(|width| !width.is_empty()).and_then(zero_padded)
+        }
         None => None,
     };
     match width {
@@ -183,7 +201,8 @@ fn brace(pattern: &str, rest: &str) -> Result<(Part, usize), PatternError> {
     }
 }
 
-/// The width that `04` asks for; nothing at all asks for none. A width without its zero would pad with spaces: not one.
+/// The width that `04` asks for; nothing at all asks for none. A width without its zero would pad
+/// with spaces: not one.
 fn zero_padded(width: &str) -> Option<usize> {
     if width.is_empty() {
         return Some(0);

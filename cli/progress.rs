@@ -1,4 +1,5 @@
-//! Progress on standard error: bars with rate and time left on a terminal, a line now and then elsewhere, nothing when quiet.
+//! Progress on standard error: bars with rate and time left on a terminal, a line now and then
+//! elsewhere, nothing when quiet.
 
 use crate::table::{count, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -36,15 +37,18 @@ impl Audience {
         if self != Self::Terminal {
             return ProgressBar::hidden();
         }
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(10));
+        let bar =
+            ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(10));
         // The templates are constants of this file; a test parses them.
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.with_style(style.progress_chars("━╸ "))
     }
 }
 
 const UPLOAD: &str = "uploading  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
-const DOWNLOAD: &str = "fetching   {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
+const DOWNLOAD: &str =
+    "fetching   {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
 const JOB: &str = "{prefix:9}  {bar:32} {percent:>3} %  {msg}";
 
 /// What the farm does for a job, as people are told of it.
@@ -185,7 +189,10 @@ impl JobProgress {
                 let is_due = self.said_at.is_none_or(|at| now - at >= LINE_EVERY);
                 if is_due && !summary.state.is_final() {
                     self.said_at = Some(now);
-                    eprintln!("{doing}  {}/{} units  {words}", summary.units_committed, summary.units);
+                    eprintln!(
+                        "{doing}  {}/{} units  {words}",
+                        summary.units_committed, summary.units
+                    );
                 }
             }
         }
@@ -223,7 +230,8 @@ fn secs_left(summary: &JobSummary, rate: f64) -> Option<u64> {
         return None;
     }
     let a_unit = summary.samples_committed as f64 / summary.units_committed as f64;
-    Some((a_unit * summary.units.saturating_sub(summary.units_committed) as f64 / rate).ceil() as u64)
+    Some((a_unit * summary.units.saturating_sub(summary.units_committed) as f64 / rate).ceil()
+        as u64)
 }
 
 #[cfg(test)]

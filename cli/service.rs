@@ -1,5 +1,5 @@
-//! What the service manager hears of a service: ready, a line of status, proof of progress, the end. systemd's sd_notify
-//! protocol; where nobody listens, nothing is said.
+//! What the service manager hears of a service: ready, a line of status, proof of progress, the
+//! end. systemd's sd_notify protocol; where nobody listens, nothing is said.
 
 use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
@@ -82,8 +82,8 @@ impl Manager {
     }
 }
 
-/// The node is well enough to say so: its loop turned, and no device has been stuck, within half of the watchdog's time. The
-/// other half is left for the manager's own clock.
+/// The node is well enough to say so: its loop turned, and no device has been stuck, within half of
+/// the watchdog's time. The other half is left for the manager's own clock.
 pub(crate) fn is_alive(vitals: Vitals, now: Instant, watchdog: Duration) -> bool {
     let limit = watchdog / 2;
     now.saturating_duration_since(vitals.turned) < limit && vitals.stalled < limit

@@ -11,7 +11,10 @@ pub(crate) struct Stops {
 impl Stops {
     /// From now on the signals no longer end the process by themselves.
     pub(crate) fn listen() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
 
     /// Waits for the next one. May be dropped and called again.

@@ -1,4 +1,5 @@
-//! Files of a few lines that people write: read whole, up to a bound, whatever they turn out to be. Knows no format.
+//! Files of a few lines that people write: read whole, up to a bound, whatever they turn out to be.
+//! Knows no format.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};

@@ -7,8 +7,8 @@ use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
-    ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec, LensSpec,
-    RenderSpec,
+    ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec,
+    LensSpec, RenderSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
@@ -36,7 +36,8 @@ impl SceneFiles {
             EnvironmentArg::None => EnvironmentSpec::None,
             EnvironmentArg::Constant(radiance) => EnvironmentSpec::Constant(*radiance),
             EnvironmentArg::File(file) => {
-                let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+                let extension =
+                    file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
                 let path = format!("{ENVIRONMENT_FOLDER}/map.{extension}");
                 files.push((path.clone(), file.clone()));
                 EnvironmentSpec::Map { path }
@@ -66,8 +67,8 @@ impl Sources for SceneFiles {
     }
 }
 
-/// Loads a scene, in a variant where one is named, to see that it can be rendered, and what will be ignored: in a process of its own, since its files may come from
-/// anywhere. Blocks.
+/// Loads a scene, in a variant where one is named, to see that it can be rendered, and what will be
+/// ignored: in a process of its own, since its files may come from anywhere. Blocks.
 pub(crate) fn load(
     scene: &Path,
     env: &EnvironmentArg,
@@ -79,11 +80,13 @@ pub(crate) fn load(
         EnvironmentArg::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentArg::File(path) => EnvironmentSource::File { path: path.clone() },
     };
-    let folder = scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
         CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
     })?;
-    let options = LoadOptions { environment, variant: variant.map(str::to_owned), ..LoadOptions::default() };
+    let options =
+        LoadOptions { environment, variant: variant.map(str::to_owned), ..LoadOptions::default() };
     Ok(Importer::of_this_program(limits).load(folder, name, &options)?)
 }
 
@@ -148,9 +151,9 @@ pub(crate) fn job(
         device_bytes: options.device_bytes,
         pool: options.pool,
     };
-    RawJobSpec::from(spec)
-        .check()
-        .map_err(|SpecError { field, problem }| CliError::new(Status::Usage, format!("--{field}: {problem}")))
+    RawJobSpec::from(spec).check().map_err(|SpecError { field, problem }| {
+        CliError::new(Status::Usage, format!("--{field}: {problem}"))
+    })
 }
 
 /// The frames that these options ask for.
@@ -167,15 +170,21 @@ fn camera(picture: &PictureArgs) -> CameraSpec {
     }
     match &picture.camera {
         None => CameraSpec::Default,
-        Some(text) => text.parse().map_or_else(|_| CameraSpec::Named(text.clone()), CameraSpec::Index),
+        Some(text) => {
+            text.parse().map_or_else(|_| CameraSpec::Named(text.clone()), CameraSpec::Index)
+        }
     }
 }
 
 fn lens(picture: &PictureArgs) -> Option<LensSpec> {
-    let aperture =
-        picture.lens_radius.map(ApertureSpec::Radius).or(picture.f_stop.map(ApertureSpec::FStop))?;
-    let focus =
-        picture.focus_distance.map(FocusSpec::Distance).or(picture.focus_point.map(FocusSpec::Point))?;
+    let aperture = picture
+        .lens_radius
+        .map(ApertureSpec::Radius)
+        .or(picture.f_stop.map(ApertureSpec::FStop))?;
+    let focus = picture
+        .focus_distance
+        .map(FocusSpec::Distance)
+        .or(picture.focus_point.map(FocusSpec::Point))?;
     let rotation_degrees = picture.blade_rotation.unwrap_or(0.0);
     let blades = picture.blades.filter(|count| *count > 0);
     let blades = blades.map(|count| BladesSpec { count, rotation_degrees });
@@ -185,7 +194,8 @@ fn lens(picture: &PictureArgs) -> Option<LensSpec> {
 /// A job's name from its scene's: what a name may hold, and no more.
 fn name_of(scene: &Path) -> String {
     let stem = scene.file_stem().unwrap_or_default().to_string_lossy();
-    let safe = stem.chars().map(|c| if c.is_control() || matches!(c, '/' | '\\') { '_' } else { c });
+    let safe =
+        stem.chars().map(|c| if c.is_control() || matches!(c, '/' | '\\') { '_' } else { c });
     let mut name: String = safe.collect::<String>().trim_start_matches('.').to_owned();
     while name.len() > NAME_MAX {
         name.pop();

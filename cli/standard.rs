@@ -1,4 +1,5 @@
-//! The standard scenes, inside the program: what a device is tested and measured with, wherever it is installed.
+//! The standard scenes, inside the program: what a device is tested and measured with, wherever it
+//! is installed.
 
 use crate::error::{CliError, Status};
 use sha2::{Digest, Sha256};
@@ -40,12 +41,14 @@ pub(crate) struct Look {
 
 impl Look {
     /// The look whose answers are known: one unit.
-    pub(crate) const ANSWER: Self = Self { width: 64, height: 48, spp: 8, tile: 64, filter: FilterSpec::Box };
+    pub(crate) const ANSWER: Self =
+        Self { width: 64, height: 48, spp: 8, tile: 64, filter: FilterSpec::Box };
     /// The look of measurements: 16 units a frame, samples as many as the device is worth.
     pub(crate) const BENCH: Self =
         Self { width: 512, height: 512, spp: 16, tile: 128, filter: FilterSpec::BlackmanHarris };
     /// The look of burning: one unit; samples as many as the device is worth.
-    pub(crate) const BURN: Self = Self { width: 256, height: 256, spp: 4, tile: 256, ..Self::BENCH };
+    pub(crate) const BURN: Self =
+        Self { width: 256, height: 256, spp: 4, tile: 256, ..Self::BENCH };
 
     /// Camera samples of a frame.
     pub(crate) fn samples(&self) -> u64 {
@@ -89,7 +92,8 @@ impl Frame {
         };
         // What is wrong with the file itself is told with its place in it.
         tessera_scenes::files_of(file)?;
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder =
+            file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let spec = spec(&name, look);
         let failed = |failure: tessera_protocol::node::Failure| about(failure.reason().to_owned());
@@ -115,7 +119,8 @@ impl Frame {
         Ok(Film { tiles })
     }
 
-    /// Whether a film at [`Look::ANSWER`] is the right one; None where nobody has written down what is right.
+    /// Whether a film at [`Look::ANSWER`] is the right one; None where nobody has written down what
+    /// is right.
     pub(crate) fn is_right(&self, film: &Film) -> Option<bool> {
         let answers: BTreeMap<String, String> = serde_json::from_str(ANSWERS).ok()?;
         // The stored film of a scene that moves is of another moment.

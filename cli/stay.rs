@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 use tessera_node::NodeStatus;
 
-/// Between the last acknowledged unit and the belief that there is no more: longer than a coordinator needs to begin a
-/// job's next frame.
+/// Between the last acknowledged unit and the belief that there is no more: longer than a
+/// coordinator needs to begin a job's next frame.
 const RAN_OUT: Duration = Duration::from_secs(5);
 
 /// Why a node leaves by itself.
@@ -33,9 +33,14 @@ impl Stay {
         Self { once, max_idle, joined: false, idle_since: now }
     }
 
-    /// What the node is doing; tells where that is a reason to leave. To be called again and again: idle is what is idle at
-    /// every look and has done nothing between them.
-    pub(crate) fn look(&mut self, before: &NodeStatus, status: &NodeStatus, now: Instant) -> Option<Reason> {
+    /// What the node is doing; tells where that is a reason to leave. To be called again and again:
+    /// idle is what is idle at every look and has done nothing between them.
+    pub(crate) fn look(
+        &mut self,
+        before: &NodeStatus,
+        status: &NodeStatus,
+        now: Instant,
+    ) -> Option<Reason> {
         self.joined |= status.connected;
         let did_something = status.committed != before.committed || status.busy != before.busy;
         if status.held > 0 || status.finished > 0 || did_something {
@@ -100,6 +105,9 @@ mod tests {
         let away = NodeStatus::default();
         assert_eq!(stay.look(&away, &away, start + 59 * SECOND), None);
         assert_eq!(stay.look(&away, &away, start + 60 * SECOND), Some(Reason::NeverJoined));
-        assert_eq!(stay.look(&idle(0, start), &idle(0, start), start + 61 * SECOND), Some(Reason::Idle));
+        assert_eq!(
+            stay.look(&idle(0, start), &idle(0, start), start + 61 * SECOND),
+            Some(Reason::Idle)
+        );
     }
 }

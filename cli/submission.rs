@@ -1,4 +1,5 @@
-//! Submitting: the blobs that the coordinator lacks, then the job. Repeats what a lost connection left open; that is harmless.
+//! Submitting: the blobs that the coordinator lacks, then the job. Repeats what a lost connection
+//! left open; that is harmless.
 
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -23,7 +24,8 @@ pub(crate) trait Sources: Sync {
     fn source(&self, hash: BlobHash) -> Option<(u64, &Path)>;
 }
 
-/// Submits a job whose id is made once, so that no attempt makes a second job. Returns once the coordinator has it durably.
+/// Submits a job whose id is made once, so that no attempt makes a second job. Returns once the
+/// coordinator has it durably.
 pub(crate) async fn submit(
     farm: &Farm,
     spec: &JobSpec,
@@ -36,7 +38,9 @@ pub(crate) async fn submit(
         let client = match farm.connect().await {
             Ok(client) => client,
             Err(error) if attempt == 1 => return Err(error),
-            Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => return Err(error),
+            Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => {
+                return Err(error);
+            }
             Err(_) => {
                 tokio::time::sleep(backoff).await;
                 backoff *= 2;
@@ -48,7 +52,9 @@ pub(crate) async fn submit(
                 client.close().await;
                 return Ok(job);
             }
-            Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => return Err(error),
+            Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => {
+                return Err(error);
+            }
             Err(error) => tracing::warn!(%error, "connection lost while submitting; trying again"),
         }
         tokio::time::sleep(backoff).await;
@@ -70,8 +76,10 @@ async fn submit_once(
     let Response::Blobs(missing) = client.request(&Request::MissingBlobs(hashes)).await? else {
         return Err(unexpected());
     };
-    let missing: Vec<_> =
-        missing.into_iter().filter_map(|hash| files.source(hash).map(|found| (hash, found))).collect();
+    let missing: Vec<_> = missing
+        .into_iter()
+        .filter_map(|hash| files.source(hash).map(|found| (hash, found)))
+        .collect();
     uploads.begin(missing.iter().map(|(_, (length, _))| length).sum());
     for (hash, (length, source)) in missing {
         let before = uploads.sent();

@@ -66,8 +66,10 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let rows =
-            vec![vec!["a".into(), "long".into(), "x".into()], vec!["abc".into(), "b".into(), String::new()]];
+        let rows = vec![
+            vec!["a".into(), "long".into(), "x".into()],
+            vec!["abc".into(), "b".into(), String::new()],
+        ];
         assert_eq!(table(&["I", "J", "K"], &rows), "I    J     K\na    long  x\nabc  b\n");
         assert_eq!(table(&["I"], &[]), "");
     }

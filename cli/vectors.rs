@@ -9,7 +9,9 @@ use tessera_protocol::limits::{FRAME_EDGE_MAX, FRAME_PIXELS_MAX};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// Not `WIDTHxHEIGHT`.
-    #[error("`{0}` is no frame size; write it as 1920x1080, with edges of 1 to {FRAME_EDGE_MAX} pixels")]
+    #[error(
+        "`{0}` is no frame size; write it as 1920x1080, with edges of 1 to {FRAME_EDGE_MAX} pixels"
+    )]
     Size(String),
     /// More pixels than a frame may have.
     #[error("a frame of {0} has more than {FRAME_PIXELS_MAX} pixels; choose a smaller size")]
@@ -28,7 +30,8 @@ pub enum ValueError {
     Negative(String),
 }
 
-/// Size of a frame in pixels; both edges are in 1 to [`FRAME_EDGE_MAX`], and their product is at most [`FRAME_PIXELS_MAX`].
+/// Size of a frame in pixels; both edges are in 1 to [`FRAME_EDGE_MAX`], and their product is at
+/// most [`FRAME_PIXELS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSize {
     /// Pixels across.
@@ -46,7 +49,8 @@ impl FromStr for FrameSize {
             let pixels = edge.parse().ok().filter(|pixels| (1..=FRAME_EDGE_MAX).contains(pixels));
             pixels.filter(|_| is_number).ok_or_else(|| ValueError::Size(text.to_owned()))
         };
-        let (width, height) = text.split_once('x').ok_or_else(|| ValueError::Size(text.to_owned()))?;
+        let (width, height) =
+            text.split_once('x').ok_or_else(|| ValueError::Size(text.to_owned()))?;
         let (width, height) = (edge(width)?, edge(height)?);
         if u64::from(width) * u64::from(height) > FRAME_PIXELS_MAX {
             return Err(ValueError::TooManyPixels(text.to_owned()));
@@ -68,7 +72,8 @@ pub fn parse_vector(text: &str) -> Result<[f32; 3], ValueError> {
     let mut vector = [0.0f32; 3];
     for value in &mut vector {
         let part = parts.next().ok_or_else(wrong)?;
-        *value = part.trim().parse().ok().filter(|value: &f32| value.is_finite()).ok_or_else(wrong)?;
+        *value =
+            part.trim().parse().ok().filter(|value: &f32| value.is_finite()).ok_or_else(wrong)?;
     }
     if parts.next().is_some() { Err(wrong()) } else { Ok(vector) }
 }
@@ -104,7 +109,9 @@ impl FromStr for EnvironmentArg {
             return Ok(Self::None);
         }
         let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
-        if extension.is_some_and(|found| ["hdr", "exr"].iter().any(|e| found.eq_ignore_ascii_case(e))) {
+        if extension
+            .is_some_and(|found| ["hdr", "exr"].iter().any(|e| found.eq_ignore_ascii_case(e)))
+        {
             return Ok(Self::File(text.into()));
         }
         if text.starts_with('#') {
@@ -126,8 +133,9 @@ mod tests {
     fn a_size_has_two_edges_within_the_limits() {
         assert_eq!("1920x1080".parse(), Ok(FrameSize { width: 1920, height: 1080 }));
         assert_eq!("1x32768".parse::<FrameSize>().unwrap().to_string(), "1x32768");
-        for text in ["", "x", "10", "10x", "x10", "0x10", "10x32769", "+1x1", "1 x1", "1x1x1", "-1x1", "1X1"]
-        {
+        for text in [
+            "", "x", "10", "10x", "x10", "0x10", "10x32769", "+1x1", "1 x1", "1x1x1", "-1x1", "1X1",
+        ] {
             assert_eq!(text.parse::<FrameSize>(), Err(ValueError::Size(text.into())), "{text}");
         }
         assert!(matches!("32768x32768".parse::<FrameSize>(), Err(ValueError::TooManyPixels(_))));
@@ -138,7 +146,9 @@ mod tests {
     fn a_vector_is_three_finite_numbers() {
         assert_eq!(parse_vector("1,-2.5,3e2"), Ok([1.0, -2.5, 300.0]));
         assert_eq!(parse_vector("1, 2, 3"), Ok([1.0, 2.0, 3.0]));
-        for text in ["", "1,2", "1,2,3,4", "1,2,", "1,2,nan", "1,2,inf", "1,2,1e39", "a,b,c", "1;2;3"] {
+        for text in
+            ["", "1,2", "1,2,3,4", "1,2,", "1,2,nan", "1,2,inf", "1,2,1e39", "a,b,c", "1;2;3"]
+        {
             assert_eq!(parse_vector(text), Err(ValueError::Vector(text.into())), "{text}");
         }
     }

@@ -1,4 +1,5 @@
-//! Builds the kernels for this machine's family of processors, and lists their sources for the fingerprint.
+//! Builds the kernels for this machine's family of processors, and lists their sources for the
+//! fingerprint.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -14,23 +15,27 @@ const FLAGS: [&str; 8] = [
     "-fno-exceptions",
     "-fno-rtti",
 ];
-/// How vectors are passed to functions differs with the machine, of which GCC tells; none of ours leaves its translation unit.
+/// How vectors are passed to functions differs with the machine, of which GCC tells; none of ours
+/// leaves its translation unit.
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wdouble-promotion", "-Wno-psabi"];
 
 fn main() {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("source");
+    let root =
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("source");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo:rerun-if-changed=source");
     println!("cargo:rerun-if-env-changed=TESSERA_KERNEL_WERROR");
     for (isa, machine) in instruction_sets() {
-        let entries = ["entry_host.cpp", "entry_rays.cpp", "entry_denoise.cpp", "compute/entry_compute.cpp"];
+        let entries =
+            ["entry_host.cpp", "entry_rays.cpp", "entry_denoise.cpp", "compute/entry_compute.cpp"];
         compile(&root, &entries, isa, machine);
         compile(&root, &["entry_lanes.cpp"], &format!("lanes_{isa}"), machine);
     }
     compile(&root, &["entry_test.cpp", "entry_stages.cpp"], "test", None);
     println!("cargo:rustc-env=TESSERA_KERNEL_FLAGS={}", FLAGS.join(" "));
     println!("cargo:rustc-env=TESSERA_KERNEL_SOURCE={}", root.display());
-    fs::write(out.join("sources.rs"), list_of_sources(&root)).expect("the build folder can be written");
+    fs::write(out.join("sources.rs"), list_of_sources(&root))
+        .expect("the build folder can be written");
 }
 
 /// Name and `-march` of every host build for the target.
@@ -72,15 +77,20 @@ const TEST_ONLY: [&str; 8] = [
     "unit_words.h",
 ];
 
-/// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests alone.
+/// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests
+/// alone.
 fn list_of_sources(root: &Path) -> String {
     let mut paths = files_of(root);
     paths.sort();
-    let is_test =
-        |path: &PathBuf| path.file_name().is_some_and(|name| TEST_ONLY.iter().any(|test| name == *test));
+    let is_test = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| TEST_ONLY.iter().any(|test| name == *test))
+    };
     let (tests, product): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(is_test);
-    array("/// Name and text of every kernel source, sorted by name.\npub const SOURCES", root, &product)
-        + &array("/// The same of the sources of tests alone.\npub const TEST_SOURCES", root, &tests)
+    array(
+        "/// Name and text of every kernel source, sorted by name.\npub const SOURCES",
+        root,
+        &product,
+    ) + &array("/// The same of the sources of tests alone.\npub const TEST_SOURCES", root, &tests)
 }
 
 /// The files of a folder and of those in it.
@@ -94,7 +104,10 @@ fn array(head: &str, root: &Path, paths: &[PathBuf]) -> String {
     let mut list = format!("{head}: &[(&str, &str)] = &[\n");
     for path in paths {
         let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
-        list.push_str(&format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string()));
+        list.push_str(&format!(
+            "    ({name:?}, include_str!({:?})),\n",
+            path.display().to_string()
+        ));
     }
     list.push_str("];\n");
     list

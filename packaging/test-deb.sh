@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Installs the Debian package in a fresh Debian, starts the coordinator and a node as their units say, and renders a frame by
-# the documented commands. Prints figures; fails on the first thing that is not as documented.
+# Installs the Debian package in a fresh Debian, starts the coordinator and a node as their units
+# say, and renders a frame by the documented commands. Prints figures; fails on the first thing that
+# is not as documented.
 #
 #   packaging/test-deb.sh [PACKAGE.deb] [ROOT]
 #
-# Needs root, debootstrap and python3. ROOT (default target/debian-root) is a bare Debian, made where it is absent; a copy of it is used.
-# The nearest to `systemctl start` where no systemd runs: the unit's own ExecStart, Environment, credential, state folder and
-# notify socket, as an unprivileged user without capabilities.
+# Needs root, debootstrap and python3. ROOT (default target/debian-root) is a bare Debian, made
+# where it is absent; a copy of it is used. The nearest to `systemctl start` where no systemd runs:
+# the unit's own ExecStart, Environment, credential, state folder and notify socket, as an
+# unprivileged user without capabilities.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 package=$(realpath "${1:-$(packaging/build-deb.sh)}")

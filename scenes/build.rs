@@ -1,4 +1,5 @@
-//! Hashes the sources of import and flattening, and of the layout that they write: a part of the fingerprint.
+//! Hashes the sources of import and flattening, and of the layout that they write: a part of the
+//! fingerprint.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -29,7 +30,9 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.expect("a readable folder").path();
         if path.is_dir() {
             find(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("tests.rs")
+        {
             files.push(path);
         }
     }

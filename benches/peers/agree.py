@@ -20,7 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = {"mitsuba": ("peer_mitsuba.py", {"variant": "llvm_ad_rgb"}), "cycles": ("peer_cycles.py", {})}
 STUDIO, SKY = "env/studio_small_05_1k.hdr", "env/qwantani_afternoon_puresky_1k.hdr"
 GLASSWARE = "glassware.glb"  # written by glass_scene.py
-# Name, file, environment (a map, one constant radiance, or None), camera (eye; target; degrees) where the scene has none that shows it.
+# Name, file, environment (a map, one constant radiance, or None), camera (eye; target; degrees)
+# where the scene has none that shows it.
 SCENES = [
     ("furnace", "generated/furnace_diffuse.glb", 1.0, None),
     ("Cornell", "generated/cornell_box.glb", None, None),

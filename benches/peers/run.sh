@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on seven scenes of the shared folder,
-# one of the library's and one of glass that is made here.
+# Time to quality beside Mitsuba 3 (llvm_ad_rgb), Cycles and LuxCore, in one run, on seven scenes of
+# the shared folder, one of the library's and one of glass that is made here.
 #
 #   benches/peers/run.sh VENV RIG SCENES [compare.py options]
 #   ONLY=Sponza benches/peers/run.sh ...       # one of them
 #
-# VENV has the peers installed, RIG is the folder of compare.py, SCENES that of the shared scenes. Settings are equal: size, depth, samples, box
-# filter, camera, light, threads. `eff` is 1/(time x relMSE), the best of each scene being 1, medians of rounds; `eff cpu`, by CPU
-# seconds, holds on a machine that does other things too. The rig puts the centre of a map towards +X, hence --env-rotate.
+# VENV has the peers installed, RIG is the folder of compare.py, SCENES that of the shared scenes.
+# Settings are equal: size, depth, samples, box filter, camera, light, threads. `eff` is 1/(time x
+# relMSE), the best of each scene being 1, medians of rounds; `eff cpu`, by CPU seconds, holds on a
+# machine that does other things too. The rig puts the centre of a map towards +X, hence
+# --env-rotate.
 set -euo pipefail
 venv=$1 rig=$2 scenes=$3
 shift 3

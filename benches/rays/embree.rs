@@ -1,4 +1,5 @@
-//! Embree 4 through its C interface (`embree4/rtcore.h`), loaded when the bench runs: one triangle mesh, single rays.
+//! Embree 4 through its C interface (`embree4/rtcore.h`), loaded when the bench runs: one triangle
+//! mesh, single rays.
 
 use libloading::Library;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
@@ -77,8 +78,8 @@ impl Embree {
     /// Where the library is none, or lacks the instruction set (`avx2`, `avx512`).
     pub(crate) fn new(path: &Path, isa: &str, triangles: &[Triangle]) -> Self {
         // SAFETY: the user names the library to run.
-        let library =
-            unsafe { Library::new(path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let library = unsafe { Library::new(path) }
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let library: &'static Library = Box::leak(Box::new(library));
         let settings = CString::new(format!("isa={isa},threads=0")).expect("no zero in it");
         // SAFETY: the signatures are those of rtcore.h.
@@ -89,39 +90,65 @@ impl Embree {
             (device, function(library, "rtcIntersect1"), function(library, "rtcOccluded1"))
         };
         assert!(!device.is_null(), "Embree makes no device with {isa}");
-        let mut corners: Vec<f32> = triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2]).flatten().collect();
+        let mut corners: Vec<f32> =
+            triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2]).flatten().collect();
         // It reads sixteen bytes at each corner.
         corners.push(0.0);
-        let indices = (0..triangles.len() as u32).map(|id| [3 * id, 3 * id + 1, 3 * id + 2]).collect();
-        let mut made =
-            Self { library, device, scene: std::ptr::null_mut(), corners, indices, intersect, occluded };
+        let indices =
+            (0..triangles.len() as u32).map(|id| [3 * id, 3 * id + 1, 3 * id + 2]).collect();
+        let mut made = Self {
+            library,
+            device,
+            scene: std::ptr::null_mut(),
+            corners,
+            indices,
+            intersect,
+            occluded,
+        };
         made.scene = made.build();
         made
     }
 
     fn build(&self) -> Handle {
         type Of = unsafe extern "C" fn(Handle);
-        type Shared = unsafe extern "C" fn(Handle, c_int, c_uint, c_int, *const c_void, usize, usize, usize);
-        // SAFETY: the signatures are those of rtcore.h; the buffers live as long as `self`, and are not changed.
+        type Shared =
+            unsafe extern "C" fn(Handle, c_int, c_uint, c_int, *const c_void, usize, usize, usize);
+        // SAFETY: the signatures are those of rtcore.h; the buffers live as long as `self`, and are
+        // not changed.
         unsafe {
             let library = self.library;
-            let scene =
-                function::<unsafe extern "C" fn(Handle) -> Handle>(library, "rtcNewScene")(self.device);
-            let new_geometry =
-                function::<unsafe extern "C" fn(Handle, c_int) -> Handle>(library, "rtcNewGeometry");
+            let scene = function::<unsafe extern "C" fn(Handle) -> Handle>(library, "rtcNewScene")(
+                self.device,
+            );
+            let new_geometry = function::<unsafe extern "C" fn(Handle, c_int) -> Handle>(
+                library,
+                "rtcNewGeometry",
+            );
             let geometry = new_geometry(self.device, GEOMETRY_TRIANGLE);
             let share = function::<Shared>(library, "rtcSetSharedGeometryBuffer");
             let (indices, corners) = (self.indices.as_ptr().cast(), self.corners.as_ptr().cast());
             share(geometry, BUFFER_INDEX, 0, FORMAT_UINT3, indices, 0, 12, self.indices.len());
-            share(geometry, BUFFER_VERTEX, 0, FORMAT_FLOAT3, corners, 0, 12, 3 * self.indices.len());
-            function::<Of>(library, "rtcCommitGeometry")(geometry);
-            function::<unsafe extern "C" fn(Handle, Handle) -> c_uint>(library, "rtcAttachGeometry")(
-                scene, geometry,
+            share(
+                geometry,
+                BUFFER_VERTEX,
+                0,
+                FORMAT_FLOAT3,
+                corners,
+                0,
+                12,
+                3 * self.indices.len(),
             );
+            function::<Of>(library, "rtcCommitGeometry")(geometry);
+            function::<unsafe extern "C" fn(Handle, Handle) -> c_uint>(
+                library,
+                "rtcAttachGeometry",
+            )(scene, geometry);
             function::<Of>(library, "rtcReleaseGeometry")(geometry);
             function::<Of>(library, "rtcCommitScene")(scene);
-            let error =
-                function::<unsafe extern "C" fn(Handle) -> c_int>(library, "rtcGetDeviceError")(self.device);
+            let error = function::<unsafe extern "C" fn(Handle) -> c_int>(
+                library,
+                "rtcGetDeviceError",
+            )(self.device);
             assert_eq!(error, 0, "Embree's error");
             scene
         }
@@ -142,7 +169,8 @@ impl Embree {
     pub(crate) fn closest(&self, rays: &[Ray]) -> Vec<f32> {
         let trace = |ray: &Ray| {
             let mut query = RayHit::new(ray);
-            // SAFETY: the scene is committed, and the query has the layout and alignment of RTCRayHit.
+            // SAFETY: the scene is committed, and the query has the layout and alignment of
+            // RTCRayHit.
             unsafe { (self.intersect)(self.scene, &mut query, std::ptr::null_mut()) };
             if query.geometry == INVALID { f32::INFINITY } else { query.far }
         };
@@ -165,7 +193,9 @@ impl Drop for Embree {
     fn drop(&mut self) {
         self.release(self.scene);
         // SAFETY: nothing of the device is left.
-        unsafe { function::<unsafe extern "C" fn(Handle)>(self.library, "rtcReleaseDevice")(self.device) }
+        unsafe {
+            function::<unsafe extern "C" fn(Handle)>(self.library, "rtcReleaseDevice")(self.device)
+        }
     }
 }
 

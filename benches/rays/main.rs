@@ -1,11 +1,14 @@
-//! Rays a second beside Embree 4, single rays, one thread: closest and any hits, coherent and not; and the time to build a hierarchy.
+//! Rays a second beside Embree 4, single rays, one thread: closest and any hits, coherent and not;
+//! and the time to build a hierarchy.
 //!
 //!     cargo bench --bench rays -- [--embree LIBRARY] [--isa avx2|avx512] [--rounds N] [--size WxH] [--eye X,Y,Z --target X,Y,Z] SCENE...
 //!
-//! The ceiling is Embree itself, whose single-ray queries no renderer on a CPU is far above. LIBRARY is its shared library (in Python's package
-//! `embreex`, for example); without one, ours stand alone. Rays are those of a path tracer (see `sets`), made once a scene with our own hits,
-//! so that both trace the same. Rounds alternate, and each figure is of the fastest round; a ratio counts, not a rate, since
-//! machines are noisy. Both answers are compared: ours are bits by definition, and Embree may differ at edges.
+//! The ceiling is Embree itself, whose single-ray queries no renderer on a CPU is far above.
+//! LIBRARY is its shared library (in Python's package `embreex`, for example); without one, ours
+//! stand alone. Rays are those of a path tracer (see `sets`), made once a scene with our own hits,
+//! so that both trace the same. Rounds alternate, and each figure is of the fastest round; a ratio
+//! counts, not a rate, since machines are noisy. Both answers are compared: ours are bits by
+//! definition, and Embree may differ at edges.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod embree;
@@ -66,7 +69,9 @@ fn options() -> Options {
     }
     if options.scenes.is_empty() {
         let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library");
-        options.scenes.extend(["material-row.gltf", "cornell-box.gltf"].map(|name| library.join(name)));
+        options
+            .scenes
+            .extend(["material-row.gltf", "cornell-box.gltf"].map(|name| library.join(name)));
     }
     options
 }
@@ -110,8 +115,13 @@ fn measure(path: &Path, options: &Options) {
     let scene = load(path, options);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     println!("\n{name}: {} triangles", scene.triangles.len());
-    let build = least(options.rounds, || drop(bvh::build(&scene.triangles, BuilderKind::SurfaceArea, 10.0)));
-    let peer = options.embree.as_deref().map(|library| Embree::new(library, &options.isa, &scene.triangles));
+    let build = least(options.rounds, || {
+        drop(bvh::build(&scene.triangles, BuilderKind::SurfaceArea, 10.0))
+    });
+    let peer = options
+        .embree
+        .as_deref()
+        .map(|library| Embree::new(library, &options.isa, &scene.triangles));
     match &peer {
         None => println!("build: {:.1} ms", build * 1e3),
         Some(peer) => {
@@ -125,13 +135,22 @@ fn measure(path: &Path, options: &Options) {
         }
     }
     for set in ray_sets(&scene, options.size) {
-        println!("{:>10} closest {}", set.name, closest(&scene, &set, peer.as_ref(), options.rounds));
+        println!(
+            "{:>10} closest {}",
+            set.name,
+            closest(&scene, &set, peer.as_ref(), options.rounds)
+        );
         println!("{:>10} any     {}", "", any(&scene, &set, peer.as_ref(), options.rounds));
     }
 }
 
 /// Both rates and their ratio; rounds of both alternate.
-fn compared(rays: usize, rounds: usize, mut ours: impl FnMut(), theirs: Option<impl FnMut()>) -> String {
+fn compared(
+    rays: usize,
+    rounds: usize,
+    mut ours: impl FnMut(),
+    theirs: Option<impl FnMut()>,
+) -> String {
     let rate = |seconds: f64| rays as f64 / seconds * 1e-6;
     let Some(mut theirs) = theirs else { return format!("ours {:6.2}", rate(least(rounds, ours))) };
     let mut best = (f64::INFINITY, f64::INFINITY);
@@ -144,8 +163,12 @@ fn compared(rays: usize, rounds: usize, mut ours: impl FnMut(), theirs: Option<i
 fn closest(scene: &CheckedScene, set: &RaySet, peer: Option<&Embree>, rounds: usize) -> String {
     let isa = best_isa();
     let trace = || trace_closest(isa, scene, &set.rays).expect("this processor's own instructions");
-    let text =
-        compared(set.rays.len(), rounds, || drop(trace()), peer.map(|peer| || drop(peer.closest(&set.rays))));
+    let text = compared(
+        set.rays.len(),
+        rounds,
+        || drop(trace()),
+        peer.map(|peer| || drop(peer.closest(&set.rays))),
+    );
     let Some(peer) = peer else { return text };
     let alike = trace().into_iter().zip(peer.closest(&set.rays)).filter(|(ours, theirs)| {
         (ours.triangle == NONE) == (theirs.is_infinite())
@@ -157,8 +180,12 @@ fn closest(scene: &CheckedScene, set: &RaySet, peer: Option<&Embree>, rounds: us
 fn any(scene: &CheckedScene, set: &RaySet, peer: Option<&Embree>, rounds: usize) -> String {
     let isa = best_isa();
     let trace = || trace_shadow(isa, scene, &set.rays).expect("this processor's own instructions");
-    let text =
-        compared(set.rays.len(), rounds, || drop(trace()), peer.map(|peer| || drop(peer.any(&set.rays))));
+    let text = compared(
+        set.rays.len(),
+        rounds,
+        || drop(trace()),
+        peer.map(|peer| || drop(peer.any(&set.rays))),
+    );
     let Some(peer) = peer else { return text };
     let alike = trace()
         .into_iter()

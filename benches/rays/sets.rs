@@ -1,5 +1,5 @@
-//! The rays of a path tracer, by kind: from the camera (coherent), after one and two diffuse bounces, all bounces shuffled (nothing
-//! alike), and from surfaces to the sky.
+//! The rays of a path tracer, by kind: from the camera (coherent), after one and two diffuse
+//! bounces, all bounces shuffled (nothing alike), and from surfaces to the sky.
 
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::best_isa;
@@ -12,7 +12,8 @@ pub(crate) struct RaySet {
     pub(crate) rays: Vec<Ray>,
 }
 
-/// A counter made random (the mixer of "splitmix64", Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+/// A counter made random (the mixer of "splitmix64", Steele, Lea and Flood, "Fast Splittable
+/// Pseudorandom Number Generators", OOPSLA 2014).
 struct Random(u64);
 
 impl Random {
@@ -46,8 +47,13 @@ pub(crate) fn ray_sets(scene: &CheckedScene, size: (u32, u32)) -> Vec<RaySet> {
     sky.extend(more_sky);
     let mut shuffled = [first.as_slice(), &second, &third].concat();
     random.shuffle(&mut shuffled);
-    let sets =
-        [("camera", camera), ("bounce 1", first), ("bounce 2", second), ("shuffled", shuffled), ("sky", sky)];
+    let sets = [
+        ("camera", camera),
+        ("bounce 1", first),
+        ("bounce 2", second),
+        ("shuffled", shuffled),
+        ("sky", sky),
+    ];
     sets.into_iter().map(|(name, rays)| RaySet { name, rays }).collect()
 }
 
@@ -59,8 +65,10 @@ fn camera_rays(scene: &CheckedScene, (width, height): (u32, u32), random: &mut R
     let mut rays = Vec::with_capacity((width * height) as usize);
     for y in 0..height {
         for x in 0..width {
-            let across = (2.0 * (x as f32 + random.unit()) / width as f32 - 1.0) * camera.half_width;
-            let upward = (1.0 - 2.0 * (y as f32 + random.unit()) / height as f32) * camera.half_height;
+            let across =
+                (2.0 * (x as f32 + random.unit()) / width as f32 - 1.0) * camera.half_width;
+            let upward =
+                (1.0 - 2.0 * (y as f32 + random.unit()) / height as f32) * camera.half_height;
             let direction = std::array::from_fn(|k| across * right[k] + upward * up[k] - back[k]);
             rays.push(Ray { origin, direction: unit(direction), t_max: f32::INFINITY });
         }

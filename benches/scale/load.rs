@@ -1,4 +1,5 @@
-//! Light nodes: sessions that speak the node's protocol and answer every unit at once, with nothing. Many fit in a process.
+//! Light nodes: sessions that speak the node's protocol and answer every unit at once, with
+//! nothing. Many fit in a process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -34,12 +35,17 @@ fn hello() -> Hello {
 }
 
 /// Connections of this many nodes, without a session on them.
-pub(crate) async fn dial(address: &Address, authority: &Authority, count: usize) -> Vec<(Link, NodeId)> {
+pub(crate) async fn dial(
+    address: &Address,
+    authority: &Authority,
+    count: usize,
+) -> Vec<(Link, NodeId)> {
     let gate = Arc::new(tokio::sync::Semaphore::new(DIALS));
     let dials: Vec<_> = (0..count)
         .map(|index| {
             let node = NodeId(uuid::Uuid::now_v7());
-            let peer = PeerIdentity::new(Role::Node, &format!("light-{index}"), Some(node)).expect("a name");
+            let peer = PeerIdentity::new(Role::Node, &format!("light-{index}"), Some(node))
+                .expect("a name");
             let identity = authority.issue(&peer).expect("an identity");
             let (address, gate) = (address.clone(), gate.clone());
             tokio::spawn(async move {
@@ -84,14 +90,16 @@ async fn session(link: &Link, node: NodeId, capacity: u32, done: &Done) -> Resul
                         give(link, &assignment).await?;
                     }
                 }
-                Some(CoordinatorToNode::Committed { .. }) => drop(done.committed.fetch_add(1, Relaxed)),
+                Some(CoordinatorToNode::Committed { .. }) => drop(done.committed.fetch_add(1,
+                    Relaxed)),
                 Some(_) => {}
                 None => return Ok(()),
             },
             _ = beat.tick() => {
                 sequence += 1;
                 let (leases, devices) = (Vec::new(), Vec::new());
-                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, busy: 1.0, devices, progress: Vec::new() }).await?;
+                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, busy: 1.0, devices,
+                    progress: Vec::new() }).await?;
             }
         }
     }

@@ -1,13 +1,14 @@
-//! What one coordinator carries: committed units a second, memory of an idle node and of a large job, and the time of a restart. Prints figures;
-//! fails on nothing but lost units.
+//! What one coordinator carries: committed units a second, memory of an idle node and of a large
+//! job, and the time of a restart. Prints figures; fails on nothing but lost units.
 //!
 //!     cargo bench --bench scale [-- --nodes N --units U --capacity C --full]
 //!
-//! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are light (see `load`) and in this
-//! process, so that both share the machine. `--full` adds a job of 500,000 units and a restart after 1,000,000.
+//! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are
+//! light (see `load`) and in this process, so that both share the machine. `--full` adds a job of
+//! 500,000 units and a restart after 1,000,000.
 //!
-//! With `TESSERA_BENCH_HYPERQUEUE=PYTHON`, a Python with the package `hyperqueue`, HyperQueue's own figure for tasks that do nothing stands
-//! beside ours (see `peer.py`).
+//! With `TESSERA_BENCH_HYPERQUEUE=PYTHON`, a Python with the package `hyperqueue`, HyperQueue's own
+//! figure for tasks that do nothing stands beside ours (see `peer.py`).
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../../tests/farm/harness.rs"]
@@ -57,15 +58,21 @@ struct Used {
 }
 
 fn used(process: u32) -> Used {
-    let text = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
+    let text =
+        |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
     let status = text("status");
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let resident = resident.and_then(|line| line.split_whitespace().next()?.parse().ok());
     let stat = text("stat");
-    // Behind the name, which ends with a bracket: user and system time are the twelfth and thirteenth, in ticks of 10 ms.
+    // Behind the name, which ends with a bracket: user and system time are the twelfth and
+    // thirteenth, in ticks of 10 ms.
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    let ticks: u64 =
-        behind.split_whitespace().skip(11).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
+    let ticks: u64 = behind
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|text| text.parse::<u64>().ok())
+        .sum();
     Used { resident_kib: resident.unwrap_or(0), cpu_secs: ticks as f64 / 100.0 }
 }
 
@@ -111,7 +118,8 @@ impl Stand {
         job
     }
 
-    /// Submits a job and waits until all its units are acknowledged to the nodes; prints how fast that was.
+    /// Submits a job and waits until all its units are acknowledged to the nodes; prints how fast
+    /// that was.
     async fn run(&self, units: u32, done: &Done) {
         let (before, committed) = (self.used(), done.committed.load(Relaxed));
         let ours = used(std::process::id());
@@ -151,7 +159,8 @@ async fn stand() -> Stand {
     Stand { farm, coordinator, client }
 }
 
-/// A coordinator that answers. Its limits of connections are above the nodes that a bench may ask for; all others are the defaults.
+/// A coordinator that answers. Its limits of connections are above the nodes that a bench may ask
+/// for; all others are the defaults.
 fn start(farm: &Farm) -> Process {
     let mut command = farm.coordinator_command();
     command.args(["--connections", "20000", "--handshakes", "4096"]);
@@ -197,7 +206,8 @@ fn measure_peer() {
 
 async fn measure(options: Options) {
     let mut stand = stand().await;
-    let authority = Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
+    let authority =
+        Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
     let address: Address = stand.farm.address().parse().expect("an address");
     let per = |from: Used, to: Used| {
         to.resident_kib.saturating_sub(from.resident_kib) as f64 / options.nodes as f64
@@ -210,7 +220,8 @@ async fn measure(options: Options) {
     tokio::time::sleep(Duration::from_secs(5)).await;
     let idle = stand.used();
     println!(
-        "{} idle nodes: {:.1} KiB each on the coordinator, {:.1} of them for the QUIC connection alone",
+        "{} idle nodes: {:.1} KiB each on the coordinator, {:.1} of them for the QUIC connection \
+            alone",
         options.nodes,
         per(empty, idle),
         per(empty, connected)
@@ -224,7 +235,11 @@ async fn measure(options: Options) {
     }
     done.stop.store(true, Relaxed);
     let committed = done.committed.load(Relaxed);
-    assert!(stand.coordinator.terminate(), "the coordinator did not end by itself\n{}", stand.farm.logs());
+    assert!(
+        stand.coordinator.terminate(),
+        "the coordinator did not end by itself\n{}",
+        stand.farm.logs()
+    );
     let begun = Instant::now();
     let _coordinator = start(&stand.farm);
     println!(

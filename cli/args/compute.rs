@@ -16,28 +16,33 @@ Examples:
   tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy --arg filter=lanczos --out small.png --local
 
 A kernel is `extern \"C\" __global__ void compute(TesseraChunk chunk)`; `--header` prints what it includes, and docs/compute.md
-explains it. Where NVRTC is found, .cu files are compiled here; else a node that has it compiles them.";
+explains it. Where NVRTC is found,
+    .cu files are compiled here; else a node that has it compiles them.";
 
 /// Options of `compute`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ComputeArgs {
-    /// Kernel: FILE.cu, FILE.ptx, or builtin:denoise, builtin:merge, builtin:resize, builtin:tonemap
+    /// Kernel: FILE.cu, FILE.ptx, or builtin:denoise, builtin:merge, builtin:resize,
+    /// builtin:tonemap
     #[arg(required_unless_present = "header")]
     pub kernel: Option<String>,
     /// Where it runs: W, WxH or WxHxD indices
     #[arg(long, value_name = "WxH[xD]", required_unless_present = "header")]
     pub domain: Option<Domain>,
-    /// File to write: .npy for anything, .exr or .png for pictures; a pattern where there are several frames
+    /// File to write: .npy for anything, .exr or .png for pictures; a pattern where there are
+    /// several frames
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
     pub out: Option<PathBuf>,
     /// An array for the kernel's variable of that name
     #[arg(long, value_name = "NAME=FILE.npy", help_heading = "Kernel")]
     pub input: Vec<String>,
-    /// A number for the kernel's variable of that name: 3, -0.5, or of a type and several: f32:1,2,3
+    /// A number for the kernel's variable of that name: 3, -0.5, or of a type and several:
+    /// f32:1,2,3
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, help_heading = "Kernel")]
     pub arg: Vec<String>,
-    /// What the kernel writes at each index: f32, f64, i32, u32, i64, u64 [default: what its tessera_store writes, else f32]
+    /// What the kernel writes at each index: f32, f64, i32, u32, i64, u64 [default: what its
+    /// tessera_store writes, else f32]
     #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
     pub element: Option<Element>,
     /// Values that it writes at each index, 1 to 4

@@ -9,7 +9,8 @@ use tessera_protocol::client::Role;
 /// Options of `coordinator`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "SIGTERM and SIGINT end it; killed at any time, it goes on at its next start. Nothing acknowledged is lost."
+    after_help = "SIGTERM and SIGINT end it; killed at any time, it goes on at its next start. \
+        Nothing acknowledged is lost."
 )]
 pub struct CoordinatorArgs {
     /// Folder that holds everything; made where it is absent
@@ -24,19 +25,29 @@ pub struct CoordinatorArgs {
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,
-    /// How long files stay that no job names, after they were last written or asked for: 30m, 24h, 7d
+    /// How long files stay that no job names, after they were last written or asked for: 30m, 24h,
+    /// 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
     pub blob_grace: u64,
-    /// How long jobs are known, with their frames, after their end: 24h, 30d [default: until `tessera forget JOB`]
+    /// How long jobs are known, with their frames, after their end: 24h, 30d [default: until
+    /// `tessera forget JOB`]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub keep_jobs: Option<u64>,
     /// What peers may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Results of well-known nodes that another node renders again and compares, percent (0 to 100; a new node's first are all checked)
-    #[arg(long, value_name = "PERCENT", env = "TESSERA_CHECK", default_value_t = 1.0, value_parser = percent)]
+    /// Results of well-known nodes that another node renders again and compares, percent (0 to 100;
+    /// a new node's first are all checked)
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        env = "TESSERA_CHECK",
+        default_value_t = 1.0,
+        value_parser = percent,
+    )]
     pub check: f64,
-    /// Checks that a node must pass before fewer than all of its results are checked; 0 with --check 0: nothing is ever checked
+    /// Checks that a node must pass before fewer than all of its results are checked; 0 with
+    /// --check 0: nothing is ever checked
     #[arg(long, value_name = "N", env = "TESSERA_CHECK_FIRST", default_value_t = 200)]
     pub check_first: u32,
     /// Do not run: check a data folder against its own records, and say what is wrong
@@ -50,20 +61,46 @@ pub struct CoordinatorArgs {
     pub json: bool,
 }
 
-/// How long certificates hold; they are renewed by themselves at half of that, while there is a connection.
+/// How long certificates hold; they are renewed by themselves at half of that, while there is a
+/// connection.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct LifeArgs {
     /// Life of nodes' certificates, up to 31d
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl, help_heading = "Identity")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "24h",
+        value_parser = parse_ttl,
+        help_heading = "Identity",
+    )]
     pub node_life: u64,
     /// Life of people's certificates, up to 31d
-    #[arg(long, value_name = "TIME", default_value = "8h", value_parser = parse_ttl, help_heading = "Identity")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "8h",
+        value_parser = parse_ttl,
+        help_heading = "Identity",
+    )]
     pub user_life: u64,
-    /// How long after its end a node's certificate may still be renewed, and do nothing else; 0s, up to 31d
-    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = parse_grace, help_heading = "Identity")]
+    /// How long after its end a node's certificate may still be renewed, and do nothing else; 0s,
+    /// up to 31d
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "72h",
+        value_parser = parse_grace,
+        help_heading = "Identity",
+    )]
     pub node_grace: u64,
     /// The same for people's certificates
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_grace, help_heading = "Identity")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "0s",
+        value_parser = parse_grace,
+        help_heading = "Identity",
+    )]
     pub user_grace: u64,
 }
 
@@ -71,41 +108,80 @@ pub struct LifeArgs {
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Connections in all
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Limits",
+    )]
     pub connections: u32,
     /// Connections of one user or administrator; a node has four
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Limits",
+    )]
     pub connections_per_identity: u32,
-    /// Connections at a time whose peer is not known yet; from a quarter of them on, addresses must be shown
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(4..), help_heading = "Limits")]
+    /// Connections at a time whose peer is not known yet; from a quarter of them on, addresses must
+    /// be shown
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(4..),
+        help_heading = "Limits",
+    )]
     pub handshakes: u32,
     /// Messages and streams that one identity may send; beyond, it is read more slowly
-    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(10..), help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4000,
+        value_parser = clap::value_parser!(u32).range(10..),
+        help_heading = "Limits",
+    )]
     pub messages_per_second: u32,
     /// MiB that one identity may send; beyond, it is read more slowly
-    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Limits",
+    )]
     pub mib_per_second: u32,
 }
 
 /// Options of `node`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed back (see --hand-in-after). A second signal hands all of it back and ends it at once."
+    after_help = "SIGTERM drains it: what is in work is finished and delivered, the rest handed \
+        back (see --hand-in-after). A second signal hands all of it back and ends it at once."
 )]
 pub struct NodeArgs {
     /// The coordinator
-    #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR", default_value = "127.0.0.1:7420")]
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        env = "TESSERA_COORDINATOR",
+        default_value = "127.0.0.1:7420"
+    )]
     pub coordinator: String,
     /// File with a join token; needed once, while the data folder holds no identity
     #[arg(long, value_name = "FILE", env = "TESSERA_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// The node's own folder: identity, scene cache, results not yet delivered [default: $XDG_DATA_HOME/tessera/node]
+    /// The node's own folder: identity, scene cache, results not yet delivered [default:
+    /// $XDG_DATA_HOME/tessera/node]
     #[arg(long, value_name = "DIR", env = "TESSERA_NODE_DATA")]
     pub data: Option<PathBuf>,
     /// Name for people [default: the host's name]
     #[arg(long, value_name = "NAME", env = "TESSERA_NODE_NAME")]
     pub name: Option<String>,
-    /// The pool of this node: jobs for a pool get its nodes alone (a token for a pool puts nodes there by itself)
+    /// The pool of this node: jobs for a pool get its nodes alone (a token for a pool puts nodes
+    /// there by itself)
     #[arg(long, value_name = "POOL", env = "TESSERA_POOL")]
     pub pool: Option<String>,
     /// How the devices are used.
@@ -123,11 +199,18 @@ pub struct NodeArgs {
     /// Leave, with success, when no work has come for so long: 90s, 30m, 24h
     #[arg(long, value_name = "TIME", value_parser = parse_ttl, help_heading = "Batch")]
     pub max_idle: Option<u64>,
-    /// After SIGTERM, finish units for so long and no longer: 0s, 20s, 5m; then they end early, and the samples that they have are handed in
+    /// After SIGTERM, finish units for so long and no longer: 0s, 20s, 5m; then they end early, and
+    /// the samples that they have are handed in
     #[arg(long, value_name = "TIME", value_parser = parse_grace)]
     pub hand_in_after: Option<u64>,
-    /// Whose notices that this machine is taken back are waited for: auto, off, aws, gcp or azure; then the node leaves within 25 s
-    #[arg(long, value_name = "CLOUD", env = "TESSERA_SPOT", default_value_t = tessera_node::spot::Spot::Auto)]
+    /// Whose notices that this machine is taken back are waited for: auto, off, aws, gcp or azure;
+    /// then the node leaves within 25 s
+    #[arg(
+        long,
+        value_name = "CLOUD",
+        env = "TESSERA_SPOT",
+        default_value_t = tessera_node::spot::Spot::Auto,
+    )]
     pub spot: tessera_node::spot::Spot,
 }
 
@@ -209,7 +292,11 @@ pub fn parse_ttl(text: &str) -> Result<u64, String> {
     };
     let digits = &text[..text.len() - 1];
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let secs = digits.parse::<u64>().ok().filter(|_| is_number).and_then(|value| value.checked_mul(factor));
+    let secs = digits
+        .parse::<u64>()
+        .ok()
+        .filter(|_| is_number)
+        .and_then(|value| value.checked_mul(factor));
     secs.filter(|secs| (1..=365 * 86_400).contains(secs)).ok_or_else(wrong)
 }
 

@@ -16,10 +16,12 @@ pub struct RevokeArgs {
 /// Options of `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It takes effect at once: connections end, a node gets no work, nothing is renewed, no token lets it in again."
+    after_help = "It takes effect at once: connections end, a node gets no work, nothing is \
+        renewed, no token lets it in again."
 )]
 pub struct DenyArgs {
-    /// A node's or a person's name, or a node's id; node:NAME or user:NAME where both have it [default: list who is denied]
+    /// A node's or a person's name, or a node's id; node:NAME or user:NAME where both have it
+    /// [default: list who is denied]
     #[arg(value_name = "IDENTITY")]
     pub who: Option<String>,
     /// Why, for whoever asks later
@@ -35,10 +37,17 @@ pub struct DenyArgs {
 
 /// Options of `audit`.
 #[derive(Debug, Args)]
-#[command(after_help = "Status 1 where the chain is broken: an entry was changed, taken out or cut off.")]
+#[command(
+    after_help = "Status 1 where the chain is broken: an entry was changed, taken out or cut off."
+)]
 pub struct AuditArgs {
     /// How many of the newest entries to print, up to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(0..=1000),
+    )]
     pub last: u32,
     /// JSON on standard output
     #[arg(long)]
@@ -53,14 +62,16 @@ pub struct AuditArgs {
 pub enum AuthorityCommand {
     /// Show it, and whether a former one is trusted beside it
     Show(super::users::ListArgs),
-    /// Put a new one in its place; the old one is trusted beside it until every certificate has been renewed
+    /// Put a new one in its place; the old one is trusted beside it until every certificate has
+    /// been renewed
     Rotate(RotateArgs),
 }
 
 /// Options of `authority rotate`.
 #[derive(Debug, Args)]
 pub struct RotateArgs {
-    /// How long the old one is trusted still: 0s, 90s, 24h, 7d [default: the longest life and grace of any certificate]
+    /// How long the old one is trusted still: 0s, 90s, 24h, 7d [default: the longest life and grace
+    /// of any certificate]
     #[arg(long, value_name = "TIME", value_parser = super::farm::parse_grace)]
     pub overlap: Option<u64>,
     /// JSON on standard output

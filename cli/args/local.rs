@@ -12,7 +12,8 @@ use tessera_node::{DeviceSpec, Isa};
 /// Options of `render`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With several frames, -o is a pattern: `frame.####.exr`, `frame.%04d.exr` or `frame.{frame:04}.exr`."
+    after_help = "With several frames, -o is a pattern: `frame.####.exr`, `frame.%04d.exr` or \
+        `frame.{frame:04}.exr`."
 )]
 pub struct RenderArgs {
     /// The picture.
@@ -25,7 +26,13 @@ pub struct RenderArgs {
     #[arg(long, help_heading = "Picture")]
     pub png16: bool,
     /// Nodes to run; they share the threads; never changes the picture
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Work")]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=64),
+        help_heading = "Work",
+    )]
     pub nodes: u16,
     /// How the devices are used.
     #[command(flatten)]
@@ -44,7 +51,8 @@ pub struct RenderArgs {
 /// Which devices to use, and how.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceArgs {
-    /// Devices: auto (CUDA devices that work, else the CPU), cpu, cuda, cuda:INDEX; several by comma
+    /// Devices: auto (CUDA devices that work, else the CPU), cpu, cuda, cuda:INDEX; several by
+    /// comma
     #[arg(
         long,
         value_name = "DEVICE",
@@ -54,13 +62,26 @@ pub struct DeviceArgs {
         help_heading = "Work"
     )]
     pub device: Vec<DeviceSpec>,
-    /// Least time, in seconds, without progress of a unit after which a CUDA device's worker is ended [default: 60]
-    #[arg(long, value_name = "SECS", env = "TESSERA_WATCHDOG", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Work")]
+    /// Least time, in seconds, without progress of a unit after which a CUDA device's worker is
+    /// ended [default: 60]
+    #[arg(
+        long,
+        value_name = "SECS",
+        env = "TESSERA_WATCHDOG",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        help_heading = "Work",
+    )]
     pub watchdog: Option<u64>,
     /// Threads of the CPU device [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Work")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=4096),
+        help_heading = "Work",
+    )]
     pub threads: Option<u32>,
-    /// Instruction set of the CPU device: base, x86-64-v2, x86-64-v3 [default: the best]; never changes the picture
+    /// Instruction set of the CPU device: base, x86-64-v2, x86-64-v3 [default: the best]; never
+    /// changes the picture
     #[arg(long, value_name = "NAME", help_heading = "Work")]
     pub isa: Option<Isa>,
 }
@@ -68,11 +89,25 @@ pub struct DeviceArgs {
 /// What the process that reads a scene may take.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// Memory for reading a scene, MiB; one that takes more is refused [default: a quarter of the machine's, at least 4096]
-    #[arg(long, value_name = "MIB", env = "TESSERA_SCENE_MEMORY", value_parser = clap::value_parser!(u64).range(64..=1 << 24), help_heading = "Limits")]
+    /// Memory for reading a scene, MiB; one that takes more is refused [default: a quarter of the
+    /// machine's, at least 4096]
+    #[arg(
+        long,
+        value_name = "MIB",
+        env = "TESSERA_SCENE_MEMORY",
+        value_parser = clap::value_parser!(u64).range(64..=1 << 24),
+        help_heading = "Limits",
+    )]
     pub scene_memory: Option<u64>,
-    /// Time for reading a scene, and for each of its frames, in seconds; one that takes longer is refused [default: 300]
-    #[arg(long, value_name = "SECS", env = "TESSERA_SCENE_TIME", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Limits")]
+    /// Time for reading a scene, and for each of its frames, in seconds; one that takes longer is
+    /// refused [default: 300]
+    #[arg(
+        long,
+        value_name = "SECS",
+        env = "TESSERA_SCENE_TIME",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        help_heading = "Limits",
+    )]
     pub scene_time: Option<u64>,
 }
 
@@ -114,7 +149,12 @@ pub struct DiffArgs {
     #[arg(long, value_name = "X")]
     pub max_relmse: Option<f64>,
     /// Pixels in a degree of the observer's view, for FLIP [default: 67.02]
-    #[arg(long, value_name = "N", default_value_t = crate::picture::PIXELS_PER_DEGREE, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = crate::picture::PIXELS_PER_DEGREE,
+        hide_default_value = true,
+    )]
     pub pixels_per_degree: f64,
     /// JSON on standard output
     #[arg(long)]
@@ -151,14 +191,20 @@ pub struct DoctorArgs {
 /// Options of `bench`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "512x512 pixels, depth 8, no environment; samples per pixel such that a round takes about a second."
+    after_help = "512x512 pixels, depth 8, no environment; samples per pixel such that a round \
+        takes about a second."
 )]
 pub struct BenchArgs {
     /// Scenes, .gltf or .glb [default: the standard ones, which are inside the program]
     #[arg(value_name = "SCENE")]
     pub scenes: Vec<PathBuf>,
     /// Rounds; the median counts
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+    )]
     pub rounds: u32,
     /// Samples per pixel [default: as many as take about a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]

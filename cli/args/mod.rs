@@ -12,7 +12,13 @@ use clap::{Parser, Subcommand};
 
 /// A render farm: the same picture, to the last bit, on any machines.
 #[derive(Debug, Parser)]
-#[command(name = "tessera", version, propagate_version = true, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(
+    name = "tessera",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = AFTER_HELP,
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -18,20 +18,24 @@ pub struct PictureArgs {
     /// Frame size in pixels
     #[arg(long, value_name = "WxH", default_value = "800x600", help_heading = "Picture")]
     pub size: FrameSize,
-    /// Samples per pixel [default: 64]; at most with --noise [default: 4096] and --time [default: 65536]
+    /// Samples per pixel [default: 64]; at most with --noise [default: 4096] and --time [default:
+    /// 65536]
     #[arg(long, value_name = "N", help_heading = "Picture")]
     pub spp: Option<u32>,
-    /// Sample each part of a frame until its noise is at most X: 0.05 for a preview, 0.01 for a picture to keep, 0.005 for hardly any
+    /// Sample each part of a frame until its noise is at most X: 0.05 for a preview, 0.01 for a
+    /// picture to keep, 0.005 for hardly any
     #[arg(long, value_name = "X", help_heading = "Picture")]
     pub noise: Option<f64>,
-    /// Double the samples of each frame as long as that fits into so much of the farm's time: 90s, 10m, 2h; it is told how many they are then
+    /// Double the samples of each frame as long as that fits into so much of the farm's time: 90s,
+    /// 10m, 2h; it is told how many they are then
     #[arg(long, value_name = "TIME", value_parser = frame_time, help_heading = "Picture")]
     pub time: Option<u32>,
     /// Scatterings of a path at most
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Picture")]
     pub depth: u32,
-    /// Hide fireflies: bound what light that was scattered more than once adds to a sample at a time, 1 to 10 for most scenes. Pictures get darker than
-    /// the scene and say so [default: no bound]
+    /// Hide fireflies: bound what light that was scattered more than once adds to a sample at a
+    /// time, 1 to 10 for most scenes. Pictures get darker than the scene and say so [default: no
+    /// bound]
     #[arg(long, value_name = "X", help_heading = "Picture")]
     pub clamp: Option<f64>,
     /// Seed of the random numbers
@@ -40,7 +44,8 @@ pub struct PictureArgs {
     /// Pixel reconstruction filter
     #[arg(long, value_name = "NAME", default_value = "blackman-harris", help_heading = "Picture")]
     pub filter: FilterArg,
-    /// Material variant of the scene by its name, as `inspect` lists them [default: what each surface names itself]
+    /// Material variant of the scene by its name, as `inspect` lists them [default: what each
+    /// surface names itself]
     #[arg(long, value_name = "NAME", help_heading = "Picture")]
     pub variant: Option<String>,
     /// Further layers of EXR files: albedo, normal, depth, position
@@ -92,13 +97,34 @@ pub struct PictureArgs {
     #[arg(long, value_name = "NAME|INDEX", conflicts_with = "eye", help_heading = "Camera")]
     pub camera: Option<String>,
     /// Where a camera of your own stands
-    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, requires = "target", help_heading = "Camera")]
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        value_parser = point,
+        allow_hyphen_values = true,
+        requires = "target",
+        help_heading = "Camera",
+    )]
     pub eye: Option<[f32; 3]>,
     /// What it looks at
-    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, requires = "eye", help_heading = "Camera")]
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        value_parser = point,
+        allow_hyphen_values = true,
+        requires = "eye",
+        help_heading = "Camera",
+    )]
     pub target: Option<[f32; 3]>,
     /// Which way is up
-    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, default_value = "0,1,0", help_heading = "Camera")]
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        value_parser = point,
+        allow_hyphen_values = true,
+        default_value = "0,1,0",
+        help_heading = "Camera",
+    )]
     pub up: [f32; 3],
     /// Its vertical field of view in degrees
     #[arg(long, value_name = "DEG", default_value_t = 45.0, help_heading = "Camera")]
@@ -113,12 +139,21 @@ pub struct PictureArgs {
     #[arg(long, value_name = "M", group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_distance: Option<f32>,
     /// A point that is in focus in every frame
-    #[arg(long, value_name = "X,Y,Z", value_parser = point, allow_hyphen_values = true, group = "focus", requires = "aperture", help_heading = "Camera")]
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        value_parser = point,
+        allow_hyphen_values = true,
+        group = "focus",
+        requires = "aperture",
+        help_heading = "Camera",
+    )]
     pub focus_point: Option<[f32; 3]>,
     /// Corners of the lens, 3 to 16, as what is out of focus shows them [default: 0, round]
     #[arg(long, value_name = "N", requires = "aperture", help_heading = "Camera")]
     pub blades: Option<u8>,
-    /// Turn of the lens in degrees, counter-clockwise as behind the focus; at 0 a corner is at the top
+    /// Turn of the lens in degrees, counter-clockwise as behind the focus; at 0 a corner is at the
+    /// top
     #[arg(
         long,
         value_name = "DEG",
@@ -131,7 +166,8 @@ pub struct PictureArgs {
     /// Tile edge in pixels; never changes the picture [default: 64]; not with --noise or --time
     #[arg(long, value_name = "N", help_heading = "Work")]
     pub tile: Option<u32>,
-    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture; not with --noise or --time
+    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture; not
+    /// with --noise or --time
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Work")]
     pub unit_samples: u32,
 }
@@ -186,17 +222,20 @@ macro_rules! named {
 named!(
     /// A pixel filter.
     FilterArg(FilterSpec),
-    "box" => FilterSpec::Box, "gaussian" => FilterSpec::Gaussian, "blackman-harris" => FilterSpec::BlackmanHarris
+    "box" => FilterSpec::Box, "gaussian" => FilterSpec::Gaussian,
+    "blackman-harris" => FilterSpec::BlackmanHarris
 );
 named!(
     /// A layer.
     AovArg(AovSpec),
-    "albedo" => AovSpec::Albedo, "normal" => AovSpec::Normal, "depth" => AovSpec::Depth, "position" => AovSpec::Position
+    "albedo" => AovSpec::Albedo, "normal" => AovSpec::Normal, "depth" => AovSpec::Depth,
+    "position" => AovSpec::Position
 );
 named!(
     /// A tone map.
     ToneMapArg(ToneMapSpec),
-    "standard" => ToneMapSpec::Standard, "pbr-neutral" => ToneMapSpec::PbrNeutral, "agx" => ToneMapSpec::Agx
+    "standard" => ToneMapSpec::Standard, "pbr-neutral" => ToneMapSpec::PbrNeutral,
+    "agx" => ToneMapSpec::Agx
 );
 named!(
     /// A file format.

@@ -26,7 +26,8 @@ pub struct FsckArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --data the backup holds the farm's keys too, whether its coordinator runs or not: keep it as private as the folder. Without,\n\
-                  a coordinator that runs anywhere is asked, by an admin, and the backup holds everything but keys."
+                  a coordinator that runs anywhere is asked, by an admin, and the backup holds \
+                  everything but keys."
 )]
 pub struct BackupArgs {
     /// File to write; must not be there yet
@@ -46,7 +47,8 @@ pub struct BackupArgs {
 /// Options of `restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A coordinator started on the folder goes on from the moment of the backup. Never run it beside the one that was backed up."
+    after_help = "A coordinator started on the folder goes on from the moment of the backup. Never \
+        run it beside the one that was backed up."
 )]
 pub struct RestoreArgs {
     /// The backup

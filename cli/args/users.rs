@@ -14,7 +14,13 @@ pub struct SubmitArgs {
     #[command(flatten)]
     pub picture: PictureArgs,
     /// File formats: exr, png (8 bits), png16
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "exr", help_heading = "Picture")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "exr",
+        help_heading = "Picture"
+    )]
     pub format: Vec<FormatArg>,
     /// Name of the job and of its files [default: the scene's]
     #[arg(long, value_name = "NAME", help_heading = "Job")]

@@ -37,10 +37,14 @@ pub(crate) async fn audit(args: AuditArgs) -> Result<Status, CliError> {
         return Ok(Status::Done);
     }
     let text: Vec<String> = report.problems.iter().map(|problem| printable(problem)).collect();
-    Err(CliError::new(Status::Failure, format!("the chain of the audit log is broken: {}", text.join("; ")))
-        .hint(
-            "compare with a copy of DATA/audit; a head that was noted elsewhere tells how much is as it was",
-        ))
+    Err(CliError::new(
+        Status::Failure,
+        format!("the chain of the audit log is broken: {}", text.join("; ")),
+    )
+    .hint(
+        "compare with a copy of DATA/audit; a head that was noted elsewhere tells how much is \
+                as it was",
+    ))
 }
 
 fn row(entry: &LogEntry) -> Vec<String> {
@@ -48,7 +52,8 @@ fn row(entry: &LogEntry) -> Vec<String> {
     [vec![entry.n.to_string(), utc(entry.at)], texts.to_vec()].concat()
 }
 
-/// A moment as `2026-11-21 19:30:05Z`, from seconds since the Unix epoch (the civil calendar by days from 0000-03-01).
+/// A moment as `2026-11-21 19:30:05Z`, from seconds since the Unix epoch (the civil calendar by
+/// days from 0000-03-01).
 fn utc(secs: u64) -> String {
     let (days, of_day) = (secs / 86_400 + 719_468, secs % 86_400);
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -70,7 +75,9 @@ pub(crate) async fn run(command: AuthorityCommand) -> Result<Status, CliError> {
             (args.farm, Request::RotateAuthority { overlap_secs: args.overlap }, args.json)
         }
     };
-    let Response::Authority(status) = Farm::of(&args)?.ask(&request).await? else { return Err(unexpected()) };
+    let Response::Authority(status) = Farm::of(&args)?.ask(&request).await? else {
+        return Err(unexpected());
+    };
     match as_json {
         true => json::print(&status)?,
         false => json::line(&describe(&status))?,

@@ -37,8 +37,11 @@ pub(crate) async fn run(args: BenchArgs) -> Result<Status, CliError> {
     }
     let scenes: Vec<String> =
         below.iter().map(|result| format!("{} on {}", result.scene, result.slot)).collect();
-    Err(CliError::new(Status::Failure, format!("slower than --fail-below allows: {}", scenes.join(", ")))
-        .hint("a scene or device that the baseline lacks counts as slower; --save writes a new one"))
+    Err(CliError::new(
+        Status::Failure,
+        format!("slower than --fail-below allows: {}", scenes.join(", ")),
+    )
+    .hint("a scene or device that the baseline lacks counts as slower; --save writes a new one"))
 }
 
 /// Measures every device on every scene. Blocks.
@@ -63,7 +66,8 @@ fn work(args: &BenchArgs) -> Result<Bench, CliError> {
             results.push(measure(&**device, frame, args.rounds as usize, args.spp).map_err(about)?);
         }
     }
-    let fingerprint = tessera_node::fingerprint().0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint =
+        tessera_node::fingerprint().0.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Bench { version: VERSION, build: env!("CARGO_PKG_VERSION").into(), fingerprint, results })
 }
 

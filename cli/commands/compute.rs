@@ -1,4 +1,5 @@
-//! `compute`: a kernel over a domain, on a farm or on this machine alone; waits for the result and writes it.
+//! `compute`: a kernel over a domain, on a farm or on this machine alone; waits for the result and
+//! writes it.
 
 use super::follow;
 use super::jobs::frames;
@@ -81,11 +82,13 @@ async fn on_this_machine(
         return Err(CliError::new(Status::Usage, "--local needs --out"));
     };
     let folder = tempfile::Builder::new().prefix("tessera-compute-").tempdir()?;
-    let mut local = LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?;
+    let mut local =
+        LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?;
     let result = match can_do(&local, &prepared.spec) {
         Ok(()) => tokio::select! {
             result = finish(&mut local, prepared, &destination, args) => result,
-            _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; nothing was kept")),
+            _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; \
+                nothing was kept")),
         },
         Err(error) => Err(error),
     };
@@ -95,14 +98,19 @@ async fn on_this_machine(
 
 /// Nobody else will come who can: a job that would wait for ever is refused.
 fn can_do(local: &LocalFarm, spec: &JobSpec) -> Result<(), CliError> {
-    let Some(compute) = spec.kind.compute().filter(|compute| compute.needs_cuda()) else { return Ok(()) };
+    let Some(compute) = spec.kind.compute().filter(|compute| compute.needs_cuda()) else {
+        return Ok(());
+    };
     let is_cuda = |device: &DeviceInfo| device.kind == DeviceKind::Cuda;
     if !local.nodes.iter().flat_map(|node| node.devices()).any(is_cuda) {
         let message = "the kernel needs a CUDA device, and --local has none";
-        return Err(CliError::new(Status::Failure, message)
-            .hint("`tessera doctor` says why; built-in kernels run on CPUs too, and without --local a farm is asked"));
+        return Err(CliError::new(Status::Failure, message).hint(
+            "`tessera doctor` says why; built-in kernels run on CPUs too, and without \
+                --local a farm is asked",
+        ));
     }
-    if matches!(compute.program, Program::Cuda(_)) && local.nodes.iter().all(|node| node.compiler().is_none())
+    if matches!(compute.program, Program::Cuda(_))
+        && local.nodes.iter().all(|node| node.compiler().is_none())
     {
         let message = "there is no NVRTC here to compile the kernel with";
         return Err(CliError::new(Status::Failure, message)
@@ -140,7 +148,9 @@ fn destination(args: &ComputeArgs) -> Result<Option<Destination>, CliError> {
     let Some(out) = &args.out else { return Ok(None) };
     let Some(format) = format_of(out) else {
         let message = format!("`{}` is neither .npy, .exr nor .png", out.display());
-        return Err(CliError::new(Status::Usage, message).hint("the extension of --out says the format"));
+        return Err(
+            CliError::new(Status::Usage, message).hint("the extension of --out says the format")
+        );
     };
     Destination::file(out, format, &args.frames).map(Some)
 }
@@ -171,8 +181,9 @@ async fn write(
 /// A reduced result, a value a channel, on one line.
 fn print_values(path: &Path) -> Result<(), CliError> {
     let bytes = std::fs::read(path)?;
-    let header = npy::Header::read(&bytes, bytes.len() as u64)
-        .map_err(|error| CliError::new(Status::Failure, error).context(format!("`{}`", path.display())))?;
+    let header = npy::Header::read(&bytes, bytes.len() as u64).map_err(|error| {
+        CliError::new(Status::Failure, error).context(format!("`{}`", path.display()))
+    })?;
     let values = bytes[header.data_offset..].chunks_exact(header.element.bytes());
     let texts: Vec<String> = values.map(|value| text_of(header.element, value)).collect();
     json::line(&texts.join(" "))

@@ -42,14 +42,16 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
         () = stops.next() => tracing::info!("stopping"),
         error = coordinator.failed() => {
             return Err(CliError::from(error)
-                .hint("what was acknowledged is safe; start the coordinator again once its disk is well"));
+                .hint("what was acknowledged is safe; start the coordinator again once its disk is \
+                    well"));
         }
     }
     attending.abort();
     Manager::find().stopping("stopping");
     tokio::select! {
         ended = coordinator.shutdown() => ended?,
-        () = stops.next() => tracing::warn!("a second signal: ended at once, as by a kill; nothing acknowledged is lost"),
+        () = stops.next() => tracing::warn!("a second signal: ended at once, as by a kill; nothing \
+            acknowledged is lost"),
     }
     Ok(Status::Done)
 }
@@ -77,11 +79,15 @@ fn limits(args: &LimitArgs) -> Limits {
         connections: args.connections as usize,
         connections_per_identity: args.connections_per_identity as usize,
         handshakes: args.handshakes as usize,
-        rates: Rates { messages: args.messages_per_second, bytes: u64::from(args.mib_per_second) << 20 },
+        rates: Rates {
+            messages: args.messages_per_second,
+            bytes: u64::from(args.mib_per_second) << 20,
+        },
     }
 }
 
-/// Tells the service manager how the coordinator is, and that its loop turns, for as long as it does.
+/// Tells the service manager how the coordinator is, and that its loop turns, for as long as it
+/// does.
 async fn attend(mut manager: Manager, probe: Probe) {
     if !manager.listens() {
         return;
@@ -118,7 +124,10 @@ async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {
 async fn ask_for_audit(data: &Path) -> Result<AuditReport, CliError> {
     let identity = Identity::load(&data.join("admin"))?;
     let address = identity.coordinator.clone().ok_or_else(|| {
-        CliError::new(Status::Failure, "the folder is in use, and does not say where its coordinator listens")
+        CliError::new(
+            Status::Failure,
+            "the folder is in use, and does not say where its coordinator listens",
+        )
     })?;
     match Farm::new(address, identity).ask(&Request::Audit).await? {
         Response::Audit(report) => Ok(report),
@@ -127,9 +136,11 @@ async fn ask_for_audit(data: &Path) -> Result<AuditReport, CliError> {
 }
 
 fn describe(report: &AuditReport) -> String {
-    let AuditReport { records, jobs, units_committed, units_committed_twice, frames, problems } = report;
+    let AuditReport { records, jobs, units_committed, units_committed_twice, frames, problems } =
+        report;
     let mut text = format!(
-        "{records} records, {jobs} jobs, {units_committed} units committed ({units_committed_twice} twice), {frames} finished frames"
+        "{records} records, {jobs} jobs, {units_committed} units committed \
+            ({units_committed_twice} twice), {frames} finished frames"
     );
     for problem in problems {
         text += &format!("\nproblem: {problem}");
@@ -141,13 +152,18 @@ fn describe(report: &AuditReport) -> String {
 }
 
 fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
-    let about = |error: std::io::Error| CliError::from(error).context(format!("`{}`", file.display()));
+    let about =
+        |error: std::io::Error| CliError::from(error).context(format!("`{}`", file.display()));
     let mut out = BufWriter::new(File::create_new(file).map_err(about)?);
     let summary = tessera_coordinator::export(&args.data, &mut out)?;
     out.into_inner().map_err(|error| about(error.into_error()))?.sync_all().map_err(about)?;
     match args.json {
-        true => json::print(&serde_json::json!({ "intact": summary.intact, "damaged": summary.damaged }))?,
-        false => eprintln!("{} values written, {} damaged ones named", summary.intact, summary.damaged),
+        true => json::print(
+            &serde_json::json!({ "intact": summary.intact, "damaged": summary.damaged }),
+        )?,
+        false => {
+            eprintln!("{} values written, {} damaged ones named", summary.intact, summary.damaged)
+        }
     }
     Ok(Status::Done)
 }

@@ -87,12 +87,16 @@ fn judge(burned: &Burned, time: Duration) -> Finding {
     );
     match failure {
         _ if burned.is_well() => Finding::ok("burn", text),
-        Some(failure) => {
-            Finding::fail("burn", format!("{text}; then {failure}"), "leave it out, and have it looked at")
-        }
-        None => {
-            Finding::fail("burn", text, "it computes wrongly under load: leave it out, and have it looked at")
-        }
+        Some(failure) => Finding::fail(
+            "burn",
+            format!("{text}; then {failure}"),
+            "leave it out, and have it looked at",
+        ),
+        None => Finding::fail(
+            "burn",
+            text,
+            "it computes wrongly under load: leave it out, and have it looked at",
+        ),
     }
 }
 
@@ -112,15 +116,21 @@ impl Report {
     }
 
     fn conclude(self, burned: Option<&[Burned]>) -> Result<Status, CliError> {
-        let worst = self.findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
+        let worst =
+            self.findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
         if self.json {
             json::print(&json!({ "verdict": worst, "findings": self.findings, "burn": burned }))?;
         }
         if worst < Verdict::Fail {
             return Ok(Status::Done);
         }
-        let failed = self.findings.iter().filter(|finding| finding.verdict == Verdict::Fail).count();
-        let what = if failed == 1 { "a check fails".to_owned() } else { format!("{failed} checks fail") };
-        Err(CliError::new(Status::Failure, format!("this machine cannot be a node as it is: {what}")))
+        let failed =
+            self.findings.iter().filter(|finding| finding.verdict == Verdict::Fail).count();
+        let what =
+            if failed == 1 { "a check fails".to_owned() } else { format!("{failed} checks fail") };
+        Err(CliError::new(
+            Status::Failure,
+            format!("this machine cannot be a node as it is: {what}"),
+        ))
     }
 }

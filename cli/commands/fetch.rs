@@ -25,7 +25,9 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
     let client = farm.connect().await?;
-    let Response::Job(detail) = client.request(&Request::Job(job)).await? else { return Err(unexpected()) };
+    let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
+        return Err(unexpected());
+    };
     let wanted = wanted(&args, &jobs::frames(&client, job).await?)?;
     let numbers = tessera_protocol::FrameSet::from_frames(wanted.iter().map(|status| status.frame));
     let numbers = numbers.map_err(|error| CliError::new(Status::Failure, error))?;
@@ -62,7 +64,9 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
 
 fn wanted(args: &FetchArgs, all: &[FrameStatus]) -> Result<Vec<FrameStatus>, CliError> {
     let Some(frames) = &args.frames else { return Ok(all.to_vec()) };
-    if let Some(missing) = frames.iter().find(|frame| !all.iter().any(|status| status.frame == *frame)) {
+    if let Some(missing) =
+        frames.iter().find(|frame| !all.iter().any(|status| status.frame == *frame))
+    {
         return Err(CliError::new(Status::NotFound, format!("the job has no frame {}", missing.0)));
     }
     Ok(all.iter().filter(|status| frames.position(status.frame).is_some()).cloned().collect())
@@ -82,7 +86,8 @@ fn items(wanted: &[FrameStatus], destination: &Destination) -> Vec<Item> {
 }
 
 fn conclude(wanted: &[FrameStatus], done: usize) -> Result<Status, CliError> {
-    let failed = wanted.iter().filter(|status| matches!(status.state, FrameState::Failed(_))).count();
+    let failed =
+        wanted.iter().filter(|status| matches!(status.state, FrameState::Failed(_))).count();
     let open = wanted.len() - done - failed;
     if open > 0 {
         eprintln!("{done} of {} frames are done and here; fetch again for the rest", wanted.len());

@@ -15,12 +15,19 @@ use tessera_protocol::status::{JobState, JobSummary};
 pub(crate) async fn watch(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
-    let Response::Job(detail) = farm.ask(&Request::Job(job)).await? else { return Err(unexpected()) };
+    let Response::Job(detail) = farm.ask(&Request::Job(job)).await? else {
+        return Err(unexpected());
+    };
     follow(&farm, job, Doing::of(&detail.spec.kind), args.json).await
 }
 
 /// Shows a job's progress to its end: lines of JSON, or a bar and a line for each finished frame.
-pub(crate) async fn follow(farm: &Farm, job: JobId, doing: Doing, as_json: bool) -> Result<Status, CliError> {
+pub(crate) async fn follow(
+    farm: &Farm,
+    job: JobId,
+    doing: Doing,
+    as_json: bool,
+) -> Result<Status, CliError> {
     let mut bar = JobProgress::new(Audience::of_stderr(as_json), doing);
     let mut failed_output = None;
     let mut heard = |progress: &Progress| {
@@ -82,23 +89,32 @@ async fn unless_interrupted(
 ) -> Result<JobSummary, CliError> {
     tokio::select! {
         summary = following => summary,
-        _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; the job goes on")
+        _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; the \
+            job goes on")
             .hint(format!("`tessera watch {job}` follows it again, `tessera cancel {job}` ends it"))),
     }
 }
 
 /// How a job has ended, as a status to leave with.
 pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
-    let note =
-        if summary.note.is_empty() { String::new() } else { format!(": {}", printable(&summary.note)) };
+    let note = if summary.note.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", printable(&summary.note))
+    };
     match summary.state {
         JobState::Failed if summary.frames_done > 0 => {
-            let message = format!("{} of {} frames failed{note}", summary.frames_failed, summary.frames);
+            let message =
+                format!("{} of {} frames failed{note}", summary.frames_failed, summary.frames);
             Err(CliError::new(Status::SomeFramesFailed, message))
         }
         JobState::Failed => Err(CliError::new(Status::JobFailed, format!("the job failed{note}"))),
-        JobState::Cancelled => Err(CliError::new(Status::JobFailed, format!("the job was cancelled{note}"))),
-        JobState::Done | JobState::Queued | JobState::Running | JobState::Paused => Ok(Status::Done),
+        JobState::Cancelled => {
+            Err(CliError::new(Status::JobFailed, format!("the job was cancelled{note}")))
+        }
+        JobState::Done | JobState::Queued | JobState::Running | JobState::Paused => {
+            Ok(Status::Done)
+        }
     }
 }
 
@@ -107,7 +123,8 @@ fn outcome_on_farm(summary: &JobSummary) -> Result<Status, CliError> {
     let job = summary.job;
     outcome(summary).map_err(|error| match summary.state {
         JobState::Failed => error.hint(format!(
-            "`tessera job {job}` lists what failed; `tessera retry {job}` renders the failed frames again"
+            "`tessera job {job}` lists what failed; `tessera retry {job}` renders the failed \
+                frames again"
         )),
         _ => error,
     })

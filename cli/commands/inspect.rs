@@ -29,8 +29,8 @@ pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-/// Lays the first frame out as nodes do, so that the figures are what devices will hold. None where it cannot be laid out, which
-/// rendering will tell of in full.
+/// Lays the first frame out as nodes do, so that the figures are what devices will hold. None where
+/// it cannot be laid out, which rendering will tell of in full.
 fn memory(scene: &ImportedScene) -> Result<Option<SceneMemory>, CliError> {
     match scene.flatten(&FlattenOptions::still(1, 1)) {
         Ok(flat) => Ok(SceneMemory::of(flat).ok()),
@@ -87,7 +87,8 @@ fn describe(inspection: &Inspection) -> String {
         field("variant", variant.clone());
     }
     for animation in &report.animations {
-        let played = if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
+        let played =
+            if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
         let length = animation.length_secs;
         let channels = counted(animation.channels.into(), "channel", "channels");
         field("animation", format!("{:?}, {length:.3} s, {channels}{played}", animation.name));
@@ -100,7 +101,10 @@ fn describe(inspection: &Inspection) -> String {
         field("extension", format!("{}, {applied}", extension.name));
     }
     if let Some(SceneMemory { processor_bytes, gpu_bytes }) = inspection.memory {
-        field("memory", format!("{} on a processor, {} on a GPU", bytes(processor_bytes), bytes(gpu_bytes)));
+        field(
+            "memory",
+            format!("{} on a processor, {} on a GPU", bytes(processor_bytes), bytes(gpu_bytes)),
+        );
     }
     for warning in
         report.warnings.iter().map(String::as_str).chain(report.camera_note(&CameraChoice::Default))
@@ -128,7 +132,10 @@ mod tests {
     #[test]
     fn numbers_are_written_for_people() {
         assert_eq!(counted(1, "mesh", "meshes"), "1 mesh");
-        assert_eq!([counted(0, "mesh", "meshes"), counted(12, "mesh", "meshes")], ["0 meshes", "12 meshes"]);
+        assert_eq!(
+            [counted(0, "mesh", "meshes"), counted(12, "mesh", "meshes")],
+            ["0 meshes", "12 meshes"]
+        );
         assert_eq!(place([-0.100_000_024, 7.25, -1e-9]), "(-0.1, 7.25, 0)");
     }
 }

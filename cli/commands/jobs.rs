@@ -30,7 +30,8 @@ pub(crate) async fn list(args: ListArgs) -> Result<Status, CliError> {
     let now = now_secs();
     let rows: Vec<_> = jobs.iter().map(|job| row(job, now)).collect();
     json::line(
-        table(&["JOB", "STATE", "NAME", "OWNER", "PRIO", "FRAMES", "DONE", "AGE", "NOTE"], &rows).trim_end(),
+        table(&["JOB", "STATE", "NAME", "OWNER", "PRIO", "FRAMES", "DONE", "AGE", "NOTE"], &rows)
+            .trim_end(),
     )?;
     Ok(Status::Done)
 }
@@ -97,7 +98,9 @@ pub(crate) async fn show(args: JobArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
     let client = farm.connect().await?;
-    let Response::Job(detail) = client.request(&Request::Job(job)).await? else { return Err(unexpected()) };
+    let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
+        return Err(unexpected());
+    };
     let frames = if args.frames { Some(frames(&client, job).await?) } else { None };
     client.close().await;
     if args.json {
@@ -155,20 +158,27 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
                 Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
                 None => format!("{spp} spp"),
             };
-            let clamped = render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
+            let clamped =
+                render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
             field("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}"));
         }
         JobKind::Compute(compute) => {
             field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));
             let ComputeSpec { domain, channels, element, .. } = compute;
             let reduced = compute.reduction.map_or("", |reduction| reduction.name());
-            field("domain", format!("{domain}, {channels} × {element} {reduced}").trim_end().to_owned());
+            field(
+                "domain",
+                format!("{domain}, {channels} × {element} {reduced}").trim_end().to_owned(),
+            );
         }
     }
     let frames_wanted = spec.kind.frames();
     field("frames", format!("{frames_wanted}: {} of {} done", summary.frames_done, summary.frames));
     let leased = summary.units_leased;
-    field("units", format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units));
+    field(
+        "units",
+        format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units),
+    );
     let samples = count(summary.samples_committed as f64);
     let kept = match summary.samples_kept {
         0 => String::new(),
@@ -182,7 +192,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         field("fingerprint", fingerprint.to_string());
     }
     for frame in frames {
-        let samples = frame.samples.map(|samples| format!("; as --spp {samples}")).unwrap_or_default();
+        let samples =
+            frame.samples.map(|samples| format!("; as --spp {samples}")).unwrap_or_default();
         field(&frame.frame.to_string(), frame_words(&frame.state) + &samples);
     }
     for failure in failures {
@@ -195,7 +206,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
 fn copy_words(copies: &CopyCount) -> String {
     let CopyCount { running, won, lost, wasted_millis } = copies;
     let wasted = *wasted_millis as f64 / 1e3;
-    format!("{running} running, {won} first, {lost} not first; leases of {wasted:.1} s were stopped")
+    format!(
+        "{running} running, {won} first, {lost} not first; leases of {wasted:.1} s were stopped"
+    )
 }
 
 fn frame_words(state: &FrameState) -> String {
@@ -207,8 +220,9 @@ fn frame_words(state: &FrameState) -> String {
         FrameState::Resolving => "resolving".into(),
         FrameState::Failed(reason) => format!("failed: {reason}"),
         FrameState::Done(files) => {
-            let files =
-                files.iter().map(|file| format!("{} {} {}", file.format, bytes(file.length), file.hash));
+            let files = files
+                .iter()
+                .map(|file| format!("{} {} {}", file.format, bytes(file.length), file.hash));
             format!("done: {}", files.collect::<Vec<_>>().join(", "))
         }
     }
@@ -216,7 +230,10 @@ fn frame_words(state: &FrameState) -> String {
 
 fn round_words(status: &RoundStatus) -> String {
     let RoundStatus { round, rounds, tiles_open, tiles, samples } = status;
-    format!("round {round} of at most {rounds}, {samples} samples a pixel for {tiles_open} of {tiles} tiles")
+    format!(
+        "round {round} of at most {rounds}, {samples} samples a pixel for {tiles_open} of {tiles} \
+            tiles"
+    )
 }
 
 /// `tessera pause` and `tessera resume`.
@@ -226,7 +243,9 @@ pub(crate) async fn pause(args: PauseArgs, pause: bool) -> Result<Status, CliErr
         let job = job_id::find(&farm, text).await?;
         let request = if pause { Request::Pause(job) } else { Request::Resume(job) };
         match farm.ask(&request).await? {
-            Response::Done if pause => eprintln!("paused {job}; `tessera resume {job}` lets it go on"),
+            Response::Done if pause => {
+                eprintln!("paused {job}; `tessera resume {job}` lets it go on")
+            }
             Response::Done => eprintln!("{job} goes on"),
             _ => return Err(unexpected()),
         }
@@ -241,7 +260,10 @@ pub(crate) async fn retry(args: RetryArgs) -> Result<Status, CliError> {
         let job = job_id::find(&farm, text).await?;
         match farm.ask(&Request::Retry(job)).await? {
             Response::Done => {
-                eprintln!("the failed frames of {job} are rendered again; `tessera watch {job}` follows it");
+                eprintln!(
+                    "the failed frames of {job} are rendered again; `tessera watch {job}` follows \
+                        it"
+                );
             }
             _ => return Err(unexpected()),
         }
@@ -255,7 +277,9 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Status, CliError> {
     for text in &args.jobs {
         let job = job_id::find(&farm, text).await?;
         match farm.ask(&Request::Cancel(job)).await? {
-            Response::Done => eprintln!("cancelled {job}; its finished frames can still be fetched"),
+            Response::Done => {
+                eprintln!("cancelled {job}; its finished frames can still be fetched")
+            }
             _ => return Err(unexpected()),
         }
     }

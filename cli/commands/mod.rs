@@ -58,12 +58,18 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench::run(args).await,
         Command::Completions(args) => {
-            clap_complete::generate(args.shell, &mut Cli::command(), "tessera", &mut std::io::stdout());
+            clap_complete::generate(
+                args.shell,
+                &mut Cli::command(),
+                "tessera",
+                &mut std::io::stdout(),
+            );
             Ok(Status::Done)
         }
         Command::Man(args) => {
-            clap_mangen::generate_to(Cli::command(), &args.folder)
-                .map_err(|error| CliError::from(error).context(format!("`{}`", args.folder.display())))?;
+            clap_mangen::generate_to(Cli::command(), &args.folder).map_err(|error| {
+                CliError::from(error).context(format!("`{}`", args.folder.display()))
+            })?;
             Ok(Status::Done)
         }
     }

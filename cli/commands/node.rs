@@ -45,7 +45,8 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
             () = stops.next() => {
                 match leaves {
                     Leaves::No | Leaves::ByItself(_) => {
-                        tracing::info!("draining: what is in work will be finished and delivered; a second signal hands it back and ends the node at once");
+                        tracing::info!("draining: what is in work will be finished and delivered; \
+                            a second signal hands it back and ends the node at once");
                         keeper.leave("draining");
                         leaves = Leaves::Asked;
                         if let Some(secs) = args.hand_in_after {
@@ -62,7 +63,8 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
                     leaves = Leaves::Asked;
                 }
                 Heard::HandIn => {
-                    tracing::warn!("units end at the next sample, and what they have is handed in: time is nearly up");
+                    tracing::warn!("units end at the next sample, and what they have is handed in: \
+                        time is nearly up");
                     keeper.node.hand_in();
                 }
                 Heard::Over => {
@@ -150,7 +152,8 @@ fn conclude(ended: Ended, leaves: Leaves) -> Result<Status, CliError> {
         }
         Ended::Stopped => {
             tracing::info!(
-                "stopped at once; units are handed back, finished results are delivered at the next start"
+                "stopped at once; units are handed back, finished results are delivered at the \
+                    next start"
             );
         }
     }
@@ -165,8 +168,9 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     // A package leaves an empty file where the token goes.
     config.token = token.filter(|token| !token.is_empty());
     if let Some(pool) = args.pool.as_deref().filter(|pool| !is_label(pool)) {
-        let message =
-            format!("--pool {pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`");
+        let message = format!(
+            "--pool {pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"
+        );
         return Err(CliError::new(Status::Usage, message));
     }
     config.pool = args.pool.clone();
@@ -199,7 +203,8 @@ pub(crate) fn with_devices(mut config: Config, devices: &DeviceArgs) -> Config {
 /// The host's name as far as a node may have it, or `node`.
 fn host_name() -> String {
     let mut buffer = [0u8; 256];
-    // SAFETY: the pointer and length are of one buffer; the call ends the name with a zero where there is room for one.
+    // SAFETY: the pointer and length are of one buffer; the call ends the name with a zero where
+    // there is room for one.
     let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) } != 0;
     let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(0);
     let name: String = String::from_utf8_lossy(&buffer[..end])

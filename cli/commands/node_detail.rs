@@ -55,7 +55,12 @@ fn describe_device(text: &mut String, device: &DeviceInfo) {
     };
     line(text, "  ", "state", &standing);
     let units = if device.cuda.is_some() { "multiprocessors" } else { "threads" };
-    line(text, "  ", "size", &format!("{} {units}, {}", device.parallelism, bytes(device.memory_bytes)));
+    line(
+        text,
+        "  ",
+        "size",
+        &format!("{} {units}, {}", device.parallelism, bytes(device.memory_bytes)),
+    );
     if let Some(cuda) = &device.cuda {
         describe_cuda(text, cuda);
     }
@@ -74,9 +79,13 @@ fn describe_cuda(text: &mut String, cuda: &CudaInfo) {
 fn describe_load(text: &mut String, told: &DeviceTelemetry) {
     line(text, "  ", "busy", &format!("{:.0} %", told.busy * 100.0));
     line(text, "  ", "rate", &rate(told.samples_per_second));
-    let memory = [told.memory_free.map(|b| (b, "free")), told.memory_held.map(|b| (b, "held by this node"))];
-    let memory: Vec<String> =
-        memory.into_iter().flatten().map(|(count, what)| format!("{} {what}", bytes(count))).collect();
+    let memory =
+        [told.memory_free.map(|b| (b, "free")), told.memory_held.map(|b| (b, "held by this node"))];
+    let memory: Vec<String> = memory
+        .into_iter()
+        .flatten()
+        .map(|(count, what)| format!("{} {what}", bytes(count)))
+        .collect();
     line(text, "  ", "memory", &memory.join(", "));
     let mut heat = Vec::new();
     heat.extend(told.temperature.map(|degrees| format!("{degrees} °C")));
@@ -109,7 +118,11 @@ mod tests {
             name: "NVIDIA T".into(),
             parallelism: 40,
             memory_bytes: 8 << 30,
-            cuda: Some(CudaInfo { compute_capability: (7, 5), start_millis: 1500, ..CudaInfo::default() }),
+            cuda: Some(CudaInfo {
+                compute_capability: (7, 5),
+                start_millis: 1500,
+                ..CudaInfo::default()
+            }),
             state: DeviceState::Quarantined { reason: "wrong results".into(), remedy },
         };
         let told = DeviceTelemetry {

@@ -33,8 +33,18 @@ pub(crate) async fn list(args: NodesArgs) -> Result<Status, CliError> {
         return Ok(Status::Done);
     }
     let rows: Vec<_> = nodes.iter().map(row).collect();
-    let head =
-        ["NODE", "NAME", "STATE", "POOL", "DEVICES", "UNITS", "COMMITTED", "SAMPLES/S", "HEARD", "NOTE"];
+    let head = [
+        "NODE",
+        "NAME",
+        "STATE",
+        "POOL",
+        "DEVICES",
+        "UNITS",
+        "COMMITTED",
+        "SAMPLES/S",
+        "HEARD",
+        "NOTE",
+    ];
     json::line(table(&head, &rows).trim_end())?;
     Ok(Status::Done)
 }

@@ -1,4 +1,5 @@
-//! `render`: a scene on a farm in this process (`local_farm`), frames put where the user wants them as they finish.
+//! `render`: a scene on a farm in this process (`local_farm`), frames put where the user wants them
+//! as they finish.
 
 use super::follow::outcome;
 use super::jobs::frames;
@@ -41,11 +42,14 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let spec = spec::job(&args.picture, options, &files)?;
 
     let folder = tempfile::Builder::new().prefix("tessera-render-").tempdir()?;
-    let local = LocalFarm::start(folder.path(), &args.devices, (args.nodes, args.import.limits())).await?;
-    let mut rendering = Rendering { args: &args, spec: &spec, files: &files, outputs: &outputs, local };
+    let local =
+        LocalFarm::start(folder.path(), &args.devices, (args.nodes, args.import.limits())).await?;
+    let mut rendering =
+        Rendering { args: &args, spec: &spec, files: &files, outputs: &outputs, local };
     let result = tokio::select! {
         result = rendering.finish() => result,
-        _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; nothing was kept but finished frames")),
+        _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; \
+            nothing was kept but finished frames")),
     };
     let (ended, status, (cpu, peak_bytes)) = (Instant::now(), rendering.local.status(), usage());
     let cpu_before = rendering.local.stop().await;
@@ -69,7 +73,8 @@ impl Outputs {
         for output in &args.output {
             let Some(format) = format_of(output).filter(|format| *format != "npy") else {
                 let message = format!("`{}` is neither .exr nor .png", output.display());
-                return Err(CliError::new(Status::Usage, message).hint("the extension of -o says the format"));
+                return Err(CliError::new(Status::Usage, message)
+                    .hint("the extension of -o says the format"));
             };
             let destination = Destination::file(output, format, &frames)?;
             check_folder(output)?;
@@ -92,7 +97,8 @@ impl Outputs {
 
 /// Better to hear of it now than after a night of rendering.
 fn check_folder(output: &Path) -> Result<(), CliError> {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let pattern = folder.to_string_lossy().contains(['#', '%', '{']);
     if !pattern && !folder.is_dir() {
         let message = format!("there is no folder `{}` to write to", folder.display());
@@ -157,8 +163,8 @@ impl Rendering<'_> {
 }
 
 impl Outputs {
-    /// Fetches every frame that is named, until no more will be. No connection is kept for as long as a frame takes: a machine that sleeps
-    /// meanwhile loses it.
+    /// Fetches every frame that is named, until no more will be. No connection is kept for as long
+    /// as a frame takes: a machine that sleeps meanwhile loses it.
     async fn fetch_all(
         &self,
         farm: &Farm,
@@ -172,7 +178,9 @@ impl Outputs {
                 new.push(frame);
             }
             new.retain(|frame| !written.contains_key(frame));
-            written.extend(farm.persist(async |client| self.fetch_frames(client, job, &new).await).await?);
+            written.extend(
+                farm.persist(async |client| self.fetch_frames(client, job, &new).await).await?,
+            );
         }
         Ok(written)
     }
@@ -244,15 +252,24 @@ impl Report {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
             let rate = self.summary.samples_committed as f64 / self.render_secs().max(1e-3);
             for frame in self.written.values() {
-                let spp = frame.spp.map(|spp| format!(", which --spp {spp} makes again")).unwrap_or_default();
+                let spp = frame
+                    .spp
+                    .map(|spp| format!(", which --spp {spp} makes again"))
+                    .unwrap_or_default();
                 for (_, path) in &frame.files {
                     eprintln!("wrote {}{spp}", path.display());
                 }
             }
             if let Some(clamp) = args.picture.clamp {
-                eprintln!("indirect light is clamped at {clamp}: the picture is darker than the scene");
+                eprintln!(
+                    "indirect light is clamped at {clamp}: the picture is darker than the scene"
+                );
             }
-            eprintln!("{secs:.2} s, {}samples/s, {} of memory", count(rate), bytes(self.used.peak_bytes));
+            eprintln!(
+                "{secs:.2} s, {}samples/s, {} of memory",
+                count(rate),
+                bytes(self.used.peak_bytes)
+            );
         }
         Ok(())
     }

@@ -18,8 +18,10 @@ use tessera_transport::Identity;
 pub(crate) fn fsck(args: FsckArgs) -> Result<Status, CliError> {
     let depth = if args.quick { Depth::Quick } else { Depth::Whole };
     let report = tessera_coordinator::fsck(&args.data, depth).map_err(|error| match error {
-        AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error)
-            .hint("stop the coordinator, or let it check itself: `tessera coordinator --data DIR --audit`"),
+        AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error).hint(
+            "stop the coordinator, or let it check itself: `tessera coordinator --data DIR \
+                --audit`",
+        ),
         AuditError::Folder(FolderError::Absent { .. }) => CliError::new(Status::NotFound, error),
         error => error.into(),
     })?;
@@ -67,7 +69,10 @@ fn describe(report: &FsckReport) -> String {
 fn describe_finding(finding: &Finding) -> String {
     let severity = if finding.severity == Severity::Error { "error" } else { "note" };
     let (place, problem) = (printable(&finding.place), printable(&finding.problem));
-    format!("{severity}: {place}: {problem}\n  means: {}\n  to do: {}\n", finding.meaning, finding.action)
+    format!(
+        "{severity}: {place}: {problem}\n  means: {}\n  to do: {}\n",
+        finding.meaning, finding.action
+    )
 }
 
 /// `tessera backup`.
@@ -76,7 +81,9 @@ pub(crate) async fn backup(args: BackupArgs) -> Result<Status, CliError> {
         let message = format!("`{}` is there already", args.output.display());
         return Err(CliError::new(Status::Failure, message).hint("give a name that is free"));
     }
-    let about = |error: std::io::Error| CliError::from(error).context(format!("`{}`", args.output.display()));
+    let about = |error: std::io::Error| {
+        CliError::from(error).context(format!("`{}`", args.output.display()))
+    };
     let folder = args.output.parent().filter(|folder| !folder.as_os_str().is_empty());
     // Made readable by its owner alone, and gone unless it is whole.
     let mut file = tempfile::Builder::new()
@@ -90,7 +97,8 @@ pub(crate) async fn backup(args: BackupArgs) -> Result<Status, CliError> {
     tell(&summary, "backed up", args.json)?;
     if summary.keys == 0 {
         eprintln!(
-            "the farm's keys and denials are not in it: `--data DIR` on the coordinator's machine puts them in"
+            "the farm's keys and denials are not in it: `--data DIR` on the coordinator's machine \
+                puts them in"
         );
     }
     Ok(Status::Done)
@@ -103,7 +111,9 @@ async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliErr
         None => Farm::of(&args.farm)?,
         Some(data) => match backup::backup_stopped(data, file) {
             Ok(()) => return Ok(()),
-            Err(BackupError::Source(AuditError::Folder(FolderError::InUse { .. }))) => running_at(data)?,
+            Err(BackupError::Source(AuditError::Folder(FolderError::InUse { .. }))) => {
+                running_at(data)?
+            }
             Err(error) => return Err(error.into()),
         },
     };
@@ -120,7 +130,10 @@ async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliErr
 fn running_at(data: &Path) -> Result<Farm, CliError> {
     let identity = Identity::load(&data.join("admin"))?;
     let address = identity.coordinator.clone().ok_or_else(|| {
-        CliError::new(Status::Failure, "the folder is in use, and does not say where its coordinator listens")
+        CliError::new(
+            Status::Failure,
+            "the folder is in use, and does not say where its coordinator listens",
+        )
     })?;
     Ok(Farm::new(address, identity))
 }
@@ -132,7 +145,8 @@ pub(crate) fn restore(args: RestoreArgs) -> Result<Status, CliError> {
     let data = args.data.display();
     if summary.keys == 0 {
         eprintln!(
-            "it held no keys: put the folders `authority`, `admin` and `access` back, or every node and user must enrol anew"
+            "it held no keys: put the folders `authority`, `admin` and `access` back, or every \
+                node and user must enrol anew"
         );
     }
     eprintln!("go on with `tessera coordinator --data {data}`");
@@ -146,7 +160,8 @@ fn tell(summary: &BackupSummary, done: &str, as_json: bool) -> Result<(), CliErr
     let BackupSummary { keys, values, spools, blobs, log, bytes: length } = summary;
     let length = bytes(*length);
     eprintln!(
-        "{done}: {length}: {values} values of the journal, {spools} spools, {blobs} blobs, {log} files of the audit log, {keys} files of keys"
+        "{done}: {length}: {values} values of the journal, {spools} spools, {blobs} blobs, {log} \
+            files of the audit log, {keys} files of keys"
     );
     Ok(())
 }
@@ -158,7 +173,8 @@ pub(crate) async fn forget(args: ForgetArgs) -> Result<Status, CliError> {
         let job = job_id::find(&farm, text).await?;
         match farm.ask(&Request::Forget(job)).await? {
             Response::Done => eprintln!(
-                "forgot {job}; its frames are deleted when they are older than the coordinator's --blob-grace"
+                "forgot {job}; its frames are deleted when they are older than the coordinator's \
+                    --blob-grace"
             ),
             _ => return Err(unexpected()),
         }
@@ -177,7 +193,11 @@ mod tests {
         assert!(describe(&report).ends_with("clean: nothing that was promised is lost"));
         report.findings.push(Finding::new(FindingKind::Uploads, "partial", "2 files"));
         assert!(describe(&report).ends_with("clean: nothing that was promised is lost"));
-        report.findings.push(Finding::new(FindingKind::LostBlob, "blob 00\u{1b}", "it is not there"));
+        report.findings.push(Finding::new(
+            FindingKind::LostBlob,
+            "blob 00\u{1b}",
+            "it is not there",
+        ));
         let text = describe(&report);
         assert!(text.ends_with("NOT CLEAN: 1 errors"), "{text}");
         assert!(text.contains("error: blob 00 : it is not there\n  means: "), "{text}");

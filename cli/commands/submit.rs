@@ -23,7 +23,8 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         tokio::task::spawn_blocking(move || check(&args)).await
     };
     let (spec, files) = checked.map_err(|error| {
-        // An importer that panics is a fault of ours; it must still be told as an error about this scene.
+        // An importer that panics is a fault of ours; it must still be told as an error about this
+        // scene.
         CliError::new(Status::Failure, error)
             .context(format!("`{}` cannot be read", args.picture.scene.display()))
     })??;
@@ -45,9 +46,11 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let picture = &args.picture;
-    let scene = spec::load(&picture.scene, &picture.env, picture.variant.as_deref(), args.import.limits())?;
+    let scene =
+        spec::load(&picture.scene, &picture.env, picture.variant.as_deref(), args.import.limits())?;
     let report = scene.report();
-    let notes = if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
+    let notes =
+        if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
     for warning in report.warnings.iter().map(String::as_str).chain(notes) {
         tracing::warn!("{warning}");
     }
@@ -67,8 +70,9 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     Ok((spec, files))
 }
 
-/// Bytes that a device must hold for the first frame. The hierarchy is built for it: seconds for millions of triangles, and a job that
-/// fits nowhere is refused before anything is sent. 0 where the frame cannot be laid out, which nodes will tell of in full.
+/// Bytes that a device must hold for the first frame. The hierarchy is built for it: seconds for
+/// millions of triangles, and a job that fits nowhere is refused before anything is sent. 0 where
+/// the frame cannot be laid out, which nodes will tell of in full.
 ///
 /// # Errors
 /// Where laying it out takes more than it may, or ends the importer: nodes would fare no better.
@@ -94,7 +98,8 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     json::line(&format!("job     {}, priority {}{pool}", spec.name, spec.priority))?;
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;
     let spp = args.picture.spp();
-    let time = args.picture.time.map(|secs| format!(" in {}", span(secs.into()))).unwrap_or_default();
+    let time =
+        args.picture.time.map(|secs| format!(" in {}", span(secs.into()))).unwrap_or_default();
     let samples = match args.picture.noise {
         None if time.is_empty() => format!("{spp} spp"),
         None => format!("at most {spp} spp{time}"),
@@ -102,7 +107,9 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     };
     json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
     if let Some(clamp) = args.picture.clamp {
-        json::line(&format!("clamped indirect light, at {clamp}: pictures are darker than the scene"))?;
+        json::line(&format!(
+            "clamped indirect light, at {clamp}: pictures are darker than the scene"
+        ))?;
     }
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)

@@ -36,10 +36,13 @@ async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
     let TokenCreateArgs { role, pool, name, ttl, uses, .. } = args;
     let scope = TokenScope { role, pool: pool.clone(), name: name.clone(), ttl_secs: ttl, uses };
     let request = Request::CreateToken(scope);
-    let Response::Token(token) = Farm::of(&args.farm)?.ask(&request).await? else { return Err(unexpected()) };
+    let Response::Token(token) = Farm::of(&args.farm)?.ask(&request).await? else {
+        return Err(unexpected());
+    };
     match args.json {
         true => json::print(
-            &json!({ "token": token, "role": role, "pool": pool, "name": name, "ttl_secs": ttl, "uses": uses }),
+            &json!({ "token": token, "role": role, "pool": pool, "name": name, "ttl_secs": ttl,
+                "uses": uses }),
         )?,
         false => json::line(&token)?,
     }
@@ -73,14 +76,25 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
         let pool = printable(token.pool.as_deref().unwrap_or("-"));
         let name = printable(token.name.as_deref().unwrap_or("-"));
         let left = span(token.expires_at.saturating_sub(now));
-        vec![token.id.clone(), token.role.to_string(), pool, name, uses, left, printable(&token.made_by)]
+        vec![
+            token.id.clone(),
+            token.role.to_string(),
+            pool,
+            name,
+            uses,
+            left,
+            printable(&token.made_by),
+        ]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
     if rows.is_empty() {
         eprintln!("no tokens");
         return Ok(Status::Done);
     }
-    json::line(table(&["TOKEN", "ROLE", "POOL", "NAME", "USES LEFT", "EXPIRES IN", "BY"], &rows).trim_end())?;
+    json::line(
+        table(&["TOKEN", "ROLE", "POOL", "NAME", "USES LEFT", "EXPIRES IN", "BY"], &rows)
+            .trim_end(),
+    )?;
     Ok(Status::Done)
 }
 
@@ -101,7 +115,8 @@ pub(crate) async fn enrol(args: EnrolArgs) -> Result<Status, CliError> {
     })?;
     let hello = Hello::ours(tessera_node::fingerprint());
     let applicant = Applicant { token: &token, name: &name, node: None };
-    let identity = tessera_transport::enrol::enrol(&address, applicant, &hello, Timing::default()).await?;
+    let identity =
+        tessera_transport::enrol::enrol(&address, applicant, &hello, Timing::default()).await?;
     identity.save(&folder)?;
     eprintln!("{} of the farm at {address}, kept in `{}`", identity.peer, folder.display());
     Ok(Status::Done)
@@ -109,11 +124,15 @@ pub(crate) async fn enrol(args: EnrolArgs) -> Result<Status, CliError> {
 
 /// The token of a file, without the line's end.
 pub(crate) fn read_token(path: &Path) -> Result<String, CliError> {
-    let about =
-        |error: std::io::Error| CliError::from(error).context(format!("token file `{}`", path.display()));
+    let about = |error: std::io::Error| {
+        CliError::from(error).context(format!("token file `{}`", path.display()))
+    };
     Ok(small_file::read(path, TOKEN_FILE_BYTES_MAX).map_err(about)?.trim().to_owned())
 }
 
 fn login_name() -> Option<String> {
-    ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|name| !name.is_empty())
+    ["USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok())
+        .filter(|name| !name.is_empty())
 }

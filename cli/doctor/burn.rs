@@ -1,5 +1,5 @@
-//! Burning in: every device is kept busy for a while with frames whose films are known, and every film is compared. Finds
-//! wrong results, not only crashes.
+//! Burning in: every device is kept busy for a while with frames whose films are known, and every
+//! film is compared. Finds wrong results, not only crashes.
 
 use super::chain;
 use super::devices::{describe, is_gpu};
@@ -60,7 +60,12 @@ impl Answers {
             let film = frame.render(&cpu).map_err(|error| failed(&error))?;
             Ok((frame, film))
         };
-        Ok(Self(Frame::library(Look::BURN)?.into_iter().map(with_film).collect::<Result<_, CliError>>()?))
+        Ok(Self(
+            Frame::library(Look::BURN)?
+                .into_iter()
+                .map(with_film)
+                .collect::<Result<_, CliError>>()?,
+        ))
     }
 }
 
@@ -123,18 +128,28 @@ pub(crate) fn burn(
             std::thread::sleep(Duration::from_millis(50).min(time));
             if Instant::now() >= report {
                 report += REPORT;
-                devices.iter().zip(&tallies).for_each(|(device, tally)| hear(line(&**device, tally)));
+                devices
+                    .iter()
+                    .zip(&tallies)
+                    .for_each(|(device, tally)| hear(line(&**device, tally)));
             }
         }
     });
     let elapsed = start.elapsed().as_secs_f64().max(1e-9);
     let both = devices.iter().zip(&tallies).zip(busy_before);
-    Ok(both.map(|((device, tally), before)| sum(&**device, tally, before, (elapsed, look))).collect())
+    Ok(both
+        .map(|((device, tally), before)| sum(&**device, tally, before, (elapsed, look)))
+        .collect())
 }
 
 fn line(device: &dyn Device, tally: &Tally) -> String {
-    let (frames, wrong) = (tally.frames.load(Ordering::Relaxed), tally.wrong.load(Ordering::Relaxed));
-    format!("{}: {frames} frames, {wrong} wrong{}", device.info().slot, condition(&device.telemetry()))
+    let (frames, wrong) =
+        (tally.frames.load(Ordering::Relaxed), tally.wrong.load(Ordering::Relaxed));
+    format!(
+        "{}: {frames} frames, {wrong} wrong{}",
+        device.info().slot,
+        condition(&device.telemetry())
+    )
 }
 
 /// Heat, power, clock, and what holds the clock down, as far as the device says.
@@ -155,7 +170,12 @@ pub(crate) fn condition(telemetry: &DeviceTelemetry) -> String {
     text
 }
 
-fn sum(device: &dyn Device, tally: &Tally, busy_before: Duration, (elapsed, look): (f64, Look)) -> Burned {
+fn sum(
+    device: &dyn Device,
+    tally: &Tally,
+    busy_before: Duration,
+    (elapsed, look): (f64, Look),
+) -> Burned {
     let frames = tally.frames.load(Ordering::Relaxed);
     Burned {
         device: describe(&device.info()),
@@ -209,7 +229,11 @@ mod tests {
     }
 
     fn faulty(fails: bool) -> Arc<dyn Device> {
-        Arc::new(Faulty { cpu: CpuDevice::open(None, None).unwrap(), units: AtomicU64::new(0), fails })
+        Arc::new(Faulty {
+            cpu: CpuDevice::open(None, None).unwrap(),
+            units: AtomicU64::new(0),
+            fails,
+        })
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The clock: certificates are valid between two moments, and tokens run out, so it has to be about right.
+//! The clock: certificates are valid between two moments, and tokens run out, so it has to be about
+//! right.
 
 use super::Finding;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -45,7 +46,9 @@ pub(crate) fn look() -> Finding {
             "steady; no time service keeps it",
             "`timedatectl set-ntp true`, unless the host of this container or machine keeps it",
         ),
-        None => Finding::ok("clock", "steady; the system does not say whether a time service keeps it"),
+        None => {
+            Finding::ok("clock", "steady; the system does not say whether a time service keeps it")
+        }
     }
 }
 
@@ -61,7 +64,8 @@ fn runs_apart() -> Duration {
     }
 }
 
-/// The largest error that the kernel admits to, or that nobody keeps the clock; None where it does not say.
+/// The largest error that the kernel admits to, or that nobody keeps the clock; None where it does
+/// not say.
 fn synchronised() -> Option<Result<Duration, ()>> {
     // SAFETY: all zeroes are a `timex` that asks and sets nothing.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };

@@ -11,16 +11,19 @@ use tessera_node::device::{self, Device, Devices};
 use tessera_node::{Config, DeviceSpec};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 
-/// Whether there is a driver that suits, and how far the processes that use it are confined; nothing where no GPU is asked for.
+/// Whether there is a driver that suits, and how far the processes that use it are confined;
+/// nothing where no GPU is asked for.
 pub(crate) fn driver(config: &Config) -> Vec<Finding> {
     let explicit = config.devices.iter().any(|spec| matches!(spec, DeviceSpec::Cuda(_)));
     if !explicit && !config.devices.contains(&DeviceSpec::Auto) {
         return Vec::new();
     }
     let without = |text: String, refused: bool| match (explicit, refused) {
-        (true, _) => {
-            Finding::fail("driver", text, "install what is missing, or render on the CPU: --device cpu")
-        }
+        (true, _) => Finding::fail(
+            "driver",
+            text,
+            "install what is missing, or render on the CPU: --device cpu",
+        ),
         (false, true) => {
             Finding::warn("driver", format!("{text}; rendering on the CPU"), "GPUs are not used")
         }
@@ -72,8 +75,13 @@ pub(crate) fn is_gpu(device: &dyn Device) -> bool {
 /// What a device is, in a few words.
 pub(crate) fn describe(info: &DeviceInfo) -> String {
     let parts = if info.kind == DeviceKind::Cpu { "threads" } else { "multiprocessors" };
-    let mut text =
-        format!("{}: {}, {} {parts}, {}", info.slot, info.name, info.parallelism, bytes(info.memory_bytes));
+    let mut text = format!(
+        "{}: {}, {} {parts}, {}",
+        info.slot,
+        info.name,
+        info.parallelism,
+        bytes(info.memory_bytes)
+    );
     if let Some(cuda) = &info.cuda {
         let (major, minor) = cuda.compute_capability;
         text += &format!(", compute capability {major}.{minor}, driver {}", cuda.driver);
@@ -100,7 +108,11 @@ pub(crate) fn known_answers(device: &dyn Device, frames: &[Frame]) -> Finding {
             Ok(film) => film,
             Err(error) => {
                 let text = format!("{what}: {}: {}", frame.name, chain(&error));
-                return Finding::fail("device", text, "leave it out: `--device` names those to use");
+                return Finding::fail(
+                    "device",
+                    text,
+                    "leave it out: `--device` names those to use",
+                );
             }
         };
         match frame.is_right(&film) {
@@ -120,8 +132,9 @@ pub(crate) fn known_answers(device: &dyn Device, frames: &[Frame]) -> Finding {
     Finding::ok("device", format!("{what}; {right} known answers right in {took:.2} s"))
 }
 
-/// NVIDIA's run-time compiler: users' own kernels need it somewhere, and a node may be the place. Asked of a worker, as a node does it: it
-/// may bring down the process that opens it, and a worker may not see all that this process sees.
+/// NVIDIA's run-time compiler: users' own kernels need it somewhere, and a node may be the place.
+/// Asked of a worker, as a node does it: it may bring down the process that opens it, and a worker
+/// may not see all that this process sees.
 pub(crate) fn compiler(config: &Config, gpu: bool) -> Finding {
     let hint = "only compute jobs that come as CUDA C++ instead of PTX need it here";
     match find_compiler(config) {
@@ -131,6 +144,8 @@ pub(crate) fn compiler(config: &Config, gpu: bool) -> Finding {
         }
         Ok(Err(_)) if !gpu => Finding::ok("nvrtc", "not found, and not needed without a GPU"),
         Ok(Err(reason)) => Finding::warn("nvrtc", reason, hint),
-        Err(error) => Finding::warn("nvrtc", format!("it cannot be opened: {}", chain(&error)), hint),
+        Err(error) => {
+            Finding::warn("nvrtc", format!("it cannot be opened: {}", chain(&error)), hint)
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The data folder: it can be written, has room, and is fast enough to keep results before they are sent.
+//! The data folder: it can be written, has room, and is fast enough to keep results before they are
+//! sent.
 
 use super::{Finding, chain};
 use crate::table::bytes;
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Room below which a node soon stops for want of it: one large scene and its results.
 const ROOM_LEAST: u64 = 2 << 30;
-/// Bytes written to measure; more than a drive's own buffer hides, little enough to be over in a moment.
+/// Bytes written to measure; more than a drive's own buffer hides, little enough to be over in a
+/// moment.
 const MEASURED_BYTES: usize = 64 << 20;
 /// Below this, results of a GPU wait for the disk.
 const BYTES_PER_SECOND_WANTED: f64 = 100e6;
@@ -61,8 +63,10 @@ fn judge_room(shown: &str, free: u64, cache: u64) -> Finding {
         return Finding::fail("data", text, "make room, or choose another: --data DIR");
     }
     if free < cache {
-        let hint =
-            format!("the node may fill {} with scene files; make that less: --cache MIB", bytes(cache));
+        let hint = format!(
+            "the node may fill {} with scene files; make that less: --cache MIB",
+            bytes(cache)
+        );
         return Finding::warn("data", text, hint);
     }
     Finding::ok("data", text)
@@ -74,7 +78,9 @@ fn judge_kind(kind: i64) -> Option<Finding> {
             "is in memory",
             "finished results that are not yet delivered are lost with the machine; use a disk",
         ),
-        NFS => ("is on another machine", "a disk of this machine is faster and fails alone; use one"),
+        NFS => {
+            ("is on another machine", "a disk of this machine is faster and fails alone; use one")
+        }
         _ => return None,
     };
     Some(Finding::warn("data", format!("the folder {what}"), hint))
@@ -87,7 +93,11 @@ fn judge_speed(rate: f64, sync: Duration) -> Finding {
         sync.as_secs_f64() * 1e3
     );
     if rate < BYTES_PER_SECOND_WANTED || sync > SYNC_WANTED {
-        return Finding::warn("disk", text, "results wait for such a disk; put --data on a faster one");
+        return Finding::warn(
+            "disk",
+            text,
+            "results wait for such a disk; put --data on a faster one",
+        );
     }
     Finding::ok("disk", text)
 }
@@ -105,7 +115,8 @@ fn room(folder: &Path) -> io::Result<(u64, i64)> {
     Ok((answer.f_bavail.saturating_mul(block), answer.f_type))
 }
 
-/// Bytes per second of a long write, and the median time of a small one, both synced. The file has no name and goes away.
+/// Bytes per second of a long write, and the median time of a small one, both synced. The file has
+/// no name and goes away.
 fn measure(folder: &Path) -> io::Result<(f64, Duration)> {
     let mut file = tempfile::tempfile_in(folder)?;
     let piece = vec![0x5a; 1 << 20];

@@ -4,7 +4,8 @@ use super::Finding;
 use crate::table::bytes;
 use std::path::{Path, PathBuf};
 
-/// Memory that a node should find free: its own 4 GiB of prepared scenes at most, and room for one that is being prepared.
+/// Memory that a node should find free: its own 4 GiB of prepared scenes at most, and room for one
+/// that is being prepared.
 const MEMORY_WANTED: u64 = 4 << 30;
 /// Memory without which nothing but small scenes is rendered.
 const MEMORY_LEAST: u64 = 1 << 30;
@@ -23,12 +24,18 @@ pub(crate) fn look(gpu: bool) -> Vec<Finding> {
 fn memory() -> Finding {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let Some(available) = meminfo(&text, "MemAvailable:") else {
-        return Finding::warn("memory", "the system does not say how much is free", "look at /proc/meminfo");
+        return Finding::warn(
+            "memory",
+            "the system does not say how much is free",
+            "look at /proc/meminfo",
+        );
     };
     let limit = memory_limit();
     let usable = limit.map_or(available, |limit| limit.min(available));
     let text = match limit {
-        Some(limit) => format!("{} free, limited to {} by a control group", bytes(available), bytes(limit)),
+        Some(limit) => {
+            format!("{} free, limited to {} by a control group", bytes(available), bytes(limit))
+        }
         None => format!("{} free", bytes(available)),
     };
     match usable {
@@ -78,7 +85,11 @@ fn open_files() -> Finding {
     if soft >= FILES_WANTED {
         return Finding::ok("open files", text);
     }
-    Finding::warn("open files", text, format!("`ulimit -n {FILES_WANTED}`, or LimitNOFILE= in the unit"))
+    Finding::warn(
+        "open files",
+        text,
+        format!("`ulimit -n {FILES_WANTED}`, or LimitNOFILE= in the unit"),
+    )
 }
 
 fn locked_memory() -> Finding {
@@ -86,7 +97,8 @@ fn locked_memory() -> Finding {
         Some((soft, _)) if soft != u64::MAX => Finding::warn(
             "locked memory",
             format!("{} may be locked", bytes(soft)),
-            "fast transfers to a GPU pin memory: `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit",
+            "fast transfers to a GPU pin memory: `ulimit -l unlimited`, or LimitMEMLOCK=infinity \
+                in the unit",
         ),
         _ => Finding::ok("locked memory", "unlimited"),
     }

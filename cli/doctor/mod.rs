@@ -1,4 +1,5 @@
-//! What makes a machine fit to be a node, a check at a time. Owns what is looked at and what is said; not the order.
+//! What makes a machine fit to be a node, a check at a time. Owns what is looked at and what is
+//! said; not the order.
 
 pub(crate) mod burn;
 pub(crate) mod clock;
@@ -54,12 +55,20 @@ impl Finding {
     }
 
     /// It works, but.
-    pub(crate) fn warn(check: &'static str, text: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn warn(
+        check: &'static str,
+        text: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self { check, verdict: Verdict::Warn, text: text.into(), hint: Some(hint.into()) }
     }
 
     /// It does not work.
-    pub(crate) fn fail(check: &'static str, text: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn fail(
+        check: &'static str,
+        text: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self { check, verdict: Verdict::Fail, text: text.into(), hint: Some(hint.into()) }
     }
 

@@ -1,5 +1,6 @@
-//! The way to the coordinator, and the ports of one. A coordinator is asked for the QUIC versions it knows, which it tells
-//! anybody (RFC 9000, section 6): no identity is needed, and nothing is left behind on either side.
+//! The way to the coordinator, and the ports of one. A coordinator is asked for the QUIC versions
+//! it knows, which it tells anybody (RFC 9000, section 6): no identity is needed, and nothing is
+//! left behind on either side.
 
 use super::{Finding, chain, skew};
 use std::io::{self, ErrorKind};
@@ -26,11 +27,14 @@ pub(crate) fn listen(address: SocketAddr) -> Finding {
         Err(error) if error.kind() == ErrorKind::AddrInUse => Finding::fail(
             "listen",
             format!("{address}/udp is in use"),
-            "another coordinator may run here: `ss -ulpn`; or choose another port: --listen ADDR:PORT",
+            "another coordinator may run here: `ss -ulpn`; or choose another port: --listen \
+                ADDR:PORT",
         ),
-        Err(error) => {
-            Finding::fail("listen", format!("{address}/udp: {error}"), "choose an address of this machine")
-        }
+        Err(error) => Finding::fail(
+            "listen",
+            format!("{address}/udp: {error}"),
+            "choose an address of this machine",
+        ),
     }
 }
 
@@ -65,15 +69,24 @@ fn reach(addresses: &[SocketAddr]) -> Finding {
         match ask(*address) {
             Ok(took) if took > ROUND_TRIP_WANTED => {
                 let text = format!("{address}/udp answers after {} ms", took.as_millis());
-                return Finding::warn("coordinator", text, "so far away, small units leave devices waiting");
+                return Finding::warn(
+                    "coordinator",
+                    text,
+                    "so far away, small units leave devices waiting",
+                );
             }
             Ok(took) => {
                 let millis = took.as_secs_f64() * 1e3;
-                return Finding::ok("coordinator", format!("{address}/udp answers after {millis:.1} ms"));
+                return Finding::ok(
+                    "coordinator",
+                    format!("{address}/udp answers after {millis:.1} ms"),
+                );
             }
             Err(error) => problems.push(match error.kind() {
                 ErrorKind::ConnectionRefused => format!("nothing listens at {address}/udp"),
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => format!("no answer from {address}/udp"),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    format!("no answer from {address}/udp")
+                }
                 _ => format!("{address}/udp: {error}"),
             }),
         }
@@ -81,7 +94,8 @@ fn reach(addresses: &[SocketAddr]) -> Finding {
     Finding::fail(
         "coordinator",
         problems.join("; "),
-        "is `tessera coordinator` running there, and does every firewall on the way let UDP through, both ways?",
+        "is `tessera coordinator` running there, and does every firewall on the way let UDP \
+            through, both ways?",
     )
 }
 
@@ -148,7 +162,8 @@ async fn join(address: &Address, folder: &Path) -> Vec<Finding> {
     let ours = Hello::ours(tessera_node::fingerprint());
     match tessera_transport::connect(address, &identity, &ours, Timing::default()).await {
         Ok(link) => {
-            let (build, same) = (link.hello.build.clone(), link.hello.fingerprint == ours.fingerprint);
+            let (build, same) =
+                (link.hello.build.clone(), link.hello.fingerprint == ours.fingerprint);
             let skew = skew::look(&link).await;
             link.close(CloseCode::Done, "the doctor has seen enough").await;
             let text = format!("{} may join; the coordinator is {build}", identity.peer);

@@ -8,7 +8,8 @@ use tessera_transport::{FrameError, Link};
 
 /// Beyond this, times that nodes and coordinator write down do not fit together.
 const APART_WANTED: Duration = Duration::from_secs(5);
-/// Beyond this, a certificate may count as run out, or as not valid yet: their start is put a day back, and a node's lasts a day.
+/// Beyond this, a certificate may count as run out, or as not valid yet: their start is put a day
+/// back, and a node's lasts a day.
 const APART_MAX: Duration = Duration::from_secs(12 * 3600);
 
 /// Asks the coordinator for its time.
@@ -56,10 +57,14 @@ mod tests {
 
     #[test]
     fn clocks_are_judged_beyond_what_is_uncertain() {
-        let verdict =
-            |secs, doubt| judge(Duration::from_secs(secs), true, Duration::from_secs(doubt)).verdict;
+        let verdict = |secs, doubt| {
+            judge(Duration::from_secs(secs), true, Duration::from_secs(doubt)).verdict
+        };
         use Verdict::{Fail, Ok, Warn};
-        assert_eq!([verdict(0, 0), verdict(6, 0), verdict(6, 2), verdict(50_000, 0)], [Ok, Warn, Ok, Fail]);
+        assert_eq!(
+            [verdict(0, 0), verdict(6, 0), verdict(6, 2), verdict(50_000, 0)],
+            [Ok, Warn, Ok, Fail]
+        );
         let text = judge(Duration::from_millis(1500), false, Duration::from_millis(4)).text;
         assert_eq!(text, "1.500 s behind the coordinator's, to within 5 ms");
     }

@@ -1,9 +1,11 @@
-//! How far two pictures are apart, in numbers: bits, largest difference, relMSE, means. How it looks is `flip`'s.
+//! How far two pictures are apart, in numbers: bits, largest difference, relMSE, means. How it
+//! looks is `flip`'s.
 
 use super::{Picture, PictureError};
 use serde::Serialize;
 
-/// Added to the squared reference in [`relative_mse()`], so that black pixels do not divide by nothing.
+/// Added to the squared reference in [`relative_mse()`], so that black pixels do not divide by
+/// nothing.
 const RELATIVE_MSE_FLOOR: f64 = 0.01;
 
 /// Two pictures of one size, in numbers. The second is the reference.
@@ -23,13 +25,15 @@ pub struct Comparison {
     pub largest_difference: Option<LargestDifference>,
     /// [`relative_mse()`] of the finite pixels.
     pub rel_mse: f64,
-    /// Mean of the first picture over that of the second, finite pixels alone; None where the second is black.
+    /// Mean of the first picture over that of the second, finite pixels alone; None where the
+    /// second is black.
     pub mean_ratio: Option<f64>,
     /// What is no number in the first picture.
     pub first_non_finite: NonFinite,
     /// What is no number in the second picture.
     pub second_non_finite: NonFinite,
-    /// Pixels that have no part in the numbers because one of the pictures has NaN or infinity there.
+    /// Pixels that have no part in the numbers because one of the pictures has NaN or infinity
+    /// there.
     pub excluded_pixels: u64,
     /// Pixels among these that differ in a bit: differences of which no number tells.
     pub excluded_differing: u64,
@@ -134,16 +138,19 @@ impl Comparison {
     }
 }
 
-/// Relative mean squared error: the mean over pixels and components of (a - b)² / (b² + 0.01), where b is the reference.
+/// Relative mean squared error: the mean over pixels and components of (a - b)² / (b² + 0.01),
+/// where b is the reference.
 ///
-/// Pixels with a component that is not finite in either are left out; 0 where none remain. After Rousselle, Knaus and Zwicker,
-/// "Adaptive Sampling and Reconstruction using Greedy Error Minimization" (SIGGRAPH Asia 2011), who add 0.01 as well.
+/// Pixels with a component that is not finite in either are left out; 0 where none remain. After
+/// Rousselle, Knaus and Zwicker, "Adaptive Sampling and Reconstruction using Greedy Error
+/// Minimization" (SIGGRAPH Asia 2011), who add 0.01 as well.
 pub fn relative_mse(pixels: &[[f32; 3]], reference: &[[f32; 3]]) -> f64 {
     let error = |(a, b): (&f32, &f32)| {
         let (a, b) = (f64::from(*a), f64::from(*b));
         (a - b).powi(2) / (b * b + RELATIVE_MSE_FLOOR)
     };
-    let errors = finite_pairs(pixels, reference).map(|(a, b)| a.iter().zip(b).map(error).sum::<f64>());
+    let errors =
+        finite_pairs(pixels, reference).map(|(a, b)| a.iter().zip(b).map(error).sum::<f64>());
     let (sum, count) = errors.fold((0.0, 0u64), |(sum, count), error| (sum + error, count + 1));
     sum / (3 * count).max(1) as f64
 }
@@ -151,8 +158,8 @@ pub fn relative_mse(pixels: &[[f32; 3]], reference: &[[f32; 3]]) -> f64 {
 /// Mean of all components over the reference's; None where that is 0.
 fn mean_ratio(pixels: &[[f32; 3]], reference: &[[f32; 3]]) -> Option<f64> {
     let total = |color: &[f32; 3]| color.iter().map(|value| f64::from(*value)).sum::<f64>();
-    let sums =
-        finite_pairs(pixels, reference).fold((0.0, 0.0), |(a, b), (x, y)| (a + total(x), b + total(y)));
+    let sums = finite_pairs(pixels, reference)
+        .fold((0.0, 0.0), |(a, b), (x, y)| (a + total(x), b + total(y)));
     (sums.1 != 0.0).then(|| sums.0 / sums.1)
 }
 
@@ -198,7 +205,9 @@ mod tests {
         let mut b = a.clone();
         b.pixels[1][2] = -0.0;
         let other = compare(&a, &b).unwrap();
-        assert!(!other.identical && other.differing_pixels == 1 && other.largest_difference.is_none());
+        assert!(
+            !other.identical && other.differing_pixels == 1 && other.largest_difference.is_none()
+        );
     }
 
     #[test]
@@ -241,8 +250,9 @@ mod tests {
 
     #[test]
     fn two_sizes_are_named() {
-        let error =
-            compare(&picture(&[[0.0; 3]; 6], 3), &picture(&[[0.0; 3]; 6], 2)).unwrap_err().to_string();
+        let error = compare(&picture(&[[0.0; 3]; 6], 3), &picture(&[[0.0; 3]; 6], 2))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("3x2") && error.contains("2x3"), "{error}");
     }
 }

@@ -1,21 +1,29 @@
-//! OpenEXR files into pictures: the default layer's colours as 32-bit floats. Other layers, depth and metadata are passed over.
+//! OpenEXR files into pictures: the default layer's colours as 32-bit floats. Other layers, depth
+//! and metadata are passed over.
 
 use super::{Encoding, Picture, check_size, unless_opaque};
 use exr::error::Error;
 use exr::prelude::{MetaData, ReadChannels, ReadLayers};
 use std::io::{BufRead, Seek};
 
-/// Decodes a file within the limits on size, which are checked on its headers first. The error says what is wrong and what to do.
+/// Decodes a file within the limits on size, which are checked on its headers first. The error says
+/// what is wrong and what to do.
 pub(super) fn decode(mut file: impl BufRead + Seek) -> Result<Picture, String> {
     let broken = |error: Error| format!("it cannot be decoded ({error}); write it again");
     let meta = MetaData::read_from_buffered(&mut file, false).map_err(broken)?;
     for header in &meta.headers {
         check_size(header.layer_size.0 as u64, header.layer_size.1 as u64)?;
     }
-    if !meta.headers.iter().any(|header| COLORS.iter().all(|color| names(header).any(|name| name == *color)))
+    if !meta
+        .headers
+        .iter()
+        .any(|header| COLORS.iter().all(|color| names(header).any(|name| name == *color)))
     {
         let found: Vec<String> = meta.headers.iter().flat_map(names).collect();
-        return Err(format!("it has no channels R, G and B, only {}; write colours", found.join(", ")));
+        return Err(format!(
+            "it has no channels R, G and B, only {}; write colours",
+            found.join(", ")
+        ));
     }
     file.rewind().map_err(|error| broken(Error::from(error)))?;
     let image = exr::prelude::read()
@@ -34,7 +42,13 @@ pub(super) fn decode(mut file: impl BufRead + Seek) -> Result<Picture, String> {
     let size = image.layer_data.size;
     let (width, height) = check_size(size.width() as u64, size.height() as u64)?;
     let Pixels { colors, alpha, .. } = image.layer_data.channel_data.pixels;
-    Ok(Picture { width, height, pixels: colors, alpha: unless_opaque(alpha), encoding: Encoding::Scene })
+    Ok(Picture {
+        width,
+        height,
+        pixels: colors,
+        alpha: unless_opaque(alpha),
+        encoding: Encoding::Scene,
+    })
 }
 
 /// Channels that make a colour.
@@ -57,7 +71,8 @@ impl Pixels {
     }
 
     fn set(&mut self, index: usize, color: [f32; 3], opacity: f32) {
-        if let (Some(pixel), Some(alpha)) = (self.colors.get_mut(index), self.alpha.get_mut(index)) {
+        if let (Some(pixel), Some(alpha)) = (self.colors.get_mut(index), self.alpha.get_mut(index))
+        {
             *pixel = color;
             *alpha = opacity;
         }
@@ -68,8 +83,8 @@ impl Pixels {
 mod tests {
     use super::*;
     use exr::prelude::{
-        AnyChannel, AnyChannels, Encoding as FileEncoding, FlatSamples, Image, Layer, LayerAttributes,
-        SmallVec, WritableImage, f16,
+        AnyChannel, AnyChannels, Encoding as FileEncoding, FlatSamples, Image, Layer,
+        LayerAttributes, SmallVec, WritableImage, f16,
     };
     use std::io::Cursor;
 
@@ -110,7 +125,12 @@ mod tests {
     fn opacity_is_kept_where_there_is_any() {
         let plane = |values: [f32; 2]| FlatSamples::F32(values.to_vec());
         let colors = |alpha| {
-            vec![("R", plane([0.0; 2])), ("G", plane([0.0; 2])), ("B", plane([0.0; 2])), ("A", alpha)]
+            vec![
+                ("R", plane([0.0; 2])),
+                ("G", plane([0.0; 2])),
+                ("B", plane([0.0; 2])),
+                ("A", alpha),
+            ]
         };
         let some = decode(Cursor::new(file(colors(plane([1.0, 0.25])), (1, 2)))).unwrap();
         assert_eq!(some.alpha, Some(vec![1.0, 0.25]));
@@ -137,7 +157,10 @@ mod tests {
         );
         // The data window's upper corner, in the header: 99,999 each.
         let name = b"dataWindow\0box2i\0";
-        let at = bytes.windows(name.len()).position(|window| window == name).unwrap() + name.len() + 4 + 8;
+        let at = bytes.windows(name.len()).position(|window| window == name).unwrap()
+            + name.len()
+            + 4
+            + 8;
         bytes[at..at + 4].copy_from_slice(&99_999i32.to_le_bytes());
         bytes[at + 4..at + 8].copy_from_slice(&99_999i32.to_le_bytes());
         let error = decode(Cursor::new(bytes)).unwrap_err();

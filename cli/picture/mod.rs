@@ -1,4 +1,5 @@
-//! Pictures for comparison: what one is, and why one is none. Reading is in `read`, differences are in `compare` and `flip`.
+//! Pictures for comparison: what one is, and why one is none. Reading is in `read`, differences are
+//! in `compare` and `flip`.
 
 mod compare;
 mod exr_file;
@@ -62,7 +63,8 @@ pub enum PictureError {
     },
     /// Two sizes.
     #[error(
-        "the first picture has {first} pixels, the second {second}; only pictures of one size can be compared"
+        "the first picture has {first} pixels, the second {second}; only pictures of one size can \
+            be compared"
     )]
     Sizes {
         /// Width and height of the first.
@@ -89,14 +91,16 @@ impl Picture {
     }
 }
 
-/// The size of a picture, if it is one that a frame can have; the error says what is wrong and what to do.
+/// The size of a picture, if it is one that a frame can have; the error says what is wrong and what
+/// to do.
 fn check_size(width: u64, height: u64) -> Result<(u32, u32), String> {
     let edges = 1..=u64::from(FRAME_EDGE_MAX);
     if edges.contains(&width) && edges.contains(&height) && width * height <= FRAME_PIXELS_MAX {
         return Ok((width as u32, height as u32));
     }
     Err(format!(
-        "{width}x{height} pixels are none, or beyond {FRAME_EDGE_MAX} an edge or {FRAME_PIXELS_MAX} in all; resize it"
+        "{width}x{height} pixels are none, or beyond {FRAME_EDGE_MAX} an edge or \
+            {FRAME_PIXELS_MAX} in all; resize it"
     ))
 }
 
@@ -112,7 +116,8 @@ mod tests {
     #[test]
     fn a_picture_has_the_size_of_a_frame() {
         assert_eq!(check_size(1, 32_768), Ok((1, 32_768)));
-        for (width, height) in [(0, 1), (1, 0), (1, 32_769), (20_000, 20_000), (u64::MAX, u64::MAX)] {
+        for (width, height) in [(0, 1), (1, 0), (1, 32_769), (20_000, 20_000), (u64::MAX, u64::MAX)]
+        {
             assert!(check_size(width, height).is_err(), "{width}x{height}");
         }
     }

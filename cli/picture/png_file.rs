@@ -1,4 +1,5 @@
-//! PNG files into pictures: 1 to 16 bits, with or without colour, taken as sRGB and decoded to linear.
+//! PNG files into pictures: 1 to 16 bits, with or without colour, taken as sRGB and decoded to
+//! linear.
 
 use super::{Encoding, Picture, check_size, unless_opaque};
 use crate::srgb::linear_from_srgb;
@@ -8,18 +9,23 @@ use std::io::{BufRead, Seek};
 use std::sync::OnceLock;
 use tessera_protocol::limits::{FRAME_EDGE_MAX, FRAME_PIXELS_MAX};
 
-/// Linear values of all 16-bit sRGB values. An 8-bit value v is the 16-bit value 257 v, which stands for the same.
+/// Linear values of all 16-bit sRGB values. An 8-bit value v is the 16-bit value 257 v, which
+/// stands for the same.
 static LINEAR: OnceLock<Vec<f32>> = OnceLock::new();
 
 fn linear() -> &'static [f32] {
-    LINEAR.get_or_init(|| (0..=65_535).map(|v| linear_from_srgb(f64::from(v) / 65_535.0) as f32).collect())
+    LINEAR.get_or_init(|| {
+        (0..=65_535).map(|v| linear_from_srgb(f64::from(v) / 65_535.0) as f32).collect()
+    })
 }
 
-/// Decodes a file within the limits on size, which are checked on its header first. The error says what is wrong and what to do.
+/// Decodes a file within the limits on size, which are checked on its header first. The error says
+/// what is wrong and what to do.
 pub(super) fn decode(file: impl BufRead + Seek) -> Result<Picture, String> {
     let broken = |error: ImageError| format!("it cannot be decoded ({error}); write it again");
     let mut limits = Limits::default();
-    (limits.max_image_width, limits.max_image_height) = (Some(FRAME_EDGE_MAX), Some(FRAME_EDGE_MAX));
+    (limits.max_image_width, limits.max_image_height) =
+        (Some(FRAME_EDGE_MAX), Some(FRAME_EDGE_MAX));
     limits.max_alloc = Some(8 * FRAME_PIXELS_MAX);
     let decoder = PngDecoder::with_limits(file, limits).map_err(broken)?;
     let (width, height) = decoder.dimensions();
@@ -27,10 +33,13 @@ pub(super) fn decode(file: impl BufRead + Seek) -> Result<Picture, String> {
     let has_alpha = decoder.color_type().has_alpha();
     let pixels = DynamicImage::from_decoder(decoder).map_err(broken)?.into_rgba16().into_raw();
     let linear = linear();
-    let colors =
-        pixels.chunks_exact(4).map(|p| [p[0], p[1], p[2]].map(|value| linear[usize::from(value)])).collect();
+    let colors = pixels
+        .chunks_exact(4)
+        .map(|p| [p[0], p[1], p[2]].map(|value| linear[usize::from(value)]))
+        .collect();
     let opacity = |p: &[u16]| f32::from(p[3]) / 65_535.0;
-    let alpha = has_alpha.then(|| pixels.chunks_exact(4).map(opacity).collect()).and_then(unless_opaque);
+    let alpha =
+        has_alpha.then(|| pixels.chunks_exact(4).map(opacity).collect()).and_then(unless_opaque);
     Ok(Picture { width, height, pixels: colors, alpha, encoding: Encoding::Display })
 }
 

@@ -12,11 +12,13 @@ const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// Reads the colours and the opacity of an EXR or PNG file.
 ///
-/// Of an EXR file these are the channels `R`, `G`, `B` and `A` of the first layer that has them, whatever their type; other layers are
-/// passed over. A PNG file is taken as sRGB whatever its other chunks say, and decoded to linear.
+/// Of an EXR file these are the channels `R`, `G`, `B` and `A` of the first layer that has them,
+/// whatever their type; other layers are passed over. A PNG file is taken as sRGB whatever its
+/// other chunks say, and decoded to linear.
 ///
 /// # Errors
-/// Where the file cannot be read, is neither, is broken, has no colours, or is larger than a frame may be.
+/// Where the file cannot be read, is neither, is broken, has no colours, or is larger than a frame
+/// may be.
 pub fn read(path: &Path) -> Result<Picture, PictureError> {
     let failed = |source| PictureError::Read { path: path.to_path_buf(), source };
     let wrong = |problem| PictureError::File { path: path.to_path_buf(), problem };
@@ -44,7 +46,9 @@ mod tests {
     fn what_is_no_picture_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let error = read(&folder.path().join("missing.exr")).unwrap_err();
-        assert!(matches!(error, PictureError::Read { .. }) && error.to_string().contains("missing.exr"));
+        assert!(
+            matches!(error, PictureError::Read { .. }) && error.to_string().contains("missing.exr")
+        );
         for (name, bytes) in [("short.exr", &b"v/1"[..]), ("a.gif", b"GIF89a..........")] {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();

@@ -1,4 +1,5 @@
-//! What `tessera diff` says about two files: gathered here, for people and for scripts. Decides no exit status.
+//! What `tessera diff` says about two files: gathered here, for people and for scripts. Decides no
+//! exit status.
 
 use super::{Comparison, Encoding, Flip, NonFinite, PIXELS_PER_DEGREE, PictureError, Size};
 use super::{compare, flip, read};
@@ -9,7 +10,8 @@ use std::path::Path;
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiffOptions {
-    /// Pixels in a degree of the observer's visual field, for FLIP; finite and in [`DiffOptions::PIXELS_PER_DEGREE_RANGE`].
+    /// Pixels in a degree of the observer's visual field, for FLIP; finite and in
+    /// [`DiffOptions::PIXELS_PER_DEGREE_RANGE`].
     pub pixels_per_degree: f64,
 }
 
@@ -77,7 +79,8 @@ pub fn run(first: &Path, second: &Path, options: &DiffOptions) -> Result<Report,
 impl Report {
     /// The pictures are identical, or nearer than the limit that was given.
     ///
-    /// A limit forgives no difference that it does not measure: NaN or infinity on one side alone, or another opacity.
+    /// A limit forgives no difference that it does not measure: NaN or infinity on one side alone,
+    /// or another opacity.
     pub fn passes(&self, max_rel_mse: Option<f64>) -> bool {
         let numbers = &self.comparison;
         let is_measured = numbers.excluded_differing == 0 && numbers.differing_alpha == 0;
@@ -95,7 +98,11 @@ impl fmt::Display for Report {
         }
         let all = u64::from(numbers.width) * u64::from(numbers.height);
         let share = 100.0 * numbers.differing_pixels as f64 / all as f64;
-        writeln!(f, "different           {} of {size} pixels ({share:.3} %)", numbers.differing_pixels)?;
+        writeln!(
+            f,
+            "different           {} of {size} pixels ({share:.3} %)",
+            numbers.differing_pixels
+        )?;
         if let Some(largest) = &numbers.largest_difference {
             writeln!(
                 f,
@@ -122,7 +129,8 @@ impl fmt::Display for Report {
         if self.encodings[0] != self.encodings[1] {
             writeln!(
                 f,
-                "note                one file is scene-linear and the other for display: a tone map differs too"
+                "note                one file is scene-linear and the other for display: a tone \
+                    map differs too"
             )?;
         }
         Ok(())
@@ -143,7 +151,8 @@ impl Report {
             None => Ok(()),
             Some([x, y]) => writeln!(
                 f,
-                "not finite          {which}: {} pixels with NaN, {} with infinity, the first at ({x}, {y})",
+                "not finite          {which}: {} pixels with NaN, {} with infinity, the first at \
+                    ({x}, {y})",
                 found.nan_pixels, found.infinite_pixels
             ),
         };
@@ -153,7 +162,8 @@ impl Report {
             let count = numbers.excluded_differing;
             writeln!(
                 f,
-                "                    {count} of these pixels differ, and relMSE and the mean do not tell of it"
+                "                    {count} of these pixels differ, and relMSE and the mean do \
+                    not tell of it"
             )?;
         }
         Ok(())
@@ -166,7 +176,9 @@ mod tests {
     use exr::prelude::write_rgb_file;
     use std::path::PathBuf;
 
-    fn files(second: impl Fn(usize, usize) -> (f32, f32, f32) + Sync) -> (tempfile::TempDir, [PathBuf; 2]) {
+    fn files(
+        second: impl Fn(usize, usize) -> (f32, f32, f32) + Sync,
+    ) -> (tempfile::TempDir, [PathBuf; 2]) {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["a.exr", "b.exr"].map(|name| folder.path().join(name));
         write_rgb_file(&paths[0], 8, 4, |x, y| (x as f32, y as f32, 0.5)).unwrap();
@@ -191,8 +203,14 @@ mod tests {
         let report = report(|x, y| (x as f32, y as f32, if (x, y) == (3, 2) { 0.25 } else { 0.5 }));
         assert!(!report.passes(None) && !report.passes(Some(1e-9)) && report.passes(Some(0.01)));
         let text = report.to_string();
-        for part in ["1 of 8x4 pixels", "2.5", "in B at (3, 2): 0.5 and 0.25", "relMSE", "FLIP", "exposures"]
-        {
+        for part in [
+            "1 of 8x4 pixels",
+            "2.5",
+            "in B at (3, 2): 0.5 and 0.25",
+            "relMSE",
+            "FLIP",
+            "exposures",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         let json = serde_json::to_value(&report).unwrap();
@@ -204,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_nan_on_one_side_passes_no_limit() {
-        let report = report(|x, y| (if (x, y) == (1, 1) { f32::NAN } else { x as f32 }, y as f32, 0.5));
+        let report =
+            report(|x, y| (if (x, y) == (1, 1) { f32::NAN } else { x as f32 }, y as f32, 0.5));
         assert!(!report.passes(Some(1.0)) && report.comparison.rel_mse == 0.0);
         let text = report.to_string();
         assert!(text.contains("second: 1 pixels with NaN") && text.contains("(1, 1)"), "{text}");

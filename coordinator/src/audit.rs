@@ -31,12 +31,17 @@ pub(crate) async fn running(shared: &Arc<Shared>) -> Result<AuditReport, Request
     let places = Places { blobs: (*shared.blobs).clone(), spools: shared.spools.clone() };
     let writer = shared.writer.clone();
     let checked = tokio::task::spawn_blocking(move || {
-        let report = fsck::check_running(&loaded, &places, &|key| writer.spool_length(key).is_some());
+        let report =
+            fsck::check_running(&loaded, &places, &|key| writer.spool_length(key).is_some());
         short(&report)
     });
     let mut report = checked.await.map_err(|error| unreadable(&error))?;
     let (reply, verified) = oneshot::channel();
-    shared.events.send(crate::driver::Event::Verify(reply)).await.map_err(|error| unreadable(&error))?;
+    shared
+        .events
+        .send(crate::driver::Event::Verify(reply))
+        .await
+        .map_err(|error| unreadable(&error))?;
     if let Err(problem) = verified.await.map_err(|error| unreadable(&error))? {
         report.problems.push(format!("leases and units as they are now: {problem}"));
     }

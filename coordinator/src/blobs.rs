@@ -1,5 +1,5 @@
-//! Content-addressed files: any bytes under their BLAKE3. Owns their names on disk and their durability; uploads and downloads are the
-//! transport's.
+//! Content-addressed files: any bytes under their BLAKE3. Owns their names on disk and their
+//! durability; uploads and downloads are the transport's.
 
 use crate::durable;
 use crate::folder::DataFolder;
@@ -40,7 +40,8 @@ pub struct Blobs {
 /// What clones have in common.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Blobs that no job named when the sweeper looked. Claims and sweeps happen under it, one at a time.
+    /// Blobs that no job named when the sweeper looked. Claims and sweeps happen under it, one at a
+    /// time.
     marks: Mutex<Marks>,
     holds: AtomicUsize,
 }
@@ -56,7 +57,8 @@ impl Drop for Hold {
 }
 
 impl Blobs {
-    /// The blobs of this folder. An upload is refused where it would leave fewer than `reserve_bytes` on the disk.
+    /// The blobs of this folder. An upload is refused where it would leave fewer than
+    /// `reserve_bytes` on the disk.
     pub fn open(folder: &DataFolder, reserve_bytes: u64) -> Self {
         let (whole, partial, temporary) = (folder.blobs(), folder.partial(), folder.temporary());
         Self { whole, partial, temporary, reserve_bytes, shared: Arc::default() }
@@ -79,13 +81,15 @@ impl Blobs {
         work(&mut self.shared.marks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Length in bytes of a blob that is here whole, and will be for the sweeper's grace from now on: whoever is told so may name it in a job.
+    /// Length in bytes of a blob that is here whole, and will be for the sweeper's grace from now
+    /// on: whoever is told so may name it in a job.
     pub fn claim(&self, hash: BlobHash) -> Option<u64> {
         self.with_marks(|marks| {
             let length = self.length(hash)?;
             marks.remove(hash);
             if let Err(error) = touch(&self.path(hash)) {
-                tracing::warn!(%hash, %error, "a blob's time cannot be set; its grace goes by the last one");
+                tracing::warn!(%hash, %error, "a blob's time cannot be set; its grace goes by the \
+                    last one");
             }
             Some(length)
         })
@@ -164,7 +168,9 @@ impl Blobs {
     pub fn verify(&self, hash: BlobHash, length: u64) -> Option<String> {
         match hash_file(&self.path(hash)) {
             Err(error) => Some(format!("blob {hash}: {error}")),
-            Ok((found, _)) if found != hash => Some(format!("blob {hash}: its bytes have the hash {found}")),
+            Ok((found, _)) if found != hash => {
+                Some(format!("blob {hash}: its bytes have the hash {found}"))
+            }
             Ok((_, found)) if found != length => {
                 Some(format!("blob {hash}: {found} bytes where {length} were recorded"))
             }
@@ -176,7 +182,8 @@ impl Blobs {
 impl BlobStore for Blobs {
     fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>> {
         let path = self.path(hash);
-        // Where a client is told that it need not send the file, the file has to stay for the job that follows.
+        // Where a client is told that it need not send the file, the file has to stay for the job
+        // that follows.
         self.claim(hash);
         match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(path)),

@@ -3,7 +3,8 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tessera_core::Moment;
 
-/// Reads the wall clock once, and the monotonic one from then on: a clock that is set must not end leases.
+/// Reads the wall clock once, and the monotonic one from then on: a clock that is set must not end
+/// leases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     started_at_millis: u64,

@@ -14,16 +14,17 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one user or administrator; nodes have fewer.
     pub connections_per_identity: usize,
-    /// Connections at a time whose peer is not known: in their handshake, or enrolling. From a quarter of them on, addresses must be shown
-    /// (QUIC's Retry), and one address has no more than a quarter.
+    /// Connections at a time whose peer is not known: in their handshake, or enrolling. From a
+    /// quarter of them on, addresses must be shown (QUIC's Retry), and one address has no more than
+    /// a quarter.
     pub handshakes: usize,
     /// What one identity may send, over all its connections.
     pub rates: Rates,
 }
 
 impl Default for Limits {
-    /// 4,096 connections, 64 of one identity, 256 handshakes, 4,000 messages and 512 MiB a second: several times what a node of eight
-    /// GPUs, or a link of 2.5 Gbit/s, sends.
+    /// 4,096 connections, 64 of one identity, 256 handshakes, 4,000 messages and 512 MiB a second:
+    /// several times what a node of eight GPUs, or a link of 2.5 Gbit/s, sends.
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -43,7 +44,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// This build's fingerprint, said in the hello.
     pub fingerprint: Fingerprint,
-    /// Where the local user's identity stands: an admin identity is left there too, if there is none.
+    /// Where the local user's identity stands: an admin identity is left there too, if there is
+    /// none.
     pub user_identity: Option<PathBuf>,
     /// Times and budgets of the core.
     pub settings: Settings,
@@ -55,19 +57,22 @@ pub struct Config {
     pub limits: Limits,
     /// Bytes of the disk that stay free. Below them nothing is accepted, and results wait.
     pub disk_reserve_bytes: u64,
-    /// Bytes of results in memory at most, from their arrival until they are durable. At least one largest result (34 MiB).
+    /// Bytes of results in memory at most, from their arrival until they are durable. At least one
+    /// largest result (34 MiB).
     pub result_memory_bytes: u64,
     /// Records after which a snapshot takes their place.
     pub snapshot_records: u64,
-    /// How long a blob stays that no job names, after it was last written or asked for. At least a minute.
+    /// How long a blob stays that no job names, after it was last written or asked for. At least a
+    /// minute.
     pub blob_grace: Duration,
-    /// How long jobs are known, with their frames, after their end; None: until somebody forgets them.
+    /// How long jobs are known, with their frames, after their end; None: until somebody forgets
+    /// them.
     pub keep_jobs: Option<Duration>,
 }
 
 impl Config {
-    /// The defaults: 64 MiB of disk in reserve, 256 MiB of results, a snapshot every 20,000 records, a day of
-    /// grace for blobs, and jobs known for ever.
+    /// The defaults: 64 MiB of disk in reserve, 256 MiB of results, a snapshot every 20,000
+    /// records, a day of grace for blobs, and jobs known for ever.
     pub fn new(data: impl Into<PathBuf>, listen: SocketAddr, fingerprint: Fingerprint) -> Self {
         Self {
             data: data.into(),

@@ -1,4 +1,5 @@
-//! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks. Several may run side by side.
+//! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks.
+//! Several may run side by side.
 
 use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
 use crate::audit;
@@ -125,7 +126,8 @@ struct Opened {
 
 fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
-    let authority = Authority::open_or_create(&folder.authority())?.with_lifetimes(config.lifetimes);
+    let authority =
+        Authority::open_or_create(&folder.authority())?.with_lifetimes(config.lifetimes);
     let mut journal = Journal::open(&folder, true)?;
     let loaded = journal.load()?;
     let secret = secret::open_or_create(&folder)?;
@@ -146,8 +148,8 @@ fn replay(
     clock: Clock,
 ) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
     let path = || config.data.clone();
-    let (parts, records) =
-        fsck::decode(loaded).map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
+    let (parts, records) = fsck::decode(loaded)
+        .map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
     let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
     let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
     let settings = Settings { secret, ..config.settings.clone() };
@@ -177,8 +179,8 @@ async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorE
 pub struct Coordinator;
 
 impl Coordinator {
-    /// Opens the data folder (made where it is absent), takes up what was open, and listens. Must be called within a tokio
-    /// runtime.
+    /// Opens the data folder (made where it is absent), takes up what was open, and listens. Must
+    /// be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
@@ -192,10 +194,12 @@ impl Coordinator {
         let admin = kept.refresh(&opened.authority)?;
         let denied = Denied::open(&opened.folder.denied())?;
         let log = open_log(&opened.folder)?;
-        let access = Arc::new(Access::new((opened.authority, opened.folder.authority()), denied, log));
+        let access =
+            Arc::new(Access::new((opened.authority, opened.folder.authority()), denied, log));
         opened.folder.sync()?;
 
-        let limits = WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
+        let limits =
+            WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
         let spools = opened.folder.spool();
         let blobs = Arc::new(Blobs::open(&opened.folder, config.disk_reserve_bytes));
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
@@ -228,8 +232,10 @@ impl Coordinator {
             spools: spools.clone(),
         });
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
-        let housekeeping = tokio::spawn(housekeeping::run(keeping, (*blobs).clone(), clock, events.clone()));
-        let resolver = tokio::spawn(resolver::run(orders_receiver, ((*blobs).clone(), spools), events));
+        let housekeeping =
+            tokio::spawn(housekeeping::run(keeping, (*blobs).clone(), clock, events.clone()));
+        let resolver =
+            tokio::spawn(resolver::run(orders_receiver, ((*blobs).clone(), spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
         let serving = tokio::spawn(server::serve(server.clone(), shared.clone()));
@@ -255,7 +261,8 @@ impl Coordinator {
 pub struct Probe(mpsc::Sender<Event>);
 
 impl Probe {
-    /// Asks the loop that decides everything; its answer shows that it turns. None where it has ended.
+    /// Asks the loop that decides everything; its answer shows that it turns. None where it has
+    /// ended.
     pub async fn census(&self) -> Option<Census> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Event::Census(reply)).await.ok()?;
@@ -263,7 +270,8 @@ impl Probe {
     }
 }
 
-/// A coordinator that runs. Dropped without [`Self::shutdown`], it stops like a killed process does.
+/// A coordinator that runs. Dropped without [`Self::shutdown`], it stops like a killed process
+/// does.
 pub struct RunningCoordinator {
     address: SocketAddr,
     admin: Identity,
@@ -293,9 +301,16 @@ impl RunningCoordinator {
         Probe(self.shared.events.clone())
     }
 
-    /// A new identity of this farm, its key made here: for nodes and clients within this process. Others enrol with a token.
-    pub fn issue(&self, role: Role, name: &str, node: Option<NodeId>) -> Result<Identity, CoordinatorError> {
-        let mut identity = self.shared.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
+    /// A new identity of this farm, its key made here: for nodes and clients within this process.
+    /// Others enrol with a token.
+    pub fn issue(
+        &self,
+        role: Role,
+        name: &str,
+        node: Option<NodeId>,
+    ) -> Result<Identity, CoordinatorError> {
+        let mut identity =
+            self.shared.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
         identity.coordinator = Some(reachable(self.address).into());
         Ok(identity)
     }
@@ -303,7 +318,10 @@ impl RunningCoordinator {
     /// A join token of this scope, made by the coordinator itself; durable on return.
     pub async fn create_token(&self, scope: TokenScope) -> Result<JoinToken, RequestError> {
         let now = self.shared.clock.now().secs();
-        self.shared.ledger.create(&self.shared.access.authority(), scope, "the coordinator", now).await
+        self.shared
+            .ledger
+            .create(&self.shared.access.authority(), scope, "the coordinator", now)
+            .await
     }
 
     /// Checks the store against its own records, blobs and spools.
@@ -311,8 +329,8 @@ impl RunningCoordinator {
         audit::running(&self.shared).await
     }
 
-    /// Waits until the coordinator ends by itself, which it does where its store fails: what is not durable is not
-    /// acknowledged, and a new start goes on from what is.
+    /// Waits until the coordinator ends by itself, which it does where its store fails: what is not
+    /// durable is not acknowledged, and a new start goes on from what is.
     pub async fn failed(&mut self) -> CoordinatorError {
         let Some(driver) = &mut self.driver else {
             return CoordinatorError::Task("it has ended".into());
@@ -326,7 +344,8 @@ impl RunningCoordinator {
         }
     }
 
-    /// Stops: says so to every peer, makes durable what is on its way, and lets go of the data folder.
+    /// Stops: says so to every peer, makes durable what is on its way, and lets go of the data
+    /// folder.
     pub async fn shutdown(mut self) -> Result<(), CoordinatorError> {
         self.server.close(CloseCode::ShuttingDown, "the coordinator stops").await;
         let mut result = Ok(());
@@ -365,7 +384,8 @@ impl Drop for RunningCoordinator {
         self.keeping.abort();
         self.resolver.abort();
         self.housekeeping.abort();
-        // Joins the store's thread, so that the folder's lock, which goes next, guards a folder that nobody writes.
+        // Joins the store's thread, so that the folder's lock, which goes next, guards a folder
+        // that nobody writes.
         self.shared.writer.stop();
     }
 }

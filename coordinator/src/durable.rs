@@ -20,7 +20,8 @@ pub(crate) fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Writes a whole file durably under its final name; nothing of it is left on an error.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(folder_of(path))?;
+    let mut file =
+        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
@@ -32,7 +33,8 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `path` is a C string that outlives the call, and `answer` has room for what the call writes.
+    // SAFETY: `path` is a C string that outlives the call, and `answer` has room for what the call
+    // writes.
     let status = unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) };
     if status != 0 {
         return Err(io::Error::last_os_error());

@@ -17,7 +17,8 @@ const UNFINISHED: &str = "being restored\n";
 pub enum FolderError {
     /// Another process has it.
     #[error(
-        "data folder `{path}` is in use by another coordinator; stop that one, or give this one a folder of its own"
+        "data folder `{path}` is in use by another coordinator; stop that one, or give this one a \
+            folder of its own"
     )]
     InUse {
         /// The folder.
@@ -25,7 +26,8 @@ pub enum FolderError {
     },
     /// Written by another version.
     #[error(
-        "data folder `{path}` has format `{found}`, this build reads {FORMAT_VERSION}; use the build that wrote it"
+        "data folder `{path}` has format `{found}`, this build reads {FORMAT_VERSION}; use the \
+            build that wrote it"
     )]
     Format {
         /// The folder.
@@ -34,7 +36,9 @@ pub enum FolderError {
         found: String,
     },
     /// Not a data folder at all.
-    #[error("`{path}` is not empty and not a data folder of a coordinator; give an empty or a new folder")]
+    #[error(
+        "`{path}` is not empty and not a data folder of a coordinator; give an empty or a new folder"
+    )]
     Foreign {
         /// The folder.
         path: PathBuf,
@@ -46,7 +50,9 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// A restore was interrupted.
-    #[error("a backup was not restored to its end in `{path}`; empty the folder, and restore it again")]
+    #[error(
+        "a backup was not restored to its end in `{path}`; empty the folder, and restore it again"
+    )]
     Unfinished {
         /// The folder.
         path: PathBuf,
@@ -117,7 +123,8 @@ impl DataFolder {
         Ok(folder)
     }
 
-    /// Makes a data folder for a restore: it is refused by everybody until [`Self::finish_restore`] has been called.
+    /// Makes a data folder for a restore: it is refused by everybody until [`Self::finish_restore`]
+    /// has been called.
     pub fn begin_restore(root: &Path) -> Result<Self, FolderError> {
         let failed = |source| FolderError::Io { path: root.to_path_buf(), source };
         std::fs::create_dir_all(root).map_err(failed)?;
@@ -148,7 +155,8 @@ impl DataFolder {
 
     fn check_format(&self) -> Result<(), FolderError> {
         let path = self.root.join(FORMAT_FILE);
-        let text = std::fs::read_to_string(&path).map_err(|source| FolderError::Io { path, source })?;
+        let text =
+            std::fs::read_to_string(&path).map_err(|source| FolderError::Io { path, source })?;
         if text.trim() == FORMAT_VERSION.to_string() {
             return Ok(());
         }
@@ -258,7 +266,8 @@ fn is_fresh(root: &Path) -> io::Result<bool> {
 fn lock(root: &Path) -> Result<File, FolderError> {
     let path = root.join(LOCK_FILE);
     let failed = |source| FolderError::Io { path: path.clone(), source };
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),

@@ -1,4 +1,5 @@
-//! Housekeeping: has old jobs forgotten, and blobs swept that no job names. Decides when; what is old is the core's and the sweeper's to say.
+//! Housekeeping: has old jobs forgotten, and blobs swept that no job names. Decides when; what is
+//! old is the core's and the sweeper's to say.
 
 use crate::blobs::Blobs;
 use crate::clock::Clock;
@@ -38,7 +39,12 @@ pub(crate) async fn run(keeping: Keeping, blobs: Blobs, clock: Clock, events: mp
         match round(&blobs, (grace, pause), &events).await {
             None => return,
             Some(swept) if swept.blobs + swept.uploads > 0 => {
-                tracing::info!(blobs = swept.blobs, bytes = swept.bytes, uploads = swept.uploads, "swept");
+                tracing::info!(
+                    blobs = swept.blobs,
+                    bytes = swept.bytes,
+                    uploads = swept.uploads,
+                    "swept"
+                );
             }
             Some(_) => {}
         }
@@ -46,7 +52,11 @@ pub(crate) async fn run(keeping: Keeping, blobs: Blobs, clock: Clock, events: mp
 }
 
 /// None where the coordinator ends.
-async fn round(blobs: &Blobs, times: (Duration, Duration), events: &mpsc::Sender<Event>) -> Option<Swept> {
+async fn round(
+    blobs: &Blobs,
+    times: (Duration, Duration),
+    events: &mpsc::Sender<Event>,
+) -> Option<Swept> {
     let (reply, named) = oneshot::channel();
     events.send(Event::NamedBlobs(reply)).await.ok()?;
     let named = named.await.ok()?;

@@ -1,7 +1,8 @@
 //! The shell around the core: sessions, store, blobs, frame assembly. Makes no decision of its own.
 //!
-//! [`Coordinator::start`] opens a data folder and listens. Inside, one task drives the core ([`driver`](crate)), one thread writes
-//! ([`store`]), and nobody is told of anything before it is durable.
+//! [`Coordinator::start`] opens a data folder and listens. Inside, one task drives the core
+//! ([`driver`](crate)), one thread writes ([`store`]), and nobody is told of anything before it is
+//! durable.
 
 mod access;
 pub mod audit;

@@ -1,4 +1,5 @@
-//! The resolver: makes the files of one frame after another, and measures rounds, off the driver's task.
+//! The resolver: makes the files of one frame after another, and measures rounds, off the driver's
+//! task.
 
 use crate::blobs::Blobs;
 use crate::driver::Event;
@@ -47,7 +48,8 @@ pub(crate) async fn run(
         let input = match made {
             Ok(Ok(input)) => input,
             Ok(Err(error)) => {
-                tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error, "frame cannot be made");
+                tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error,
+                    "frame cannot be made");
                 Input::FrameResolveFailed { job, frame, failure: error.failure() }
             }
             Err(error) => {
@@ -61,11 +63,17 @@ pub(crate) async fn run(
     }
 }
 
-fn make(order: &ResolveOrder, blobs: &Blobs, spools: &std::path::Path) -> Result<Input, ResolveError> {
+fn make(
+    order: &ResolveOrder,
+    blobs: &Blobs,
+    spools: &std::path::Path,
+) -> Result<Input, ResolveError> {
     let (job, frame) = (order.job, order.frame);
     let spool = SpoolIndex::read(spools, SpoolKey { job, frame }, order.length)?;
     match order.wanted {
-        Wanted::Files => Ok(Input::FrameResolved { job, frame, files: files(order, blobs, &spool)? }),
+        Wanted::Files => {
+            Ok(Input::FrameResolved { job, frame, files: files(order, blobs, &spool)? })
+        }
         Wanted::Noise => {
             let round = order.course.as_ref().map_or(0, Course::round);
             Ok(Input::RoundMeasured { job, frame, round, noisy: noisy(order, &spool)? })
@@ -73,11 +81,17 @@ fn make(order: &ResolveOrder, blobs: &Blobs, spools: &std::path::Path) -> Result
     }
 }
 
-fn files(order: &ResolveOrder, blobs: &Blobs, spool: &SpoolIndex) -> Result<Vec<FrameFile>, ResolveError> {
+fn files(
+    order: &ResolveOrder,
+    blobs: &Blobs,
+    spool: &SpoolIndex,
+) -> Result<Vec<FrameFile>, ResolveError> {
     let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);
     let course = order.course.as_ref();
     match &order.kind {
-        JobKind::Render(spec) => resolve(&Frame { job, frame, spec, fingerprint, spool, course }, blobs),
+        JobKind::Render(spec) => {
+            resolve(&Frame { job, frame, spec, fingerprint, spool, course }, blobs)
+        }
         JobKind::Compute(spec) => assemble(&Values { job, frame, spec, fingerprint, spool }, blobs),
     }
 }

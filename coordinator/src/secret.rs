@@ -1,4 +1,5 @@
-//! The coordinator's secret on disk: made by the first start, read by every other. What it is for is the core's.
+//! The coordinator's secret on disk: made by the first start, read by every other. What it is for
+//! is the core's.
 
 use crate::durable;
 use crate::folder::{DataFolder, FolderError};
@@ -7,7 +8,8 @@ use tessera_core::Secret;
 use tessera_transport::JoinToken;
 use tessera_transport::token::AuthorityPin;
 
-/// Name of the file. A folder without it gets another secret, and then no lease of a former process is known any more.
+/// Name of the file. A folder without it gets another secret, and then no lease of a former process
+/// is known any more.
 const NAME: &str = "secret";
 
 /// Reads the secret, or makes one.
@@ -20,7 +22,8 @@ pub(crate) fn open_or_create(folder: &DataFolder) -> Result<Secret, FolderError>
             bytes.try_into().map(Secret).map_err(|_| failed(problem()))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A token's secret is 32 bytes of the operating system's random numbers; this one lets nobody in.
+            // A token's secret is 32 bytes of the operating system's random numbers; this one lets
+            // nobody in.
             let secret = JoinToken::generate(AuthorityPin([0; 32])).map_err(failed)?.hash();
             durable::write_file(&path, &secret).map_err(failed)?;
             Ok(Secret(secret))

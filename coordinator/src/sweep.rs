@@ -1,10 +1,11 @@
-//! Garbage among the blobs: what no job names is marked, and swept when it is still not named after a grace. Decides by the core's word and
-//! the blobs' times; never touches a blob that a job names.
+//! Garbage among the blobs: what no job names is marked, and swept when it is still not named after
+//! a grace. Decides by the core's word and the blobs' times; never touches a blob that a job names.
 //!
-//! A blob goes when three things hold: no job names it; it was written, uploaded or asked for longer ago than the grace; and an earlier round
-//! of this process, [`PAUSE`] or more before, had marked it already. The times are the files' own, so that a restart does not begin the grace
-//! anew; the marks are kept in memory, by a clock that nobody sets, so that neither a crash between mark and sweep nor a wall clock that
-//! jumps lets a blob go between its upload and its job.
+//! A blob goes when three things hold: no job names it; it was written, uploaded or asked for
+//! longer ago than the grace; and an earlier round of this process, [`PAUSE`] or more before, had
+//! marked it already. The times are the files' own, so that a restart does not begin the grace
+//! anew; the marks are kept in memory, by a clock that nobody sets, so that neither a crash between
+//! mark and sweep nor a wall clock that jumps lets a blob go between its upload and its job.
 
 use crate::blobs::Blobs;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +60,8 @@ impl Marks {
     }
 }
 
-/// One round: marks what `named` does not hold, and sweeps what has been marked and old for long enough.
+/// One round: marks what `named` does not hold, and sweeps what has been marked and old for long
+/// enough.
 pub(crate) fn round(
     blobs: &Blobs,
     named: &BTreeSet<BlobHash>,
@@ -74,12 +76,14 @@ pub(crate) fn round(
         }
     });
     let here: BTreeSet<BlobHash> = seen.iter().map(|(hash, ..)| *hash).collect();
-    blobs.with_marks(|marks| marks.0.retain(|hash, _| here.contains(hash) && !named.contains(hash)));
+    blobs
+        .with_marks(|marks| marks.0.retain(|hash, _| here.contains(hash) && !named.contains(hash)));
     for (hash, path, length) in seen {
         if named.contains(&hash) {
             continue;
         }
-        // Under the lock by which a blob is claimed: it is claimed before, and stays, or after, and is not there any more.
+        // Under the lock by which a blob is claimed: it is claimed before, and stays, or after, and
+        // is not there any more.
         let gone = blobs.with_marks(|marks| {
             marks.is_due(hash, now.steady, pause)
                 && is_older(&path, grace, now.wall)
@@ -102,7 +106,9 @@ pub(crate) fn round(
 fn sweep_uploads(blobs: &Blobs, grace: Duration, now: SystemTime) -> u64 {
     let parts = std::fs::read_dir(blobs.uploads()).into_iter().flatten().flatten();
     let old = parts.filter(|part| {
-        blobs.with_marks(|_| is_older(&part.path(), grace, now) && !blobs.is_held() && remove(&part.path()))
+        blobs.with_marks(|_| {
+            is_older(&part.path(), grace, now) && !blobs.is_held() && remove(&part.path())
+        })
     });
     old.count() as u64
 }

@@ -58,7 +58,11 @@ fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
     let mut bench = Bench::new();
     let uploaded = bench.put("scene");
     bench.now.wall += DAY;
-    assert_eq!(bench.round(&[]).blobs, 0, "a clock that jumped makes it old, and no round had marked it");
+    assert_eq!(
+        bench.round(&[]).blobs,
+        0,
+        "a clock that jumped makes it old, and no round had marked it"
+    );
     // The next process: the marks are gone with the last one.
     let again = Blobs::open(&bench._folder, 0);
     bench.pass(PAUSE);

@@ -1,4 +1,5 @@
-//! The ledger of join tokens: who may still enrol. Keeps hashes alone, and counts a use durably before the certificate is given.
+//! The ledger of join tokens: who may still enrol. Keeps hashes alone, and counts a use durably
+//! before the certificate is given.
 
 use crate::store::{Commit, StoreQueue};
 use std::collections::BTreeMap;
@@ -70,10 +71,12 @@ impl Ledger {
         records.values().skip(from as usize).take(TOKEN_PAGE_MAX).map(summary).collect()
     }
 
-    /// Ends the token whose id begins so; durable on return. Whoever has used it keeps the identity.
+    /// Ends the token whose id begins so; durable on return. Whoever has used it keeps the
+    /// identity.
     pub async fn revoke(&self, id: &str) -> Result<TokenSummary, RequestError> {
         let mut records = self.records.lock().await;
-        let mut found = records.values().filter(|record| !id.is_empty() && record.id().starts_with(id));
+        let mut found =
+            records.values().filter(|record| !id.is_empty() && record.id().starts_with(id));
         let record = match (found.next(), found.next()) {
             (Some(record), None) => record.clone(),
             (None, _) => return Err(RequestError::NotFound(format!("there is no token {id:?}"))),
@@ -84,7 +87,8 @@ impl Ledger {
         Ok(summary(&record))
     }
 
-    /// Answers an enrolment of whom `admits` has nothing against. The token counts as used, durably, before the certificate leaves.
+    /// Answers an enrolment of whom `admits` has nothing against. The token counts as used,
+    /// durably, before the certificate leaves.
     pub async fn enrol(
         &self,
         authority: &Authority,
@@ -122,7 +126,11 @@ impl Ledger {
         }
     }
 
-    async fn make_durable(&self, hash: TokenHash, record: Option<TokenRecord>) -> Result<(), RequestError> {
+    async fn make_durable(
+        &self,
+        hash: TokenHash,
+        record: Option<TokenRecord>,
+    ) -> Result<(), RequestError> {
         let stopped = || RequestError::Unavailable("the coordinator is stopping".into());
         let (mut commit, told) = Commit::new();
         commit.token = Some((hash, record));
@@ -146,9 +154,9 @@ fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
         )));
     }
     match pool {
-        Some(_) if *role != Role::Node => {
-            Err(RequestError::Invalid(format!("nodes are in pools, and a token of role {role} makes none")))
-        }
+        Some(_) if *role != Role::Node => Err(RequestError::Invalid(format!(
+            "nodes are in pools, and a token of role {role} makes none"
+        ))),
         Some(pool) if !is_name(pool) => Err(RequestError::Invalid(format!(
             "pool {pool:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`"
         ))),

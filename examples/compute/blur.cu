@@ -1,7 +1,9 @@
-// An image filter: the mean of the pixels within `radius`, weighed by a tent. Beyond an edge stands the edge's own pixel.
+// An image filter: the mean of the pixels within `radius`, weighed by a tent. Beyond an edge stands
+// the edge's own pixel.
 #include "tessera.cuh"
 
-extern "C" __constant__ TesseraArray image;  // (height, width, channels) of the domain and of --channels
+// (height, width, channels) of the domain and of --channels
+extern "C" __constant__ TesseraArray image;
 extern "C" __constant__ int radius = 2;
 
 extern "C" __global__ void compute(TesseraChunk chunk) {

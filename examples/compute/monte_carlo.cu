@@ -1,5 +1,6 @@
-// Monte-Carlo integration: four times the share of points of the unit square that lie in the circle's quarter is pi. Every index throws
-// `points` of them and writes 1/points of its estimate, so that the mean of all indices is the sum divided by their number.
+// Monte-Carlo integration: four times the share of points of the unit square that lie in the
+// circle's quarter is pi. Every index throws `points` of them and writes 1/points of its estimate,
+// so that the mean of all indices is the sum divided by their number.
 #include "tessera.cuh"
 
 extern "C" __constant__ unsigned int points = 64;

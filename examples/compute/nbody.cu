@@ -1,5 +1,6 @@
-// One step of n bodies that attract each other, a frame a step. The state has two rows of `width` bodies: (x, y, z, mass) and
-// (vx, vy, vz, 0). A thread writes one of them; the velocity is brought forward first, then the place with it.
+// One step of n bodies that attract each other, a frame a step. The state has two rows of `width`
+// bodies: (x, y, z, mass) and (vx, vy, vz, 0). A thread writes one of them; the velocity is brought
+// forward first, then the place with it.
 #include "tessera.cuh"
 
 extern "C" __constant__ TesseraArray state;

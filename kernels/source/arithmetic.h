@@ -1,8 +1,10 @@
-// Scalar arithmetic with one meaning on every compiler: selects for min and max, clamped conversions, and our own
-// polynomials where others call libm. Owns no vectors and no random numbers.
+// Scalar arithmetic with one meaning on every compiler: selects for min and max, clamped
+// conversions, and our own polynomials where others call libm. Owns no vectors and no random
+// numbers.
 //
-// Functions over a type `F` are for one number, and for eight in lanes (lanes.h), where a host takes paths together. Both kinds of number are
-// given the same operations, so that both give the same bits.
+// Functions over a type `F` are for one number, and for eight in lanes (lanes.h), where a host
+// takes paths together. Both kinds of number are given the same operations, so that both give the
+// same bits.
 #pragma once
 
 #include "compiler.h"
@@ -12,7 +14,8 @@ const float TWO_PI = 0x1.921fb6p+2f;
 const float INVERSE_PI = 0x1.45f306p-2f;
 const float INVERSE_TWO_PI = 0x1.45f306p-3f;
 const float HALF_PI = 0x1.921fb6p+0f;
-const float INFINITE = 0x1.fffffep+127f;  // the largest finite float: nothing here needs a true infinity
+// the largest finite float: nothing here needs a true infinity
+const float INFINITE = 0x1.fffffep+127f;
 
 // The integers and the truth values that belong to a kind of number.
 template <class F>
@@ -36,13 +39,15 @@ struct SameType {
 template <class T>
 using Same = typename SameType<T>::Type;
 
-// What numbers in lanes do lane by lane. `select` computes both; what is worth skipping asks `any` first.
+// What numbers in lanes do lane by lane. `select` computes both; what is worth skipping asks `any`
+// first.
 TESSERA_SMALL_FN bool any(bool mask) { return mask; }
 TESSERA_SMALL_FN float select(bool mask, float yes, float no) { return mask ? yes : no; }
 TESSERA_SMALL_FN i32 select(bool mask, i32 yes, i32 no) { return mask ? yes : no; }
 TESSERA_SMALL_FN u32 select_word(bool mask, u32 yes, u32 no) { return mask ? yes : no; }
 TESSERA_SMALL_FN float float_from_int(i32 value) { return (float)value; }
-TESSERA_SMALL_FN i32 int_from_bounded(float value) { return (i32)value; }  // truncates; the value is within i32
+// truncates; the value is within i32
+TESSERA_SMALL_FN i32 int_from_bounded(float value) { return (i32)value; }
 TESSERA_SMALL_FN u32 word_from_int(i32 value) { return (u32)value; }
 TESSERA_SMALL_FN i32 int_from_word(u32 value) { return (i32)value; }
 TESSERA_SMALL_FN float look_up(const float* table, u32 index) { return table[index]; }
@@ -64,7 +69,8 @@ TESSERA_SMALL_FN F abs_(F value) {
 }
 template <class F>
 TESSERA_SMALL_FN F copysign_(F magnitude, Same<F> sign) {
-    return float_from_bits((bits_from_float(magnitude) & 0x7fffffffu) | (bits_from_float(sign) & 0x80000000u));
+    return float_from_bits((bits_from_float(magnitude) & 0x7fffffffu) |
+                           (bits_from_float(sign) & 0x80000000u));
 }
 template <class F>
 TESSERA_SMALL_FN F lerp_(F a, Same<F> b, Same<F> t) {
@@ -78,10 +84,14 @@ TESSERA_SMALL_FN u32 min_u32(u32 a, u32 b) { return a < b ? a : b; }
 TESSERA_SMALL_FN u32 max_u32(u32 a, u32 b) { return a > b ? a : b; }
 
 // Neither infinite nor NaN.
-TESSERA_SMALL_FN bool is_finite(float value) { return (bits_from_float(value) & 0x7f800000u) != 0x7f800000u; }
+TESSERA_SMALL_FN bool is_finite(float value) {
+    return (bits_from_float(value) & 0x7f800000u) != 0x7f800000u;
+}
 
 // Truncates; out-of-range values and NaN are clamped first, because machines disagree about them.
-TESSERA_SMALL_FN i32 int_from_float(float value) { return (i32)clamp_(value, -2147483520.0f, 2147483520.0f); }
+TESSERA_SMALL_FN i32 int_from_float(float value) {
+    return (i32)clamp_(value, -2147483520.0f, 2147483520.0f);
+}
 
 // Largest integer not above `value`, for |value| <= 2^30 (clamped beyond).
 TESSERA_SMALL_FN i32 floor_to_int(float value) {
@@ -110,8 +120,8 @@ struct SinCosOf {
 };
 typedef SinCosOf<float> SinCos;
 
-// Sine and cosine of 2 pi `turns` for |turns| <= 2^20: reduced exactly to an eighth of a turn, then minimax polynomials.
-// Absolute error below 1.2e-7.
+// Sine and cosine of 2 pi `turns` for |turns| <= 2^20: reduced exactly to an eighth of a turn, then
+// minimax polynomials. Absolute error below 1.2e-7.
 template <class F>
 TESSERA_SMALL_FN SinCosOf<F> sincos_turns(F turns) {
     const auto quarter = floor_to_int(fma_(turns, 4.0f, 0.5f));

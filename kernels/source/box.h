@@ -1,22 +1,23 @@
-// Slab tests: where a ray is inside a box. Nodes of every kind and the boxes of single triangles go through the same
-// formula, because canonical hits (Rule C, see traverse.h) rest on it.
+// Slab tests: where a ray is inside a box. Nodes of every kind and the boxes of single triangles go
+// through the same formula, because canonical hits (Rule C, see traverse.h) rest on it.
 #pragma once
 
 #include "layout.h"
 #include "ray.h"
 
-// The formula's choices on equal and NaN operands are fixed here, and are those of x86's minps and maxps.
+// The formula's choices on equal and NaN operands are fixed here, and are those of x86's minps and
+// maxps.
 TESSERA_FN float lesser_(float a, float b) { return a < b ? a : b; }
 TESSERA_FN float greater_(float a, float b) { return a > b ? a : b; }
 
-// Directions closer to zero count as this, with their sign, so that no reciprocal is infinite and no 0 * infinity
-// arises: coordinates may be up to 1e18 before a slab distance overflows.
+// Directions closer to zero count as this, with their sign, so that no reciprocal is infinite and
+// no 0 * infinity arises: coordinates may be up to 1e18 before a slab distance overflows.
 const float DIRECTION_MIN = 1e-20f;
 // Distances that are not finite are no hits.
 const float DISTANCE_MAX = 3.0e38f;
 
-// A ray as traversal wants it: axes by index, reciprocals, and the shear that lays the ray along its longest axis
-// (see triangle.h).
+// A ray as traversal wants it: axes by index, reciprocals, and the shear that lays the ray along
+// its longest axis (see triangle.h).
 struct TraversalRay {
     float origin[3];
     float reciprocal[3];
@@ -32,11 +33,14 @@ TESSERA_FN float direction_component(float d) {
 }
 
 // One of three values by its index.
-TESSERA_FN float along(const float values[3], u32 axis) { return axis == 0 ? values[0] : axis == 1 ? values[1] : values[2]; }
+TESSERA_FN float along(const float values[3], u32 axis) {
+    return axis == 0 ? values[0] : axis == 1 ? values[1] : values[2];
+}
 
 TESSERA_FN TraversalRay prepare_ray(const Ray& ray) {
     TraversalRay result;
-    const float direction[3] = {direction_component(ray.direction.x), direction_component(ray.direction.y),
+    const float direction[3] = {direction_component(ray.direction.x),
+                                direction_component(ray.direction.y),
                                 direction_component(ray.direction.z)};
     result.origin[0] = ray.origin.x;
     result.origin[1] = ray.origin.y;
@@ -47,7 +51,8 @@ TESSERA_FN TraversalRay prepare_ray(const Ray& ray) {
         result.near_side[k] = direction[k] < 0.0f ? 1u : 0u;
         length[k] = direction[k] < 0.0f ? -direction[k] : direction[k];
     }
-    const u32 longest = length[0] >= length[1] ? (length[0] >= length[2] ? 0u : 2u) : (length[1] >= length[2] ? 1u : 2u);
+    const u32 longest = length[0] >= length[1] ? (length[0] >= length[2] ? 0u : 2u)
+                                               : (length[1] >= length[2] ? 1u : 2u);
     result.axis[0] = longest == 2 ? 0u : longest + 1u;
     result.axis[1] = longest == 0 ? 2u : longest - 1u;
     result.axis[2] = longest;
@@ -74,8 +79,9 @@ TESSERA_SMALL_FN BoxIntervalOf<F> interval_between(const F near_plane[3], const 
     return result;
 }
 
-// Whether a ray that enters and leaves the slabs of a box there meets it at t_max or before: what box_interval says of it, for a device. The
-// numbers are only compared, so that the sign of a zero cannot matter; none may be a NaN.
+// Whether a ray that enters and leaves the slabs of a box there meets it at t_max or before: what
+// box_interval says of it, for a device. The numbers are only compared, so that the sign of a zero
+// cannot matter; none may be a NaN.
 TESSERA_FN bool meets_slabs(const float enters[3], const float leaves[3], float t_max) {
     const float entry = either_max(either_max(enters[0], enters[1]), either_max(enters[2], 0.0f));
     const float exit = either_min(either_min(leaves[0], leaves[1]), either_min(leaves[2], t_max));

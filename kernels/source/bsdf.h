@@ -1,9 +1,11 @@
-// The reflection of a metallic-roughness surface (docs/kernels.md has the formulas). Directions are unit vectors in the
-// local frame of the shading normal, `out` towards where the path came from, `in` towards the light.
+// The reflection of a metallic-roughness surface (docs/kernels.md has the formulas). Directions are
+// unit vectors in the local frame of the shading normal, `out` towards where the path came from,
+// `in` towards the light.
 //
-// Three lobes, each reciprocal, together keeping all energy of a white surface: single-scattering GGX; what GGX loses by
-// not following light between its facets, given back as in Kulla and Conty 2017; and a matte base below the dielectric
-// interface, coupled as in Kelemen and Szirmay-Kalos 2001.
+// Three lobes, each reciprocal, together keeping all energy of a white surface: single-scattering
+// GGX; what GGX loses by not following light between its facets, given back as in Kulla and Conty
+// 2017; and a matte base below the dielectric interface, coupled as in Kelemen and Szirmay-Kalos
+// 2001.
 #pragma once
 
 #include "ggx.h"
@@ -42,7 +44,8 @@ struct BsdfSampleOf {
 };
 typedef BsdfSampleOf<float> BsdfSample;
 
-// Albedo of the multiple-scattering lobe over 1 - E: the series of bounces between facets (Fdez-Aguera 2019).
+// Albedo of the multiple-scattering lobe over 1 - E: the series of bounces between facets
+// (Fdez-Aguera 2019).
 template <class F>
 TESSERA_FN F multiple_energy(F f0, F mean_total) {
     const F mean_fresnel = fma_(1.0f - f0, 1.0f / 21.0f, f0);
@@ -56,9 +59,11 @@ TESSERA_FN F dielectric_albedo(const BsdfOf<F>& bsdf, SplitAlbedoOf<F> albedo) {
     return fma_(bsdf.dielectric_multiple, 1.0f - split_total(albedo), single);
 }
 
-// `roughness` is perceptual; `dielectric_f0` from the index of refraction. `out.z` must be positive.
+// `roughness` is perceptual; `dielectric_f0` from the index of refraction. `out.z` must be
+// positive.
 template <class F>
-TESSERA_FN BsdfOf<F> make_bsdf(Vector3<F> base_color, F metallic, F roughness, F dielectric_f0, Vector3<F> out) {
+TESSERA_FN BsdfOf<F> make_bsdf(Vector3<F> base_color, F metallic, F roughness, F dielectric_f0,
+                               Vector3<F> out) {
     BsdfOf<F> bsdf;
     bsdf.alpha = max_(roughness * roughness, ALPHA_MIN);
     bsdf.alpha2 = bsdf.alpha * bsdf.alpha;
@@ -75,16 +80,19 @@ TESSERA_FN BsdfOf<F> make_bsdf(Vector3<F> base_color, F metallic, F roughness, F
     bsdf.dielectric_multiple = multiple_energy(dielectric_f0, mean_total);
     bsdf.out_below = 1.0f - dielectric_albedo(bsdf, here);
 
-    // A mix of the metal's and the dielectric's own series, so that a half-metal keeps its energy as both ends do.
-    const Vector3<F> metal = vec3(multiple_energy(base_color.x, mean_total), multiple_energy(base_color.y, mean_total),
-                            multiple_energy(base_color.z, mean_total));
+    // A mix of the metal's and the dielectric's own series, so that a half-metal keeps its energy
+    // as both ends do.
+    const Vector3<F> metal =
+        vec3(multiple_energy(base_color.x, mean_total), multiple_energy(base_color.y, mean_total),
+             multiple_energy(base_color.z, mean_total));
     const Vector3<F> series = lerp3(splat(bsdf.dielectric_multiple), metal, metallic);
     const Vector3<F> matte = base_color * (1.0f - metallic);
     bsdf.multiple = series * (INVERSE_PI / max_(1.0f - mean_total, 1e-6f));
     bsdf.base = matte * (INVERSE_PI / max_(1.0f - dielectric_albedo(bsdf, mean), 1e-6f));
 
     const F specular = mean_component(fma3(bsdf.f0, here.scale, splat(here.bias)));
-    const F spread = mean_component(series) * bsdf.out_lost + mean_component(matte) * bsdf.out_below;
+    const F spread =
+        mean_component(series) * bsdf.out_lost + mean_component(matte) * bsdf.out_below;
     bsdf.specular_share = specular / max_(specular + spread, 1e-6f);
     return bsdf;
 }
@@ -112,11 +120,13 @@ TESSERA_FN BsdfValueOf<F> bsdf_evaluate(const BsdfOf<F>& bsdf, Vector3<F> in) {
     const F reflected = distribution * 0.5f / (bsdf.out.z + bsdf.out_root);
     const Vector3<F> value = fma3(fresnel, single, fma3(bsdf.multiple, lost, bsdf.base * below));
     result.value = select(above, value, result.value);
-    result.density = select(above, lerp_(in.z * INVERSE_PI, reflected, bsdf.specular_share), result.density);
+    result.density =
+        select(above, lerp_(in.z * INVERSE_PI, reflected, bsdf.specular_share), result.density);
     return result;
 }
 
-// Chooses a lobe by `choice` and a direction by `random`. Invalid where the direction is below the horizon.
+// Chooses a lobe by `choice` and a direction by `random`. Invalid where the direction is below the
+// horizon.
 template <class F>
 TESSERA_FN BsdfSampleOf<F> bsdf_sample(const BsdfOf<F>& bsdf, F choice, Vector2<F> random) {
     const auto mirrored = choice < bsdf.specular_share;

@@ -16,7 +16,8 @@ TESSERA_FN Vector3<F> camera_axis(const Camera& camera, u32 column) {
 // World-space direction (not a point) from camera space.
 template <class F>
 TESSERA_FN Vector3<F> world_from_camera(const Camera& camera, Vector3<F> local) {
-    return fma3(camera_axis<F>(camera, 0), local.x, fma3(camera_axis<F>(camera, 1), local.y, camera_axis<F>(camera, 2) * local.z));
+    return fma3(camera_axis<F>(camera, 0), local.x,
+                fma3(camera_axis<F>(camera, 1), local.y, camera_axis<F>(camera, 2) * local.z));
 }
 
 // Uniform on the lens, as part of the unit disk.
@@ -31,8 +32,9 @@ TESSERA_FN Vector2<F> sample_lens(const Camera& camera, Vector2<F> random) {
     return sample_polygon(polygon, random);
 }
 
-// The ray through (x, y) of the picture, each in [-1, 1] with +x right and +y up, and through `lens` of the unit disk.
-// It starts on the near plane and ends on the far one; its direction is a unit vector.
+// The ray through (x, y) of the picture, each in [-1, 1] with +x right and +y up, and through
+// `lens` of the unit disk. It starts on the near plane and ends on the far one; its direction is a
+// unit vector.
 template <class F>
 TESSERA_FN RayOf<F> camera_ray(const Camera& camera, F x, F y, Vector2<F> lens) {
     const bool perspective = camera.kind == CAMERA_PERSPECTIVE;
@@ -58,7 +60,8 @@ TESSERA_FN RayOf<F> camera_ray(const Camera& camera, F x, F y, Vector2<F> lens) 
     return ray;
 }
 
-// Width of a camera ray's cone, in pixels. Samples of a pixel lie apart, so that a cone as wide as the pixel would blur twice.
+// Width of a camera ray's cone, in pixels. Samples of a pixel lie apart, so that a cone as wide as
+// the pixel would blur twice.
 const float CONE_OF_PIXEL = 0.5f;
 
 TESSERA_FN Cone camera_cone(const Camera& camera, u32 frame_height) {

@@ -1,5 +1,5 @@
-// Everything that depends on the compiler: the one file with `#if`. Fixed-width types, function markers, and the
-// handful of operations that each compiler spells its own way.
+// Everything that depends on the compiler: the one file with `#if`. Fixed-width types, function
+// markers, and the handful of operations that each compiler spells its own way.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__CUDA__)
@@ -17,7 +17,8 @@ typedef long long i64;
 #define TESSERA_ROLLED _Pragma("unroll 1")
 #define TESSERA_TABLE __device__ static const
 // A kernel of at most `threads` a block, of which `blocks` shall fit on a multiprocessor.
-#define TESSERA_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define TESSERA_KERNEL(threads, blocks) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)
 TESSERA_FN float float_from_bits(u32 bits) { return __uint_as_float(bits); }
 TESSERA_FN u32 bits_from_float(float value) { return __float_as_uint(value); }
 TESSERA_FN float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
@@ -25,7 +26,8 @@ TESSERA_FN float sqrt_(float value) { return __fsqrt_rn(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __brev(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__ffs((int)value) - 1u; }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__popc(value); }
-// Four bytes, the first lowest (every machine here is little-endian), at a multiple of 4 from an aligned start.
+// Four bytes, the first lowest (every machine here is little-endian), at a multiple of 4 from an
+// aligned start.
 TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 // Where neither is a NaN and the sign of a zero cannot matter.
 TESSERA_FN float either_min(float a, float b) { return fminf(a, b); }
@@ -59,17 +61,24 @@ TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 TESSERA_FN float either_min(float a, float b) { return __nvvm_fmin_f(a, b); }
 TESSERA_FN float either_max(float a, float b) { return __nvvm_fmax_f(a, b); }
 TESSERA_FN u32 thread_index() {
-    return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
+    return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() +
+           __nvvm_read_ptx_sreg_tid_x();
 }
-TESSERA_FN u32 thread_count() { return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x(); }
+TESSERA_FN u32 thread_count() {
+    return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
+}
 TESSERA_FN u32 lane_index() { return __nvvm_read_ptx_sreg_tid_x() & 31u; }
 TESSERA_FN u32 ballot(bool vote) { return __nvvm_vote_ballot_sync(0xffffffffu, vote); }
 TESSERA_FN u32 broadcast(u32 value, u32 lane) {
     return (u32)__nvvm_shfl_sync_idx_i32(0xffffffffu, (int)value, (int)lane, 0x1f);
 }
-TESSERA_FN u32 take(u32* counter, u32 count) { return (u32)__nvvm_atom_add_gen_i((int*)counter, (int)count); }
+TESSERA_FN u32 take(u32* counter, u32 count) {
+    return (u32)__nvvm_atom_add_gen_i((int*)counter, (int)count);
+}
 TESSERA_FN void add_to_sum(i64* sum, i64 value) { __nvvm_atom_add_gen_ll(sum, value); }
-TESSERA_FN void add_to_count(u64* count, u64 value) { __nvvm_atom_add_gen_ll((i64*)count, (i64)value); }
+TESSERA_FN void add_to_count(u64* count, u64 value) {
+    __nvvm_atom_add_gen_ll((i64*)count, (i64)value);
+}
 #endif
 #else
 #include <stdint.h>
@@ -83,8 +92,10 @@ typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
 #define TESSERA_FN static inline
-#define TESSERA_SMALL_FN static inline __attribute__((always_inline))  // what has to be where it is called: a call costs more
-#define TESSERA_RARE_FN static __attribute__((noinline))  // what most scenes never call must not slow down what they do
+// what has to be where it is called: a call costs more
+#define TESSERA_SMALL_FN static inline __attribute__((always_inline))
+// what most scenes never call must not slow down what they do
+#define TESSERA_RARE_FN static __attribute__((noinline))
 #define TESSERA_UNROLL  // host compilers do as they like
 #define TESSERA_ROLLED
 #define TESSERA_TABLE static const
@@ -121,22 +132,30 @@ TESSERA_FN void add_to_sum(i64* sum, i64 value) { *sum += value; }
 TESSERA_FN void add_to_count(u64* count, u64 value) { *count += value; }
 #endif
 
-// Eight numbers at once, which only hosts compute with (lanes.h): vectors of GNU C++ that any machine's compiler takes apart as it must.
+// Eight numbers at once, which only hosts compute with (lanes.h): vectors of GNU C++ that any
+// machine's compiler takes apart as it must.
 #if !defined(__CUDACC__) && !defined(__CUDA__)
 typedef float Float8 __attribute__((vector_size(32)));
-typedef float Float8InMemory __attribute__((vector_size(32), may_alias));  // as part of an array of floats
+// as part of an array of floats
+typedef float Float8InMemory __attribute__((vector_size(32), may_alias));
 typedef u32 Word8 __attribute__((vector_size(32)));
 typedef i32 Int8 __attribute__((vector_size(32)));
 typedef i32 Int8InMemory __attribute__((vector_size(32), may_alias));
 #if defined(__AVX2__) && defined(__FMA__)
-TESSERA_SMALL_FN Float8 fma8(Float8 a, Float8 b, Float8 c) { return (Float8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+TESSERA_SMALL_FN Float8 fma8(Float8 a, Float8 b, Float8 c) {
+    return (Float8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
 TESSERA_SMALL_FN Float8 sqrt8(Float8 value) { return (Float8)_mm256_sqrt_ps((__m256)value); }
-TESSERA_SMALL_FN Float8 lesser_(Float8 a, Float8 b) { return (Float8)_mm256_min_ps((__m256)a, (__m256)b); }
-TESSERA_SMALL_FN Float8 greater_(Float8 a, Float8 b) { return (Float8)_mm256_max_ps((__m256)a, (__m256)b); }
+TESSERA_SMALL_FN Float8 lesser_(Float8 a, Float8 b) {
+    return (Float8)_mm256_min_ps((__m256)a, (__m256)b);
+}
+TESSERA_SMALL_FN Float8 greater_(Float8 a, Float8 b) {
+    return (Float8)_mm256_max_ps((__m256)a, (__m256)b);
+}
 TESSERA_SMALL_FN bool any8(Int8 mask) { return _mm256_movemask_ps((__m256)mask) != 0; }
 TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
-    const __m256i order = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15,
-                                           14, 13, 12);
+    const __m256i order = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3,
+                                           2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
     return (Word8)_mm256_shuffle_epi8((__m256i)value, order);
 }
 #else
@@ -171,8 +190,8 @@ TESSERA_SMALL_FN Word8 swap_bytes8(Word8 value) {
 #endif
 #endif
 
-// Whether scenes here may hold instances (instance.h). A device has kernels of its own for those that do, so that the others, which most
-// are, pay nothing for them.
+// Whether scenes here may hold instances (instance.h). A device has kernels of its own for those
+// that do, so that the others, which most are, pay nothing for them.
 #if (defined(__CUDACC__) || defined(__CUDA__)) && !defined(TESSERA_INSTANCES)
 const bool HAS_INSTANCES = false;
 #else
@@ -181,13 +200,17 @@ const bool HAS_INSTANCES = true;
 
 TESSERA_FN u64 multiply_wide(u32 a, u32 b) { return (u64)a * b; }
 
-// Four numbers at once, as the host's walk tests a leaf (wide.h): the selects of box.h, and what puts lanes in another order.
+// Four numbers at once, as the host's walk tests a leaf (wide.h): the selects of box.h, and what
+// puts lanes in another order.
 #if !defined(__CUDACC__) && !defined(__CUDA__)
 typedef float Float4 __attribute__((vector_size(16)));
-typedef float Float4InMemory __attribute__((vector_size(16), may_alias));  // as part of an array of floats
+// as part of an array of floats
+typedef float Float4InMemory __attribute__((vector_size(16), may_alias));
 typedef i32 Int4 __attribute__((vector_size(16)));
 #if defined(__FMA__)
-TESSERA_SMALL_FN Float4 fma4(Float4 a, Float4 b, Float4 c) { return (Float4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c); }
+TESSERA_SMALL_FN Float4 fma4(Float4 a, Float4 b, Float4 c) {
+    return (Float4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+}
 #else
 TESSERA_SMALL_FN Float4 fma4(Float4 a, Float4 b, Float4 c) {
     Float4 result;
@@ -196,15 +219,21 @@ TESSERA_SMALL_FN Float4 fma4(Float4 a, Float4 b, Float4 c) {
 }
 #endif
 #if defined(__AVX__)
-TESSERA_SMALL_FN Float4 permuted4(Float4 values, Int4 order) { return (Float4)_mm_permutevar_ps((__m128)values, (__m128i)order); }
+TESSERA_SMALL_FN Float4 permuted4(Float4 values, Int4 order) {
+    return (Float4)_mm_permutevar_ps((__m128)values, (__m128i)order);
+}
 #else
 TESSERA_SMALL_FN Float4 permuted4(Float4 values, Int4 order) {
     return Float4{values[order[0]], values[order[1]], values[order[2]], values[order[3]]};
 }
 #endif
 #if defined(__SSE2__)
-TESSERA_SMALL_FN Float4 lesser_(Float4 a, Float4 b) { return (Float4)_mm_min_ps((__m128)a, (__m128)b); }
-TESSERA_SMALL_FN Float4 greater_(Float4 a, Float4 b) { return (Float4)_mm_max_ps((__m128)a, (__m128)b); }
+TESSERA_SMALL_FN Float4 lesser_(Float4 a, Float4 b) {
+    return (Float4)_mm_min_ps((__m128)a, (__m128)b);
+}
+TESSERA_SMALL_FN Float4 greater_(Float4 a, Float4 b) {
+    return (Float4)_mm_max_ps((__m128)a, (__m128)b);
+}
 TESSERA_SMALL_FN u32 bits_of_lanes(Int4 mask) { return (u32)_mm_movemask_ps((__m128)mask); }
 #else
 TESSERA_SMALL_FN Float4 lesser_(Float4 a, Float4 b) { return a < b ? a : b; }
@@ -217,30 +246,38 @@ TESSERA_SMALL_FN u32 bits_of_lanes(Int4 mask) {
 #endif
 #endif
 
-// Eight lanes, of which those count whose value is not above its limit. Pointers are aligned to all the lanes together, values not negative.
-// `lanes_not_above8` has a bit for each lane that counts. `lane_of_least8` is where the least value of them is (there is one at least); those
-// that differ by less than 2^-8 of themselves may count as alike, and of such the first is taken. `put_descending8` writes them one after
-// the other, those of the greatest values first, and last the one that lane_of_least8 takes; eight places may be written.
+// Eight lanes, of which those count whose value is not above its limit. Pointers are aligned to all
+// the lanes together, values not negative. `lanes_not_above8` has a bit for each lane that counts.
+// `lane_of_least8` is where the least value of them is (there is one at least); those that differ
+// by less than 2^-8 of themselves may count as alike, and of such the first is taken.
+// `put_descending8` writes them one after the other, those of the greatest values first, and last
+// the one that lane_of_least8 takes; eight places may be written.
 #if defined(__AVX2__) && !defined(__CUDACC__) && !defined(__CUDA__)
 TESSERA_SMALL_FN __m256i lanes_above8(const float* values, const float* limits) {
-    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_load_ps(values), _mm256_load_ps(limits), _CMP_NLE_UQ));
+    return _mm256_castps_si256(
+        _mm256_cmp_ps(_mm256_load_ps(values), _mm256_load_ps(limits), _CMP_NLE_UQ));
 }
 TESSERA_SMALL_FN u32 lanes_not_above8(const float* values, const float* limits) {
-    return (u32)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(values), _mm256_load_ps(limits), _CMP_LE_OQ));
+    return (u32)_mm256_movemask_ps(
+        _mm256_cmp_ps(_mm256_load_ps(values), _mm256_load_ps(limits), _CMP_LE_OQ));
 }
 TESSERA_SMALL_FN u32 lane_of_least8(const float* values, const float* limits) {
     const __m256i value = _mm256_load_si256((const __m256i*)values);
-    const __m256i keys = _mm256_srli_epi32(_mm256_or_si256(value, lanes_above8(values, limits)), 15);
-    const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(keys), _mm256_extracti128_si256(keys, 1));
+    const __m256i keys =
+        _mm256_srli_epi32(_mm256_or_si256(value, lanes_above8(values, limits)), 15);
+    const __m128i halves =
+        _mm_packus_epi32(_mm256_castsi256_si128(keys), _mm256_extracti128_si256(keys, 1));
     return (u32)_mm_extract_epi16(_mm_minpos_epu16(halves), 1);
 }
 // One layer of a bitonic network: each lane meets its partner, and keeps the greater or the lesser.
-#define TESSERA_LAYER(keys, partner, lesser)                                  \
-    {                                                                         \
-        const __m256i met = partner;                                          \
-        keys = _mm256_blend_epi32(_mm256_max_epi32(keys, met), _mm256_min_epi32(keys, met), lesser); \
+#define TESSERA_LAYER(keys, partner, lesser)                                                      \
+    {                                                                                             \
+        const __m256i met = partner;                                                              \
+        keys =                                                                                    \
+            _mm256_blend_epi32(_mm256_max_epi32(keys, met), _mm256_min_epi32(keys, met), lesser); \
     }
-TESSERA_SMALL_FN void put_descending8(const float* values, const float* limits, const u32* others, float* to_values, u32* to_others) {
+TESSERA_SMALL_FN void put_descending8(const float* values, const float* limits, const u32* others,
+                                      float* to_values, u32* to_others) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i value = _mm256_load_si256((const __m256i*)values);
     const __m256i sign = _mm256_set1_epi32((int)0x80000000u);
@@ -283,7 +320,8 @@ TESSERA_SMALL_FN u32 lane_of_least8(const float* values, const float* limits) {
     }
     return least;
 }
-TESSERA_SMALL_FN void put_descending8(const float* values, const float* limits, const u32* others, float* to_values, u32* to_others) {
+TESSERA_SMALL_FN void put_descending8(const float* values, const float* limits, const u32* others,
+                                      float* to_values, u32* to_others) {
     u32 count = 0;
     for (u32 mask = lanes_not_above8(values, limits); mask; mask &= mask - 1) {
         const u32 lane = count_trailing_zeros(mask);

@@ -1,11 +1,13 @@
-// The device's kernels. Thin: each finds its paths and runs a stage of wavefront.h, or a path from its first stage to its last.
-// Every kernel takes the same parameter, which the device keeps in its constant memory.
+// The device's kernels. Thin: each finds its paths and runs a stage of wavefront.h, or a path from
+// its first stage to its last. Every kernel takes the same parameter, which the device keeps in its
+// constant memory.
 #pragma once
 
 #include "render.h"
 #include "wavefront.h"
 
-// How many blocks shall fit beside one another: fewer where a triangle may be an instance's, which takes registers.
+// How many blocks shall fit beside one another: fewer where a triangle may be an instance's, which
+// takes registers.
 const int PATH_BLOCKS = HAS_INSTANCES ? 2 : 3;
 const int EXTEND_BLOCKS = HAS_INSTANCES ? 4 : 7;
 const int SHADE_BLOCKS = HAS_INSTANCES ? 3 : 4;
@@ -18,8 +20,9 @@ TESSERA_FN void render_path(const BatchParams& batch) {
     const PathPlace place = place_of(batch, slot);
     FilmSample sample;
     RayCounts rays = {};
-    const u32 channels = trace_path<Layered>(batch.scene.view, batch.scene.hierarchy, batch.unit, place.x, place.y, place.key,
-                                             place.sample, sample, rays);
+    const u32 channels =
+        trace_path<Layered>(batch.scene.view, batch.scene.hierarchy, batch.unit, place.x, place.y,
+                            place.key, place.sample, sample, rays);
     const u64 plane = (u64)batch.unit.width * batch.unit.height;
     film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
     add_to_count(&batch.counts->closest, rays.closest);
@@ -27,7 +30,9 @@ TESSERA_FN void render_path(const BatchParams& batch) {
 }
 
 // A path to completion by every thread: for units that are too small to fill a device in stages.
-TESSERA_KERNEL(128, PATH_BLOCKS) tessera_render_paths(const BatchParams batch) { render_path<false>(batch); }
+TESSERA_KERNEL(128, PATH_BLOCKS) tessera_render_paths(const BatchParams batch) {
+    render_path<false>(batch);
+}
 
 // The same in scenes that have layers.
 TESSERA_KERNEL(128, 2) tessera_render_layered(const BatchParams batch) { render_path<true>(batch); }
@@ -49,8 +54,10 @@ TESSERA_KERNEL(128, EXTEND_BLOCKS) tessera_extend(const BatchParams batch) {
     }
 }
 
-// Puts what shading left of a lane's path into the queues. All lanes of the warp call it together, since they share their places.
-TESSERA_FN void enqueue_shaded(const BatchParams& batch, StageCounts* stage, u32 slot, const Shaded& shaded) {
+// Puts what shading left of a lane's path into the queues. All lanes of the warp call it together,
+// since they share their places.
+TESSERA_FN void enqueue_shaded(const BatchParams& batch, StageCounts* stage, u32 slot,
+                               const Shaded& shaded) {
     const u32 next = append(&stage[1].paths, shaded.alive);
     if (shaded.alive) batch.paths.queue[(batch.depth + 1) & 1u][next] = slot;
     const u32 shadow = append(&stage->shadows, shaded.shadow.wanted);

@@ -1,5 +1,5 @@
-// A door for proofs: what is computed in lanes beside what is computed alone, by every instruction set. Not part of the product and not
-// in the fingerprint.
+// A door for proofs: what is computed in lanes beside what is computed alone, by every instruction
+// set. Not part of the product and not in the fingerprint.
 #include "bsdf.h"
 #include "filter.h"
 #include "lanes.h"
@@ -98,7 +98,8 @@ static void compute_shading(const WordOf<F>* in, Results<F>& results) {
     }
 
     const Vector3<F> out = vec3(direction.x, direction.y, max_(abs_(direction.z), 1e-3f));
-    const BsdfOf<F> bsdf = make_bsdf(vec3(unit[5], unit[6], unit[7]), unit[1], unit[0], F(0.04f), out);
+    const BsdfOf<F> bsdf =
+        make_bsdf(vec3(unit[5], unit[6], unit[7]), unit[1], unit[0], F(0.04f), out);
     const BsdfValueOf<F> value = bsdf_evaluate(bsdf, direction_of(unit[4], unit[5], unit[6]));
     give3(results, value.value);
     give<F>(results, value.density);
@@ -119,7 +120,8 @@ static void compute(const WordOf<F>* in, WordOf<F>* out) {
     while (results.count < LANE_WORDS_OUT) give<F>(results, WordOf<F>(0u));
 }
 
-// `in`: eight lanes of LANE_WORDS_IN words; `alone` and `lanes`: of LANE_WORDS_OUT each, the last ones 0.
+// `in`: eight lanes of LANE_WORDS_IN words; `alone` and `lanes`: of LANE_WORDS_OUT each, the last
+// ones 0.
 #define TESSERA_JOIN(name, isa) name##_##isa
 #define TESSERA_ENTRY(name, isa) TESSERA_JOIN(name, isa)
 extern "C" void TESSERA_ENTRY(tessera_test, TESSERA_ISA)(const u32* in, u32* alone, u32* lanes) {
@@ -130,5 +132,6 @@ extern "C" void TESSERA_ENTRY(tessera_test, TESSERA_ISA)(const u32* in, u32* alo
     }
     compute<Lanes>(from, to);
     for (u32 lane = 0; lane < 8; lane++)
-        for (u32 k = 0; k < LANE_WORDS_OUT; k++) lanes[lane * LANE_WORDS_OUT + k] = to[k].value[lane];
+        for (u32 k = 0; k < LANE_WORDS_OUT; k++)
+            lanes[lane * LANE_WORDS_OUT + k] = to[k].value[lane];
 }

@@ -1,5 +1,5 @@
-// A door for proofs: the stages over arrays of paths, on the host, so that what a device leaves between its launches can be
-// compared. Not part of the product and not in the fingerprint.
+// A door for proofs: the stages over arrays of paths, on the host, so that what a device leaves
+// between its launches can be compared. Not part of the product and not in the fingerprint.
 #include "compiler.h"
 
 // Warps of one lane.
@@ -20,13 +20,15 @@ static void shade_all(const BatchParams& batch, bool layered) {
         const u32 slot = slot_at(batch, at);
         if (is_shaded_layered(batch, slot) != layered) continue;
         const Shaded shaded = layered ? stage_shade_layered(batch, slot) : stage_shade(batch, slot);
-        if (shaded.alive) batch.paths.queue[(batch.depth + 1) & 1u][append(&stage[1].paths, true)] = slot;
-        if (shaded.shadow.wanted) store_shadow(batch, append(&stage->shadows, true), slot, shaded.shadow);
+        if (shaded.alive)
+            batch.paths.queue[(batch.depth + 1) & 1u][append(&stage[1].paths, true)] = slot;
+        if (shaded.shadow.wanted)
+            store_shadow(batch, append(&stage->shadows, true), slot, shaded.shadow);
     }
 }
 
-// What the kernel of device_kernels.h does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow, 5 finish, 6 shade layered. Fetched counts
-// stay 0.
+// What the kernel of device_kernels.h does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow,
+// 5 finish, 6 shade layered. Fetched counts stay 0.
 extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
     const BatchParams& batch = *params;
     StageCounts* stage = batch.stages + batch.depth;

@@ -1,5 +1,5 @@
-// Doors for tests: single functions of the kernels behind C entries, and the layout as this compiler sees it. Not part of
-// the product and not in the fingerprint.
+// Doors for tests: single functions of the kernels behind C entries, and the layout as this
+// compiler sees it. Not part of the product and not in the fingerprint.
 #include "unit_functions.h"
 
 #define OF(type, field) (u32) __builtin_offsetof(type, field)
@@ -7,66 +7,224 @@
 
 // Size, alignment and the offset of every field, struct by struct, in the order of tests/layout.rs.
 static const u32 LAYOUT[] = {
-    SIZES(Triangle), OF(Triangle, v0), OF(Triangle, material), OF(Triangle, v1), OF(Triangle, flags), OF(Triangle, v2),
+    SIZES(Triangle),
+    OF(Triangle, v0),
+    OF(Triangle, material),
+    OF(Triangle, v1),
+    OF(Triangle, flags),
+    OF(Triangle, v2),
     OF(Triangle, light),
-    SIZES(ShadingVertex), OF(ShadingVertex, normal), OF(ShadingVertex, u0), OF(ShadingVertex, tangent),
-    OF(ShadingVertex, tangent_sign), OF(ShadingVertex, color), OF(ShadingVertex, v0), OF(ShadingVertex, uv1),
+    SIZES(ShadingVertex),
+    OF(ShadingVertex, normal),
+    OF(ShadingVertex, u0),
+    OF(ShadingVertex, tangent),
+    OF(ShadingVertex, tangent_sign),
+    OF(ShadingVertex, color),
+    OF(ShadingVertex, v0),
+    OF(ShadingVertex, uv1),
     OF(ShadingVertex, reserved),
-    SIZES(TextureRef), OF(TextureRef, uv_from_mesh), OF(TextureRef, texture), OF(TextureRef, uv_set),
+    SIZES(TextureRef),
+    OF(TextureRef, uv_from_mesh),
+    OF(TextureRef, texture),
+    OF(TextureRef, uv_set),
     OF(TextureRef, reserved),
-    SIZES(Material), OF(Material, base_color), OF(Material, emission), OF(Material, metallic), OF(Material, roughness),
-    OF(Material, normal_scale), OF(Material, alpha_cutoff), OF(Material, ior), OF(Material, alpha_mode),
-    OF(Material, flags), OF(Material, layers), OF(Material, reserved), OF(Material, base_color_texture),
-    OF(Material, metallic_roughness_texture), OF(Material, normal_texture), OF(Material, emission_texture),
-    SIZES(Layers), OF(Layers, flags), OF(Layers, specular), OF(Layers, clearcoat), OF(Layers, clearcoat_roughness),
-    OF(Layers, specular_color), OF(Layers, clearcoat_normal_scale), OF(Layers, sheen_color),
-    OF(Layers, sheen_roughness), OF(Layers, diffuse_transmission_color), OF(Layers, diffuse_transmission),
-    OF(Layers, transmission), OF(Layers, anisotropy), OF(Layers, anisotropy_cosine),
-    OF(Layers, anisotropy_sine), OF(Layers, iridescence), OF(Layers, iridescence_ior),
-    OF(Layers, iridescence_thickness_min), OF(Layers, iridescence_thickness_max), OF(Layers, medium),
-    OF(Layers, reserved), OF(Layers, textures),
-    SIZES(Medium), OF(Medium, absorption), OF(Medium, ior), OF(Medium, half_spread), OF(Medium, priority), OF(Medium, reserved),
-    SIZES(Texture), OF(Texture, offset), OF(Texture, width), OF(Texture, height), OF(Texture, format),
-    OF(Texture, wrap_u), OF(Texture, wrap_v), OF(Texture, bilinear), OF(Texture, level_count), OF(Texture, reserved),
-    SIZES(Light), OF(Light, position), OF(Light, kind), OF(Light, direction), OF(Light, range), OF(Light, emission),
-    OF(Light, triangle), OF(Light, spot_scale), OF(Light, spot_offset), OF(Light, pick_probability), OF(Light, area),
-    OF(Light, trail), OF(Light, reserved),
-    SIZES(LightNode), OF(LightNode, center), OF(LightNode, radius), OF(LightNode, axis), OF(LightNode, power),
-    OF(LightNode, emission_cosine), OF(LightNode, spread_cosine), OF(LightNode, spread_sine), OF(LightNode, child),
-    SIZES(AliasEntry), OF(AliasEntry, threshold), OF(AliasEntry, alias), OF(AliasEntry, probability),
+    SIZES(Material),
+    OF(Material, base_color),
+    OF(Material, emission),
+    OF(Material, metallic),
+    OF(Material, roughness),
+    OF(Material, normal_scale),
+    OF(Material, alpha_cutoff),
+    OF(Material, ior),
+    OF(Material, alpha_mode),
+    OF(Material, flags),
+    OF(Material, layers),
+    OF(Material, reserved),
+    OF(Material, base_color_texture),
+    OF(Material, metallic_roughness_texture),
+    OF(Material, normal_texture),
+    OF(Material, emission_texture),
+    SIZES(Layers),
+    OF(Layers, flags),
+    OF(Layers, specular),
+    OF(Layers, clearcoat),
+    OF(Layers, clearcoat_roughness),
+    OF(Layers, specular_color),
+    OF(Layers, clearcoat_normal_scale),
+    OF(Layers, sheen_color),
+    OF(Layers, sheen_roughness),
+    OF(Layers, diffuse_transmission_color),
+    OF(Layers, diffuse_transmission),
+    OF(Layers, transmission),
+    OF(Layers, anisotropy),
+    OF(Layers, anisotropy_cosine),
+    OF(Layers, anisotropy_sine),
+    OF(Layers, iridescence),
+    OF(Layers, iridescence_ior),
+    OF(Layers, iridescence_thickness_min),
+    OF(Layers, iridescence_thickness_max),
+    OF(Layers, medium),
+    OF(Layers, reserved),
+    OF(Layers, textures),
+    SIZES(Medium),
+    OF(Medium, absorption),
+    OF(Medium, ior),
+    OF(Medium, half_spread),
+    OF(Medium, priority),
+    OF(Medium, reserved),
+    SIZES(Texture),
+    OF(Texture, offset),
+    OF(Texture, width),
+    OF(Texture, height),
+    OF(Texture, format),
+    OF(Texture, wrap_u),
+    OF(Texture, wrap_v),
+    OF(Texture, bilinear),
+    OF(Texture, level_count),
+    OF(Texture, reserved),
+    SIZES(Light),
+    OF(Light, position),
+    OF(Light, kind),
+    OF(Light, direction),
+    OF(Light, range),
+    OF(Light, emission),
+    OF(Light, triangle),
+    OF(Light, spot_scale),
+    OF(Light, spot_offset),
+    OF(Light, pick_probability),
+    OF(Light, area),
+    OF(Light, trail),
+    OF(Light, reserved),
+    SIZES(LightNode),
+    OF(LightNode, center),
+    OF(LightNode, radius),
+    OF(LightNode, axis),
+    OF(LightNode, power),
+    OF(LightNode, emission_cosine),
+    OF(LightNode, spread_cosine),
+    OF(LightNode, spread_sine),
+    OF(LightNode, child),
+    SIZES(AliasEntry),
+    OF(AliasEntry, threshold),
+    OF(AliasEntry, alias),
+    OF(AliasEntry, probability),
     OF(AliasEntry, reserved),
-    SIZES(EnvironmentCell), OF(EnvironmentCell, first), OF(EnvironmentCell, probability),
+    SIZES(EnvironmentCell),
+    OF(EnvironmentCell, first),
+    OF(EnvironmentCell, probability),
     OF(EnvironmentCell, start),
-    SIZES(Environment), OF(Environment, width), OF(Environment, height), OF(Environment, light),
-    OF(Environment, present), OF(Environment, constant), OF(Environment, intensity), OF(Environment, map_from_world),
-    OF(Environment, scene_radius), OF(Environment, scene_center), OF(Environment, reserved),
-    SIZES(Camera), OF(Camera, world_from_camera), OF(Camera, kind), OF(Camera, half_width), OF(Camera, half_height),
-    OF(Camera, lens_radius), OF(Camera, focus_distance), OF(Camera, near_clip), OF(Camera, far_clip),
-    OF(Camera, blades), OF(Camera, blade_turn), OF(Camera, blade_apothem), OF(Camera, blade_half_side),
+    SIZES(Environment),
+    OF(Environment, width),
+    OF(Environment, height),
+    OF(Environment, light),
+    OF(Environment, present),
+    OF(Environment, constant),
+    OF(Environment, intensity),
+    OF(Environment, map_from_world),
+    OF(Environment, scene_radius),
+    OF(Environment, scene_center),
+    OF(Environment, reserved),
+    SIZES(Camera),
+    OF(Camera, world_from_camera),
+    OF(Camera, kind),
+    OF(Camera, half_width),
+    OF(Camera, half_height),
+    OF(Camera, lens_radius),
+    OF(Camera, focus_distance),
+    OF(Camera, near_clip),
+    OF(Camera, far_clip),
+    OF(Camera, blades),
+    OF(Camera, blade_turn),
+    OF(Camera, blade_apothem),
+    OF(Camera, blade_half_side),
     OF(Camera, reserved),
-    SIZES(BvhNode8), OF(BvhNode8, bounds), OF(BvhNode8, child), OF(BvhNode8, reserved),
-    SIZES(TriangleBlock), OF(TriangleBlock, corner), OF(TriangleBlock, triangle),
-    SIZES(Instance), OF(Instance, world_from_mesh), OF(Instance, normal_from_mesh), OF(Instance, tangent_from_mesh),
-    OF(Instance, first_id), OF(Instance, first_triangle), OF(Instance, triangle_count), OF(Instance, root), OF(Instance, reserved),
-    SIZES(SceneView), OF(SceneView, triangles), OF(SceneView, triangle_vertices), OF(SceneView, vertices),
-    OF(SceneView, materials), OF(SceneView, textures), OF(SceneView, texels), OF(SceneView, lights),
-    OF(SceneView, light_alias), OF(SceneView, light_nodes), OF(SceneView, environment_texels), OF(SceneView, environment_cells),
-    OF(SceneView, bvh_nodes), OF(SceneView, triangle_blocks), OF(SceneView, triangle_count),
-    OF(SceneView, material_count), OF(SceneView, texture_count), OF(SceneView, light_count),
-    OF(SceneView, bvh_node_count), OF(SceneView, bvh_padding), OF(SceneView, placed_light_count),
-    OF(SceneView, light_node_count), OF(SceneView, layers), OF(SceneView, environment),
-    OF(SceneView, camera), OF(SceneView, instances), OF(SceneView, mesh_triangles), OF(SceneView, mesh_triangle_vertices),
-    OF(SceneView, mesh_vertices), OF(SceneView, mesh_nodes), OF(SceneView, mesh_blocks), OF(SceneView, media),
-    OF(SceneView, instance_count), OF(SceneView, medium_count),
-    SIZES(UnitParams), OF(UnitParams, frame_width), OF(UnitParams, frame_height), OF(UnitParams, x), OF(UnitParams, y),
-    OF(UnitParams, width), OF(UnitParams, height), OF(UnitParams, first_sample), OF(UnitParams, sample_count),
-    OF(UnitParams, seed), OF(UnitParams, depth), OF(UnitParams, aovs), OF(UnitParams, filter), OF(UnitParams, frame),
-    OF(UnitParams, job_samples), OF(UnitParams, clamp), OF(UnitParams, reserved),
-    SIZES(CompressedNode), OF(CompressedNode, base), OF(CompressedNode, exponents), OF(CompressedNode, first_node),
-    OF(CompressedNode, first_triangle), OF(CompressedNode, leaf), OF(CompressedNode, lower), OF(CompressedNode, upper),
-    SIZES(LeafTriangle), OF(LeafTriangle, v0), OF(LeafTriangle, triangle), OF(LeafTriangle, v1),
-    OF(LeafTriangle, reserved0), OF(LeafTriangle, v2), OF(LeafTriangle, reserved1),
-    SIZES(RayCounts), OF(RayCounts, closest), OF(RayCounts, any), OF(RayCounts, clamped), OF(RayCounts, non_finite),
+    SIZES(BvhNode8),
+    OF(BvhNode8, bounds),
+    OF(BvhNode8, child),
+    OF(BvhNode8, reserved),
+    SIZES(TriangleBlock),
+    OF(TriangleBlock, corner),
+    OF(TriangleBlock, triangle),
+    SIZES(Instance),
+    OF(Instance, world_from_mesh),
+    OF(Instance, normal_from_mesh),
+    OF(Instance, tangent_from_mesh),
+    OF(Instance, first_id),
+    OF(Instance, first_triangle),
+    OF(Instance, triangle_count),
+    OF(Instance, root),
+    OF(Instance, reserved),
+    SIZES(SceneView),
+    OF(SceneView, triangles),
+    OF(SceneView, triangle_vertices),
+    OF(SceneView, vertices),
+    OF(SceneView, materials),
+    OF(SceneView, textures),
+    OF(SceneView, texels),
+    OF(SceneView, lights),
+    OF(SceneView, light_alias),
+    OF(SceneView, light_nodes),
+    OF(SceneView, environment_texels),
+    OF(SceneView, environment_cells),
+    OF(SceneView, bvh_nodes),
+    OF(SceneView, triangle_blocks),
+    OF(SceneView, triangle_count),
+    OF(SceneView, material_count),
+    OF(SceneView, texture_count),
+    OF(SceneView, light_count),
+    OF(SceneView, bvh_node_count),
+    OF(SceneView, bvh_padding),
+    OF(SceneView, placed_light_count),
+    OF(SceneView, light_node_count),
+    OF(SceneView, layers),
+    OF(SceneView, environment),
+    OF(SceneView, camera),
+    OF(SceneView, instances),
+    OF(SceneView, mesh_triangles),
+    OF(SceneView, mesh_triangle_vertices),
+    OF(SceneView, mesh_vertices),
+    OF(SceneView, mesh_nodes),
+    OF(SceneView, mesh_blocks),
+    OF(SceneView, media),
+    OF(SceneView, instance_count),
+    OF(SceneView, medium_count),
+    SIZES(UnitParams),
+    OF(UnitParams, frame_width),
+    OF(UnitParams, frame_height),
+    OF(UnitParams, x),
+    OF(UnitParams, y),
+    OF(UnitParams, width),
+    OF(UnitParams, height),
+    OF(UnitParams, first_sample),
+    OF(UnitParams, sample_count),
+    OF(UnitParams, seed),
+    OF(UnitParams, depth),
+    OF(UnitParams, aovs),
+    OF(UnitParams, filter),
+    OF(UnitParams, frame),
+    OF(UnitParams, job_samples),
+    OF(UnitParams, clamp),
+    OF(UnitParams, reserved),
+    SIZES(CompressedNode),
+    OF(CompressedNode, base),
+    OF(CompressedNode, exponents),
+    OF(CompressedNode, first_node),
+    OF(CompressedNode, first_triangle),
+    OF(CompressedNode, leaf),
+    OF(CompressedNode, lower),
+    OF(CompressedNode, upper),
+    SIZES(LeafTriangle),
+    OF(LeafTriangle, v0),
+    OF(LeafTriangle, triangle),
+    OF(LeafTriangle, v1),
+    OF(LeafTriangle, reserved0),
+    OF(LeafTriangle, v2),
+    OF(LeafTriangle, reserved1),
+    SIZES(RayCounts),
+    OF(RayCounts, closest),
+    OF(RayCounts, any),
+    OF(RayCounts, clamped),
+    OF(RayCounts, non_finite),
 };
 
 extern "C" {
@@ -92,7 +250,9 @@ void tessera_test_film_add(i64* film, u32 channels, const float* values, RayCoun
     film_add(film, channels, 1, 0, sample, counts);
 }
 
-u32 tessera_test_pixel_key(u32 x, u32 y, u32 seed, u32 frame) { return pixel_key(x, y, seed, frame); }
+u32 tessera_test_pixel_key(u32 x, u32 y, u32 seed, u32 frame) {
+    return pixel_key(x, y, seed, frame);
+}
 
 void tessera_test_draw(u32 key, u32 index, u32 dimension, u32* result) {
     const Bits2 bits = draw_bits(make_sampler(key, index), dimension);
@@ -100,8 +260,10 @@ void tessera_test_draw(u32 key, u32 index, u32 dimension, u32* result) {
     result[1] = bits.y;
 }
 
-// The light that a number picks for a surface, by a point and a normal, and the probability of that.
-u32 tessera_test_pick_light(const SceneView* scene, const float* vantage, u32 bits, float* probability) {
+// The light that a number picks for a surface, by a point and a normal, and the probability of
+// that.
+u32 tessera_test_pick_light(const SceneView* scene, const float* vantage, u32 bits,
+                            float* probability) {
     const Vantage from = vantage_of(pack_vantage(vec3_from(vantage), vec3_from(vantage + 3)));
     const LightPick pick = pick_light(*scene, from, bits);
     *probability = pick.probability;
@@ -109,7 +271,8 @@ u32 tessera_test_pick_light(const SceneView* scene, const float* vantage, u32 bi
 }
 
 float tessera_test_light_probability(const SceneView* scene, const float* vantage, u32 light) {
-    return light_probability(*scene, vantage_of(pack_vantage(vec3_from(vantage), vec3_from(vantage + 3))), light);
+    return light_probability(
+        *scene, vantage_of(pack_vantage(vec3_from(vantage), vec3_from(vantage + 3))), light);
 }
 
 // The vantage's normal after packing.
@@ -150,8 +313,10 @@ void tessera_test_bsdf(const float* surface, const float* out, const float* in, 
 }
 
 // Direction (three), weight (three), density (0: none).
-void tessera_test_bsdf_sample(const float* surface, const float* out, const float* random, float* result) {
-    const BsdfSample sample = bsdf_sample(bsdf_of(surface, out), random[0], vec2(random[1], random[2]));
+void tessera_test_bsdf_sample(const float* surface, const float* out, const float* random,
+                              float* result) {
+    const BsdfSample sample =
+        bsdf_sample(bsdf_of(surface, out), random[0], vec2(random[1], random[2]));
     result[0] = sample.in.x;
     result[1] = sample.in.y;
     result[2] = sample.in.z;
@@ -161,7 +326,8 @@ void tessera_test_bsdf_sample(const float* surface, const float* out, const floa
     result[6] = sample.valid ? sample.density : 0.0f;
 }
 
-void tessera_test_visible_normal(float alpha, const float* out, const float* random, float* result) {
+void tessera_test_visible_normal(float alpha, const float* out, const float* random,
+                                 float* result) {
     const Vec3 normal = sample_visible_normal(alpha, vec3_from(out), vec2(random[0], random[1]));
     result[0] = normal.x;
     result[1] = normal.y;
@@ -199,7 +365,8 @@ void tessera_test_texture(const SceneView* scene, u32 which, const float* place,
 }
 
 // Origin (three), direction (three), t_max.
-void tessera_test_camera(const Camera* camera, float x, float y, float lens_x, float lens_y, float* result) {
+void tessera_test_camera(const Camera* camera, float x, float y, float lens_x, float lens_y,
+                         float* result) {
     const Ray ray = camera_ray(*camera, x, y, vec2(lens_x, lens_y));
     result[0] = ray.origin.x;
     result[1] = ray.origin.y;
@@ -217,9 +384,11 @@ void tessera_test_lens(const Camera* camera, float x, float y, float* result) {
     result[1] = point.y;
 }
 
-bool tessera_test_alpha(const SceneView* scene, const u32* sampler, u32 triangle, float u, float v) {
+bool tessera_test_alpha(const SceneView* scene, const u32* sampler, u32 triangle, float u,
+                        float v) {
     const Hit hit = {1.0f, triangle, u, v};
-    return alpha_accepts(make_sampler(sampler[0], sampler[1]), triangle, hit_opacity(*scene, hit, 0.0f));
+    return alpha_accepts(make_sampler(sampler[0], sampler[1]), triangle,
+                         hit_opacity(*scene, hit, 0.0f));
 }
 }
 
@@ -239,8 +408,9 @@ extern "C" const UnitFunction* tessera_unit_functions(u32* count) {
     return UNIT_FUNCTIONS;
 }
 
-extern "C" void tessera_unit_run(u32 which, const SceneView* scene, const CompressedHierarchy* hierarchy, const u32* in,
-                                 u32* out, u64 count) {
+extern "C" void tessera_unit_run(u32 which, const SceneView* scene,
+                                 const CompressedHierarchy* hierarchy, const u32* in, u32* out,
+                                 u64 count) {
     const UnitFunction& function = UNIT_FUNCTIONS[which];
     const u64 inputs = __builtin_strlen(function.inputs);
     for (u64 index = 0; index < count; ++index) {
@@ -253,11 +423,13 @@ extern "C" void tessera_unit_run(u32 which, const SceneView* scene, const Compre
 }
 
 // The queries of entry_rays.cpp over the compressed hierarchy.
-extern "C" void tessera_test_compressed(const SceneView* scene, const CompressedHierarchy* hierarchy, const Ray* rays, u64 count,
-                                        Hit* hits, u32* optical_depths) {
+extern "C" void tessera_test_compressed(const SceneView* scene,
+                                        const CompressedHierarchy* hierarchy, const Ray* rays,
+                                        u64 count, Hit* hits, u32* optical_depths) {
     const Hit miss = {0.0f, NONE, 0.0f, 0.0f};
     for (u64 k = 0; k < count; k++) {
-        if (!intersect_closest(*scene, *hierarchy, rays[k], coverage_of_ray((u32)k, 0), &hits[k])) hits[k] = miss;
+        if (!intersect_closest(*scene, *hierarchy, rays[k], coverage_of_ray((u32)k, 0), &hits[k]))
+            hits[k] = miss;
         optical_depths[k] = optical_depth_along(*scene, *hierarchy, rays[k], 0.0f);
     }
 }
@@ -267,7 +439,8 @@ extern "C" float tessera_test_plane(const CompressedNode* node, u32 side, u32 ax
     return grid_plane(*node, side, axis, slot);
 }
 
-// The numbers of a LayeredSurface in the order of test_hooks.rs; the coat's normal is the surface's.
+// The numbers of a LayeredSurface in the order of test_hooks.rs; the coat's normal is the
+// surface's.
 static LayeredBsdf layered_of(const float* numbers, const float* out) {
     LayeredSurface surface;
     surface.base_color = vec3_from(numbers);
@@ -293,7 +466,8 @@ static LayeredBsdf layered_of(const float* numbers, const float* out) {
 }
 
 // Value (three) and density.
-extern "C" void tessera_test_layered(const float* surface, const float* out, const float* in, float* result) {
+extern "C" void tessera_test_layered(const float* surface, const float* out, const float* in,
+                                     float* result) {
     const BsdfValue value = layered_evaluate(layered_of(surface, out), vec3_from(in));
     result[0] = value.value.x;
     result[1] = value.value.y;
@@ -302,8 +476,10 @@ extern "C" void tessera_test_layered(const float* surface, const float* out, con
 }
 
 // Direction (three), weight (three), density (0: none).
-extern "C" void tessera_test_layered_sample(const float* surface, const float* out, const float* random, float* result) {
-    const BsdfSample sample = layered_sample(layered_of(surface, out), random[0], vec2(random[1], random[2]));
+extern "C" void tessera_test_layered_sample(const float* surface, const float* out,
+                                            const float* random, float* result) {
+    const BsdfSample sample =
+        layered_sample(layered_of(surface, out), random[0], vec2(random[1], random[2]));
     result[0] = sample.in.x;
     result[1] = sample.in.y;
     result[2] = sample.in.z;

@@ -1,5 +1,5 @@
-// The device's side of unit_functions.h: a kernel for every function, an input for every thread. Parameters are mirrored in
-// kernels/src/unit_tests.rs.
+// The device's side of unit_functions.h: a kernel for every function, an input for every thread.
+// Parameters are mirrored in kernels/src/unit_tests.rs.
 #include "unit_functions.h"
 
 struct alignas(16) UnitTestParams {

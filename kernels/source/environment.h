@@ -1,5 +1,6 @@
-// The environment: an equirectangular map with +Y up, centre column towards +Z, u growing to the right of somebody who
-// looks out; or a constant. Radiance is bilinear, and sampling follows the same bilinear weights.
+// The environment: an equirectangular map with +Y up, centre column towards +Z, u growing to the
+// right of somebody who looks out; or a constant. Radiance is bilinear, and sampling follows the
+// same bilinear weights.
 #pragma once
 
 #include "layout.h"
@@ -14,21 +15,26 @@ struct EnvironmentFootprint {
     F sine;  // of the angle from the pole
 };
 
-TESSERA_FN bool environment_is_map(const Environment& environment) { return environment.width != 0; }
+TESSERA_FN bool environment_is_map(const Environment& environment) {
+    return environment.width != 0;
+}
 
 template <class F>
 TESSERA_FN Vector3<F> map_from_world(const Environment& environment, Vector3<F> world) {
     const float* m = environment.map_from_world;
-    return vec3(dot(vec3_from<F>(m), world), dot(vec3_from<F>(m + 3), world), dot(vec3_from<F>(m + 6), world));
+    return vec3(dot(vec3_from<F>(m), world), dot(vec3_from<F>(m + 3), world),
+                dot(vec3_from<F>(m + 6), world));
 }
 
 template <class F>
 TESSERA_FN Vector3<F> world_from_map(const Environment& environment, Vector3<F> local) {
     const float* m = environment.map_from_world;
-    return fma3(vec3_from<F>(m), local.x, fma3(vec3_from<F>(m + 3), local.y, vec3_from<F>(m + 6) * local.z));
+    return fma3(vec3_from<F>(m), local.x,
+                fma3(vec3_from<F>(m + 3), local.y, vec3_from<F>(m + 6) * local.z));
 }
 
-// Footprint of the point (x, y) in texels, centres at half-integers: wraps across, stops at the poles.
+// Footprint of the point (x, y) in texels, centres at half-integers: wraps across, stops at the
+// poles.
 template <class F>
 TESSERA_FN EnvironmentFootprint<F> environment_footprint(const Environment& environment, F x, F y) {
     typedef typename Kinds<F>::Int Int;
@@ -41,8 +47,10 @@ TESSERA_FN EnvironmentFootprint<F> environment_footprint(const Environment& envi
     const Int none = 0;
     const auto x0 = word_from_int(select(left < 0, width - 1, select(left >= width, none, left)));
     const auto x1 = word_from_int(select(left + 1 >= width, none, left + 1));
-    const auto y0 = word_from_int(select(top < 0, none, select(top >= height, height - 1, top))) * environment.width;
-    const auto y1 = word_from_int(select(top + 1 >= height, height - 1, top + 1)) * environment.width;
+    const auto y0 = word_from_int(select(top < 0, none, select(top >= height, height - 1, top))) *
+                    environment.width;
+    const auto y1 =
+        word_from_int(select(top + 1 >= height, height - 1, top + 1)) * environment.width;
     EnvironmentFootprint<F> footprint;
     footprint.texel[0] = y0 + x0;
     footprint.texel[1] = y0 + x1;
@@ -57,38 +65,46 @@ TESSERA_FN EnvironmentFootprint<F> environment_footprint(const Environment& envi
 
 // Footprint in the direction of a unit vector of map space.
 template <class F>
-TESSERA_FN EnvironmentFootprint<F> footprint_towards(const Environment& environment, Vector3<F> local) {
+TESSERA_FN EnvironmentFootprint<F> footprint_towards(const Environment& environment,
+                                                     Vector3<F> local) {
     const F sine = sqrt_(fma_(local.x, local.x, local.z * local.z));
     const F u = fma_(atan2_<F>(-local.x, local.z), INVERSE_TWO_PI, 0.5f);
     const F v = atan2_<F>(sine, local.y) * INVERSE_PI;
-    EnvironmentFootprint<F> footprint = environment_footprint<F>(
-        environment, saturate_(u) * (float)environment.width, saturate_(v) * (float)environment.height);
+    EnvironmentFootprint<F> footprint =
+        environment_footprint<F>(environment, saturate_(u) * (float)environment.width,
+                                 saturate_(v) * (float)environment.height);
     footprint.sine = sine;
     return footprint;
 }
 
 template <class F>
-TESSERA_FN Vector3<F> footprint_radiance(const SceneView& scene, const EnvironmentFootprint<F>& footprint) {
+TESSERA_FN Vector3<F> footprint_radiance(const SceneView& scene,
+                                         const EnvironmentFootprint<F>& footprint) {
     Vector3<F> sum = splat<F>(0.0f);
     for (u32 corner = 0; corner < 4; ++corner)
-        sum = fma3(look_up3(scene.environment_texels, footprint.texel[corner]), footprint.weight[corner], sum);
+        sum = fma3(look_up3(scene.environment_texels, footprint.texel[corner]),
+                   footprint.weight[corner], sum);
     return sum * scene.environment.intensity;
 }
 
-TESSERA_FN float probability_of_cell(const EnvironmentCell* cells, u32 index) { return cells[index].probability; }
+TESSERA_FN float probability_of_cell(const EnvironmentCell* cells, u32 index) {
+    return cells[index].probability;
+}
 
-// Density per steradian with which environment_sample_map chooses the footprint's direction: the bilinear mean of its
-// texels' probabilities, over the solid angle of a texel there.
+// Density per steradian with which environment_sample_map chooses the footprint's direction: the
+// bilinear mean of its texels' probabilities, over the solid angle of a texel there.
 template <class F>
 TESSERA_FN F footprint_density(const SceneView& scene, const EnvironmentFootprint<F>& footprint) {
     F probability = 0.0f;
     for (u32 corner = 0; corner < 4; ++corner)
-        probability = fma_(probability_of_cell(scene.environment_cells, footprint.texel[corner]), footprint.weight[corner], probability);
+        probability = fma_(probability_of_cell(scene.environment_cells, footprint.texel[corner]),
+                           footprint.weight[corner], probability);
     const float texels = (float)scene.environment.width * (float)scene.environment.height;
     return probability * texels / max_(footprint.sine * (2.0f * PI * PI), 1e-9f);
 }
 
-// Radiance from a direction, and the density of sampling it; `density` is not computed (0) unless `want_density`.
+// Radiance from a direction, and the density of sampling it; `density` is not computed (0) unless
+// `want_density`.
 template <class F>
 struct EnvironmentValue {
     Vector3<F> radiance;
@@ -96,8 +112,10 @@ struct EnvironmentValue {
 };
 
 template <class F>
-TESSERA_FN EnvironmentValue<F> environment_map_value(const SceneView& scene, Vector3<F> world, bool want_density) {
-    const EnvironmentFootprint<F> footprint = footprint_towards(scene.environment, map_from_world(scene.environment, world));
+TESSERA_FN EnvironmentValue<F> environment_map_value(const SceneView& scene, Vector3<F> world,
+                                                     bool want_density) {
+    const EnvironmentFootprint<F> footprint =
+        footprint_towards(scene.environment, map_from_world(scene.environment, world));
     EnvironmentValue<F> value;
     value.radiance = footprint_radiance(scene, footprint);
     value.density = 0.0f;
@@ -112,9 +130,10 @@ struct EnvironmentSample {
     F density;   // 0: nothing was sampled
 };
 
-// One of `count` cells that a number falls to, and where in it, in [0, 1]. Numbers that are near each other fall near each other, so that
-// points that are spread evenly stay so. The search begins where a guide says that it may (Chen and Asau 1974, "On Generating Random
-// Variates from an Empirical Distribution").
+// One of `count` cells that a number falls to, and where in it, in [0, 1]. Numbers that are near
+// each other fall near each other, so that points that are spread evenly stay so. The search begins
+// where a guide says that it may (Chen and Asau 1974, "On Generating Random Variates from an
+// Empirical Distribution").
 struct CellPlace {
     u32 index;
     float fraction;
@@ -148,8 +167,10 @@ struct EnvironmentPlace {
 TESSERA_FN EnvironmentPlace<float> environment_place(const SceneView& scene, Bits2 random) {
     const Environment& environment = scene.environment;
     const EnvironmentCell* cells = scene.environment_cells;
-    const CellPlace down = cell_at(cells + (u64)environment.width * environment.height, environment.height, random.y);
-    const CellPlace across = cell_at(cells + (u64)environment.width * down.index, environment.width, random.x);
+    const CellPlace down =
+        cell_at(cells + (u64)environment.width * environment.height, environment.height, random.y);
+    const CellPlace across =
+        cell_at(cells + (u64)environment.width * down.index, environment.width, random.x);
     EnvironmentPlace<float> place;
     place.column = (float)across.index;
     place.row = (float)down.index;
@@ -158,8 +179,9 @@ TESSERA_FN EnvironmentPlace<float> environment_place(const SceneView& scene, Bit
     return place;
 }
 
-// A direction in proportion to the bilinear map: a row by its probability, a texel of it, then a tent about its centre, since bilinear
-// interpolation is a sum of tents. A tent that reaches over a pole is folded back, as the clamped look-up wants it.
+// A direction in proportion to the bilinear map: a row by its probability, a texel of it, then a
+// tent about its centre, since bilinear interpolation is a sum of tents. A tent that reaches over a
+// pole is folded back, as the clamped look-up wants it.
 template <class Word>
 TESSERA_FN auto environment_sample_map(const SceneView& scene, Bits2Of<Word> random) {
     const auto place = environment_place(scene, random);

@@ -1,5 +1,5 @@
-// The film: fixed-point sums, so that samples may be added in any order and in any split. Owns the rounding, and what
-// happens to a value that is not finite or too large.
+// The film: fixed-point sums, so that samples may be added in any order and in any split. Owns the
+// rounding, and what happens to a value that is not finite or too large.
 #pragma once
 
 #include "layout.h"
@@ -13,8 +13,9 @@ struct RayCounts {
     u64 non_finite;   // samples dropped because a value was NaN or infinite
 };
 
-// Value times 2^24 to the nearest integer; `value` is finite and at most FILM_VALUE_MAX in magnitude. Every step but
-// the last choice is exact, so there is nothing for machines to disagree about.
+// Value times 2^24 to the nearest integer; `value` is finite and at most FILM_VALUE_MAX in
+// magnitude. Every step but the last choice is exact, so there is nothing for machines to disagree
+// about.
 TESSERA_FN i64 film_fixed(float value) {
     const float scaled = value * 16777216.0f;
     const i64 truncated = (i64)scaled;
@@ -27,9 +28,10 @@ struct FilmSample {
     float values[CHANNELS_MAX];
 };
 
-// Adds a sample to pixel `pixel` of a film of `plane` pixels a channel. A sample with any value that is not finite adds
-// nothing at all, and is counted.
-TESSERA_FN void film_add(i64* film, u32 channels, u64 plane, u64 pixel, const FilmSample& sample, RayCounts* counts) {
+// Adds a sample to pixel `pixel` of a film of `plane` pixels a channel. A sample with any value
+// that is not finite adds nothing at all, and is counted.
+TESSERA_FN void film_add(i64* film, u32 channels, u64 plane, u64 pixel, const FilmSample& sample,
+                         RayCounts* counts) {
     bool finite = true;
     bool inside = true;
     for (u32 channel = 0; channel < channels; ++channel) {

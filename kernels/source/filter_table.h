@@ -1,5 +1,5 @@
-// Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 of the filter lies, k from 0 to 128.
-// Made by kernels/tools/make_tables.py.
+// Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 of the filter lies, k from 0 to
+// 128. Made by kernels/tools/make_tables.py.
 #pragma once
 
 #include "compiler.h"

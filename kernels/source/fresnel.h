@@ -1,4 +1,5 @@
-// Fresnel reflectance: Schlick's approximation from either side of an interface, and of a thin film on it.
+// Fresnel reflectance: Schlick's approximation from either side of an interface, and of a thin film
+// on it.
 #pragma once
 
 #include "logarithm.h"
@@ -7,8 +8,8 @@
 // Reflectance at normal incidence of two media whose indices have this ratio.
 TESSERA_FN float f0_of_ratio(float ratio) { return square_((ratio - 1.0f) / (ratio + 1.0f)); }
 
-// Cosine at which Schlick's approximation holds: on the side of the smaller index. `eta` is the index behind the interface over
-// the one before it. Negative: total reflection.
+// Cosine at which Schlick's approximation holds: on the side of the smaller index. `eta` is the
+// index behind the interface over the one before it. Negative: total reflection.
 TESSERA_FN float schlick_cosine(float eta, float cosine) {
     if (eta >= 1.0f) return cosine;
     const float squared = 1.0f - fma_(-cosine, cosine, 1.0f) / (eta * eta);
@@ -29,10 +30,12 @@ struct Film {
     float thickness;
 };
 
-// Response of the eye to a cosine fringe of a path difference (nm) and a phase (turns, one a channel of the base's): Gaussian
-// fits of the matching functions, in linear Rec. 709 (Belcour and Barla 2017, "A Practical Extension to Microfacet Theory for the
-// Modeling of Varying Iridescence"; the numbers are those of KHR_materials_iridescence).
-TESSERA_FN float film_band(float frequency, float variance, float weight, float difference, float shift) {
+// Response of the eye to a cosine fringe of a path difference (nm) and a phase (turns, one a
+// channel of the base's): Gaussian fits of the matching functions, in linear Rec. 709 (Belcour and
+// Barla 2017, "A Practical Extension to Microfacet Theory for the Modeling of Varying Iridescence";
+// the numbers are those of KHR_materials_iridescence).
+TESSERA_FN float film_band(float frequency, float variance, float weight, float difference,
+                           float shift) {
     const float metres = difference * 1e-9f;
     const float turns = fma_(frequency, metres, shift);
     const float phase = TWO_PI * metres;
@@ -64,7 +67,8 @@ TESSERA_FN FilmBase film_base(float f0, float film_ior, float cosine) {
     return base;
 }
 
-// Reflectance of a surface with F0 under a film in air: the upper interface, and a series of two orders of interference.
+// Reflectance of a surface with F0 under a film in air: the upper interface, and a series of two
+// orders of interference.
 TESSERA_FN Vec3 film_fresnel(Film film, Vec3 f0, float cosine) {
     const float thin = saturate_(film.thickness * (1.0f / 0.03f));
     const float ior = max_(lerp_(1.0f, film.ior, thin * thin * fma_(-2.0f, thin, 3.0f)), 1.0f);
@@ -79,10 +83,12 @@ TESSERA_FN Vec3 film_fresnel(Film film, Vec3 f0, float cosine) {
     // Half a turn at the film from inside.
     const Vec3 phase = splat(0.5f) + vec3(red.phase, green.phase, blue.phase);
     const Vec3 both = lower * upper;
-    const Vec3 joint = vec3(clamp_(both.x, 1e-5f, 0.9999f), clamp_(both.y, 1e-5f, 0.9999f), clamp_(both.z, 1e-5f, 0.9999f));
+    const Vec3 joint = vec3(clamp_(both.x, 1e-5f, 0.9999f), clamp_(both.y, 1e-5f, 0.9999f),
+                            clamp_(both.z, 1e-5f, 0.9999f));
     const Vec3 root = vec3(sqrt_(joint.x), sqrt_(joint.y), sqrt_(joint.z));
-    const Vec3 rest = lower * (through * through) *
-                      vec3(1.0f / (1.0f - joint.x), 1.0f / (1.0f - joint.y), 1.0f / (1.0f - joint.z));
+    const Vec3 rest =
+        lower * (through * through) *
+        vec3(1.0f / (1.0f - joint.x), 1.0f / (1.0f - joint.y), 1.0f / (1.0f - joint.z));
     const float difference = 2.0f * ior * film.thickness * inner;
     const Vec3 first = (rest - splat(through)) * root;
     Vec3 sum = splat(upper) + rest;

@@ -1,4 +1,5 @@
-// Integer hashing: how keys are made of pixels, samples and ids. The same on every machine, and never of an address or a clock.
+// Integer hashing: how keys are made of pixels, samples and ids. The same on every machine, and
+// never of an address or a clock.
 #pragma once
 
 #include "arithmetic.h"

@@ -1,17 +1,19 @@
-// Instances: meshes that a scene holds once and shows in several places. Owns where a triangle is found by its id, and the one formula that
-// brings corners and directions into the world. How a walk goes through an instance: wide_instances.h on a host, placed_mesh.h
-// on a device.
+// Instances: meshes that a scene holds once and shows in several places. Owns where a triangle is
+// found by its id, and the one formula that brings corners and directions into the world. How a
+// walk goes through an instance: wide_instances.h on a host, placed_mesh.h on a device.
 //
-// Ids below `triangle_count` are of triangles that stand in the world already; the others are of instances, one after the other. What an
-// instance shows has the same bits as if its triangles, brought into the world by this formula, stood among the first.
+// Ids below `triangle_count` are of triangles that stand in the world already; the others are of
+// instances, one after the other. What an instance shows has the same bits as if its triangles,
+// brought into the world by this formula, stood among the first.
 #pragma once
 
 #include "layout.h"
 #include "vector.h"
 
-// A row of a map times (x, y, z), and an offset. A chain of fused operations, each of which is monotone in each of its operands after rounding
-// too; the walks rest on that.
-TESSERA_SMALL_FN float placed_coordinate(const float* row, float x, float y, float z, float offset) {
+// A row of a map times (x, y, z), and an offset. A chain of fused operations, each of which is
+// monotone in each of its operands after rounding too; the walks rest on that.
+TESSERA_SMALL_FN float placed_coordinate(const float* row, float x, float y, float z,
+                                         float offset) {
     return fma_(row[0], x, fma_(row[1], y, fma_(row[2], z, offset)));
 }
 
@@ -29,7 +31,9 @@ TESSERA_FN Vec3 placed_direction(const float* rows, const float* direction) {
                 placed_coordinate(rows + 6, direction[0], direction[1], direction[2], 0.0f));
 }
 
-TESSERA_FN bool is_instanced(const SceneView& scene, u32 triangle) { return HAS_INSTANCES && triangle >= scene.triangle_count; }
+TESSERA_FN bool is_instanced(const SceneView& scene, u32 triangle) {
+    return HAS_INSTANCES && triangle >= scene.triangle_count;
+}
 
 // The instance that a triangle is of, which is_instanced.
 TESSERA_FN const Instance& instance_of(const SceneView& scene, u32 triangle) {
@@ -50,7 +54,8 @@ TESSERA_FN u64 mesh_triangle_of(const Instance& instance, u32 triangle) {
     return (u64)instance.first_triangle + (triangle - instance.first_id);
 }
 
-// A triangle in the world: made where it may be an instance's, and otherwise the one that stands there.
+// A triangle in the world: made where it may be an instance's, and otherwise the one that stands
+// there.
 template <bool HAS>
 struct WorldTriangles {
     typedef const Triangle& Given;
@@ -77,5 +82,6 @@ TESSERA_FN WorldTriangles<HAS_INSTANCES>::Given triangle_at(const SceneView& sce
 
 TESSERA_FN const Material& material_at(const SceneView& scene, u32 triangle) {
     if (!is_instanced(scene, triangle)) return scene.materials[scene.triangles[triangle].material];
-    return scene.materials[scene.mesh_triangles[mesh_triangle_of(instance_of(scene, triangle), triangle)].material];
+    return scene.materials
+        [scene.mesh_triangles[mesh_triangle_of(instance_of(scene, triangle), triangle)].material];
 }

@@ -1,10 +1,12 @@
-// Lights for eight paths at once: trees and tables are walked one path at a time, what follows is done in lanes.
+// Lights for eight paths at once: trees and tables are walked one path at a time, what follows is
+// done in lanes.
 #pragma once
 
 #include "lanes.h"
 #include "light.h"
 
-// Where templates find it by the types of its arguments (lanes.h). It hides functions of the same names outside.
+// Where templates find it by the types of its arguments (lanes.h). It hides functions of the same
+// names outside.
 namespace {
 
 TESSERA_SMALL_FN Lanes probability_of_cell(const EnvironmentCell* cells, LaneWords index) {
@@ -13,10 +15,12 @@ TESSERA_SMALL_FN Lanes probability_of_cell(const EnvironmentCell* cells, LaneWor
     return probability;
 }
 
-TESSERA_SMALL_FN EnvironmentPlace<Lanes> environment_place(const SceneView& scene, Bits2Of<LaneWords> random) {
+TESSERA_SMALL_FN EnvironmentPlace<Lanes> environment_place(const SceneView& scene,
+                                                           Bits2Of<LaneWords> random) {
     EnvironmentPlace<Lanes> places;
     for (u32 k = 0; k < 8; k++) {
-        const EnvironmentPlace<float> place = environment_place(scene, bits2<u32>(random.x.value[k], random.y.value[k]));
+        const EnvironmentPlace<float> place =
+            environment_place(scene, bits2<u32>(random.x.value[k], random.y.value[k]));
         places.column.value[k] = place.column;
         places.row.value[k] = place.row;
         places.across.value[k] = place.across;
@@ -25,7 +29,9 @@ TESSERA_SMALL_FN EnvironmentPlace<Lanes> environment_place(const SceneView& scen
     return places;
 }
 
-TESSERA_SMALL_FN Vec3 lane_of(const Vector3<Lanes>& lanes, u32 k) { return vec3(lanes.x.value[k], lanes.y.value[k], lanes.z.value[k]); }
+TESSERA_SMALL_FN Vec3 lane_of(const Vector3<Lanes>& lanes, u32 k) {
+    return vec3(lanes.x.value[k], lanes.y.value[k], lanes.z.value[k]);
+}
 
 TESSERA_SMALL_FN void set_lane(Vector3<Lanes>& lanes, u32 k, Vec3 value) {
     lanes.x.value[k] = value.x;
@@ -42,7 +48,8 @@ TESSERA_SMALL_FN void set_lane(LightSampleOf<Lanes>& lanes, u32 k, const LightSa
     lanes.valid.bits[k] = sample.valid ? -1 : 0;
 }
 
-TESSERA_SMALL_FN LightSampleOf<Lanes> select(LaneMask mask, const LightSampleOf<Lanes>& yes, const LightSampleOf<Lanes>& no) {
+TESSERA_SMALL_FN LightSampleOf<Lanes> select(LaneMask mask, const LightSampleOf<Lanes>& yes,
+                                             const LightSampleOf<Lanes>& no) {
     LightSampleOf<Lanes> sample;
     sample.direction = select(mask, yes.direction, no.direction);
     sample.distance = select(mask, yes.distance, no.distance);
@@ -54,8 +61,10 @@ TESSERA_SMALL_FN LightSampleOf<Lanes> select(LaneMask mask, const LightSampleOf<
 }
 
 // As sample_light of light.h.
-TESSERA_SMALL_FN LightSampleOf<Lanes> sample_light(const SceneView& scene, const PackedVantageOf<Lanes>& vantages,
-                                                   const Vector3<Lanes>& normals, const LightRandomOf<LaneWords>& random) {
+TESSERA_SMALL_FN LightSampleOf<Lanes> sample_light(const SceneView& scene,
+                                                   const PackedVantageOf<Lanes>& vantages,
+                                                   const Vector3<Lanes>& normals,
+                                                   const LightRandomOf<LaneWords>& random) {
     const VantageOf<Lanes> vantage = vantage_of(vantages);
     LightSampleOf<Lanes> samples;
     LaneMask around = LaneMask();

@@ -1,5 +1,6 @@
-// Numbers in lanes: eight at once, as hosts shade eight paths at once. Operations of arithmetic.h, lane by lane; hosts only.
-// Everything is in an unnamed namespace or inlined, so that no build for one instruction set can be given the code of another.
+// Numbers in lanes: eight at once, as hosts shade eight paths at once. Operations of arithmetic.h,
+// lane by lane; hosts only. Everything is in an unnamed namespace or inlined, so that no build for
+// one instruction set can be given the code of another.
 #pragma once
 
 #include "vector.h"
@@ -62,8 +63,12 @@ TESSERA_SMALL_FN LaneMask operator!=(LaneInts a, LaneInts b) { return mask_of(a.
 TESSERA_SMALL_FN LaneMask operator<(LaneInts a, LaneInts b) { return mask_of(a.value < b.value); }
 TESSERA_SMALL_FN LaneMask operator>=(LaneInts a, LaneInts b) { return mask_of(a.value >= b.value); }
 
-TESSERA_SMALL_FN LaneMask operator<=(LaneWords a, LaneWords b) { return mask_of(a.value <= b.value); }
-TESSERA_SMALL_FN LaneMask operator==(LaneWords a, LaneWords b) { return mask_of(a.value == b.value); }
+TESSERA_SMALL_FN LaneMask operator<=(LaneWords a, LaneWords b) {
+    return mask_of(a.value <= b.value);
+}
+TESSERA_SMALL_FN LaneMask operator==(LaneWords a, LaneWords b) {
+    return mask_of(a.value == b.value);
+}
 TESSERA_SMALL_FN LaneWords operator+(LaneWords a, LaneWords b) { return a.value + b.value; }
 TESSERA_SMALL_FN LaneWords operator-(LaneWords a, LaneWords b) { return a.value - b.value; }
 TESSERA_SMALL_FN LaneWords operator*(LaneWords a, LaneWords b) { return a.value * b.value; }
@@ -89,9 +94,15 @@ TESSERA_SMALL_FN LaneMask operator>=(Lanes a, Lanes b) { return mask_of(a.value 
 TESSERA_SMALL_FN LaneMask operator==(Lanes a, Lanes b) { return mask_of(a.value == b.value); }
 TESSERA_SMALL_FN LaneMask operator!=(Lanes a, Lanes b) { return mask_of(a.value != b.value); }
 
-TESSERA_SMALL_FN Lanes select(LaneMask mask, Lanes yes, Lanes no) { return mask.bits ? yes.value : no.value; }
-TESSERA_SMALL_FN LaneInts select(LaneMask mask, LaneInts yes, LaneInts no) { return mask.bits ? yes.value : no.value; }
-TESSERA_SMALL_FN LaneWords select_word(LaneMask mask, LaneWords yes, LaneWords no) { return (Word8)(mask.bits ? (Int8)yes.value : (Int8)no.value); }
+TESSERA_SMALL_FN Lanes select(LaneMask mask, Lanes yes, Lanes no) {
+    return mask.bits ? yes.value : no.value;
+}
+TESSERA_SMALL_FN LaneInts select(LaneMask mask, LaneInts yes, LaneInts no) {
+    return mask.bits ? yes.value : no.value;
+}
+TESSERA_SMALL_FN LaneWords select_word(LaneMask mask, LaneWords yes, LaneWords no) {
+    return (Word8)(mask.bits ? (Int8)yes.value : (Int8)no.value);
+}
 TESSERA_SMALL_FN Vector2<Lanes> select(LaneMask mask, Vector2<Lanes> yes, Vector2<Lanes> no) {
     return vec2(select(mask, yes.x, no.x), select(mask, yes.y, no.y));
 }
@@ -101,19 +112,26 @@ TESSERA_SMALL_FN Vector3<Lanes> select(LaneMask mask, Vector3<Lanes> yes, Vector
 
 TESSERA_SMALL_FN Lanes float_from_bits(LaneWords bits) { return (Float8)bits.value; }
 TESSERA_SMALL_FN LaneWords bits_from_float(Lanes value) { return (Word8)value.value; }
-TESSERA_SMALL_FN Lanes float_from_int(LaneInts value) { return __builtin_convertvector(value.value, Float8); }
-TESSERA_SMALL_FN LaneInts int_from_bounded(Lanes value) { return __builtin_convertvector(value.value, Int8); }
+TESSERA_SMALL_FN Lanes float_from_int(LaneInts value) {
+    return __builtin_convertvector(value.value, Float8);
+}
+TESSERA_SMALL_FN LaneInts int_from_bounded(Lanes value) {
+    return __builtin_convertvector(value.value, Int8);
+}
 TESSERA_SMALL_FN LaneWords word_from_int(LaneInts value) { return (Word8)value.value; }
 TESSERA_SMALL_FN LaneInts int_from_word(LaneWords value) { return (Int8)value.value; }
 TESSERA_SMALL_FN Lanes fma_(Lanes a, Lanes b, Lanes c) { return fma8(a.value, b.value, c.value); }
 TESSERA_SMALL_FN Lanes sqrt_(Lanes value) { return sqrt8(value.value); }
 TESSERA_SMALL_FN Lanes min_(Lanes a, Lanes b) { return select(a < b, a, b); }
 TESSERA_SMALL_FN Lanes max_(Lanes a, Lanes b) { return select(a > b, a, b); }
-TESSERA_SMALL_FN LaneWords min_u32(LaneWords a, LaneWords b) { return (Word8)(a.value < b.value ? (Int8)a.value : (Int8)b.value); }
+TESSERA_SMALL_FN LaneWords min_u32(LaneWords a, LaneWords b) {
+    return (Word8)(a.value < b.value ? (Int8)a.value : (Int8)b.value);
+}
 TESSERA_SMALL_FN LaneInts floor_to_int(Lanes value) {
     const Lanes bounded = clamp_(value, -1073741824.0f, 1073741824.0f);
     const LaneInts truncated = int_from_bounded(bounded);
-    return truncated + LaneInts((float_from_int(truncated) > bounded).bits);  // a lane that holds is -1
+    // a lane that holds is -1
+    return truncated + LaneInts((float_from_int(truncated) > bounded).bits);
 }
 TESSERA_SMALL_FN LaneWords reverse_bits(LaneWords value) {
     value = ((value >> 1) & 0x55555555u) | ((value & 0x55555555u) << 1);

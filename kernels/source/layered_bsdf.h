@@ -1,8 +1,10 @@
-// The reflection and transmission of a surface with glTF's extensions (docs/kernels.md has the formulas). From the top: a coat, the
-// sheen, and a base of a possibly anisotropic microfacet interface over matter that reflects matte light, lets matte light through,
-// and lets light through straight or refracted. What lies below the coat and the sheen gets what they leave at `out`.
+// The reflection and transmission of a surface with glTF's extensions (docs/kernels.md has the
+// formulas). From the top: a coat, the sheen, and a base of a possibly anisotropic microfacet
+// interface over matter that reflects matte light, lets matte light through, and lets light through
+// straight or refracted. What lies below the coat and the sheen gets what they leave at `out`.
 //
-// Directions are unit vectors in the local frame of the shading normal, `out` above it; `in` may be below.
+// Directions are unit vectors in the local frame of the shading normal, `out` above it; `in` may be
+// below.
 #pragma once
 
 #include "bsdf.h"
@@ -10,7 +12,8 @@
 #include "sheen.h"
 
 const float BRUSHED_GAIN = 0.12f;
-const float STRAIGHT_RATIO = 0.01f;  // indices that differ by less refract nothing that floats resolve
+// indices that differ by less refract nothing that floats resolve
+const float STRAIGHT_RATIO = 0.01f;
 
 // The extensions' parameters at a point, textures and all.
 struct LayeredSurface {
@@ -35,7 +38,15 @@ struct LayeredSurface {
 };
 
 // Lobes by which directions are chosen.
-enum Lobe : u32 { LOBE_COAT = 0, LOBE_SHEEN = 1, LOBE_MIRROR = 2, LOBE_MATTE = 3, LOBE_THROUGH = 4, LOBE_MATTE_THROUGH = 5, LOBES = 6 };
+enum Lobe : u32 {
+    LOBE_COAT = 0,
+    LOBE_SHEEN = 1,
+    LOBE_MIRROR = 2,
+    LOBE_MATTE = 3,
+    LOBE_THROUGH = 4,
+    LOBE_MATTE_THROUGH = 5,
+    LOBES = 6
+};
 
 struct LayeredBsdf {
     Vec3 out;
@@ -68,7 +79,8 @@ struct LayeredBsdf {
 
 // sqrt(ax^2 x^2 + ay^2 y^2 + z^2): smith_root of an anisotropic lobe.
 TESSERA_FN float layered_root(const LayeredBsdf& bsdf, Vec3 direction) {
-    const Vec3 stretched = vec3(direction.x * bsdf.alpha_x, direction.y * bsdf.alpha_y, direction.z);
+    const Vec3 stretched =
+        vec3(direction.x * bsdf.alpha_x, direction.y * bsdf.alpha_y, direction.z);
     return sqrt_(dot(stretched, stretched));
 }
 
@@ -79,19 +91,22 @@ TESSERA_FN float layered_density(const LayeredBsdf& bsdf, Vec3 half) {
     return INVERSE_PI / (bsdf.alpha_x * bsdf.alpha_y * spread * spread);
 }
 
-// The roughness of which an anisotropic lobe looks in directions with a share of their x^2 in x^2 + y^2.
+// The roughness of which an anisotropic lobe looks in directions with a share of their x^2 in x^2 +
+// y^2.
 TESSERA_FN float alpha_towards(const LayeredBsdf& bsdf, float share) {
     return sqrt_(lerp_(square_(bsdf.alpha_y), square_(bsdf.alpha_x), share));
 }
 
-// Mean over all directions of layered_albedo: for an anisotropic lobe over four of an eighth of a turn.
+// Mean over all directions of layered_albedo: for an anisotropic lobe over four of an eighth of a
+// turn.
 TESSERA_FN SplitAlbedo layered_albedo_mean(const LayeredBsdf& bsdf) {
     if (bsdf.alpha_x == bsdf.alpha_y) return ggx_albedo_mean(albedo_row(bsdf.alpha_x));
     const float squared_cosines[4] = {0.961940f, 0.691342f, 0.308658f, 0.038060f};
     SplitAlbedo sum;
     sum.scale = sum.bias = 0.0f;
     for (u32 at = 0; at < 4; ++at) {
-        const SplitAlbedo mean = ggx_albedo_mean(albedo_row(alpha_towards(bsdf, squared_cosines[at])));
+        const SplitAlbedo mean =
+            ggx_albedo_mean(albedo_row(alpha_towards(bsdf, squared_cosines[at])));
         sum.scale = fma_(0.25f, mean.scale, sum.scale);
         sum.bias = fma_(0.25f, mean.bias, sum.bias);
     }
@@ -134,7 +149,8 @@ TESSERA_FN void make_top(const LayeredSurface& surface, LayeredBsdf& bsdf) {
     bsdf.coat_out = local_from_world(basis_about(bsdf.coat_normal), bsdf.out);
     bsdf.coat_root = smith_root(square_(bsdf.coat_alpha), bsdf.coat_out.z);
     if (!(bsdf.coat_out.z > 0.0f)) bsdf.coat = 0.0f;
-    const float coated = bsdf.coat > 0.0f ? bsdf.coat * coat_albedo(bsdf.coat_alpha, bsdf.coat_out.z) : 0.0f;
+    const float coated =
+        bsdf.coat > 0.0f ? bsdf.coat * coat_albedo(bsdf.coat_alpha, bsdf.coat_out.z) : 0.0f;
     bsdf.sheen_color = splat(0.0f);
     bsdf.under = 1.0f - coated;
     bsdf.share[LOBE_COAT] = coated;
@@ -148,8 +164,8 @@ TESSERA_FN void make_top(const LayeredSurface& surface, LayeredBsdf& bsdf) {
     bsdf.under *= 1.0f - max_component(surface.sheen_color) * reflected;
 }
 
-// F0 and F90 of the interface. A film tints both the dielectric and the metal. Returns what the lobe of multiple scattering gives
-// back: a mix of the two, as in make_bsdf.
+// F0 and F90 of the interface. A film tints both the dielectric and the metal. Returns what the
+// lobe of multiple scattering gives back: a mix of the two, as in make_bsdf.
 TESSERA_FN Vec3 make_interface(const LayeredSurface& surface, float mean_total, LayeredBsdf& bsdf) {
     Vec3 dielectric = surface.f0;
     Vec3 metal = surface.base_color;
@@ -165,19 +181,23 @@ TESSERA_FN Vec3 make_interface(const LayeredSurface& surface, float mean_total, 
     const Vec3 below = vec3(multiple_energy_between(dielectric.x, surface.f90, mean_total),
                             multiple_energy_between(dielectric.y, surface.f90, mean_total),
                             multiple_energy_between(dielectric.z, surface.f90, mean_total));
-    const Vec3 above = vec3(multiple_energy(metal.x, mean_total), multiple_energy(metal.y, mean_total),
-                            multiple_energy(metal.z, mean_total));
+    const Vec3 above =
+        vec3(multiple_energy(metal.x, mean_total), multiple_energy(metal.y, mean_total),
+             multiple_energy(metal.z, mean_total));
     return lerp3(below, above, surface.metallic);
 }
 
 // Probabilities in proportion to what each lobe will give, in bsdf.share.
-TESSERA_FN void make_shares(LayeredBsdf& bsdf, SplitAlbedo here, float spread, float matte_through) {
-    const float mirror = bsdf.eta < 1.0f
-                             ? mean_component(schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, bsdf.out.z)))
-                             : mean_component(fma3(bsdf.f0, here.scale, splat(bsdf.f90 * here.bias)));
-    const float passed = bsdf.eta < 1.0f
-                             ? 1.0f - schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, schlick_cosine(bsdf.eta, bsdf.out.z))
-                             : 1.0f - fma_(bsdf.dielectric_f0, here.scale, bsdf.dielectric_f90 * here.bias);
+TESSERA_FN void make_shares(LayeredBsdf& bsdf, SplitAlbedo here, float spread,
+                            float matte_through) {
+    const float mirror =
+        bsdf.eta < 1.0f
+            ? mean_component(schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, bsdf.out.z)))
+            : mean_component(fma3(bsdf.f0, here.scale, splat(bsdf.f90 * here.bias)));
+    const float passed = bsdf.eta < 1.0f ? 1.0f - schlick(bsdf.dielectric_f0, bsdf.dielectric_f90,
+                                                          schlick_cosine(bsdf.eta, bsdf.out.z))
+                                         : 1.0f - fma_(bsdf.dielectric_f0, here.scale,
+                                                       bsdf.dielectric_f90 * here.bias);
     bsdf.share[LOBE_MIRROR] = max_(bsdf.under * mirror, 1e-6f);
     bsdf.share[LOBE_MATTE] = spread;
     // Never none where something goes through, even if the mean says total reflection.
@@ -207,29 +227,36 @@ TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 out) {
     bsdf.out_lost = 1.0f - split_total(here);
     bsdf.out_below = 1.0f - layered_dielectric_albedo(bsdf, here);
 
-    // What is below the interface: a share `passing` goes through, the rest is matte and partly let through.
+    // What is below the interface: a share `passing` goes through, the rest is matte and partly let
+    // through.
     const float passing = surface.transmission * (1.0f - surface.metallic);
     const float staying = (1.0f - surface.metallic) * (1.0f - surface.transmission) * bsdf.under;
     const float per_lost = INVERSE_PI / max_(1.0f - mean_total, 1e-6f);
     const float per_below = INVERSE_PI / max_(1.0f - layered_dielectric_albedo(bsdf, mean), 1e-6f);
-    // A brushed lobe loses less than a round one of the roughness that a direction sees: a fit to its furnace.
+    // A brushed lobe loses less than a round one of the roughness that a direction sees: a fit to
+    // its furnace.
     series = series * fma_(-BRUSHED_GAIN, 1.0f - bsdf.alpha_y / bsdf.alpha_x, 1.0f);
     // A refracted lobe takes what its facets lose.
     series = series * (bsdf.straight ? bsdf.under : bsdf.under * (1.0f - passing));
     const Vec3 matte = surface.base_color * (staying * (1.0f - surface.diffuse_transmission));
-    const Vec3 matte_through = surface.diffuse_transmission_color * (staying * surface.diffuse_transmission);
+    const Vec3 matte_through =
+        surface.diffuse_transmission_color * (staying * surface.diffuse_transmission);
     bsdf.through = surface.base_color * (passing * bsdf.under);
-    const Vec3 lost_through = bsdf.straight ? bsdf.through * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
+    const Vec3 lost_through =
+        bsdf.straight ? bsdf.through * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
     bsdf.multiple = series * per_lost;
     bsdf.through_multiple = lost_through * per_lost;
     bsdf.matte = matte * per_below;
     bsdf.matte_through = matte_through * per_below;
-    make_shares(bsdf, here, mean_component(series) * bsdf.out_lost + mean_component(matte) * bsdf.out_below,
-                mean_component(lost_through) * bsdf.out_lost + mean_component(matte_through) * bsdf.out_below);
+    make_shares(bsdf, here,
+                mean_component(series) * bsdf.out_lost + mean_component(matte) * bsdf.out_below,
+                mean_component(lost_through) * bsdf.out_lost +
+                    mean_component(matte_through) * bsdf.out_below);
     return bsdf;
 }
 
-// One half vector of the interface: the density of the light that it mirrors, and how much of that leaves unshadowed.
+// One half vector of the interface: the density of the light that it mirrors, and how much of that
+// leaves unshadowed.
 struct Facet {
     float mirrored;
     float kept;  // G2 / G1
@@ -243,7 +270,8 @@ TESSERA_FN Facet facet_of(const LayeredBsdf& bsdf, Vec3 half, Vec3 mirrored) {
     return facet;
 }
 
-// Light that a facet in total reflection would shadow is reflected all the same: it has nowhere else to go.
+// Light that a facet in total reflection would shadow is reflected all the same: it has nowhere
+// else to go.
 TESSERA_FN float kept_inside(const LayeredBsdf& bsdf, float kept, float fresnel) {
     return bsdf.eta < 1.0f ? lerp_(kept, 1.0f, fresnel) : kept;
 }
@@ -257,28 +285,34 @@ TESSERA_FN void add_coat(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
     const Vec3 half = normalize_or(bsdf.coat_out + coat_in, vec3(0.0f, 0.0f, 1.0f));
     const float alpha2 = square_(bsdf.coat_alpha);
     const float distribution = ggx_density(alpha2, half) * 0.5f;
-    const float smith = fma_(coat_in.z, bsdf.coat_root, bsdf.coat_out.z * smith_root(alpha2, coat_in.z));
+    const float smith =
+        fma_(coat_in.z, bsdf.coat_root, bsdf.coat_out.z * smith_root(alpha2, coat_in.z));
     const float fresnel = schlick(0.04f, 1.0f, saturate_(dot(bsdf.coat_out, half)));
     result.value = result.value + splat(bsdf.coat * fresnel * distribution * coat_in.z / smith);
-    result.density = fma_(bsdf.share[LOBE_COAT], distribution / (bsdf.coat_out.z + bsdf.coat_root), result.density);
+    result.density = fma_(bsdf.share[LOBE_COAT], distribution / (bsdf.coat_out.z + bsdf.coat_root),
+                          result.density);
 }
 
 TESSERA_FN void add_sheen(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
     if (!(bsdf.share[LOBE_SHEEN] > 0.0f)) return;
     const Vec3 half = normalize_or(bsdf.out + in, vec3(0.0f, 0.0f, 1.0f));
-    result.value = fma3(bsdf.sheen_color, sheen_value(bsdf.sheen, bsdf.out.z, in.z, half.z) * in.z, result.value);
+    result.value = fma3(bsdf.sheen_color, sheen_value(bsdf.sheen, bsdf.out.z, in.z, half.z) * in.z,
+                        result.value);
     result.density = fma_(bsdf.share[LOBE_SHEEN], INVERSE_TWO_PI, result.density);
 }
 
 TESSERA_FN void add_reflection(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
     const Vec3 half = normalize_or(bsdf.out + in, vec3(0.0f, 0.0f, 1.0f));
     const Facet facet = facet_of(bsdf, half, in);
-    const Vec3 fresnel = schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, saturate_(dot(bsdf.out, half))));
-    const float single = facet.mirrored * kept_inside(bsdf, facet.kept, max_component(fresnel)) * bsdf.under;
+    const Vec3 fresnel =
+        schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, saturate_(dot(bsdf.out, half))));
+    const float single =
+        facet.mirrored * kept_inside(bsdf, facet.kept, max_component(fresnel)) * bsdf.under;
     const SplitAlbedo there = layered_albedo(bsdf, in);
     const float lost = bsdf.out_lost * (1.0f - split_total(there)) * in.z;
     const float below = bsdf.out_below * (1.0f - layered_dielectric_albedo(bsdf, there)) * in.z;
-    result.value = result.value + fma3(fresnel, single, fma3(bsdf.multiple, lost, bsdf.matte * below));
+    result.value =
+        result.value + fma3(fresnel, single, fma3(bsdf.multiple, lost, bsdf.matte * below));
     result.density = fma_(bsdf.share[LOBE_MIRROR], facet.mirrored, result.density);
     result.density = fma_(bsdf.share[LOBE_MATTE], in.z * INVERSE_PI, result.density);
 }
@@ -288,14 +322,16 @@ TESSERA_FN void add_straight(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result
     const Vec3 mirrored = vec3(in.x, in.y, -in.z);
     const Vec3 half = normalize_or(bsdf.out + mirrored, vec3(0.0f, 0.0f, 1.0f));
     const Facet facet = facet_of(bsdf, half, mirrored);
-    const float fresnel = schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, saturate_(dot(bsdf.out, half)));
+    const float fresnel =
+        schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, saturate_(dot(bsdf.out, half)));
     const float lost = bsdf.out_lost * (1.0f - split_total(layered_albedo(bsdf, in))) * mirrored.z;
     const Vec3 single = bsdf.through * ((1.0f - fresnel) * facet.mirrored * facet.kept);
     result.value = result.value + fma3(bsdf.through_multiple, lost, single);
     result.density = fma_(bsdf.share[LOBE_THROUGH], facet.mirrored, result.density);
 }
 
-// Through it by Snell's law (Walter et al. 2007). A facet lets through all that it does not reflect, so that nothing is lost.
+// Through it by Snell's law (Walter et al. 2007). A facet lets through all that it does not
+// reflect, so that nothing is lost.
 TESSERA_FN void add_refraction(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
     Vec3 half = normalize_or(-fma3(in, bsdf.eta, bsdf.out), vec3(0.0f, 0.0f, 1.0f));
     if (half.z < 0.0f) half = -half;
@@ -304,8 +340,10 @@ TESSERA_FN void add_refraction(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& resu
     if (!(here > 0.0f && there < 0.0f)) return;
     const Facet facet = facet_of(bsdf, half, mirrored_at(bsdf.out, half));
     const float bend = fma_(bsdf.eta, there, here);
-    const float density = 4.0f * here * facet.mirrored * square_(bsdf.eta) * -there / max_(square_(bend), 1e-20f);
-    const float fresnel = schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, schlick_cosine(bsdf.eta, saturate_(here)));
+    const float density =
+        4.0f * here * facet.mirrored * square_(bsdf.eta) * -there / max_(square_(bend), 1e-20f);
+    const float fresnel =
+        schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, schlick_cosine(bsdf.eta, saturate_(here)));
     const float passed = fma_(-fresnel, kept_inside(bsdf, facet.kept, fresnel), 1.0f);
     result.value = fma3(bsdf.through, density * passed, result.value);
     result.density = fma_(bsdf.share[LOBE_THROUGH], density, result.density);
@@ -326,7 +364,8 @@ TESSERA_FN BsdfValue layered_evaluate(const LayeredBsdf& bsdf, Vec3 in) {
         if (bsdf.share[LOBE_MATTE_THROUGH] > 0.0f) {
             const float below = 1.0f - layered_dielectric_albedo(bsdf, layered_albedo(bsdf, in));
             result.value = fma3(bsdf.matte_through, bsdf.out_below * below * -in.z, result.value);
-            result.density = fma_(bsdf.share[LOBE_MATTE_THROUGH], -in.z * INVERSE_PI, result.density);
+            result.density =
+                fma_(bsdf.share[LOBE_MATTE_THROUGH], -in.z * INVERSE_PI, result.density);
         }
     }
     return result;
@@ -339,8 +378,10 @@ TESSERA_FN Vec3 sample_layered_normal(const LayeredBsdf& bsdf, Vec2 random) {
     const float z = fma_(1.0f - random.y, 1.0f + stretched.z, -stretched.z);
     const float radius = sqrt_(max_(0.0f, fma_(-z, z, 1.0f)));
     const SinCos angle = sincos_turns(random.x);
-    const Vec3 cap = vec3(fma_(radius, angle.cosine, stretched.x), fma_(radius, angle.sine, stretched.y), z + stretched.z);
-    return normalize_or(vec3(cap.x * bsdf.alpha_x, cap.y * bsdf.alpha_y, max_(0.0f, cap.z)), vec3(0.0f, 0.0f, 1.0f));
+    const Vec3 cap = vec3(fma_(radius, angle.cosine, stretched.x),
+                          fma_(radius, angle.sine, stretched.y), z + stretched.z);
+    return normalize_or(vec3(cap.x * bsdf.alpha_x, cap.y * bsdf.alpha_y, max_(0.0f, cap.z)),
+                        vec3(0.0f, 0.0f, 1.0f));
 }
 
 // The direction behind a facet; the facet itself where it reflects totally.
@@ -374,7 +415,9 @@ TESSERA_FN Vec3 sample_lobe(const LayeredBsdf& bsdf, u32 lobe, Vec2 random) {
 }
 
 // Whether a direction is on the side of a lobe.
-TESSERA_FN bool lobe_reaches(u32 lobe, Vec3 in) { return lobe >= LOBE_THROUGH ? in.z < 0.0f : in.z > 0.0f; }
+TESSERA_FN bool lobe_reaches(u32 lobe, Vec3 in) {
+    return lobe >= LOBE_THROUGH ? in.z < 0.0f : in.z > 0.0f;
+}
 
 // A direction that a lobe gave.
 struct LobeDirection {
@@ -397,7 +440,8 @@ TESSERA_FN LobeDirection layered_direction(const LayeredBsdf& bsdf, float choice
     return chosen;
 }
 
-// A chosen direction with what layered_evaluate says of it. Invalid where the direction is on the wrong side.
+// A chosen direction with what layered_evaluate says of it. Invalid where the direction is on the
+// wrong side.
 TESSERA_FN BsdfSample layered_sample_of(LobeDirection chosen, BsdfValue value) {
     BsdfSample sample;
     sample.in = chosen.in;

@@ -1,5 +1,6 @@
-// The scene layout as kernels read it: the twin of kernels/layout/src, field by field. Owns no behaviour.
-// Units, ranges and meanings stand on the Rust side; sizes and offsets are compared by a test.
+// The scene layout as kernels read it: the twin of kernels/layout/src, field by field. Owns no
+// behaviour. Units, ranges and meanings stand on the Rust side; sizes and offsets are compared by a
+// test.
 #pragma once
 
 #include "compiler.h"
@@ -13,7 +14,12 @@ struct alignas(16) Triangle {
     u32 light;
 };
 
-enum TriangleFlags : u32 { TRIANGLE_ALPHA = 1, TRIANGLE_DOUBLE_SIDED = 2, TRIANGLE_EMISSIVE = 4, TRIANGLE_MIRRORED = 8 };
+enum TriangleFlags : u32 {
+    TRIANGLE_ALPHA = 1,
+    TRIANGLE_DOUBLE_SIDED = 2,
+    TRIANGLE_EMISSIVE = 4,
+    TRIANGLE_MIRRORED = 8
+};
 
 struct alignas(16) ShadingVertex {
     float normal[3];
@@ -146,7 +152,11 @@ struct alignas(16) Light {
     u32 reserved[3];
 };
 
-enum LightChild : u32 { LIGHT_CHILD_LEAF = 1u << 31, LIGHT_CHILD_BOTH_SIDES = 1u << 30, LIGHT_CHILD_INDEX = (1u << 30) - 1u };
+enum LightChild : u32 {
+    LIGHT_CHILD_LEAF = 1u << 31,
+    LIGHT_CHILD_BOTH_SIDES = 1u << 30,
+    LIGHT_CHILD_INDEX = (1u << 30) - 1u
+};
 
 struct alignas(32) LightNode {
     float center[3][8];
@@ -233,15 +243,19 @@ struct alignas(16) Instance {
     u32 reserved[2];
 };
 
-// A node of the device's hierarchy: the wide node's boxes on a grid of 8 bits a side, its children one after another. See
-// compressed.h; made by kernels/src/cuda/compress.rs. Where all exponents are INSTANCE_EXPONENTS it is an instance: the one of index
-// `first_triangle`, whose mesh's root is `first_node`.
+// A node of the device's hierarchy: the wide node's boxes on a grid of 8 bits a side, its children
+// one after another. See compressed.h; made by kernels/src/cuda/compress.rs. Where all exponents
+// are INSTANCE_EXPONENTS it is an instance: the one of index `first_triangle`, whose mesh's root is
+// `first_node`.
 struct alignas(16) CompressedNode {
     float base[3];         // the grid's origin, 2^15 steps below its first plane
-    u32 exponents;         // bytes 0 to 2: biased exponents of the grid's steps, >= 1; byte 3: bit k is set if child k is a node
+    // bytes 0 to 2: biased exponents of the grid's steps, >= 1; byte 3: bit k is set if child k is
+    // a node
+    u32 exponents;
     u32 first_node;        // the children that are nodes, in the order of their slots
     u32 first_triangle;    // the triangles of the others
-    u32 leaf[2];           // a byte a slot: triangles (0 to 4) << 5 | the first of them, from first_triangle
+    // a byte a slot: triangles (0 to 4) << 5 | the first of them, from first_triangle
+    u32 leaf[2];
     u32 lower[3][2];       // axis; a byte a slot
     u32 upper[3][2];
 };
@@ -289,7 +303,8 @@ struct alignas(16) SceneView {
     const Layers* layers;  // null where no material has any
     Environment environment;
     Camera camera;
-    // Instances, and the meshes that they show, each once. A mesh's blocks count its triangles from 0.
+    // Instances, and the meshes that they show, each once. A mesh's blocks count its triangles from
+    // 0.
     const Instance* instances;
     const Triangle* mesh_triangles;
     const u32* mesh_triangle_vertices;
@@ -333,13 +348,20 @@ struct alignas(16) UnitParams {
     u32 reserved;
 };
 
-static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64, "mirrored in layout/src/mesh.rs");
-static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256, "mirrored in layout/src/material.rs");
+static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64,
+              "mirrored in layout/src/mesh.rs");
+static_assert(sizeof(TextureRef) == 48 && sizeof(Material) == 256,
+              "mirrored in layout/src/material.rs");
 static_assert(sizeof(Layers) == 784 && sizeof(Medium) == 32, "mirrored in layout/src");
 static_assert(sizeof(Texture) == 48, "mirrored in layout/src/texture.rs");
-static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 12 && sizeof(Environment) == 112, "mirrored in layout/src/light.rs");
+static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(EnvironmentCell) == 12 &&
+                  sizeof(Environment) == 112,
+              "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
-static_assert(sizeof(Camera) == 96 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 && sizeof(Instance) == 144, "mirrored in layout/src");
-static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48, "mirrored in src/cuda/compress.rs");
+static_assert(sizeof(Camera) == 96 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 &&
+                  sizeof(Instance) == 144,
+              "mirrored in layout/src");
+static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48,
+              "mirrored in src/cuda/compress.rs");
 static_assert(sizeof(DeviceScene) == 432, "mirrored in src/cuda/params.rs");
 static_assert(sizeof(SceneView) == 416 && sizeof(UnitParams) == 64, "mirrored in layout/src");

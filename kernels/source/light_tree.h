@@ -1,9 +1,11 @@
-// Choosing one of many lights: a tree over those that have a place, walked from the root with chances in proportion to what each of up
-// to eight parts may send to where the surface is (Conty Estevez and Kulla 2018, "Importance Sampling of Many Lights with Adaptive Tree
-// Splitting", section 4).
+// Choosing one of many lights: a tree over those that have a place, walked from the root with
+// chances in proportion to what each of up to eight parts may send to where the surface is (Conty
+// Estevez and Kulla 2018, "Importance Sampling of Many Lights with Adaptive Tree Splitting",
+// section 4).
 //
-// Chances are integers: a walk narrows a range of 31-bit numbers, and a light's probability is the width of what is left. So the
-// probability with which a light is chosen, and the one that a ray computes which meets it by chance, are the same number.
+// Chances are integers: a walk narrows a range of 31-bit numbers, and a light's probability is the
+// width of what is left. So the probability with which a light is chosen, and the one that a ray
+// computes which meets it by chance, are the same number.
 #pragma once
 
 #include "hash.h"
@@ -13,7 +15,8 @@
 
 // Bounds of directions are kept this much wider than they are, so that rounding hides no light.
 const float COSINE_SLACK = 1e-3f;
-// A part that may shine here at all keeps this much of each cosine: bounds by spheres and shading normals are rough.
+// A part that may shine here at all keeps this much of each cosine: bounds by spheres and shading
+// normals are rough.
 const float COSINE_LEAST = 0x1p-6f;
 // And this much of the strongest part's chance, so that it has a number of its own in every range.
 const float CHANCE_LEAST = 0x1p-14f;
@@ -47,7 +50,8 @@ TESSERA_FN Angle angle_less(Angle a, Angle b) {
     return angle;
 }
 
-// Half of the angle under which a sphere is seen of which this is the sine; all around from its inside.
+// Half of the angle under which a sphere is seen of which this is the sine; all around from its
+// inside.
 TESSERA_FN Angle angle_of_sphere(float sine, bool outside) {
     const float cosine = sqrt_(max_(fma_(-sine, sine, 1.0f), 0.0f));
     Angle angle;
@@ -56,29 +60,33 @@ TESSERA_FN Angle angle_of_sphere(float sine, bool outside) {
     return angle;
 }
 
-// A bound of what the lights of part `k` send to a surface, in any unit. 0 only where that is nothing. Without a branch, so that host
-// compilers do eight at once.
+// A bound of what the lights of part `k` send to a surface, in any unit. 0 only where that is
+// nothing. Without a branch, so that host compilers do eight at once.
 TESSERA_FN float light_importance(const LightNode& node, u32 k, const Vantage& from) {
-    const float x = node.center[0][k] - from.point.x, y = node.center[1][k] - from.point.y, z = node.center[2][k] - from.point.z;
+    const float x = node.center[0][k] - from.point.x, y = node.center[1][k] - from.point.y,
+                z = node.center[2][k] - from.point.z;
     const float squared = fma_(x, x, fma_(y, y, z * z));
     const float radius = node.radius[k];
     const float squared_radius = radius * radius;
     const float inverse = 1.0f / sqrt_(max_(max_(squared, squared_radius), 1e-30f));
     const Angle seen = angle_of_sphere(radius * inverse, squared > squared_radius);
-    const float along = -inverse * fma_(x, node.axis[0][k], fma_(y, node.axis[1][k], z * node.axis[2][k]));
+    const float along =
+        -inverse * fma_(x, node.axis[0][k], fma_(y, node.axis[1][k], z * node.axis[2][k]));
     const float facing = (node.child[k] & LIGHT_CHILD_BOTH_SIDES) != 0 ? abs_(along) : along;
     Angle spread;
     spread.cosine = node.spread_cosine[k];
     spread.sine = node.spread_sine[k];
     const Angle beyond = angle_less(angle_less(angle_of_cosine(facing), spread), seen);
-    const float incidence = inverse * fma_(x, from.normal.x, fma_(y, from.normal.y, z * from.normal.z));
+    const float incidence =
+        inverse * fma_(x, from.normal.x, fma_(y, from.normal.y, z * from.normal.z));
     const Angle arriving = angle_less(angle_of_cosine(abs_(incidence)), seen);
     const float cosines = max_(beyond.cosine, COSINE_LEAST) * max_(arriving.cosine, COSINE_LEAST);
     const float bound = min_(node.power[k] * cosines * inverse * inverse, 1e30f);
     return beyond.cosine >= node.emission_cosine[k] - COSINE_SLACK ? bound : 0.0f;
 }
 
-// A place in the tree, and the numbers that lead there: `width` from `base` on, of those that chance has left since `probability`.
+// A place in the tree, and the numbers that lead there: `width` from `base` on, of those that
+// chance has left since `probability`.
 struct LightWalk {
     u32 node;
     u32 base;
@@ -94,7 +102,8 @@ TESSERA_FN LightWalk light_walk() {
     return walk;
 }
 
-// Where a node's parts begin among the walk's numbers: part k has those from first[k] up to first[k + 1].
+// Where a node's parts begin among the walk's numbers: part k has those from first[k] up to first[k
+// + 1].
 struct LightRanges {
     alignas(32) u32 first[9];
 };
@@ -130,7 +139,8 @@ TESSERA_FN LightRanges ranges_of(const LightNode& node, const Vantage& from, u32
 }
 
 // One step down, into part `k`. True where a new number is needed.
-TESSERA_FN bool step_down(LightWalk& walk, const LightNode& node, const LightRanges& ranges, u32 k) {
+TESSERA_FN bool step_down(LightWalk& walk, const LightNode& node, const LightRanges& ranges,
+                          u32 k) {
     walk.base += ranges.first[k];
     walk.width = ranges.first[k + 1] - ranges.first[k];
     walk.node = node.child[k];
@@ -141,7 +151,9 @@ TESSERA_FN bool step_down(LightWalk& walk, const LightNode& node, const LightRan
     return true;
 }
 
-TESSERA_FN float probability_of(const LightWalk& walk) { return walk.probability * ((float)walk.width * RANGE_UNIT); }
+TESSERA_FN float probability_of(const LightWalk& walk) {
+    return walk.probability * ((float)walk.width * RANGE_UNIT);
+}
 
 struct LightPick {
     u32 light;
@@ -169,9 +181,10 @@ TESSERA_FN LightPick pick_placed_light(const SceneView& scene, const Vantage& fr
     return pick;
 }
 
-// The probability with which pick_placed_light picks a light, 0 where it never does. Three bits of the light's trail say which part it is
-// in at each level, the root's lowest.
-TESSERA_FN float placed_light_probability(const SceneView& scene, const Vantage& from, const Light& light) {
+// The probability with which pick_placed_light picks a light, 0 where it never does. Three bits of
+// the light's trail say which part it is in at each level, the root's lowest.
+TESSERA_FN float placed_light_probability(const SceneView& scene, const Vantage& from,
+                                          const Light& light) {
     LightWalk walk = light_walk();
     u32 trail = light.trail;
     do {
@@ -185,7 +198,8 @@ TESSERA_FN float placed_light_probability(const SceneView& scene, const Vantage&
     return probability_of(walk);
 }
 
-// Any light: those without a place by their share of all power, and those with one together by theirs.
+// Any light: those without a place by their share of all power, and those with one together by
+// theirs.
 TESSERA_FN LightPick pick_light(const SceneView& scene, const Vantage& from, u32 bits) {
     const u32 placed = scene.placed_light_count;
     const u32 groups = scene.light_count - placed + (placed > 0 ? 1u : 0u);
@@ -205,7 +219,8 @@ TESSERA_FN LightPick pick_light(const SceneView& scene, const Vantage& from, u32
     LightPick pick;
     pick.light = 0;
     pick.probability = 1.0f;
-    if (placed > 1) pick = pick_placed_light(scene, from, groups == 1 ? rest : hash_pair(bits, groups));
+    if (placed > 1)
+        pick = pick_placed_light(scene, from, groups == 1 ? rest : hash_pair(bits, groups));
     pick.probability *= scene.lights[pick.light].pick_probability;
     return pick;
 }

@@ -5,8 +5,8 @@
 
 const float LOG2_E = 0x1.715476p+0f;
 
-// log2 of a positive normal number, absolute error below 3e-7: m in [sqrt(1/2), sqrt(2)), then the series of the inverse
-// hyperbolic tangent of (m - 1) / (m + 1).
+// log2 of a positive normal number, absolute error below 3e-7: m in [sqrt(1/2), sqrt(2)), then the
+// series of the inverse hyperbolic tangent of (m - 1) / (m + 1).
 TESSERA_FN float log2_(float value) {
     const u32 bits = bits_from_float(max_(value, 0x1p-126f));
     // 0x3f3504f3 is sqrt(1/2): what lies above counts from the next power.

@@ -17,7 +17,8 @@ struct SurfacePointOf {
 };
 typedef SurfacePointOf<float> SurfacePoint;
 
-// Cosine that a shading normal keeps to the viewing direction at least: less, and it is bent towards the viewer.
+// Cosine that a shading normal keeps to the viewing direction at least: less, and it is bent
+// towards the viewer.
 const float FACING_MIN = 1e-3f;
 
 TESSERA_FN Vec3 interpolated_normal(const Corners& corners, Vec3 fallback) {
@@ -25,11 +26,13 @@ TESSERA_FN Vec3 interpolated_normal(const Corners& corners, Vec3 fallback) {
 }
 
 // Applies a normal map to the front side's shading normal.
-TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const TextureRef& use, float scale, const Corners& corners, Vec3 normal) {
+TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const TextureRef& use, float scale,
+                              const Corners& corners, Vec3 normal) {
     const Vec3 raw = blended_tangent(corners);
     const Vec3 flat = fma3(normal, -dot(normal, raw), raw);
     const float length = dot(flat, flat);
-    if (!(length > 1e-12f)) return normal;  // the mesh has no tangents, so the map has no orientation
+    // the mesh has no tangents, so the map has no orientation
+    if (!(length > 1e-12f)) return normal;
     const Vec3 tangent = flat * (1.0f / sqrt_(length));
     const Vec3 bitangent = cross(normal, tangent) * corners.vertex[0]->tangent_sign;
     const Vec4 texel = texture_or_white(scene, corners, use);
@@ -39,15 +42,16 @@ TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const TextureRef& use, flo
     return normalize_or(fma3(tangent, x, fma3(bitangent, y, normal * z)), normal);
 }
 
-// A shading normal that the viewer sees: turned towards `out` by as little as needed, so that no point goes black because
-// interpolation or a normal map tipped it over.
+// A shading normal that the viewer sees: turned towards `out` by as little as needed, so that no
+// point goes black because interpolation or a normal map tipped it over.
 TESSERA_FN Vec3 facing_normal(Vec3 normal, Vec3 out) {
     const float cosine = dot(normal, out);
     if (cosine >= FACING_MIN) return normal;
     return normalize_or(fma3(out, FACING_MIN - cosine, normal), out);
 }
 
-TESSERA_FN Vec3 base_color_at(const SceneView& scene, const Material& material, const Corners& corners) {
+TESSERA_FN Vec3 base_color_at(const SceneView& scene, const Material& material,
+                              const Corners& corners) {
     Vec3 color = vec3_from(material.base_color) * rgb(blend_color(corners));
     if (material.base_color_texture.texture != NONE)
         color = color * rgb(texture_or_white(scene, corners, material.base_color_texture));
@@ -59,14 +63,17 @@ TESSERA_FN float dielectric_f0_of(const Material& material) {
     return ratio * ratio;
 }
 
-// The whole point. `out` is the unit direction back along the ray, `geometric` the front side's unit normal.
-TESSERA_FN SurfacePoint surface_point(const SceneView& scene, const Triangle& triangle, const Material& material,
-                                      const Corners& corners, Vec3 geometric, Vec3 out) {
+// The whole point. `out` is the unit direction back along the ray, `geometric` the front side's
+// unit normal.
+TESSERA_FN SurfacePoint surface_point(const SceneView& scene, const Triangle& triangle,
+                                      const Material& material, const Corners& corners,
+                                      Vec3 geometric, Vec3 out) {
     SurfacePoint point;
     point.position = triangle_point(triangle, corners.weight[1], corners.weight[2]);
     Vec3 shading = interpolated_normal(corners, geometric);
     if (material.normal_texture.texture != NONE)
-        shading = mapped_normal(scene, material.normal_texture, material.normal_scale, corners, shading);
+        shading =
+            mapped_normal(scene, material.normal_texture, material.normal_scale, corners, shading);
     const float side = dot(geometric, out) < 0.0f ? -1.0f : 1.0f;
     point.geometric = geometric * side;
     point.shading = facing_normal(shading * side, out);

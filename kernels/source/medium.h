@@ -1,6 +1,7 @@
-// What a path is inside of: a nest of four media in one word, their numbers in bytes, 0 for air. The lowest byte is the medium that the
-// ray is in; behind it stand those that it is in as well, by priority, and among equals the last that was entered first (Schmidt and
-// Budge 2002, "Simple Nested Dielectrics in Ray Traced Images", section 3). Deeper nests forget what stands last.
+// What a path is inside of: a nest of four media in one word, their numbers in bytes, 0 for air.
+// The lowest byte is the medium that the ray is in; behind it stand those that it is in as well, by
+// priority, and among equals the last that was entered first (Schmidt and Budge 2002, "Simple
+// Nested Dielectrics in Ray Traced Images", section 3). Deeper nests forget what stands last.
 #pragma once
 
 #include "layout.h"
@@ -16,7 +17,8 @@ TESSERA_FN u32 medium_around(u32 media) { return media & 0xffu; }
 TESSERA_FN u32 enter_medium(const SceneView& scene, u32 media, u32 medium) {
     const i32 priority = scene.media[medium].priority;
     u32 at = 0;
-    while (at < NEST_BITS && scene.media[media >> at & 0xffu].priority > priority) at += MEDIUM_BITS;
+    while (at < NEST_BITS && scene.media[media >> at & 0xffu].priority > priority)
+        at += MEDIUM_BITS;
     if (at == NEST_BITS) return media;
     const u32 before = (1u << at) - 1u;
     return (media & before) | medium << at | (media & ~before) << MEDIUM_BITS;
@@ -34,7 +36,8 @@ TESSERA_FN u32 leave_medium(u32 media, u32 medium) {
 // What a path meets at a surface.
 struct Crossing {
     u32 behind;   // the nest on its other side
-    bool hidden;  // another medium, which comes before this one, is on both sides: nothing is to be seen here
+    // another medium, which comes before this one, is on both sides: nothing is to be seen here
+    bool hidden;
 };
 
 // `medium`: what the surface encloses, 0 for nothing.
@@ -44,7 +47,8 @@ TESSERA_FN Crossing cross_surface(const SceneView& scene, u32 media, u32 medium,
     crossing.hidden = false;
     if (medium == 0) return crossing;
     crossing.behind = front ? enter_medium(scene, media, medium) : leave_medium(media, medium);
-    // A medium that is left and was never entered (a camera stood in it, or the nest was too deep) is no reason to hide its surface.
+    // A medium that is left and was never entered (a camera stood in it, or the nest was too deep)
+    // is no reason to hide its surface.
     crossing.hidden = front ? medium_around(crossing.behind) != medium
                             : medium_around(media) != medium && crossing.behind != media;
     return crossing;
@@ -56,5 +60,6 @@ TESSERA_FN Vec3 medium_transmittance(const SceneView& scene, u32 media, float di
     if (medium == 0) return splat(1.0f);
     const float* absorption = scene.media[medium].absorption;
     const float scale = -LOG2_E * distance;
-    return vec3(exp2_(absorption[0] * scale), exp2_(absorption[1] * scale), exp2_(absorption[2] * scale));
+    return vec3(exp2_(absorption[0] * scale), exp2_(absorption[1] * scale),
+                exp2_(absorption[2] * scale));
 }

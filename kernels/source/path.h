@@ -1,5 +1,5 @@
-// A path's state between stages: all that a later stage may need, so that stages can run one path at a time or many in
-// arrays.
+// A path's state between stages: all that a later stage may need, so that stages can run one path
+// at a time or many in arrays.
 #pragma once
 
 #include "alpha.h"
@@ -16,8 +16,9 @@ struct VantageOf {
 };
 typedef VantageOf<float> Vantage;
 
-// The same between stages: the normal in two halves of a word, on an octahedron (Cigolle et al. 2014, "A Survey of Efficient
-// Representations for Independent Unit Vectors", section 3.2). Choices are made with the normal that comes out of it again.
+// The same between stages: the normal in two halves of a word, on an octahedron (Cigolle et al.
+// 2014, "A Survey of Efficient Representations for Independent Unit Vectors", section 3.2). Choices
+// are made with the normal that comes out of it again.
 template <class F>
 struct PackedVantageOf {
     Vector3<F> point;
@@ -67,26 +68,30 @@ struct PathStateOf {
     F width;         // of the ray's cone, where it left a surface; not set for a camera ray
     Vector3<F> throughput;
     Vector3<F> radiance;
-    F density;       // per steradian with which the last scattering chose the ray; 0 for a camera ray
-    F cosine;        // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
+    // per steradian with which the last scattering chose the ray; 0 for a camera ray
+    F density;
+    // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
+    F cosine;
     PackedVantageOf<F> vantage;  // for which the last scattering chose a light
     WordOf<F> media;           // around the ray: the nest of medium.h
 };
 typedef PathStateOf<float> PathState;
 
-// Of the directions about a scattered ray that it stands for, the share that its cone takes in, across; and how wide it may be.
+// Of the directions about a scattered ray that it stands for, the share that its cone takes in,
+// across; and how wide it may be.
 const float CONE_OF_SCATTERING = 0.0625f;
 const float CONE_SPREAD_MAX = 0.25f;
 
-// Cone of a ray that was chosen with a density, per steradian: it stands for 1 / density of them, a disk of 2 sqrt(1 / (pi density))
-// across at a distance of 1.
+// Cone of a ray that was chosen with a density, per steradian: it stands for 1 / density of them, a
+// disk of 2 sqrt(1 / (pi density)) across at a distance of 1.
 TESSERA_FN Cone scattered_cone(float width, float density) {
     const float spread = CONE_OF_SCATTERING * 2.0f / sqrt_(max_(PI * density, 1e-10f));
     return cone(width, min_(spread, CONE_SPREAD_MAX));
 }
 
 TESSERA_FN Cone cone_of(const SceneView& scene, const UnitParams& unit, const PathState& state) {
-    return state.depth == 0 ? camera_cone(scene.camera, unit.frame_height) : scattered_cone(state.width, state.density);
+    return state.depth == 0 ? camera_cone(scene.camera, unit.frame_height)
+                            : scattered_cone(state.width, state.density);
 }
 
 // Radiance on its way through a shadow ray.

@@ -3,7 +3,8 @@
 
 #include "vector.h"
 
-// A point of the unit disk: so far along the x axis, or else the y axis, and turned so much from it towards the other one.
+// A point of the unit disk: so far along the x axis, or else the y axis, and turned so much from it
+// towards the other one.
 template <class F>
 struct SpokeOf {
     MaskOf<F> along_x;
@@ -43,8 +44,9 @@ struct Polygon {
     float half_side;
 };
 
-// Uniform on a polygon. Sectors of the disk become the triangles between its centre and its sides, equal areas equal areas: a circle the
-// outline of a smaller polygon, and equal angles equal lengths of a side. So the map is continuous, and strata stay compact.
+// Uniform on a polygon. Sectors of the disk become the triangles between its centre and its sides,
+// equal areas equal areas: a circle the outline of a smaller polygon, and equal angles equal
+// lengths of a side. So the map is continuous, and strata stay compact.
 template <class F>
 TESSERA_FN Vector2<F> sample_polygon(const Polygon& polygon, Vector2<F> random) {
     const SpokeOf<F> spoke = sample_spoke(random);
@@ -56,8 +58,10 @@ TESSERA_FN Vector2<F> sample_polygon(const Polygon& polygon, Vector2<F> random) 
     const F radius = abs_(spoke.radius);
     const F out = radius * polygon.apothem;
     const F along = radius * (fma_(2.0f, place - side, -1.0f) * polygon.half_side);
-    const SinCosOf<F> middle = sincos_turns<F>((side + 0.5f) / corners + polygon.turn);  // of the side
-    return vec2(fma_(out, middle.cosine, -(along * middle.sine)), fma_(out, middle.sine, along * middle.cosine));
+    // of the side
+    const SinCosOf<F> middle = sincos_turns<F>((side + 0.5f) / corners + polygon.turn);
+    return vec2(fma_(out, middle.cosine, -(along * middle.sine)),
+                fma_(out, middle.sine, along * middle.cosine));
 }
 
 // Cosine-weighted about +z; density z / pi.

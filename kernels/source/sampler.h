@@ -1,13 +1,15 @@
-// Random numbers: Owen-scrambled Sobol points keyed by (pixel, sample index, dimension), after Burley 2020, "Practical
-// Hash-based Owen Scrambling". Every dimension of the integrand has a name; each name gets its own two-dimensional
-// (0, 2)-sequence, shuffled and scrambled on its own, so that any prefix of 2^k samples of a pixel is stratified. So are those of a
-// square of neighbouring pixels together: their errors cancel out, and what is left of them is of high frequency.
+// Random numbers: Owen-scrambled Sobol points keyed by (pixel, sample index, dimension), after
+// Burley 2020, "Practical Hash-based Owen Scrambling". Every dimension of the integrand has a name;
+// each name gets its own two-dimensional (0, 2)-sequence, shuffled and scrambled on its own, so
+// that any prefix of 2^k samples of a pixel is stratified. So are those of a square of neighbouring
+// pixels together: their errors cancel out, and what is left of them is of high frequency.
 #pragma once
 
 #include "hash.h"
 #include "vector.h"
 
-// Draws of a path before its first scattering, and the first of those that repeat at every scattering.
+// Draws of a path before its first scattering, and the first of those that repeat at every
+// scattering.
 enum Dimension : u32 { DIMENSION_PIXEL = 0, DIMENSION_LENS = 1, DIMENSION_SCATTER = 2 };
 
 // Draws at one scattering, counted from DIMENSION_SCATTER + depth * SCATTER_COUNT.
@@ -19,26 +21,30 @@ enum ScatterDimension : u32 {
     SCATTER_COUNT = 4
 };
 
-// Aligned squares of 4 x 4 pixels share shuffles and scrambling. Of any aligned square of 2^m x 2^m pixels in them, the first 2^k samples are
-// together a (0, k + 2m, 2)-net, whatever k is (docs/kernels.md, "Random numbers").
+// Aligned squares of 4 x 4 pixels share shuffles and scrambling. Of any aligned square of 2^m x 2^m
+// pixels in them, the first 2^k samples are together a (0, k + 2m, 2)-net, whatever k is
+// (docs/kernels.md, "Random numbers").
 const u32 NET_SIDE_LOG2 = 2;
 const u32 NET_SIDE_MASK = (1u << NET_SIDE_LOG2) - 1u;
 const u32 NET_PLACE_MASK = (1u << (2u * NET_SIDE_LOG2)) - 1u;
 
-// 1 / Q and 1 / Q^2 with Q = x^2 + x + 1 as power series over GF(2), the constant term lowest. In x + 1 they are the same.
+// 1 / Q and 1 / Q^2 with Q = x^2 + x + 1 as power series over GF(2), the constant term lowest. In x
+// + 1 they are the same.
 const u32 NET_NEAR = 0xdb6db6dbu;
 const u32 NET_FAR = 0x45145145u;
 
 // Which numbers a path gets.
 template <class Word>
 struct SamplerOf {
-    Word key;             // of square, seed and frame; the lowest bits are the pixel's place in the square, x before y
+    // of square, seed and frame; the lowest bits are the pixel's place in the square, x before y
+    Word key;
     Word reversed_index;  // the sample index, lowest bit first
 };
 typedef SamplerOf<u32> Sampler;
 
-// A hash in which a bit of the result depends on that bit and lower ones only (Laine and Karras 2011): between two bit
-// reversals it permutes an elementary interval at every level at once, which is Owen's scrambling.
+// A hash in which a bit of the result depends on that bit and lower ones only (Laine and Karras
+// 2011): between two bit reversals it permutes an elementary interval at every level at once, which
+// is Owen's scrambling.
 template <class Word>
 TESSERA_FN Word laine_karras(Word value, Word seed) {
     value ^= value * 0x3d20adeau;
@@ -49,7 +55,8 @@ TESSERA_FN Word laine_karras(Word value, Word seed) {
     return value;
 }
 
-// Second coordinate of the Sobol sequence, lowest bit first: with the index as a polynomial p over GF(2), p(x + 1).
+// Second coordinate of the Sobol sequence, lowest bit first: with the index as a polynomial p over
+// GF(2), p(x + 1).
 template <class Word>
 TESSERA_FN Word sobol_second_reversed(Word index) {
     index ^= index >> 16;
@@ -79,7 +86,8 @@ TESSERA_FN SamplerOf<Word> make_sampler(Word key, Word sample_index) {
 template <class Word>
 TESSERA_FN SamplerOf<Word> split_sampler(const SamplerOf<Word>& sampler, Same<Word> which) {
     SamplerOf<Word> split = sampler;
-    split.key = (hash_pair(sampler.key & ~NET_PLACE_MASK, which) & ~NET_PLACE_MASK) | (sampler.key & NET_PLACE_MASK);
+    split.key = (hash_pair(sampler.key & ~NET_PLACE_MASK, which) & ~NET_PLACE_MASK) |
+                (sampler.key & NET_PLACE_MASK);
     return split;
 }
 
@@ -97,11 +105,13 @@ TESSERA_FN Bits2Of<Word> bits2(Word x, Word y) {
     return bits;
 }
 
-// What is added, digit by digit, to the points of a pixel by its place in the square; first digits are lowest. The place goes through a random
-// linear map first, one that takes squares of 2 x 2 to such squares: without, all dimensions of a pixel would have the same part of their nets.
+// What is added, digit by digit, to the points of a pixel by its place in the square; first digits
+// are lowest. The place goes through a random linear map first, one that takes squares of 2 x 2 to
+// such squares: without, all dimensions of a pixel would have the same part of their nets.
 template <class Word>
 TESSERA_FN Bits2Of<Word> net_shift(Word place, Word random) {
-    Word x = place & NET_SIDE_MASK, y = (place >> NET_SIDE_LOG2) & NET_SIDE_MASK;  // bit 0 within a square of 2 x 2, bit 1 among those
+    // bit 0 within a square of 2 x 2, bit 1 among those
+    Word x = place & NET_SIDE_MASK, y = (place >> NET_SIDE_LOG2) & NET_SIDE_MASK;
     x = x ^ ((y >> 1) & random);
     y = y ^ ((x >> 1) & (random >> 1));
     x = x ^ (y & (random >> 2));
@@ -121,7 +131,8 @@ TESSERA_FN Bits2Of<Word> draw_bits(const SamplerOf<Word>& sampler, Same<Word> di
     const Bits2Of<Word> shift = net_shift<Word>(sampler.key, key);
     return bits2<Word>(
         reverse_bits(laine_karras<Word>(index ^ shift.x, hash_u32<Word>(key ^ 0x68bc21ebu))),
-        reverse_bits(laine_karras<Word>(sobol_second_reversed(index) ^ shift.y, hash_u32<Word>(key ^ 0x02e5be93u))));
+        reverse_bits(laine_karras<Word>(sobol_second_reversed(index) ^ shift.y,
+                                        hash_u32<Word>(key ^ 0x02e5be93u))));
 }
 
 template <class Word>

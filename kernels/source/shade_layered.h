@@ -1,5 +1,6 @@
-// Shade, for what is more than a plain material in air: surfaces with extensions, and everything that a path meets inside of a
-// medium. The stages are those of stages.h; light may leave a surface on both of its sides.
+// Shade, for what is more than a plain material in air: surfaces with extensions, and everything
+// that a path meets inside of a medium. The stages are those of stages.h; light may leave a surface
+// on both of its sides.
 #pragma once
 
 #include "layered_surface.h"
@@ -35,7 +36,8 @@ TESSERA_FN u32 choose_channel(PathState& state) {
     if (only != NONE) return only;
     const u32 bits = draw_bits(state.sampler, DIMENSION_DISPERSION + state.depth).x;
     const u32 channel = (u32)(multiply_wide(bits, 3) >> 32);
-    state.throughput = vec3(channel == 0 ? 3.0f * state.throughput.x : 0.0f, channel == 1 ? 3.0f * state.throughput.y : 0.0f,
+    state.throughput = vec3(channel == 0 ? 3.0f * state.throughput.x : 0.0f,
+                            channel == 1 ? 3.0f * state.throughput.y : 0.0f,
                             channel == 2 ? 3.0f * state.throughput.z : 0.0f);
     return channel;
 }
@@ -51,15 +53,16 @@ TESSERA_FN float ior_around(const SceneView& scene, u32 media, const PathState& 
 }
 
 // The surface's index of refraction for this path.
-TESSERA_FN float layered_ior(const SceneView& scene, const Material& material, const Layers& layers, PathState& state) {
+TESSERA_FN float layered_ior(const SceneView& scene, const Material& material, const Layers& layers,
+                             PathState& state) {
     const Medium& inside = scene.media[layers.medium];
     const bool splits = inside.half_spread > 0.0f && layers.transmission > 0.0f;
     return splits ? medium_ior(inside, choose_channel(state)) : material.ior;
 }
 
-// Goes on as if nothing were here. It counts as a scattering, so that paths stay bounded. Light samples end at the surface, hidden or
-// not, so what the ray meets next is its own.
-// `away`: the unit normal of the side that the ray goes to.
+// Goes on as if nothing were here. It counts as a scattering, so that paths stay bounded. Light
+// samples end at the surface, hidden or not, so what the ray meets next is its own. `away`: the
+// unit normal of the side that the ray goes to.
 TESSERA_FN void pass_hidden(PathState& state, Vec3 position, Vec3 away, u32 behind) {
     state.depth += 1;
     state.ray.origin = offset_ray_origin(position, away);
@@ -77,7 +80,8 @@ struct LayeredLight {
     Vec3 in;      // towards it, in the surface's frame; 0 where it is not wanted
 };
 
-TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state, const LayeredHit& hit, u32 choice) {
+TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
+                                      const LayeredHit& hit, u32 choice) {
     LayeredLight seen;
     seen.wanted = seen.behind = false;
     seen.in = splat(0.0f);
@@ -98,18 +102,24 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state, 
     return seen;
 }
 
-TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& unit, const PathState& state, const LayeredHit& hit,
+TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& unit,
+                                    const PathState& state, const LayeredHit& hit,
                                     const LayeredLight& seen, BsdfValue value) {
     ShadowRay shadow;
     shadow.wanted = false;
     if (!seen.wanted) return shadow;
     const LightSample& light = seen.light;
     const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
-    const Vec3 arriving = light.radiance * medium_transmittance(scene, seen.behind ? hit.media_behind : hit.media_here, light.distance);
+    const Vec3 arriving =
+        light.radiance * medium_transmittance(scene,
+                                              seen.behind ? hit.media_behind : hit.media_here,
+                                              light.distance);
     shadow.radiance = state.throughput * value.value * arriving * (weight / light.density);
-    if (unit.clamp > 0.0f) shadow.radiance = clamped_light<float>(unit, shadow.radiance, state.depth > 0);
+    if (unit.clamp > 0.0f)
+        shadow.radiance = clamped_light<float>(unit, shadow.radiance, state.depth > 0);
     shadow.wanted = !is_black(shadow.radiance);
-    shadow.ray.origin = offset_ray_origin(hit.point.position, seen.behind ? -hit.point.geometric : hit.point.geometric);
+    shadow.ray.origin = offset_ray_origin(hit.point.position,
+                                          seen.behind ? -hit.point.geometric : hit.point.geometric);
     shadow.ray.direction = light.direction;
     shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
     return shadow;
@@ -124,7 +134,8 @@ TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const B
     state.throughput = state.throughput * sample.weight;
     state.depth += 1;
     if (!survives(state, sample.density) || is_black(state.throughput)) return false;
-    state.ray.origin = offset_ray_origin(hit.point.position, reflected ? hit.point.geometric : -hit.point.geometric);
+    state.ray.origin = offset_ray_origin(hit.point.position,
+                                         reflected ? hit.point.geometric : -hit.point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
     state.density = sample.density;
@@ -151,8 +162,10 @@ TESSERA_FN TwoValues evaluate_two(const LayeredBsdf& bsdf, Vec3 first, Vec3 seco
     return values;
 }
 
-// The surface as light sees it, at a point whose two sides are known. `front` says from which of them it is met.
-TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& material, const Corners& corners, Vec3 out, bool front,
+// The surface as light sees it, at a point whose two sides are known. `front` says from which of
+// them it is met.
+TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& material,
+                                       const Corners& corners, Vec3 out, bool front,
                                        PathState& state, LayeredHit& hit) {
     const Layers& layers = scene.layers[material.layers];
     const LayersTexels texels = layers_texels(scene, layers, corners);
@@ -160,18 +173,22 @@ TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& m
     hit.basis = grain.basis;
     const float ior = layered_ior(scene, material, layers, state);
     const bool leaves = layers.medium != 0 && !front;
-    const float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior : ior / ior_around(scene, hit.media_here, state);
+    const float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior
+                               : ior / ior_around(scene, hit.media_here, state);
     Vec3 coat_normal = vec3(0.0f, 0.0f, 1.0f);
     if (layers.clearcoat > 0.0f)
         coat_normal = local_from_world(
-            hit.basis, coat_normal_at(scene, layers, corners, hit.point.geometric, front ? 1.0f : -1.0f, out));
-    return make_layered(layered_surface(hit.point, layers, texels, ratio, grain.strength, coat_normal), local_from_world(hit.basis, out));
+            hit.basis,
+            coat_normal_at(scene, layers, corners, hit.point.geometric, front ? 1.0f : -1.0f, out));
+    return make_layered(
+        layered_surface(hit.point, layers, texels, ratio, grain.strength, coat_normal),
+        local_from_world(hit.basis, out));
 }
 
 // As shade of stages.h.
 template <class First>
-TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& unit, const Hit& met, PathState& state,
-                                   ShadowRay& shadow, First& first) {
+TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& unit, const Hit& met,
+                                   PathState& state, ShadowRay& shadow, First& first) {
     shadow.wanted = false;
     const Triangle& triangle = triangle_at(scene, met.triangle);
     const Material& material = scene.materials[triangle.material];
@@ -186,9 +203,11 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
 
     const bool front = !(facing < 0.0f);
-    const Crossing crossing = cross_surface(scene, state.media, scene.layers[material.layers].medium, front);
+    const Crossing crossing =
+        cross_surface(scene, state.media, scene.layers[material.layers].medium, front);
     if (crossing.hidden) {
-        pass_hidden(state, triangle_point(triangle, met.u, met.v), front ? -geometric : geometric, crossing.behind);
+        pass_hidden(state, triangle_point(triangle, met.u, met.v), front ? -geometric : geometric,
+                    crossing.behind);
         return true;
     }
     LayeredHit hit;
@@ -211,8 +230,8 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
 
 // Shade, by whichever way the hit takes.
 template <class First>
-TESSERA_FN bool shade_any(const SceneView& scene, const UnitParams& unit, const Hit& hit, PathState& state, ShadowRay& shadow,
-                          First& first) {
+TESSERA_FN bool shade_any(const SceneView& scene, const UnitParams& unit, const Hit& hit,
+                          PathState& state, ShadowRay& shadow, First& first) {
     if (takes_layers(scene, hit.triangle, state.media))
         return shade_layered(scene, unit, hit, state, shadow, first);
     return shade(scene, unit, hit, state, shadow, first);

@@ -1,5 +1,6 @@
-// The sheen of cloth: the inverted Gaussian lobe "Charlie" with its own shadowing (Estevez and Kulla 2017, "Production Friendly
-// Microfacet Sheen BRDF"), as KHR_materials_sheen asks for. Local frame, z the normal.
+// The sheen of cloth: the inverted Gaussian lobe "Charlie" with its own shadowing (Estevez and
+// Kulla 2017, "Production Friendly Microfacet Sheen BRDF"), as KHR_materials_sheen asks for. Local
+// frame, z the normal.
 #pragma once
 
 #include "logarithm.h"
@@ -39,10 +40,12 @@ TESSERA_FN float sheen_smith(const Sheen& sheen, float cosine) {
     return exp2_(LOG2_E * (low ? exponent : 2.0f * sheen_exponent(sheen, 0.5f) - exponent));
 }
 
-// Reflection of white sheen without the cosine; its visibility is at most 1, as Khronos's viewer has it.
+// Reflection of white sheen without the cosine; its visibility is at most 1, as Khronos's viewer
+// has it.
 TESSERA_FN float sheen_value(const Sheen& sheen, float out, float in, float half) {
     const float sine2 = max_(0.0f, fma_(-half, half, 1.0f));
-    const float distribution = (2.0f + sheen.inverse_alpha) * pow_(sine2, 0.5f * sheen.inverse_alpha) * INVERSE_TWO_PI;
+    const float distribution =
+        (2.0f + sheen.inverse_alpha) * pow_(sine2, 0.5f * sheen.inverse_alpha) * INVERSE_TWO_PI;
     const float masking = 1.0f + sheen_smith(sheen, out) + sheen_smith(sheen, in);
     return distribution * min_(1.0f, 1.0f / max_(masking * 4.0f * out * in, 1e-6f));
 }
@@ -55,5 +58,6 @@ TESSERA_FN float sheen_albedo(float roughness, float cosine) {
     const u32 column = min_u32((u32)(i32)across, SHEEN_STEPS - 2);
     const float* at = SHEEN_ALBEDO + row * SHEEN_STEPS + column;
     const float along = across - (float)column;
-    return lerp_(lerp_(at[0], at[1], along), lerp_(at[SHEEN_STEPS], at[SHEEN_STEPS + 1], along), down - (float)row);
+    return lerp_(lerp_(at[0], at[1], along), lerp_(at[SHEEN_STEPS], at[SHEEN_STEPS + 1], along),
+                 down - (float)row);
 }

@@ -1,5 +1,6 @@
-// Many paths at a time, stage by stage, with eight of them in lanes where a stage is arithmetic: the CPU's way through a unit. Each path
-// is given the operations that trace_path gives it, so that it brings the same bits.
+// Many paths at a time, stage by stage, with eight of them in lanes where a stage is arithmetic:
+// the CPU's way through a unit. Each path is given the operations that trace_path gives it, so that
+// it brings the same bits.
 #pragma once
 
 #include "lane_lights.h"
@@ -49,7 +50,8 @@ struct Group {
 TESSERA_SMALL_FN Group group_at(Stream& stream, const Places& places, u32 first) {
     Group group;
     group.count = min_u32(places.count - first, 8);
-    for (u32 k = 0; k < 8; k++) group.path[k] = &stream.path[places.place[first + min_u32(k, group.count - 1)]];
+    for (u32 k = 0; k < 8; k++)
+        group.path[k] = &stream.path[places.place[first + min_u32(k, group.count - 1)]];
     return group;
 }
 
@@ -117,7 +119,8 @@ TESSERA_SMALL_FN Ray lane_of(const RayOf<Lanes>& rays, u32 k) {
 }
 
 // Stage: camera rays for as many samples as there are places, eight at a time.
-TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& unit, Stream& stream) {
+TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& unit,
+                                     Stream& stream) {
     Group group;
     Word8 x, y, sample;
     group.count = 0;
@@ -141,8 +144,9 @@ TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& u
     }
     for (u32 k = group.count; k < 8; k++) x[k] = y[k] = sample[k] = 0;
     const LaneWords key = pixel_key<LaneWords>(x, y, unit.seed, unit.frame);
-    const PathStateOf<Lanes> states = generate_at(scene, unit, float_from_int(int_from_word(LaneWords(x))),
-                                                  float_from_int(int_from_word(LaneWords(y))), key, LaneWords(sample));
+    const PathStateOf<Lanes> states =
+        generate_at(scene, unit, float_from_int(int_from_word(LaneWords(x))),
+                    float_from_int(int_from_word(LaneWords(y))), key, LaneWords(sample));
     for (u32 k = 0; k < group.count; k++) {
         PathState& state = group.path[k]->state;
         state = PathState();
@@ -154,19 +158,23 @@ TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& u
 }
 
 // Stage: what comes from beyond the scene.
-TESSERA_SMALL_FN void miss_group(const SceneView& scene, const UnitParams& unit, const Group& group) {
+TESSERA_SMALL_FN void miss_group(const SceneView& scene, const UnitParams& unit,
+                                 const Group& group) {
     PathStateOf<Lanes> states = gather_state(group);
     shade_miss(scene, unit, states);
-    for (u32 k = 0; k < group.count; k++) group.path[k]->state.radiance = lane_of(states.radiance, k);
+    for (u32 k = 0; k < group.count; k++)
+        group.path[k]->state.radiance = lane_of(states.radiance, k);
 }
 
 // Stage: light samples and next rays. Returns which paths go on.
-TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams& unit, const Group& group) {
+TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams& unit,
+                                        const Group& group) {
     PathStateOf<Lanes> states = gather_state(group);
     const SurfacePointOf<Lanes> points = gather_point(group);
     const ReflectionOf<Lanes> reflections = reflection_of(points, -states.ray.direction);
     const auto choice = draw_bits(states.sampler, scatter_dimension(states.depth, SCATTER_CHOICE));
-    const ShadowRayOf<Lanes> shadows = shade_light(scene, unit, states, points, reflections, choice.x);
+    const ShadowRayOf<Lanes> shadows =
+        shade_light(scene, unit, states, points, reflections, choice.x);
     const LaneMask alive = shade_scatter(states, points, reflections, unit_from_bits(choice.y));
     for (u32 k = 0; k < group.count; k++) {
         StreamPath& path = *group.path[k];
@@ -190,7 +198,8 @@ TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams
 #undef TESSERA_OF
 
 // Adds a path that has ended to the film, and frees its place.
-TESSERA_FN void end_path(const UnitParams& unit, Stream& stream, u32 place, i64* film, RayCounts& counts) {
+TESSERA_FN void end_path(const UnitParams& unit, Stream& stream, u32 place, i64* film,
+                         RayCounts& counts) {
     const StreamPath& path = stream.path[place];
     FilmSample sample;
     const u32 channels = finish(unit, path.state.radiance, path.first, path.index, sample);
@@ -207,7 +216,8 @@ struct Sorted {
 };
 
 // Stage: the closest hits, and what of shading is done one path at a time.
-TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Stream& stream, Sorted& sorted, RayCounts& counts) {
+TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Stream& stream,
+                           Sorted& sorted, RayCounts& counts) {
     counts.closest += stream.alive.count;
     const u32 count = stream.alive.count;
     stream.alive.count = 0;
@@ -217,7 +227,8 @@ TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Strea
         if (!extend(scene, WideHierarchy(), unit, path.state, &path.hit)) {
             put(sorted.missed, place);
         } else if (takes_layers(scene, path.hit.triangle, path.state.media)) {
-            const bool alive = shade_layered(scene, unit, path.hit, path.state, path.shadow, path.first);
+            const bool alive =
+                shade_layered(scene, unit, path.hit, path.state, path.shadow, path.first);
             put(sorted.shadowed, place);
             put(alive ? stream.alive : sorted.ended, place);
         } else if (shade_surface(scene, unit, path.hit, path.state, path.first, path.point)) {
@@ -228,8 +239,10 @@ TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Strea
     }
 }
 
-TESSERA_FN void shade_all(const SceneView& scene, const UnitParams& unit, Stream& stream, Sorted& sorted) {
-    for (u32 at = 0; at < sorted.missed.count; at += 8) miss_group(scene, unit, group_at(stream, sorted.missed, at));
+TESSERA_FN void shade_all(const SceneView& scene, const UnitParams& unit, Stream& stream,
+                          Sorted& sorted) {
+    for (u32 at = 0; at < sorted.missed.count; at += 8)
+        miss_group(scene, unit, group_at(stream, sorted.missed, at));
     for (u32 at = 0; at < sorted.missed.count; at++) put(sorted.ended, sorted.missed.place[at]);
     for (u32 at = 0; at < sorted.scatters.count; at += 8) {
         const Group group = group_at(stream, sorted.scatters, at);
@@ -242,7 +255,8 @@ TESSERA_FN void shade_all(const SceneView& scene, const UnitParams& unit, Stream
     }
 }
 
-TESSERA_FN void shadow_all(const SceneView& scene, Stream& stream, const Sorted& sorted, RayCounts& counts) {
+TESSERA_FN void shadow_all(const SceneView& scene, Stream& stream, const Sorted& sorted,
+                           RayCounts& counts) {
     for (u32 at = 0; at < sorted.shadowed.count; at++) {
         StreamPath& path = stream.path[sorted.shadowed.place[at]];
         if (!path.shadow.wanted) continue;
@@ -253,19 +267,23 @@ TESSERA_FN void shadow_all(const SceneView& scene, Stream& stream, const Sorted&
 }
 
 // Adds all samples of a unit to its film.
-TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64* film, RayCounts& counts) {
+TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64* film,
+                            RayCounts& counts) {
     Stream stream;
     stream.next = Unbegun();
     stream.alive.count = stream.free.count = 0;
     for (u32 place = 0; place < STREAM_PATHS; place++) put(stream.free, place);
     for (;;) {
-        while (stream.free.count > 0 && stream.next.row < unit.height) generate_group(scene, unit, stream);
+        while (stream.free.count > 0 && stream.next.row < unit.height)
+            generate_group(scene, unit, stream);
         if (stream.alive.count == 0) return;
         Sorted sorted;
-        sorted.missed.count = sorted.scatters.count = sorted.shadowed.count = sorted.ended.count = 0;
+        sorted.missed.count = sorted.scatters.count = sorted.shadowed.count = sorted.ended.count =
+            0;
         extend_all(scene, unit, stream, sorted, counts);
         shade_all(scene, unit, stream, sorted);
         shadow_all(scene, stream, sorted, counts);
-        for (u32 at = 0; at < sorted.ended.count; at++) end_path(unit, stream, sorted.ended.place[at], film, counts);
+        for (u32 at = 0; at < sorted.ended.count; at++)
+            end_path(unit, stream, sorted.ended.place[at], film, counts);
     }
 }

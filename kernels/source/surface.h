@@ -1,4 +1,5 @@
-// From a hit to what shading needs: interpolated vertex data, the faces' orientation, texture coordinates.
+// From a hit to what shading needs: interpolated vertex data, the faces' orientation, texture
+// coordinates.
 #pragma once
 
 #include "instance.h"
@@ -47,36 +48,41 @@ TESSERA_FN float blend(const Corners& corners, float a, float b, float c) {
 }
 
 TESSERA_FN Vec3 blend3(const Corners& corners, Vec3 a, Vec3 b, Vec3 c) {
-    return vec3(blend(corners, a.x, b.x, c.x), blend(corners, a.y, b.y, c.y), blend(corners, a.z, b.z, c.z));
+    return vec3(blend(corners, a.x, b.x, c.x), blend(corners, a.y, b.y, c.y),
+                blend(corners, a.z, b.z, c.z));
 }
 
 TESSERA_FN Vec3 corner_normal(const Corners& corners, u32 corner) {
     const float* normal = corners.vertex[corner]->normal;
-    if (HAS_INSTANCES && corners.instance) return placed_direction(corners.instance->normal_from_mesh, normal);
+    if (HAS_INSTANCES && corners.instance)
+        return placed_direction(corners.instance->normal_from_mesh, normal);
     return vec3_from(normal);
 }
 
 TESSERA_FN Vec3 corner_tangent(const Corners& corners, u32 corner) {
     const float* tangent = corners.vertex[corner]->tangent;
-    if (HAS_INSTANCES && corners.instance) return placed_direction(corners.instance->tangent_from_mesh, tangent);
+    if (HAS_INSTANCES && corners.instance)
+        return placed_direction(corners.instance->tangent_from_mesh, tangent);
     return vec3_from(tangent);
 }
 
 // Of the vertices, not normalised.
 TESSERA_FN Vec3 blended_normal(const Corners& corners) {
-    return blend3(corners, corner_normal(corners, 0), corner_normal(corners, 1), corner_normal(corners, 2));
+    return blend3(corners, corner_normal(corners, 0), corner_normal(corners, 1),
+                  corner_normal(corners, 2));
 }
 
 TESSERA_FN Vec3 blended_tangent(const Corners& corners) {
-    return blend3(corners, corner_tangent(corners, 0), corner_tangent(corners, 1), corner_tangent(corners, 2));
+    return blend3(corners, corner_tangent(corners, 0), corner_tangent(corners, 1),
+                  corner_tangent(corners, 2));
 }
 
 TESSERA_FN Vec4 blend_color(const Corners& corners) {
     const float* a = corners.vertex[0]->color;
     const float* b = corners.vertex[1]->color;
     const float* c = corners.vertex[2]->color;
-    return vec4(blend(corners, a[0], b[0], c[0]), blend(corners, a[1], b[1], c[1]), blend(corners, a[2], b[2], c[2]),
-                blend(corners, a[3], b[3], c[3]));
+    return vec4(blend(corners, a[0], b[0], c[0]), blend(corners, a[1], b[1], c[1]),
+                blend(corners, a[2], b[2], c[2]), blend(corners, a[3], b[3], c[3]));
 }
 
 // Where a use of a texture looks it up: a point of uv, and the area about it.
@@ -93,7 +99,8 @@ TESSERA_FN TexturePlace texture_place(const Corners& corners, const TextureRef& 
     const float v = blend(corners, a.y, b.y, c.y);
     const float* map = use.uv_from_mesh;
     TexturePlace place;
-    place.uv = vec2(fma_(map[0], u, fma_(map[1], v, map[2])), fma_(map[3], u, fma_(map[4], v, map[5])));
+    place.uv =
+        vec2(fma_(map[0], u, fma_(map[1], v, map[2])), fma_(map[3], u, fma_(map[4], v, map[5])));
     place.footprint = 0.0f;
     if (corners.footprint > 0.0f) {
         const float stretch = fma_(map[0], map[4], -(map[1] * map[3]));
@@ -104,7 +111,8 @@ TESSERA_FN TexturePlace texture_place(const Corners& corners, const TextureRef& 
 }
 
 // White where the texture is absent.
-TESSERA_FN Vec4 texture_or_white(const SceneView& scene, const Corners& corners, const TextureRef& use) {
+TESSERA_FN Vec4 texture_or_white(const SceneView& scene, const Corners& corners,
+                                 const TextureRef& use) {
     if (use.texture == NONE) return vec4(1.0f, 1.0f, 1.0f, 1.0f);
     const TexturePlace place = texture_place(corners, use);
     return sample_texture(scene, use.texture, place.uv, place.footprint);
@@ -116,13 +124,15 @@ TESSERA_FN Vec3 triangle_point(const Triangle& triangle, float u, float v) {
 }
 
 // Radiance that a triangle emits at a point of it, whichever side is asked (see emits_towards).
-TESSERA_FN Vec3 emitted_radiance(const SceneView& scene, const Material& material, const Corners& corners) {
+TESSERA_FN Vec3 emitted_radiance(const SceneView& scene, const Material& material,
+                                 const Corners& corners) {
     const Vec3 factor = vec3_from(material.emission);
     if (material.emission_texture.texture == NONE) return factor;
     return factor * rgb(texture_or_white(scene, corners, material.emission_texture));
 }
 
-// A single-sided surface emits from its front only; `cosine` is between its outward normal and the receiver.
+// A single-sided surface emits from its front only; `cosine` is between its outward normal and the
+// receiver.
 TESSERA_FN bool emits_towards(const Triangle& triangle, float cosine) {
     return cosine > 0.0f || (triangle.flags & TRIANGLE_DOUBLE_SIDED) != 0;
 }

@@ -33,7 +33,8 @@ TESSERA_FN float wrap_unit(float coordinate, u32 mode) {
     return folded > 1.0f ? 2.0f - folded : folded;
 }
 
-// A neighbour just outside 0..size-1 brought back: the other end where the texture repeats, else the edge.
+// A neighbour just outside 0..size-1 brought back: the other end where the texture repeats, else
+// the edge.
 TESSERA_FN u32 wrap_texel(i32 index, u32 size, u32 mode) {
     const i32 last = (i32)size - 1;
     const i32 below = mode == WRAP_REPEAT ? last : 0;
@@ -41,15 +42,16 @@ TESSERA_FN u32 wrap_texel(i32 index, u32 size, u32 mode) {
     return (u32)(index < 0 ? below : index > last ? above : index);
 }
 
-// One of a texture's levels: level 0, or the one before at half its size, rounded down to one texel at least.
+// One of a texture's levels: level 0, or the one before at half its size, rounded down to one texel
+// at least.
 struct TextureLevel {
     u64 first;  // texel, counted from the texture's first
     u32 width;
     u32 height;
 };
 
-// The coarsest level whose texels are no larger than the footprint, an area in uv. Levels are chosen, not blended: a footprint is
-// smaller than what one sees (CONE_OF_PIXEL).
+// The coarsest level whose texels are no larger than the footprint, an area in uv. Levels are
+// chosen, not blended: a footprint is smaller than what one sees (CONE_OF_PIXEL).
 TESSERA_FN TextureLevel level_for(const Texture& texture, float footprint) {
     TextureLevel level;
     level.first = 0;
@@ -67,18 +69,21 @@ TESSERA_FN TextureLevel level_for(const Texture& texture, float footprint) {
     return level;
 }
 
-TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, const TextureLevel& level, u32 x, u32 y) {
+TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, const TextureLevel& level,
+                             u32 x, u32 y) {
     const u64 index = level.first + (u64)y * level.width + x;
     if (texture.format == TEXEL_RGBA16_LINEAR) {
         const u8* at = texels + texture.offset + index * 8;
         const u32 red_green = load_u32(at);
         const u32 blue_alpha = load_u32(at + 4);
         const float scale = 1.0f / 65535.0f;
-        return vec4((float)(i32)(red_green & 0xffffu) * scale, (float)(i32)(red_green >> 16) * scale,
-                    (float)(i32)(blue_alpha & 0xffffu) * scale, (float)(i32)(blue_alpha >> 16) * scale);
+        return vec4(
+            (float)(i32)(red_green & 0xffffu) * scale, (float)(i32)(red_green >> 16) * scale,
+            (float)(i32)(blue_alpha & 0xffffu) * scale, (float)(i32)(blue_alpha >> 16) * scale);
     }
     const u32 texel = load_u32(texels + texture.offset + index * 4);
-    const i32 red = (i32)(texel & 0xffu), green = (i32)(texel >> 8 & 0xffu), blue = (i32)(texel >> 16 & 0xffu);
+    const i32 red = (i32)(texel & 0xffu), green = (i32)(texel >> 8 & 0xffu),
+              blue = (i32)(texel >> 16 & 0xffu);
     const float scale = 1.0f / 255.0f;
     const float alpha = (float)(i32)(texel >> 24) * scale;
     if (texture.format == TEXEL_RGBA8_SRGB)
@@ -86,7 +91,8 @@ TESSERA_FN Vec4 decode_texel(const u8* texels, const Texture& texture, const Tex
     return vec4((float)red * scale, (float)green * scale, (float)blue * scale, alpha);
 }
 
-// The texture's value about (u, v); texel centres lie at half-integers. `footprint`: the area in uv that is asked about; 0 for the point.
+// The texture's value about (u, v); texel centres lie at half-integers. `footprint`: the area in uv
+// that is asked about; 0 for the point.
 TESSERA_FN Vec4 sample_texture(const SceneView& scene, u32 which, Vec2 uv, float footprint) {
     const Texture texture = scene.textures[which];
     const TextureLevel level = level_for(texture, footprint);
@@ -106,8 +112,10 @@ TESSERA_FN Vec4 sample_texture(const SceneView& scene, u32 which, Vec2 uv, float
     const float across = x - 0.5f - (float)left;
     const float down = y - 0.5f - (float)top;
     const u8* texels = scene.texels;
-    const Vec4 upper = lerp4(decode_texel(texels, texture, level, x0, y0), decode_texel(texels, texture, level, x1, y0), across);
-    const Vec4 lower = lerp4(decode_texel(texels, texture, level, x0, y1), decode_texel(texels, texture, level, x1, y1), across);
+    const Vec4 upper = lerp4(decode_texel(texels, texture, level, x0, y0),
+                             decode_texel(texels, texture, level, x1, y0), across);
+    const Vec4 lower = lerp4(decode_texel(texels, texture, level, x0, y1),
+                             decode_texel(texels, texture, level, x1, y1), across);
     return lerp4(upper, lower, down);
 }
 

@@ -1,12 +1,13 @@
-// Ray and triangle: the watertight test of Woop, Benthin and Wald ("Watertight Ray/Triangle Intersection", JCGT 2(1),
-// 2013), without fused operations.
+// Ray and triangle: the watertight test of Woop, Benthin and Wald ("Watertight Ray/Triangle
+// Intersection", JCGT 2(1), 2013), without fused operations.
 //
-// The corners are moved to the ray's origin and sheared so that the ray runs along its longest axis; what is left is
-// whether the origin of a plane lies in a triangle of that plane. A corner goes to the same point of the plane from
-// whichever triangle it is seen. The edge functions are differences of two products; rounding is monotone, so a
-// computed difference never has the wrong sign, though it may be zero. Zero counts as inside. So a ray that passes a
-// closed mesh, edges and corners included, is in the computed inside of at least one of its triangles. A fused
-// operation would round the two products differently and break that, and be slow where there is none.
+// The corners are moved to the ray's origin and sheared so that the ray runs along its longest
+// axis; what is left is whether the origin of a plane lies in a triangle of that plane. A corner
+// goes to the same point of the plane from whichever triangle it is seen. The edge functions are
+// differences of two products; rounding is monotone, so a computed difference never has the wrong
+// sign, though it may be zero. Zero counts as inside. So a ray that passes a closed mesh, edges and
+// corners included, is in the computed inside of at least one of its triangles. A fused operation
+// would round the two products differently and break that, and be slow where there is none.
 //
 // Sides are not told apart. Both signs of the area hit.
 #pragma once
@@ -44,11 +45,15 @@ struct TriangleTestOf {
 typedef TriangleTestOf<float> TriangleTest;
 
 template <class F>
-TESSERA_SMALL_FN TriangleTestOf<F> test_triangle(const Shear& shear, CornerOf<F> p0, CornerOf<F> p1, CornerOf<F> p2) {
+TESSERA_SMALL_FN TriangleTestOf<F> test_triangle(const Shear& shear, CornerOf<F> p0, CornerOf<F> p1,
+                                                 CornerOf<F> p2) {
     const F z0 = p0.c - shear.origin.c, z1 = p1.c - shear.origin.c, z2 = p2.c - shear.origin.c;
-    const F x0 = (p0.a - shear.origin.a) - shear.a * z0, y0 = (p0.b - shear.origin.b) - shear.b * z0;
-    const F x1 = (p1.a - shear.origin.a) - shear.a * z1, y1 = (p1.b - shear.origin.b) - shear.b * z1;
-    const F x2 = (p2.a - shear.origin.a) - shear.a * z2, y2 = (p2.b - shear.origin.b) - shear.b * z2;
+    const F x0 = (p0.a - shear.origin.a) - shear.a * z0,
+            y0 = (p0.b - shear.origin.b) - shear.b * z0;
+    const F x1 = (p1.a - shear.origin.a) - shear.a * z1,
+            y1 = (p1.b - shear.origin.b) - shear.b * z1;
+    const F x2 = (p2.a - shear.origin.a) - shear.a * z2,
+            y2 = (p2.b - shear.origin.b) - shear.b * z2;
     TriangleTestOf<F> test;
     test.w0 = x2 * y1 - y2 * x1;
     test.w1 = x0 * y2 - y0 * x2;
@@ -67,12 +72,16 @@ TESSERA_SMALL_FN F greatest_edge(const TriangleTestOf<F>& test) {
 }
 
 // Whether the ray's line passes the triangle (or nearly: see finish_triangle).
-TESSERA_FN bool passes(const TriangleTest& test) { return 0.0f <= least_edge(test) || greatest_edge(test) <= 0.0f; }
+TESSERA_FN bool passes(const TriangleTest& test) {
+    return 0.0f <= least_edge(test) || greatest_edge(test) <= 0.0f;
+}
 
 // A triangle's own box, padded on every side.
-TESSERA_FN BoxInterval own_box_interval(const TraversalRay& ray, Vec3 p0, Vec3 p1, Vec3 p2, float padding) {
+TESSERA_FN BoxInterval own_box_interval(const TraversalRay& ray, Vec3 p0, Vec3 p1, Vec3 p2,
+                                        float padding) {
     float bounds[2][3];
-    const float first[3] = {p0.x, p0.y, p0.z}, second[3] = {p1.x, p1.y, p1.z}, third[3] = {p2.x, p2.y, p2.z};
+    const float first[3] = {p0.x, p0.y, p0.z}, second[3] = {p1.x, p1.y, p1.z},
+                third[3] = {p2.x, p2.y, p2.z};
     for (u32 k = 0; k < 3; k++) {
         bounds[0][k] = lesser_(lesser_(first[k], second[k]), third[k]) - padding;
         bounds[1][k] = greater_(greater_(first[k], second[k]), third[k]) + padding;
@@ -80,10 +89,11 @@ TESSERA_FN BoxInterval own_box_interval(const TraversalRay& ray, Vec3 p0, Vec3 p
     return box_interval(ray, bounds);
 }
 
-// The canonical hit of a triangle that `passes`: true if it is a hit at t_max or before. This and test_triangle decide what a
-// hit is; no part of a hierarchy may add to it. Fills everything but the triangle's id.
-TESSERA_FN bool finish_triangle(const TraversalRay& ray, const TriangleTest& test, Vec3 p0, Vec3 p1, Vec3 p2, float padding,
-                                float t_max, Hit* hit) {
+// The canonical hit of a triangle that `passes`: true if it is a hit at t_max or before. This and
+// test_triangle decide what a hit is; no part of a hierarchy may add to it. Fills everything but
+// the triangle's id.
+TESSERA_FN bool finish_triangle(const TraversalRay& ray, const TriangleTest& test, Vec3 p0, Vec3 p1,
+                                Vec3 p2, float padding, float t_max, Hit* hit) {
     const float area = (test.w0 + test.w1) + test.w2;
     if (area == 0.0f) return false;
     const float inverse_area = 1.0f / area;

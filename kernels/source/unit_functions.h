@@ -1,5 +1,7 @@
-// Every function of the kernels by itself: words in, words out, for proofs that a device computes what the host does; a whole
-// path is a kernel of the product, and has pictures. Not part of the product and not in the fingerprint. entry_unit_tests.cu and entry_test.cpp make both sides of the list below.
+// Every function of the kernels by itself: words in, words out, for proofs that a device computes
+// what the host does; a whole path is a kernel of the product, and has pictures. Not part of the
+// product and not in the fingerprint. entry_unit_tests.cu and entry_test.cpp make both sides of the
+// list below.
 #pragma once
 
 #include "compressed.h"
@@ -7,77 +9,77 @@
 #include "unit_lights.h"
 #include "unit_paths.h"
 
-// name, what each input word is, output words.
-// f: any float, NaN and infinities too; r: a finite float; u: in [0, 1); s: in [0, 1]; b: any 32 bits.
-#define TESSERA_UNIT_FUNCTIONS(X)                                                                                      \
-    X(selects, "fff", 7)                                                                                               \
-    X(signs, "ff", 4)                                                                                                  \
-    X(arithmetic, "fff", 6)                                                                                            \
-    X(conversions, "fb", 6)                                                                                            \
-    X(bits, "bb", 6)                                                                                                   \
-    X(sincos, "f", 2)                                                                                                  \
-    X(atan2, "ff", 1)                                                                                                  \
-    X(pow5, "f", 1)                                                                                                    \
-    X(products, "rrrrrr", 4)                                                                                           \
-    X(combinations, "rrrrrrrrr", 6)                                                                                    \
-    X(normalize_or, "fffrrr", 3)                                                                                       \
-    X(components, "fff", 4)                                                                                            \
-    X(basis, "rrrrrr", 15)                                                                                             \
-    X(hashes, "bb", 2)                                                                                                 \
-    X(pixel_key, "bbbb", 1)                                                                                            \
-    X(owen, "bb", 2)                                                                                                   \
-    X(draw, "bbb", 4)                                                                                                  \
-    X(disk, "uu", 2)                                                                                                   \
-    X(polygon, "uubu", 2)                                                                                              \
-    X(cosine, "uu", 3)                                                                                                 \
-    X(triangle, "uu", 2)                                                                                               \
-    X(tent, "u", 1)                                                                                                    \
-    X(filters, "uu", 6)                                                                                                \
-    X(albedo, "ss", 6)                                                                                                 \
-    X(microfacets, "ssrrr", 2)                                                                                         \
-    X(visible_normal, "srrruu", 3)                                                                                     \
-    X(multiple_energy, "ss", 1)                                                                                        \
-    X(bsdf, "ssssssrrr", 18)                                                                                           \
-    X(bsdf_evaluate, "ssssssrrrrrr", 4)                                                                                \
-    X(bsdf_sample, "ssssssrrruuu", 8)                                                                                  \
-    X(powers, "ff", 3)                                                                                                 \
-    X(sheen, "ssss", 2)                                                                                                \
-    X(film, "ssssssss", 3)                                                                                             \
-    X(layered, "ssssssssssssssssrrr", 45)                                                                              \
-    X(layered_evaluate, "ssssssssssssssssrrrrrr", 4)                                                                   \
-    X(layered_sample, "ssssssssssssssssrrruuu", 8)                                                                     \
-    X(media, "bbbbbb", 4)                                                                                              \
-    X(film_fixed, "r", 2)                                                                                              \
-    X(offset_origin, "rrrrrr", 3)                                                                                      \
-    X(prepare_ray, "rrrrrr", 15)                                                                                       \
-    X(box, "rrrrrrrrrrrr", 2)                                                                                          \
-    X(node, "rrrrrrbb", 10)                                                                                            \
-    X(leaf, "rrruub", 5)                                                                                               \
-    X(camera_ray, "rruu", 7)                                                                                           \
-    X(camera_any, "rruurrrrb", 8)                                                                                      \
-    X(wrap, "fbbb", 4)                                                                                                 \
-    X(texture, "ffb", 4)                                                                                               \
-    X(environment, "rrr", 4)                                                                                           \
-    X(environment_sample, "bb", 7)                                                                                     \
-    X(mis_weight, "rr", 1)                                                                                             \
-    X(vantage, "rrrrrr", 7)                                                                                            \
-    X(angles, "ssrr", 6)                                                                                               \
-    X(light_importance, "ssssssssssssrrrrrrb", 1)                                                                      \
-    X(light_choice, "brrrrrr", 4)                                                                                      \
-    X(range_window, "rr", 1)                                                                                           \
-    X(punctual, "brrrrrrrrrrr", 9)                                                                                     \
-    X(light, "bbbrrrrrr", 10)                                                                                          \
-    X(emission, "buur", 4)                                                                                             \
-    X(alpha, "bbuu", 4)                                                                                                \
-    X(surface, "buurrr", 14)                                                                                           \
-    X(triangle_test, "rrrrrrrrrrrr", 4)                                                                                \
-    X(own_box, "rrrrrrrrrrrru", 2)                                                                                     \
-    X(closest, "rrrrrrb", 4)                                                                                           \
-    X(any, "rrruubb", 1)                                                                                               \
-    X(generate, "bbbbb", 13)                                                                                           \
-    X(miss, "rrrsssb", 3)                                                                                              \
-    X(shade, "buurrrbbbsss", 40)                                                                                       \
-    X(layered_surface, "buurrrs", 33)                                                                                  \
+// name, what each input word is, output words. f: any float, NaN and infinities too; r: a finite
+// float; u: in [0, 1); s: in [0, 1]; b: any 32 bits.
+#define TESSERA_UNIT_FUNCTIONS(X)                    \
+    X(selects, "fff", 7)                             \
+    X(signs, "ff", 4)                                \
+    X(arithmetic, "fff", 6)                          \
+    X(conversions, "fb", 6)                          \
+    X(bits, "bb", 6)                                 \
+    X(sincos, "f", 2)                                \
+    X(atan2, "ff", 1)                                \
+    X(pow5, "f", 1)                                  \
+    X(products, "rrrrrr", 4)                         \
+    X(combinations, "rrrrrrrrr", 6)                  \
+    X(normalize_or, "fffrrr", 3)                     \
+    X(components, "fff", 4)                          \
+    X(basis, "rrrrrr", 15)                           \
+    X(hashes, "bb", 2)                               \
+    X(pixel_key, "bbbb", 1)                          \
+    X(owen, "bb", 2)                                 \
+    X(draw, "bbb", 4)                                \
+    X(disk, "uu", 2)                                 \
+    X(polygon, "uubu", 2)                            \
+    X(cosine, "uu", 3)                               \
+    X(triangle, "uu", 2)                             \
+    X(tent, "u", 1)                                  \
+    X(filters, "uu", 6)                              \
+    X(albedo, "ss", 6)                               \
+    X(microfacets, "ssrrr", 2)                       \
+    X(visible_normal, "srrruu", 3)                   \
+    X(multiple_energy, "ss", 1)                      \
+    X(bsdf, "ssssssrrr", 18)                         \
+    X(bsdf_evaluate, "ssssssrrrrrr", 4)              \
+    X(bsdf_sample, "ssssssrrruuu", 8)                \
+    X(powers, "ff", 3)                               \
+    X(sheen, "ssss", 2)                              \
+    X(film, "ssssssss", 3)                           \
+    X(layered, "ssssssssssssssssrrr", 45)            \
+    X(layered_evaluate, "ssssssssssssssssrrrrrr", 4) \
+    X(layered_sample, "ssssssssssssssssrrruuu", 8)   \
+    X(media, "bbbbbb", 4)                            \
+    X(film_fixed, "r", 2)                            \
+    X(offset_origin, "rrrrrr", 3)                    \
+    X(prepare_ray, "rrrrrr", 15)                     \
+    X(box, "rrrrrrrrrrrr", 2)                        \
+    X(node, "rrrrrrbb", 10)                          \
+    X(leaf, "rrruub", 5)                             \
+    X(camera_ray, "rruu", 7)                         \
+    X(camera_any, "rruurrrrb", 8)                    \
+    X(wrap, "fbbb", 4)                               \
+    X(texture, "ffb", 4)                             \
+    X(environment, "rrr", 4)                         \
+    X(environment_sample, "bb", 7)                   \
+    X(mis_weight, "rr", 1)                           \
+    X(vantage, "rrrrrr", 7)                          \
+    X(angles, "ssrr", 6)                             \
+    X(light_importance, "ssssssssssssrrrrrrb", 1)    \
+    X(light_choice, "brrrrrr", 4)                    \
+    X(range_window, "rr", 1)                         \
+    X(punctual, "brrrrrrrrrrr", 9)                   \
+    X(light, "bbbrrrrrr", 10)                        \
+    X(emission, "buur", 4)                           \
+    X(alpha, "bbuu", 4)                              \
+    X(surface, "buurrr", 14)                         \
+    X(triangle_test, "rrrrrrrrrrrr", 4)              \
+    X(own_box, "rrrrrrrrrrrru", 2)                   \
+    X(closest, "rrrrrrb", 4)                         \
+    X(any, "rrruubb", 1)                             \
+    X(generate, "bbbbb", 13)                         \
+    X(miss, "rrrsssb", 3)                            \
+    X(shade, "buurrrbbbsss", 40)                     \
+    X(layered_surface, "buurrrs", 33)                \
     X(shade_layered, "buurrrbbbsssb", 40)
 
 // Arithmetic, vectors, bits.
@@ -135,7 +137,9 @@ TESSERA_FN void unit_sincos(const SceneView&, const Words& w) {
     give(w, 1, value.cosine);
 }
 
-TESSERA_FN void unit_atan2(const SceneView&, const Words& w) { give(w, 0, atan2_(real(w, 0), real(w, 1))); }
+TESSERA_FN void unit_atan2(const SceneView&, const Words& w) {
+    give(w, 0, atan2_(real(w, 0), real(w, 1)));
+}
 TESSERA_FN void unit_pow5(const SceneView&, const Words& w) { give(w, 0, pow5(real(w, 0))); }
 
 TESSERA_FN void unit_products(const SceneView&, const Words& w) {
@@ -148,7 +152,9 @@ TESSERA_FN void unit_combinations(const SceneView&, const Words& w) {
     give3(w, 3, fma3(real3(w, 0), real3(w, 3), real3(w, 6)));
 }
 
-TESSERA_FN void unit_normalize_or(const SceneView&, const Words& w) { give3(w, 0, normalize_or(real3(w, 0), real3(w, 3))); }
+TESSERA_FN void unit_normalize_or(const SceneView&, const Words& w) {
+    give3(w, 0, normalize_or(real3(w, 0), real3(w, 3)));
+}
 
 TESSERA_FN void unit_components(const SceneView&, const Words& w) {
     give(w, 0, max_component(real3(w, 0)));
@@ -193,7 +199,9 @@ TESSERA_FN void unit_draw(const SceneView&, const Words& w) {
     give(w, 3, random.y);
 }
 
-TESSERA_FN void unit_disk(const SceneView&, const Words& w) { give2(w, 0, sample_disk(real2(w, 0))); }
+TESSERA_FN void unit_disk(const SceneView&, const Words& w) {
+    give2(w, 0, sample_disk(real2(w, 0)));
+}
 
 // A lens of as many blades as lenses have, turned.
 TESSERA_FN void unit_polygon(const SceneView&, const Words& w) {
@@ -206,12 +214,17 @@ TESSERA_FN void unit_polygon(const SceneView&, const Words& w) {
     give2(w, 0, sample_polygon(polygon, real2(w, 0)));
 }
 
-TESSERA_FN void unit_cosine(const SceneView&, const Words& w) { give3(w, 0, sample_cosine(real2(w, 0))); }
-TESSERA_FN void unit_triangle(const SceneView&, const Words& w) { give2(w, 0, sample_triangle(real2(w, 0))); }
+TESSERA_FN void unit_cosine(const SceneView&, const Words& w) {
+    give3(w, 0, sample_cosine(real2(w, 0)));
+}
+TESSERA_FN void unit_triangle(const SceneView&, const Words& w) {
+    give2(w, 0, sample_triangle(real2(w, 0)));
+}
 TESSERA_FN void unit_tent(const SceneView&, const Words& w) { give(w, 0, sample_tent(real(w, 0))); }
 
 TESSERA_FN void unit_filters(const SceneView&, const Words& w) {
-    for (u32 filter = 0; filter < 3; ++filter) give2(w, 2 * filter, filter_sample(filter, real2(w, 0)));
+    for (u32 filter = 0; filter < 3; ++filter)
+        give2(w, 2 * filter, filter_sample(filter, real2(w, 0)));
 }
 
 // Reflection.
@@ -290,8 +303,9 @@ TESSERA_FN void unit_film(const SceneView&, const Words& w) {
     give3(w, 0, film_f0(film, real3(w, 0), real(w, 3), real(w, 4)));
 }
 
-// Words 0 to 15: base colour, metallic, roughness, F0, F90, coat, its roughness, sheen, its roughness, transmission, diffuse
-// transmission, anisotropy, iridescence, and which index behind the surface.
+// Words 0 to 15: base colour, metallic, roughness, F0, F90, coat, its roughness, sheen, its
+// roughness, transmission, diffuse transmission, anisotropy, iridescence, and which index behind
+// the surface.
 TESSERA_FN LayeredSurface surface_from(const Words& w) {
     LayeredSurface surface;
     surface.base_color = real3(w, 0);
@@ -333,8 +347,12 @@ TESSERA_FN void give_layered(const Words& w, u32 at, const LayeredBsdf& bsdf) {
     give3(w, at + 42, bsdf.out);
 }
 
-TESSERA_FN LayeredBsdf layered_from(const Words& w) { return make_layered(surface_from(w), upper3(w, 16)); }
-TESSERA_FN void unit_layered(const SceneView&, const Words& w) { give_layered(w, 0, layered_from(w)); }
+TESSERA_FN LayeredBsdf layered_from(const Words& w) {
+    return make_layered(surface_from(w), upper3(w, 16));
+}
+TESSERA_FN void unit_layered(const SceneView&, const Words& w) {
+    give_layered(w, 0, layered_from(w));
+}
 
 TESSERA_FN void unit_layered_evaluate(const SceneView&, const Words& w) {
     const BsdfValue value = layered_evaluate(layered_from(w), unit3(w, 19));
@@ -350,13 +368,15 @@ TESSERA_FN void unit_layered_sample(const SceneView&, const Words& w) {
     w.out[7] = sample.valid;
 }
 
-// Four numbers of media for a nest, which is made of them by entering; then a surface's medium and its side.
+// Four numbers of media for a nest, which is made of them by entering; then a surface's medium and
+// its side.
 TESSERA_FN void unit_media(const SceneView& scene, const Words& w) {
     give_none(w, 0, 4);
     if (scene.medium_count == 0) return;
     const u32 medium = w.in[4] % scene.medium_count;
     u32 media = 0;
-    for (u32 at = 0; at < 4; ++at) media = cross_surface(scene, media, w.in[at] % scene.medium_count, true).behind;
+    for (u32 at = 0; at < 4; ++at)
+        media = cross_surface(scene, media, w.in[at] % scene.medium_count, true).behind;
     const Crossing crossing = cross_surface(scene, media, medium, (w.in[5] & 1u) != 0);
     w.out[0] = media;
     w.out[1] = crossing.behind;
@@ -408,10 +428,12 @@ TESSERA_FN void unit_node(const SceneView& scene, const Words& w) {
         entry = greater_(entry, (plane - ray.origin[axis]) * ray.reciprocal[axis]);
     }
     const bool ends = (w.in[7] & 8u) != 0 && entry > 0.0f;
-    const float end = ends ? float_from_bits(bits_from_float(entry) - (w.in[7] >> 4 & 1u)) : FAR_LIMIT;
+    const float end =
+        ends ? float_from_bits(bits_from_float(entry) - (w.in[7] >> 4 & 1u)) : FAR_LIMIT;
     w.out[0] = compressed_children(ray, node, end);
     w.out[1] = permuted(w.out[0], w.in[6] & 7u);
-    for (u32 slot = 0; slot < 8; ++slot) give(w, 2 + slot, grid_plane(node, slot & 1u, slot % 3u, slot));
+    for (u32 slot = 0; slot < 8; ++slot)
+        give(w, 2 + slot, grid_plane(node, slot & 1u, slot % 3u, slot));
 }
 
 // The first leaf under a node of the hierarchy, by a ray towards a point of its first triangle.
@@ -425,7 +447,9 @@ TESSERA_FN void unit_leaf(const SceneView& scene, const Words& w) {
     Ray aimed;
     aimed.origin = real3(w, 0);
     const Vec3 first = vec3_from(triangle.v0);
-    aimed.direction = fma3(vec3_from(triangle.v1) - first, at.x, fma3(vec3_from(triangle.v2) - first, at.y, first)) - aimed.origin;
+    aimed.direction = fma3(vec3_from(triangle.v1) - first, at.x,
+                           fma3(vec3_from(triangle.v2) - first, at.y, first)) -
+                      aimed.origin;
     ClosestQuery query;
     query.coverage = unit_coverage(w, 5);
     query.best = {FAR_LIMIT, NONE, 0.0f, 0.0f};
@@ -462,7 +486,8 @@ TESSERA_FN void unit_wrap(const SceneView&, const Words& w) {
 
 TESSERA_FN void unit_texture(const SceneView& scene, const Words& w) {
     if (scene.texture_count == 0) return give_none(w, 0, 4);
-    const Vec4 value = sample_texture(scene, w.in[2] % scene.texture_count, real2(w, 0), unit_width(w.in[2]));
+    const Vec4 value =
+        sample_texture(scene, w.in[2] % scene.texture_count, real2(w, 0), unit_width(w.in[2]));
     give3(w, 0, rgb(value));
     give(w, 3, value.w);
 }
@@ -511,8 +536,9 @@ TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
     const Triangle& triangle = scene.triangles[input.id];
     const Vec3 out = unit3(w, 3);
     const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
-    const SurfacePoint point = surface_point(scene, triangle, scene.materials[triangle.material], corners,
-                                             normalize_or(triangle_cross(triangle), out), out);
+    const SurfacePoint point =
+        surface_point(scene, triangle, scene.materials[triangle.material], corners,
+                      normalize_or(triangle_cross(triangle), out), out);
     give3(w, 0, point.position);
     give3(w, 3, point.geometric);
     give3(w, 6, point.shading);
@@ -520,7 +546,8 @@ TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
     give2(w, 12, vec2(point.metallic, point.roughness));
 }
 
-// One triangle: what the decisions are made of. Words: direction of the ray from the origin, corners (a padding).
+// One triangle: what the decisions are made of. Words: direction of the ray from the origin,
+// corners (a padding).
 
 TESSERA_FN TraversalRay ray_towards(const Words& w) {
     Ray ray;
@@ -532,14 +559,17 @@ TESSERA_FN TraversalRay ray_towards(const Words& w) {
 
 TESSERA_FN void unit_triangle_test(const SceneView&, const Words& w) {
     const TraversalRay ray = ray_towards(w);
-    const float corners[9] = {real(w, 3), real(w, 4), real(w, 5), real(w, 6), real(w, 7), real(w, 8), real(w, 9), real(w, 10), real(w, 11)};
+    const float corners[9] = {real(w, 3), real(w, 4), real(w, 5),  real(w, 6), real(w, 7),
+                              real(w, 8), real(w, 9), real(w, 10), real(w, 11)};
     const TriangleTest test =
-        test_triangle(shear_of(ray), leaf_corner(ray, corners), leaf_corner(ray, corners + 3), leaf_corner(ray, corners + 6));
+        test_triangle(shear_of(ray), leaf_corner(ray, corners), leaf_corner(ray, corners + 3),
+                      leaf_corner(ray, corners + 6));
     give3(w, 0, vec3(test.w0, test.w1, test.w2));
     give(w, 3, test.distance);
 }
 
 TESSERA_FN void unit_own_box(const SceneView&, const Words& w) {
-    const BoxInterval own = own_box_interval(ray_towards(w), real3(w, 3), real3(w, 6), real3(w, 9), real(w, 12) * 1e-3f);
+    const BoxInterval own = own_box_interval(ray_towards(w), real3(w, 3), real3(w, 6), real3(w, 9),
+                                             real(w, 12) * 1e-3f);
     give2(w, 0, vec2(own.entry, own.exit));
 }

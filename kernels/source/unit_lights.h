@@ -4,7 +4,9 @@
 #include "light.h"
 #include "unit_words.h"
 
-TESSERA_FN void unit_mis_weight(const SceneView&, const Words& w) { give(w, 0, mis_weight(real(w, 0), real(w, 1))); }
+TESSERA_FN void unit_mis_weight(const SceneView&, const Words& w) {
+    give(w, 0, mis_weight(real(w, 0), real(w, 1)));
+}
 TESSERA_FN void unit_vantage(const SceneView&, const Words& w) {
     const PackedVantage packed = pack_vantage(real3(w, 0), unit3(w, 3));
     const Vantage vantage = vantage_of(packed);
@@ -14,7 +16,8 @@ TESSERA_FN void unit_vantage(const SceneView&, const Words& w) {
 }
 
 TESSERA_FN void unit_angles(const SceneView&, const Words& w) {
-    const Angle a = angle_of_cosine(fma_(2.0f, real(w, 0), -1.0f)), b = angle_of_cosine(fma_(2.0f, real(w, 1), -1.0f));
+    const Angle a = angle_of_cosine(fma_(2.0f, real(w, 0), -1.0f)),
+                b = angle_of_cosine(fma_(2.0f, real(w, 1), -1.0f));
     const Angle less = angle_less(a, b);
     const Angle seen = angle_of_sphere(min_(abs_(real(w, 2)), 1.0f), real(w, 3) > 0.0f);
     give3(w, 0, vec3(a.sine, less.cosine, less.sine));
@@ -22,11 +25,13 @@ TESSERA_FN void unit_angles(const SceneView&, const Words& w) {
     w.out[5] = 0;
 }
 
-// Words: center, radius, power, cosines of emission and spread, axis (less than unit), vantage, flags and part.
+// Words: center, radius, power, cosines of emission and spread, axis (less than unit), vantage,
+// flags and part.
 TESSERA_FN void unit_light_importance(const SceneView&, const Words& w) {
     LightNode node = {};
     const u32 k = w.in[18] & 7u;
-    const Vec3 axis = normalize_or(vec3(real(w, 9) - 0.5f, real(w, 10) - 0.5f, real(w, 11) - 0.5f), vec3(0.0f, 1.0f, 0.0f));
+    const Vec3 axis = normalize_or(vec3(real(w, 9) - 0.5f, real(w, 10) - 0.5f, real(w, 11) - 0.5f),
+                                   vec3(0.0f, 1.0f, 0.0f));
     const float corner[3] = {axis.x, axis.y, axis.z};
     for (u32 axis_index = 0; axis_index < 3; axis_index++) {
         node.center[axis_index][k] = real(w, axis_index);
@@ -54,7 +59,9 @@ TESSERA_FN void unit_light_choice(const SceneView& scene, const Words& w) {
                      light_probability(scene, from, w.in[0] % scene.light_count)));
 }
 
-TESSERA_FN void unit_range_window(const SceneView&, const Words& w) { give(w, 0, range_window(real(w, 0), real(w, 1))); }
+TESSERA_FN void unit_range_window(const SceneView&, const Words& w) {
+    give(w, 0, range_window(real(w, 0), real(w, 1)));
+}
 
 TESSERA_FN void give_light(const Words& w, u32 at, const LightSample& sample) {
     give3(w, at, sample.direction);
@@ -87,7 +94,8 @@ TESSERA_FN void unit_light(const SceneView& scene, const Words& w) {
     LightRandom random;
     random.choice = w.in[0];
     random.place = bits2(w.in[1], w.in[2]);
-    const LightSample sample = sample_light(scene, pack_vantage(real3(w, 3), unit3(w, 6)), unit3(w, 6), random);
+    const LightSample sample =
+        sample_light(scene, pack_vantage(real3(w, 3), unit3(w, 6)), unit3(w, 6), random);
     give_light(w, 0, sample);
     give(w, 9, mis_weight(sample.density, 0.5f));
 }

@@ -7,7 +7,8 @@
 
 TESSERA_FN void unit_closest(const SceneView& scene, const Words& w) {
     Hit hit = {0.0f, 0u, 0.0f, 0.0f};
-    const bool found = intersect_closest(scene, *w.hierarchy, ray_from(w), unit_coverage(w, 6), &hit);
+    const bool found =
+        intersect_closest(scene, *w.hierarchy, ray_from(w), unit_coverage(w, 6), &hit);
     give3(w, 0, found ? vec3(hit.t, hit.u, hit.v) : splat(0.0f));
     w.out[3] = found ? hit.triangle : NONE;
 }
@@ -18,7 +19,8 @@ TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
     const Vec2 at = sample_triangle(real2(w, 3));
     Ray ray;
     ray.origin = real3(w, 0);
-    ray.direction = triangle_point(scene.triangles[w.in[5] % scene.triangle_count], at.x, at.y) - ray.origin;
+    ray.direction =
+        triangle_point(scene.triangles[w.in[5] % scene.triangle_count], at.x, at.y) - ray.origin;
     ray.t_max = 1.0f;
     w.out[0] = optical_depth_along(scene, *w.hierarchy, ray, unit_width(w.in[6]));
 }
@@ -72,7 +74,8 @@ TESSERA_FN void unit_miss(const SceneView& scene, const Words& w) {
 }
 
 // The path's ray, throughput, shadow ray and radiance after shading.
-TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state, const ShadowRay& shadow, const FirstHit& first) {
+TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state,
+                            const ShadowRay& shadow, const FirstHit& first) {
     w.out[0] = (u32)alive | (u32)shadow.wanted << 1;
     give3(w, 1, state.radiance);
     give3(w, 4, first.albedo);
@@ -116,12 +119,13 @@ TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
     const Layers& layers = scene.layers[material.layers];
     const Vec3 out = unit3(w, 3);
     const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
-    const SurfacePoint point =
-        surface_point(scene, triangle, material, corners, normalize_or(triangle_cross(triangle), out), out);
+    const SurfacePoint point = surface_point(scene, triangle, material, corners,
+                                             normalize_or(triangle_cross(triangle), out), out);
     const LayersTexels texels = layers_texels(scene, layers, corners);
     const Grain grain = grain_of(layers, texels, corners, point.shading);
     const Vec3 coat = coat_normal_at(scene, layers, corners, point.geometric, 1.0f, out);
-    const LayeredSurface surface = layered_surface(point, layers, texels, 1.5f, grain.strength, coat);
+    const LayeredSurface surface =
+        layered_surface(point, layers, texels, 1.5f, grain.strength, coat);
     give3(w, 0, grain.basis.tangent);
     give3(w, 3, grain.basis.bitangent);
     give3(w, 6, surface.f0);
@@ -143,7 +147,8 @@ TESSERA_FN void unit_shade_layered(const SceneView& scene, const Words& w) {
     const Hit hit = {0.5f, input.id, input.at.x, input.at.y};
     PathState state = state_from(unit3(w, 3), w.in[6], w.in[7], w.in[8] % 6u);
     state.throughput = real3(w, 9);
-    const u32 inner = (w.in[12] & 0xffu) % scene.medium_count, outer = (w.in[12] >> 8 & 0xffu) % scene.medium_count;
+    const u32 inner = (w.in[12] & 0xffu) % scene.medium_count,
+              outer = (w.in[12] >> 8 & 0xffu) % scene.medium_count;
     if (w.in[12] & 0x80000000u) state.media = inner | outer << MEDIUM_BITS;
     ShadowRay shadow;
     FirstHit first = {};

@@ -13,8 +13,12 @@ struct Words {
 
 TESSERA_FN float real(const Words& w, u32 at) { return float_from_bits(w.in[at]); }
 TESSERA_FN Vec2 real2(const Words& w, u32 at) { return vec2(real(w, at), real(w, at + 1)); }
-TESSERA_FN Vec3 real3(const Words& w, u32 at) { return vec3(real(w, at), real(w, at + 1), real(w, at + 2)); }
-TESSERA_FN Vec3 unit3(const Words& w, u32 at) { return normalize_or(real3(w, at), vec3(0.0f, 0.6f, 0.8f)); }
+TESSERA_FN Vec3 real3(const Words& w, u32 at) {
+    return vec3(real(w, at), real(w, at + 1), real(w, at + 2));
+}
+TESSERA_FN Vec3 unit3(const Words& w, u32 at) {
+    return normalize_or(real3(w, at), vec3(0.0f, 0.6f, 0.8f));
+}
 
 // A unit vector above the horizon, as BSDFs want their `out`.
 TESSERA_FN Vec3 upper3(const Words& w, u32 at) {
@@ -70,7 +74,8 @@ TESSERA_FN Coverage unit_coverage(const Words& w, u32 at) {
     return coverage;
 }
 
-// Words 0 to 2: triangle (modulo their number), two random numbers for the point, which say how much is asked about as well.
+// Words 0 to 2: triangle (modulo their number), two random numbers for the point, which say how
+// much is asked about as well.
 struct SurfaceInput {
     u32 id;
     Vec2 at;

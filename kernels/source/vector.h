@@ -66,7 +66,9 @@ TESSERA_SMALL_FN Vec2 select(bool mask, Vec2 yes, Vec2 no) { return mask ? yes :
 TESSERA_SMALL_FN Vec3 select(bool mask, Vec3 yes, Vec3 no) { return mask ? yes : no; }
 
 // Entry `index` of a table of threes.
-TESSERA_SMALL_FN Vec3 look_up3(const float* table, u32 index) { return vec3_from(table + 3 * (u64)index); }
+TESSERA_SMALL_FN Vec3 look_up3(const float* table, u32 index) {
+    return vec3_from(table + 3 * (u64)index);
+}
 
 // a * b + c, fused.
 template <class F>
@@ -88,7 +90,8 @@ TESSERA_SMALL_FN F dot(Vector3<F> a, Vector3<F> b) {
 }
 template <class F>
 TESSERA_SMALL_FN Vector3<F> cross(Vector3<F> a, Vector3<F> b) {
-    return vec3(fma_(a.y, b.z, -(a.z * b.y)), fma_(a.z, b.x, -(a.x * b.z)), fma_(a.x, b.y, -(a.y * b.x)));
+    return vec3(fma_(a.y, b.z, -(a.z * b.y)), fma_(a.z, b.x, -(a.x * b.z)),
+                fma_(a.x, b.y, -(a.y * b.x)));
 }
 
 // Unit vector along `a`; `fallback` where `a` is (nearly) zero or not finite.
@@ -116,7 +119,9 @@ template <class F>
 TESSERA_SMALL_FN MaskOf<F> is_black(Vector3<F> a) {
     return max_component(a) <= 0.0f;
 }
-TESSERA_SMALL_FN bool is_finite3(Vec3 a) { return is_finite(a.x) && is_finite(a.y) && is_finite(a.z); }
+TESSERA_SMALL_FN bool is_finite3(Vec3 a) {
+    return is_finite(a.x) && is_finite(a.y) && is_finite(a.z);
+}
 
 // Right-handed orthonormal basis with `normal` as its third axis.
 template <class F>

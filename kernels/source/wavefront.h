@@ -1,11 +1,12 @@
-// Many paths in arrays: the stages as a device runs them, each over all the paths that are alive. Owns the arrays' layout and
-// the queues; what a stage does to one path stands in stages.h.
+// Many paths in arrays: the stages as a device runs them, each over all the paths that are alive.
+// Owns the arrays' layout and the queues; what a stage does to one path stands in stages.h.
 //
-// All paths of a batch take the same stage at the same depth, so that the depth is a parameter and a whole unit is enqueued at
-// once: generate; for each depth extend, shade, shadow; finish. How many paths are alive at a depth is known to the device
-// alone. The order of a queue is free (it differs from run to run), because a path writes to its own slot only, and a path's
-// additions to its radiance happen in the order of the stages, which is the order of trace_path: what the surface emits, then
-// its light sample, then the next surface.
+// All paths of a batch take the same stage at the same depth, so that the depth is a parameter and
+// a whole unit is enqueued at once: generate; for each depth extend, shade, shadow; finish. How
+// many paths are alive at a depth is known to the device alone. The order of a queue is free (it
+// differs from run to run), because a path writes to its own slot only, and a path's additions to
+// its radiance happen in the order of the stages, which is the order of trace_path: what the
+// surface emits, then its light sample, then the next surface.
 #pragma once
 
 #include "compressed.h"
@@ -24,7 +25,8 @@ struct alignas(16) StoredHit {
 
 // Indexed by a path's slot, but for the queues and shadow rays.
 struct PathArrays {
-    Quad* origin;            // of the ray, and of the shadow ray; t_max of a camera ray, width of the cone of any other
+    // of the ray, and of the shadow ray; t_max of a camera ray, width of the cone of any other
+    Quad* origin;
     Quad* direction;         // of the ray; density of the last scattering
     Quad* throughput;        // w: cosine of the last scattering
     Quad* radiance;          // w: the media around the ray
@@ -32,8 +34,10 @@ struct PathArrays {
     StoredHit* hit;
     Quad* shadow_direction;  // in the order of the shadow queue; t_max
     Quad* shadow_radiance;   // as well; the path's slot
-    u32* queue[2];           // slots of the paths alive, at even and at odd depths; at depth 0 all are
-    Quad* first;             // albedo and depth, normal, position: three arrays one after another; null without AOVs
+    // slots of the paths alive, at even and at odd depths; at depth 0 all are
+    u32* queue[2];
+    // albedo and depth, normal, position: three arrays one after another; null without AOVs
+    Quad* first;
 };
 
 // How far the stages of one depth are.
@@ -44,7 +48,8 @@ struct StageCounts {
     u32 shadowed;  // shadow rays that warps have fetched
 };
 
-// A range of a unit's paths: path k of a unit is sample k / pixels of the pixel that pixel_at gives for k % pixels. Mirrored in kernels/src/cuda/params.rs.
+// A range of a unit's paths: path k of a unit is sample k / pixels of the pixel that pixel_at gives
+// for k % pixels. Mirrored in kernels/src/cuda/params.rs.
 struct alignas(16) BatchParams {
     DeviceScene scene;
     UnitParams unit;
@@ -81,7 +86,8 @@ struct PathPlace {
     u32 sample;
 };
 
-// Pixel `index` of a tile: in blocks of 8 x 4 where they fit, so that a warp's camera rays stay together, else row by row.
+// Pixel `index` of a tile: in blocks of 8 x 4 where they fit, so that a warp's camera rays stay
+// together, else row by row.
 TESSERA_FN void pixel_at(const UnitParams& unit, u32 index, PathPlace* place) {
     const bool blocks = ((unit.width & 7u) | (unit.height & 3u)) == 0;
     const u32 across = blocks ? unit.width >> 3 : unit.width;
@@ -112,7 +118,8 @@ TESSERA_FN u32 slot_at(const BatchParams& batch, u32 at) {
 }
 
 TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& state) {
-    batch.paths.origin[slot] = quad(state.ray.origin, state.depth == 0 ? state.ray.t_max : state.width);
+    batch.paths.origin[slot] =
+        quad(state.ray.origin, state.depth == 0 ? state.ray.t_max : state.width);
     batch.paths.direction[slot] = quad(state.ray.direction, state.density);
     batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
     batch.paths.vantage[slot] = quad(state.vantage.point, float_from_bits(state.vantage.normal));
@@ -158,7 +165,8 @@ TESSERA_FN FirstHit load_first(const BatchParams& batch, u32 slot) {
     return first;
 }
 
-// The next 32 entries of a queue for this warp: its first entry. All lanes of the warp call it together.
+// The next 32 entries of a queue for this warp: its first entry. All lanes of the warp call it
+// together.
 TESSERA_FN u32 fetch(u32* fetched) {
     u32 first = 0;
     if (lane_index() == 0) first = take(fetched, 32);
@@ -176,7 +184,8 @@ TESSERA_FN u32 append(u32* length, bool wanted) {
 
 TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
     const PathPlace place = place_of(batch, slot);
-    const PathState state = generate(batch.scene.view, batch.unit, place.x, place.y, place.key, place.sample);
+    const PathState state =
+        generate(batch.scene.view, batch.unit, place.x, place.y, place.key, place.sample);
     store_ray(batch, slot, state);
     batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
 }
@@ -191,10 +200,12 @@ TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
     ray.t_max = first ? origin.w : FAR_LIMIT;
     ray.direction = xyz(direction);
     const PathPlace place = place_of(batch, slot);
-    const Cone cone = first ? camera_cone(batch.scene.view.camera, batch.unit.frame_height) : scattered_cone(origin.w, direction.w);
+    const Cone cone = first ? camera_cone(batch.scene.view.camera, batch.unit.frame_height)
+                            : scattered_cone(origin.w, direction.w);
     const Coverage coverage = coverage_of(make_sampler(place.key, place.sample), batch.depth, cone);
     Hit hit;
-    const bool found = intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, coverage, &hit);
+    const bool found =
+        intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, coverage, &hit);
     StoredHit stored;
     stored.t = hit.t;
     stored.triangle = found ? hit.triangle : NONE;
@@ -209,7 +220,9 @@ struct FirstSlot {
     u32 slot;
 };
 
-TESSERA_FN void keep_first(const FirstSlot& first, const FirstHit& seen) { store_first(*first.batch, first.slot, seen); }
+TESSERA_FN void keep_first(const FirstSlot& first, const FirstHit& seen) {
+    store_first(*first.batch, first.slot, seen);
+}
 
 // What shading leaves for the queues.
 struct Shaded {
@@ -230,15 +243,19 @@ TESSERA_FN Hit hit_of(const StoredHit& stored) {
 TESSERA_FN bool is_shaded_layered(const BatchParams& batch, u32 slot) {
     const StoredHit stored = batch.paths.hit[slot];
     if (stored.triangle == NONE) return false;
-    return takes_layers(batch.scene.view, stored.triangle, bits_from_float(batch.paths.radiance[slot].w));
+    return takes_layers(batch.scene.view, stored.triangle,
+                        bits_from_float(batch.paths.radiance[slot].w));
 }
 
-// A path's next ray and its shadow ray leave from the same point, but where one of them goes through the surface: then the shadow
-// ray's end is stored with a minus, and its origin is found from the hit.
-TESSERA_FN void store_shaded(const BatchParams& batch, u32 slot, const PathState& state, const Shaded& shaded) {
+// A path's next ray and its shadow ray leave from the same point, but where one of them goes
+// through the surface: then the shadow ray's end is stored with a minus, and its origin is found
+// from the hit.
+TESSERA_FN void store_shaded(const BatchParams& batch, u32 slot, const PathState& state,
+                             const Shaded& shaded) {
     batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
     if (shaded.alive) store_ray(batch, slot, state);
-    else if (shaded.shadow.wanted) batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, state.width);
+    else if (shaded.shadow.wanted)
+        batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, state.width);
 }
 
 TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
@@ -254,7 +271,8 @@ TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
         shade_miss(batch.scene.view, batch.unit, state);
         if (batch.depth == 0 && batch.unit.aovs != 0) keep_first(first, FirstHit());
     } else {
-        shaded.alive = shade(batch.scene.view, batch.unit, hit_of(stored), state, shaded.shadow, first);
+        shaded.alive =
+            shade(batch.scene.view, batch.unit, hit_of(stored), state, shaded.shadow, first);
     }
     store_shaded(batch, slot, state, shaded);
     return shaded;
@@ -267,7 +285,8 @@ TESSERA_FN Shaded stage_shade_layered(const BatchParams& batch, u32 slot) {
     first.batch = &batch;
     first.slot = slot;
     Shaded shaded;
-    shaded.alive = shade_layered(batch.scene.view, batch.unit, hit_of(batch.paths.hit[slot]), state, shaded.shadow, first);
+    shaded.alive = shade_layered(batch.scene.view, batch.unit, hit_of(batch.paths.hit[slot]), state,
+                                 shaded.shadow, first);
     store_shaded(batch, slot, state, shaded);
     if (shaded.alive && shaded.shadow.wanted) {
         const Vec3 apart = shaded.shadow.ray.origin - state.ray.origin;
@@ -297,7 +316,8 @@ TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
     const float share = trace_shadow(batch.scene.view, batch.scene.hierarchy, ray, origin.w);
     if (!(share > 0.0f)) return;
     const Quad before = batch.paths.radiance[slot];
-    batch.paths.radiance[slot] = quad(add_light(xyz(before), xyz(batch.paths.shadow_radiance[at]), share), before.w);
+    batch.paths.radiance[slot] =
+        quad(add_light(xyz(before), xyz(batch.paths.shadow_radiance[at]), share), before.w);
 }
 
 TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
@@ -305,7 +325,8 @@ TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
     if (batch.unit.aovs != 0) first = load_first(batch, slot);
     FilmSample sample;
     const PathPlace place = place_of(batch, slot);
-    const u32 channels = finish(batch.unit, xyz(batch.paths.radiance[slot]), first, place.sample, sample);
+    const u32 channels =
+        finish(batch.unit, xyz(batch.paths.radiance[slot]), first, place.sample, sample);
     const u64 plane = (u64)batch.unit.width * batch.unit.height;
     film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
 }

@@ -1,16 +1,19 @@
-// The host's hierarchy and a walk through it: nodes of eight children and leaves of four triangles, in the scene's own view, a node's boxes or a leaf's
-// triangles at once. Why the order of visits is free stands in traverse.h.
+// The host's hierarchy and a walk through it: nodes of eight children and leaves of four triangles,
+// in the scene's own view, a node's boxes or a leaf's triangles at once. Why the order of visits is
+// free stands in traverse.h.
 //
-// What costs time here is not arithmetic but branches that nobody can foresee and answers that are waited for. So a ray is prepared without a
-// branch, the next child is known before the others are in order, and a leaf's triangles are divided only where one of them is likely hit.
+// What costs time here is not arithmetic but branches that nobody can foresee and answers that are
+// waited for. So a ray is prepared without a branch, the next child is known before the others are
+// in order, and a leaf's triangles are divided only where one of them is likely hit.
 #pragma once
 
 #include "traverse.h"
 
 struct WideHierarchy {};
 
-// An inner node leaves at most seven of its children behind on the stack, and no way down has more inner nodes than
-// BVH_DEPTH_MAX, those of an instance's mesh included; eight more may be written and never read.
+// An inner node leaves at most seven of its children behind on the stack, and no way down has more
+// inner nodes than BVH_DEPTH_MAX, those of an instance's mesh included; eight more may be written
+// and never read.
 const u32 STACK_ENTRIES = 7 * BVH_DEPTH_MAX + 1 + 8;
 
 // Subtrees still to visit, and where the ray enters them.
@@ -46,11 +49,13 @@ TESSERA_SMALL_FN Float4 direction_components(Float4 direction) {
 TESSERA_SMALL_FN WideRay prepare_wide_ray(const Ray& ray) {
     WideRay result;
     result.origin = Float4{ray.origin.x, ray.origin.y, ray.origin.z, 0.0f};
-    const Float4 direction = direction_components(Float4{ray.direction.x, ray.direction.y, ray.direction.z, 1.0f});
+    const Float4 direction =
+        direction_components(Float4{ray.direction.x, ray.direction.y, ray.direction.z, 1.0f});
     result.reciprocal = 1.0f / direction;
     // Of numbers without a sign the bits are in the same order.
     const Int4 length = (Int4)direction & 0x7fffffff;
-    const Int4 first = {length[0], length[0], length[1], 0}, second = {length[1], length[2], length[2], 1};
+    const Int4 first = {length[0], length[0], length[1], 0},
+               second = {length[1], length[2], length[2], 1};
     const Int4 order = AXES_BY_LENGTH[bits_of_lanes(first >= second)];
     const Float4 origin = permuted4(result.origin, order);
     result.scale = permuted4(result.reciprocal, order)[2];
@@ -66,7 +71,8 @@ TESSERA_SMALL_FN WideRay prepare_wide_ray(const Ray& ray) {
     return result;
 }
 
-// Where the ray enters the children of a node and where it has left them or comes to t_max: those whose entry is not above their exit are met.
+// Where the ray enters the children of a node and where it has left them or comes to t_max: those
+// whose entry is not above their exit are met.
 struct alignas(32) NodeTest {
     float entry[8];
     float exit[8];
@@ -84,8 +90,10 @@ TESSERA_SMALL_FN NodeTest test_node(const WideRay& ray, const BvhNode8& node, fl
     const float rx = ray.reciprocal[0], ry = ray.reciprocal[1], rz = ray.reciprocal[2];
     NodeTest test;
     for (u32 k = 0; k < 8; k++) {
-        const float near_plane[3] = {(near_x[k] - ox) * rx, (near_y[k] - oy) * ry, (near_z[k] - oz) * rz};
-        const float far_plane[3] = {(far_x[k] - ox) * rx, (far_y[k] - oy) * ry, (far_z[k] - oz) * rz};
+        const float near_plane[3] = {(near_x[k] - ox) * rx, (near_y[k] - oy) * ry,
+                                     (near_z[k] - oz) * rz};
+        const float far_plane[3] = {(far_x[k] - ox) * rx, (far_y[k] - oy) * ry,
+                                    (far_z[k] - oz) * rz};
         const BoxInterval interval = interval_between(near_plane, far_plane);
         test.entry[k] = interval.entry;
         test.exit[k] = lesser_(interval.exit, t_max);
@@ -93,17 +101,22 @@ TESSERA_SMALL_FN NodeTest test_node(const WideRay& ray, const BvhNode8& node, fl
     return test;
 }
 
-// Takes the nearest of the children in `mask`, which is not 0, and leaves the others on the stack, the nearer the higher.
-TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest& test, u32 mask, Stack& stack, const ClosestQuery&) {
+// Takes the nearest of the children in `mask`, which is not 0, and leaves the others on the stack,
+// the nearer the higher.
+TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest& test, u32 mask, Stack& stack,
+                                const ClosestQuery&) {
     if ((mask & (mask - 1)) == 0) return node.child[count_trailing_zeros(mask)];
-    put_descending8(test.entry, test.exit, node.child, stack.entry + stack.size, stack.child + stack.size);
+    put_descending8(test.entry, test.exit, node.child, stack.entry + stack.size,
+                    stack.child + stack.size);
     stack.size += count_ones(mask) - 1;
     return node.child[lane_of_least8(test.entry, test.exit)];
 }
 
-// Takes the last of the children in `mask`, which is not 0, and leaves the others on the stack. A host's builder puts last what is the likeliest
-// to hold something in the way for what it costs to look.
-TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest&, u32 mask, Stack& stack, const ShadowQuery&) {
+// Takes the last of the children in `mask`, which is not 0, and leaves the others on the stack. A
+// host's builder puts last what is the likeliest to hold something in the way for what it costs to
+// look.
+TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest&, u32 mask, Stack& stack,
+                                const ShadowQuery&) {
     u32 slot = count_trailing_zeros(mask);
     while (mask &= mask - 1) {
         stack.child[stack.size++] = node.child[slot];
@@ -113,34 +126,46 @@ TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest&, u32 mask,
 }
 
 // Whether what was left on the stack last begins beyond the query's reach.
-TESSERA_SMALL_FN bool is_beyond(const Stack& stack, const ClosestQuery& query) { return stack.entry[stack.size] > query.best.t; }
+TESSERA_SMALL_FN bool is_beyond(const Stack& stack, const ClosestQuery& query) {
+    return stack.entry[stack.size] > query.best.t;
+}
 TESSERA_SMALL_FN bool is_beyond(const Stack&, const ShadowQuery&) { return false; }
 
 TESSERA_SMALL_FN Float4 load4(const float* from) { return *(const Float4InMemory*)from; }
 
-TESSERA_SMALL_FN CornerOf<Float4> leaf_corner(const WideRay& ray, const TriangleBlock& block, u32 corner) {
-    return {load4(block.corner[corner][ray.axis[0]]), load4(block.corner[corner][ray.axis[1]]), load4(block.corner[corner][ray.axis[2]])};
+TESSERA_SMALL_FN CornerOf<Float4> leaf_corner(const WideRay& ray, const TriangleBlock& block,
+                                              u32 corner) {
+    return {load4(block.corner[corner][ray.axis[0]]), load4(block.corner[corner][ray.axis[1]]),
+            load4(block.corner[corner][ray.axis[2]])};
 }
 
-// own_box_interval of each triangle. Rounding is monotone, so that the lesser of two distances is the near one's.
-TESSERA_SMALL_FN BoxIntervalOf<Float4> own_box_intervals(const WideRay& ray, const TriangleBlock& block, float padding) {
+// own_box_interval of each triangle. Rounding is monotone, so that the lesser of two distances is
+// the near one's.
+TESSERA_SMALL_FN BoxIntervalOf<Float4> own_box_intervals(const WideRay& ray,
+                                                         const TriangleBlock& block,
+                                                         float padding) {
     Float4 near_plane[3], far_plane[3];
     for (u32 axis = 0; axis < 3; axis++) {
-        const Float4 p0 = load4(block.corner[0][axis]), p1 = load4(block.corner[1][axis]), p2 = load4(block.corner[2][axis]);
-        const Float4 lower = ((lesser_(lesser_(p0, p1), p2) - padding) - ray.origin[axis]) * ray.reciprocal[axis];
-        const Float4 upper = ((greater_(greater_(p0, p1), p2) + padding) - ray.origin[axis]) * ray.reciprocal[axis];
+        const Float4 p0 = load4(block.corner[0][axis]), p1 = load4(block.corner[1][axis]),
+                     p2 = load4(block.corner[2][axis]);
+        const Float4 lower =
+            ((lesser_(lesser_(p0, p1), p2) - padding) - ray.origin[axis]) * ray.reciprocal[axis];
+        const Float4 upper =
+            ((greater_(greater_(p0, p1), p2) + padding) - ray.origin[axis]) * ray.reciprocal[axis];
         near_plane[axis] = lesser_(lower, upper);
         far_plane[axis] = greater_(lower, upper);
     }
     return interval_between(near_plane, far_plane);
 }
 
-// Whether the distance may lie in (0, t_max], told without a division. The hit's own distance d / a * s is three roundings away from
-// d * s / a at most: below 2^-21 of it, or, where d / a is too small for a float, 2^-150 of a scale that is below 2^67 (see DIRECTION_MIN).
-// Both are allowed for, and so is what the products here may lose.
+// Whether the distance may lie in (0, t_max], told without a division. The hit's own distance d / a
+// * s is three roundings away from d * s / a at most: below 2^-21 of it, or, where d / a is too
+// small for a float, 2^-150 of a scale that is below 2^67 (see DIRECTION_MIN). Both are allowed
+// for, and so is what the products here may lose.
 TESSERA_SMALL_FN Int4 may_be_within(Float4 area, Float4 scaled_distance, float t_max) {
     const Int4 sign = (Int4)area & (i32)0x80000000u;
-    const Float4 distance = (Float4)((Int4)scaled_distance ^ sign), size = (Float4)((Int4)area ^ sign);
+    const Float4 distance = (Float4)((Int4)scaled_distance ^ sign),
+                 size = (Float4)((Int4)area ^ sign);
     const float reach = t_max * (1.0f + 0x1p-19f) + 0x1p-80f;
     return (distance >= 0.0f) & (distance <= size * reach + 0x1p-100f);
 }
@@ -152,9 +177,11 @@ struct LeafHits {
 };
 
 // As finish_triangle of all that pass.
-TESSERA_SMALL_FN LeafHits test_leaf(const WideRay& ray, const TriangleBlock& block, float padding, float t_max) {
+TESSERA_SMALL_FN LeafHits test_leaf(const WideRay& ray, const TriangleBlock& block, float padding,
+                                    float t_max) {
     const TriangleTestOf<Float4> test =
-        test_triangle(ray.shear, leaf_corner(ray, block, 0), leaf_corner(ray, block, 1), leaf_corner(ray, block, 2));
+        test_triangle(ray.shear, leaf_corner(ray, block, 0), leaf_corner(ray, block, 1),
+                      leaf_corner(ray, block, 2));
     const Float4 area = (test.w0 + test.w1) + test.w2;
     const Int4 passed = (0.0f <= least_edge(test)) | (greatest_edge(test) <= 0.0f);
     const Int4 likely = passed & may_be_within(area, test.distance * ray.scale, t_max);
@@ -167,31 +194,40 @@ TESSERA_SMALL_FN LeafHits test_leaf(const WideRay& ray, const TriangleBlock& blo
     hits.t = greater_(t, own.entry);
     hits.u = test.w1 * inverse_area;
     hits.v = test.w2 * inverse_area;
-    const Int4 is_hit = (area != 0.0f) & (t > 0.0f) & (t <= t_max) & (own.entry <= own.exit) & (hits.t <= t_max);
+    const Int4 is_hit =
+        (area != 0.0f) & (t > 0.0f) & (t <= t_max) & (own.entry <= own.exit) & (hits.t <= t_max);
     hits.mask = bits_of_lanes(likely & is_hit);
     return hits;
 }
 
 // Tests a leaf, whose triangles' ids count from `first_id`.
 template <class Query>
-TESSERA_SMALL_FN void visit_leaf(const WideRay& ray, const SceneView& scene, const TriangleBlock& block, u32 first_id, Query& query) {
+TESSERA_SMALL_FN void visit_leaf(const WideRay& ray, const SceneView& scene,
+                                 const TriangleBlock& block, u32 first_id, Query& query) {
     const LeafHits hits = test_leaf(ray, block, scene.bvh_padding, reach_of(query));
     for (u32 mask = hits.mask; mask; mask &= mask - 1) {
         const u32 lane = count_trailing_zeros(mask);
         const u32 triangle = block.triangle[lane];
-        const Hit hit = {hits.t[lane], first_id + (triangle & ~BLOCK_ALPHA_FLAG), hits.u[lane], hits.v[lane]};
-        if (hit.t <= reach_of(query)) take_hit(scene, hit, (triangle & BLOCK_ALPHA_FLAG) != 0, query);
+        const Hit hit = {hits.t[lane], first_id + (triangle & ~BLOCK_ALPHA_FLAG), hits.u[lane],
+                         hits.v[lane]};
+        if (hit.t <= reach_of(query))
+            take_hit(scene, hit, (triangle & BLOCK_ALPHA_FLAG) != 0, query);
     }
 }
 
-// A space that a walk goes through: the world, one with instances, or a mesh as one of them shows it (wide_instances.h).
+// A space that a walk goes through: the world, one with instances, or a mesh as one of them shows
+// it (wide_instances.h).
 struct World {
     const SceneView& scene;
     const WideRay& ray;
 };
 
-TESSERA_SMALL_FN const BvhNode8& node_at(const World& world, u32 index) { return world.scene.bvh_nodes[index]; }
-TESSERA_SMALL_FN NodeTest test_node(const World& world, const BvhNode8& node, float t_max) { return test_node(world.ray, node, t_max); }
+TESSERA_SMALL_FN const BvhNode8& node_at(const World& world, u32 index) {
+    return world.scene.bvh_nodes[index];
+}
+TESSERA_SMALL_FN NodeTest test_node(const World& world, const BvhNode8& node, float t_max) {
+    return test_node(world.ray, node, t_max);
+}
 
 template <class Query>
 TESSERA_SMALL_FN void visit(const World& world, u32 leaf, Stack&, Query& query) {

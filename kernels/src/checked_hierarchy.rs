@@ -1,16 +1,16 @@
-//! Whether a scene's hierarchies are trees that kernels may walk: the scene's own, and those of the meshes that instances show. Looks at no
-//! other array.
+//! Whether a scene's hierarchies are trees that kernels may walk: the scene's own, and those of the
+//! meshes that instances show. Looks at no other array.
 
 use crate::checked_scene::{BOUND_MAX, SceneError, all};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene,
-    Instance, NONE, TriangleBlock,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG,
+    FlatScene, Instance, NONE, TriangleBlock,
 };
 
-/// Every inner node is reached once, so that no ray can walk in a circle; leaves hold triangles that are there; and no way down is longer
-/// than a walk's stack, instances included.
+/// Every inner node is reached once, so that no ray can walk in a circle; leaves hold triangles
+/// that are there; and no way down is longer than a walk's stack, instances included.
 pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
     let depths = check_meshes(scene)?;
     let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
@@ -24,7 +24,9 @@ pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
             return Ok(leaf < blocks.len() as u32);
         }
         let instance = scene.instances.get((leaf & !CHILD_INSTANCE_FLAG) as usize);
-        let Some(depth) = instance.and_then(|instance| depths.get(&instance.root)) else { return Ok(false) };
+        let Some(depth) = instance.and_then(|instance| depths.get(&instance.root)) else {
+            return Ok(false);
+        };
         if level + depth.levels > BVH_DEPTH_MAX { Err(too_deep()) } else { Ok(true) }
     })
     .map(drop)
@@ -52,8 +54,8 @@ fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(check_mesh(scene, instance, &mut reached)?),
         };
-        let is_same =
-            (tree.first_triangle, tree.triangle_count) == (instance.first_triangle, instance.triangle_count);
+        let is_same = (tree.first_triangle, tree.triangle_count)
+            == (instance.first_triangle, instance.triangle_count);
         if !is_same {
             return Err(wrong());
         }
@@ -66,7 +68,11 @@ fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError
     Ok(trees)
 }
 
-fn check_mesh(scene: &FlatScene, instance: &Instance, reached: &mut [bool]) -> Result<MeshTree, SceneError> {
+fn check_mesh(
+    scene: &FlatScene,
+    instance: &Instance,
+    reached: &mut [bool],
+) -> Result<MeshTree, SceneError> {
     let meshes = &scene.meshes;
     let levels = walk(&meshes.nodes, instance.root, reached, |leaf, _| {
         let block = meshes.blocks.get(leaf as usize);
@@ -76,7 +82,9 @@ fn check_mesh(scene: &FlatScene, instance: &Instance, reached: &mut [bool]) -> R
     let mut open = vec![instance.root];
     while let Some(index) = open.pop() {
         let node = &meshes.nodes[index as usize];
-        for (slot, child) in node.child.into_iter().enumerate().filter(|(_, child)| *child != CHILD_EMPTY) {
+        for (slot, child) in
+            node.child.into_iter().enumerate().filter(|(_, child)| *child != CHILD_EMPTY)
+        {
             for axis in 0..3 {
                 lower[axis] = lower[axis].min(node.bounds[0][axis][slot]);
                 upper[axis] = upper[axis].max(node.bounds[1][axis][slot]);
@@ -102,7 +110,8 @@ fn too_deep() -> SceneError {
     SceneError::Hierarchy(BVH_DEPTH_MAX)
 }
 
-/// Walks a tree from its root, and returns how many levels of inner nodes it has. `is_there` is asked about every leaf.
+/// Walks a tree from its root, and returns how many levels of inner nodes it has. `is_there` is
+/// asked about every leaf.
 fn walk(
     nodes: &[BvhNode8],
     root: u32,

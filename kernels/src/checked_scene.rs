@@ -4,15 +4,16 @@ use crate::checked_hierarchy;
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS, LIGHT_TREE_DEPTH_MAX,
-    LightKind, MEDIA_MAX, Medium, NONE, SHOWN_TRIANGLES_MAX, TexelFormat, Texture, Triangle,
-    light_child_bits, triangle_flags,
+    CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS,
+    LIGHT_TREE_DEPTH_MAX, LightKind, MEDIA_MAX, Medium, NONE, SHOWN_TRIANGLES_MAX, TexelFormat,
+    Texture, Triangle, light_child_bits, triangle_flags,
 };
 
 /// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
 pub(crate) const BOUND_MAX: f32 = 1e35;
 
-/// What is wrong with a flattened scene. It is a fault of whoever made it, never of the kernels' caller.
+/// What is wrong with a flattened scene. It is a fault of whoever made it, never of the kernels'
+/// caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SceneError {
     /// Two arrays that go together have different lengths.
@@ -34,7 +35,10 @@ pub enum SceneError {
         index: usize,
     },
     /// A box reaches farther than single precision can compute with.
-    #[error("flattened scene: the box of bvh node {index} is not finite or reaches beyond {BOUND_MAX:e} m")]
+    #[error(
+        "flattened scene: the box of bvh node {index} is not finite or reaches beyond \
+            {BOUND_MAX:e} m"
+    )]
     Extent {
         /// The node.
         index: usize,
@@ -76,7 +80,11 @@ fn equal(what: &'static str, found: usize, expected: usize) -> Result<(), SceneE
     if found == expected { Ok(()) } else { Err(SceneError::Length { what, found, expected }) }
 }
 
-pub(crate) fn all<T>(what: &'static str, items: &[T], good: impl Fn(&T) -> bool) -> Result<(), SceneError> {
+pub(crate) fn all<T>(
+    what: &'static str,
+    items: &[T],
+    good: impl Fn(&T) -> bool,
+) -> Result<(), SceneError> {
     match items.iter().position(|item| !good(item)) {
         None => Ok(()),
         Some(index) => Err(SceneError::Index { what, index }),
@@ -97,10 +105,18 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     all("environment_cells", of_texels, |cell| cell.start < environment.width)?;
     all("environment_cells", of_rows, |cell| cell.start < environment.height)?;
     if scene.layers.len() > LAYERS_MAX {
-        return Err(SceneError::Length { what: "layers", found: scene.layers.len(), expected: LAYERS_MAX });
+        return Err(SceneError::Length {
+            what: "layers",
+            found: scene.layers.len(),
+            expected: LAYERS_MAX,
+        });
     }
     if scene.media.len() > MEDIA_MAX {
-        return Err(SceneError::Length { what: "media", found: scene.media.len(), expected: MEDIA_MAX });
+        return Err(SceneError::Length {
+            what: "media",
+            found: scene.media.len(),
+            expected: MEDIA_MAX,
+        });
     }
     let most = CHILD_LEAF_FLAG as usize; // ids keep their top bit for flags
     for (what, length) in [
@@ -125,33 +141,47 @@ fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
     let (lights, textures, layers) = (scene.lights.len(), scene.textures.len(), scene.layers.len());
     let index = |value: u32, length: usize| (value as usize) < length;
     let optional = |value: u32, length: usize| value == NONE || index(value, length);
-    all("triangle", &scene.triangles, |t| index(t.material, materials) && optional(t.light, lights))?;
+    all("triangle", &scene.triangles, |t| {
+        index(t.material, materials) && optional(t.light, lights)
+    })?;
     all("triangle_vertices", &scene.triangle_vertices, |t| t.iter().all(|v| index(*v, vertices)))?;
     all("material", &scene.materials, |m| {
         (m.layers == 0 || index(m.layers, layers))
-            && [&m.base_color_texture, &m.metallic_roughness_texture, &m.normal_texture, &m.emission_texture]
-                .iter()
-                .all(|texture| optional(texture.texture, textures))
+            && [
+                &m.base_color_texture,
+                &m.metallic_roughness_texture,
+                &m.normal_texture,
+                &m.emission_texture,
+            ]
+            .iter()
+            .all(|texture| optional(texture.texture, textures))
     })?;
     all("layers", &scene.layers, |l| {
-        index(l.medium, scene.media.len()) && l.textures.iter().all(|used| optional(used.texture, textures))
+        index(l.medium, scene.media.len())
+            && l.textures.iter().all(|used| optional(used.texture, textures))
     })?;
     let is_air_first = scene.media.first().is_none_or(|first| *first == Medium::AIR);
     if is_air_first { Ok(()) } else { Err(SceneError::Index { what: "medium", index: 0 }) }
 }
 
-/// Ids follow each other and keep clear of their flag, and every triangle and vertex of a mesh is there.
+/// Ids follow each other and keep clear of their flag, and every triangle and vertex of a mesh is
+/// there.
 fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
     let meshes = &scene.meshes;
     let (materials, vertices) = (scene.materials.len(), meshes.vertices.len());
     let is_plain = |t: &Triangle| t.light == NONE && t.flags & triangle_flags::EMISSIVE == 0;
     all("mesh triangle", &meshes.triangles, |t| (t.material as usize) < materials && is_plain(t))?;
     equal("mesh_triangle_vertices", meshes.triangle_vertices.len(), meshes.triangles.len())?;
-    all("mesh_triangle_vertices", &meshes.triangle_vertices, |t| t.iter().all(|v| (*v as usize) < vertices))?;
+    all("mesh_triangle_vertices", &meshes.triangle_vertices, |t| {
+        t.iter().all(|v| (*v as usize) < vertices)
+    })?;
     let mut next = scene.triangles.len();
     for (index, instance) in scene.instances.iter().enumerate() {
         let (first, count) = (instance.first_triangle as usize, instance.triangle_count as usize);
-        if instance.first_id as usize != next || count == 0 || first + count > meshes.triangles.len() {
+        if instance.first_id as usize != next
+            || count == 0
+            || first + count > meshes.triangles.len()
+        {
             return Err(SceneError::Index { what: "instance", index });
         }
         next += count;
@@ -167,7 +197,8 @@ fn check_textures(scene: &FlatScene) -> Result<(), SceneError> {
             && texture.height >= 1
             && texture.width <= 1 << 15
             && texture.height <= 1 << 15
-            && (1..=Texture::levels_of(texture.width, texture.height)).contains(&texture.level_count)
+            && (1..=Texture::levels_of(texture.width, texture.height))
+                .contains(&texture.level_count)
             && texture.offset % 8 == 0
             && texel_bytes(texture)
                 .and_then(|size| size.checked_add(texture.offset))
@@ -197,7 +228,8 @@ fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
     all("environment", &[light], |light| *light == NONE || (*light as usize) < lights)
 }
 
-/// Every node is reached once, each light with a place is what stands at the end of its trail, and no trail has more levels than bits.
+/// Every node is reached once, each light with a place is what stands at the end of its trail, and
+/// no trail has more levels than bits.
 fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
     let (nodes, placed) = (&scene.light_nodes, scene.placed_lights());
     let wrong = |index: usize| Err(SceneError::Index { what: "light node", index });
@@ -207,13 +239,18 @@ fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
     let (mut reached, mut lights) = (0, 0);
     let mut open = vec![(0, 0, 0)];
     while let Some((index, trail, level)) = open.pop() {
-        // Subtrees stand one after the other, so that what is reached in this order is reached once.
-        let Some(node) = nodes.get(index).filter(|_| index == reached && level < LIGHT_TREE_DEPTH_MAX) else {
+        // Subtrees stand one after the other, so that what is reached in this order is reached
+        // once.
+        let Some(node) =
+            nodes.get(index).filter(|_| index == reached && level < LIGHT_TREE_DEPTH_MAX)
+        else {
             return wrong(index);
         };
         reached += 1;
         // The last first, since the stack's top is what is reached next.
-        for (lane, &child) in node.child.iter().enumerate().rev().filter(|(_, child)| **child != NONE) {
+        for (lane, &child) in
+            node.child.iter().enumerate().rev().filter(|(_, child)| **child != NONE)
+        {
             let trail = trail | (lane as u32) << (level * LIGHT_TRAIL_BITS);
             let at = (child & light_child_bits::INDEX) as usize;
             if child & light_child_bits::LEAF == 0 {

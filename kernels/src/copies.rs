@@ -1,11 +1,12 @@
-//! A door for proofs: a scene with instances as one without, every instance's triangles, vertices and nodes copied into the world by the
-//! operations that a walk does on its way through an instance (`source/instance.h`). It has to give the same bits. Not an interface.
+//! A door for proofs: a scene with instances as one without, every instance's triangles, vertices
+//! and nodes copied into the world by the operations that a walk does on its way through an
+//! instance (`source/instance.h`). It has to give the same bits. Not an interface.
 
 use crate::CheckedScene;
 use std::sync::Arc;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, Instance,
-    NONE, TriangleBlock,
+    BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene,
+    Instance, NONE, TriangleBlock,
 };
 
 /// The scene with copies in the place of instances; itself where it has none.
@@ -28,7 +29,8 @@ pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
 /// The range of vertices that an instance's triangles use.
 fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize> {
     let first = instance.first_triangle as usize;
-    let used = scene.meshes.triangle_vertices[first..first + instance.triangle_count as usize].as_flattened();
+    let used = scene.meshes.triangle_vertices[first..first + instance.triangle_count as usize]
+        .as_flattened();
     let (least, most) = (used.iter().min(), used.iter().max());
     least.zip(most).map_or(0..0, |(least, most)| *least as usize..*most as usize + 1)
 }
@@ -43,11 +45,14 @@ fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
         let used = vertices_of(scene, instance);
         let base = vertices.len();
         let moved = |vertex: u32| (vertex as usize - used.start + base) as u32;
-        triangle_vertices
-            .extend(scene.meshes.triangle_vertices[range.clone()].iter().map(|corners| corners.map(moved)));
-        triangles
-            .extend(scene.meshes.triangles[range].iter().map(|triangle| instance.place_triangle(triangle)));
-        vertices.extend(scene.meshes.vertices[used].iter().map(|vertex| instance.place_vertex(vertex)));
+        triangle_vertices.extend(
+            scene.meshes.triangle_vertices[range.clone()].iter().map(|corners| corners.map(moved)),
+        );
+        triangles.extend(
+            scene.meshes.triangles[range].iter().map(|triangle| instance.place_triangle(triangle)),
+        );
+        vertices
+            .extend(scene.meshes.vertices[used].iter().map(|vertex| instance.place_vertex(vertex)));
     }
 }
 
@@ -109,13 +114,15 @@ fn place_block(instance: &Instance, block: &TriangleBlock) -> TriangleBlock {
     let mut placed = *block;
     for lane in (0..4).filter(|lane| block.triangle[*lane] != NONE) {
         for corner in 0..3 {
-            let point = instance.place(std::array::from_fn(|axis| block.corner[corner][axis][lane]));
+            let point =
+                instance.place(std::array::from_fn(|axis| block.corner[corner][axis][lane]));
             for (axis, coordinate) in point.into_iter().enumerate() {
                 placed.corner[corner][axis][lane] = coordinate;
             }
         }
         let id = block.triangle[lane];
-        placed.triangle[lane] = (instance.first_id + (id & !BLOCK_ALPHA_FLAG)) | id & BLOCK_ALPHA_FLAG;
+        placed.triangle[lane] =
+            (instance.first_id + (id & !BLOCK_ALPHA_FLAG)) | id & BLOCK_ALPHA_FLAG;
     }
     placed
 }

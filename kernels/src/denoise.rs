@@ -1,4 +1,5 @@
-//! The denoiser on the CPU (`source/denoise.h`): tiles of a frame, of which some rows at a time are in memory.
+//! The denoiser on the CPU (`source/denoise.h`): tiles of a frame, of which some rows at a time are
+//! in memory.
 
 use crate::float_mode::FloatMode;
 pub use crate::isa::{Isa, available_isas, best_isa};
@@ -37,7 +38,8 @@ pub struct Rows<'a> {
     pub first_row: usize,
     /// Samples per pixel, at least 2.
     pub samples: u32,
-    /// Row by row: mean colour, the sum of the colours of the samples from `samples / 2` on over `samples`, albedo, normal and depth.
+    /// Row by row: mean colour, the sum of the colours of the samples from `samples / 2` on over
+    /// `samples`, albedo, normal and depth.
     pub channels: [&'a [f32]; CHANNELS],
 }
 
@@ -72,7 +74,8 @@ const _: () = assert!(size_of::<Params>() == 144 || size_of::<usize>() != 8);
 /// `sizeof(DenoiseScratch)` in floats.
 const SCRATCH_FLOATS: usize = 1_116_776 / 4;
 
-/// Memory that one thread needs for its tiles: a little more than a mebibyte. What it holds never reaches a result.
+/// Memory that one thread needs for its tiles: a little more than a mebibyte. What it holds never
+/// reaches a result.
 #[derive(Debug)]
 pub struct Scratch {
     memory: Vec<f32>,
@@ -115,12 +118,15 @@ fn entry(isa: Isa) -> Option<Entry> {
     (isa == Isa::Base).then_some(tessera_denoise_base)
 }
 
-/// One pass over the tile whose first pixel is (`x`, `y`), cut at the frame's edges, on this thread: the first [`COLORS`] channels, each row by row.
+/// One pass over the tile whose first pixel is (`x`, `y`), cut at the frame's edges, on this
+/// thread: the first [`COLORS`] channels, each row by row.
 ///
-/// The result depends on the frame alone: not on `isa`, on the rows that are there beyond those needed, or on where tiles begin.
+/// The result depends on the frame alone: not on `isa`, on the rows that are there beyond those
+/// needed, or on where tiles begin.
 ///
 /// # Errors
-/// Where the processor lacks `isa`, or the rows are not all that are at most [`REACH`] away from the tile.
+/// Where the processor lacks `isa`, or the rows are not all that are at most [`REACH`] away from
+/// the tile.
 pub fn tile<'s>(
     isa: Isa,
     rows: &Rows<'_>,
@@ -146,13 +152,17 @@ pub(crate) unsafe fn tile_with<'s>(
     let params = params(rows, x, y)?;
     let mut out = [0f32; COLORS * TILE_WIDTH * TILE_HEIGHT];
     let _mode = FloatMode::strict();
-    // SAFETY: the channels hold all rows that the kernel reads, by `params`; the scratch and the result are as long as it writes.
+    // SAFETY: the channels hold all rows that the kernel reads, by `params`; the scratch and the
+    // result are as long as it writes.
     unsafe { denoise(&params, scratch.memory.as_mut_ptr(), out.as_mut_ptr()) };
     let width = TILE_WIDTH.min(rows.width - x);
     let height = TILE_HEIGHT.min(rows.height - y);
     for (plane, values) in scratch.tile.iter_mut().zip(out.chunks_exact(TILE_WIDTH * TILE_HEIGHT)) {
         plane.clear();
-        values.chunks_exact(TILE_WIDTH).take(height).for_each(|row| plane.extend_from_slice(&row[..width]));
+        values
+            .chunks_exact(TILE_WIDTH)
+            .take(height)
+            .for_each(|row| plane.extend_from_slice(&row[..width]));
     }
     Ok(&scratch.tile)
 }

@@ -8,8 +8,8 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// Raised when the meaning of the layout or of the film changes without a change of the sources.
 const FORMAT_VERSION: u32 = 1;
 
-/// BLAKE3 of the kernel sources (names and texts), the layout and the film format. Nodes with different fingerprints
-/// never work on one frame.
+/// BLAKE3 of the kernel sources (names and texts), the layout and the film format. Nodes with
+/// different fingerprints never work on one frame.
 pub fn fingerprint() -> [u8; 32] {
     static HASH: OnceLock<[u8; 32]> = OnceLock::new();
     *HASH.get_or_init(|| {

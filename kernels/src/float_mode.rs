@@ -1,5 +1,5 @@
-//! The floating-point mode of the thread: kernels run in the default one (round to nearest, denormals kept), whatever
-//! some library has left behind.
+//! The floating-point mode of the thread: kernels run in the default one (round to nearest,
+//! denormals kept), whatever some library has left behind.
 
 /// Sets the default mode and puts the former one back when dropped.
 pub(crate) struct FloatMode {
@@ -31,30 +31,40 @@ const DEFAULT: u64 = 0;
 fn read() -> u64 {
     let mut mode = 0u32;
     // SAFETY: stores the 32-bit control register into `mode`, nothing else.
-    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut mode, options(nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("stmxcsr [{}]", in(reg) &mut mode, options(nostack, preserves_flags))
+    };
     u64::from(mode)
 }
 
 #[cfg(target_arch = "x86_64")]
 fn write(mode: u64) {
     let mode = mode as u32;
-    // SAFETY: loads the control register from `mode`, which is the default or was read from the register before, so no
-    // reserved bit is set. Rust code in between runs in the default mode or the one that the thread had.
-    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &mode, options(nostack, readonly, preserves_flags)) };
+    // SAFETY: loads the control register from `mode`, which is the default or was read from the
+    // register before, so no reserved bit is set. Rust code in between runs in the default mode or
+    // the one that the thread had.
+    unsafe {
+        std::arch::asm!("ldmxcsr [{}]", in(reg) &mode, options(nostack, readonly, preserves_flags))
+    };
 }
 
 #[cfg(target_arch = "aarch64")]
 fn read() -> u64 {
     let mode: u64;
     // SAFETY: reads the floating-point control register.
-    unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) mode, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("mrs {}, fpcr", out(reg) mode, options(nomem, nostack, preserves_flags))
+    };
     mode
 }
 
 #[cfg(target_arch = "aarch64")]
 fn write(mode: u64) {
-    // SAFETY: writes the floating-point control register with the default or a value that was read from it.
-    unsafe { std::arch::asm!("msr fpcr, {}", in(reg) mode, options(nomem, nostack, preserves_flags)) };
+    // SAFETY: writes the floating-point control register with the default or a value that was read
+    // from it.
+    unsafe {
+        std::arch::asm!("msr fpcr, {}", in(reg) mode, options(nomem, nostack, preserves_flags))
+    };
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

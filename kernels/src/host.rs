@@ -7,7 +7,8 @@ use tessera_layout::{SceneView, UnitParams};
 
 /// Frame edge at most, in pixels; with it every pixel of a frame has its own 32-bit index.
 pub const FRAME_EDGE_MAX: u32 = 65_535;
-/// Samples a pixel at most; keeps a film sum inside an `i64` (see [`tessera_layout::FILM_VALUE_MAX`]).
+/// Samples a pixel at most; keeps a film sum inside an `i64` (see
+/// [`tessera_layout::FILM_VALUE_MAX`]).
 pub const SAMPLES_MAX: u32 = 1 << 20;
 /// Scatterings at most.
 pub const DEPTH_MAX: u32 = 1024;
@@ -101,11 +102,13 @@ fn entry(isa: Isa) -> Option<RenderUnit> {
 
 /// Renders a unit on this thread and adds its sums to `film` and its rays to `counts`.
 ///
-/// The result depends on the scene and the unit alone: not on `isa`, the compiler, the machine, or how a frame is cut into
-/// tiles and sample ranges. The film is planar, `unit.channels()` × height × width, in units of 2^-24.
+/// The result depends on the scene and the unit alone: not on `isa`, the compiler, the machine, or
+/// how a frame is cut into tiles and sample ranges. The film is planar, `unit.channels()` × height
+/// × width, in units of 2^-24.
 ///
 /// # Errors
-/// [`RenderError`] where the processor lacks `isa`, the unit is out of range, or the film's length does not fit it.
+/// [`RenderError`] where the processor lacks `isa`, the unit is out of range, or the film's length
+/// does not fit it.
 pub fn render_unit(
     isa: Isa,
     scene: &CheckedScene,
@@ -137,8 +140,9 @@ pub(crate) unsafe fn render_unit_with(
     }
     let view = scene.view();
     let _mode = FloatMode::strict();
-    // SAFETY: `view` points into a scene whose indices were all checked and which cannot change while it is borrowed; the unit
-    // was checked, the film has its length, and `counts` has the layout of the C struct (compared by a test).
+    // SAFETY: `view` points into a scene whose indices were all checked and which cannot change
+    // while it is borrowed; the unit was checked, the film has its length, and `counts` has the
+    // layout of the C struct (compared by a test).
     unsafe { render(&view, unit, film.as_mut_ptr(), counts) };
     Ok(())
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An instruction set that the kernels are built for. All give the same bits; they differ in speed only.
+/// An instruction set that the kernels are built for. All give the same bits; they differ in speed
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
     /// Whatever the target guarantees (processors other than x86-64).
@@ -66,16 +67,21 @@ impl FromStr for Isa {
     type Err = UnknownIsa;
 
     fn from_str(name: &str) -> Result<Self, UnknownIsa> {
-        Isa::ALL.into_iter().find(|isa| isa.name() == name).ok_or_else(|| UnknownIsa(name.to_owned()))
+        Isa::ALL
+            .into_iter()
+            .find(|isa| isa.name() == name)
+            .ok_or_else(|| UnknownIsa(name.to_owned()))
     }
 }
 
-/// The builds that this processor can run, slowest first. Empty on an x86-64 processor older than x86-64-v2.
+/// The builds that this processor can run, slowest first. Empty on an x86-64 processor older than
+/// x86-64-v2.
 pub fn available_isas() -> Vec<Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available()).collect()
 }
 
-/// The fastest build that this processor can run; [`Isa::Base`] where there is none, which rendering then refuses.
+/// The fastest build that this processor can run; [`Isa::Base`] where there is none, which
+/// rendering then refuses.
 pub fn best_isa() -> Isa {
     available_isas().last().copied().unwrap_or(Isa::Base)
 }

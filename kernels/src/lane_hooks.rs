@@ -1,4 +1,5 @@
-//! A door for this crate's tests: what is computed in lanes beside what is computed alone (`source/entry_lanes.cpp`).
+//! A door for this crate's tests: what is computed in lanes beside what is computed alone
+//! (`source/entry_lanes.cpp`).
 
 use crate::host::{Isa, available_isas};
 
@@ -36,14 +37,19 @@ unsafe extern "C" {
     );
 }
 
-/// What the kernels' functions make of eight lanes of words (`source/entry_lanes.cpp`): one lane after the other, and all at once.
+/// What the kernels' functions make of eight lanes of words (`source/entry_lanes.cpp`): one lane
+/// after the other, and all at once.
 ///
 /// # Panics
 /// Where this processor lacks the instruction set.
 pub fn lanes(isa: Isa, words: &[[u32; LANE_WORDS_IN]; 8]) -> (LaneResults, LaneResults) {
-    assert!(available_isas().contains(&isa), "{isa:?} is not among this processor's instruction sets");
+    assert!(
+        available_isas().contains(&isa),
+        "{isa:?} is not among this processor's instruction sets"
+    );
     let mut results = ([[0; LANE_WORDS_OUT]; 8], [[0; LANE_WORDS_OUT]; 8]);
-    // SAFETY: the entry reads and writes eight lanes of as many words, and the processor has its instruction set.
+    // SAFETY: the entry reads and writes eight lanes of as many words, and the processor has its
+    // instruction set.
     unsafe { lanes_entry(isa)(words.as_ptr(), results.0.as_mut_ptr(), results.1.as_mut_ptr()) };
     results
 }

@@ -1,5 +1,5 @@
-//! Bare rays on the CPU, for tests, benchmarks and tools: the queries that the path tracer makes, in batches. Does not
-//! shade.
+//! Bare rays on the CPU, for tests, benchmarks and tools: the queries that the path tracer makes,
+//! in batches. Does not shade.
 
 use crate::CheckedScene;
 use crate::float_mode::FloatMode;
@@ -7,7 +7,8 @@ use crate::host::RenderError;
 use crate::isa::{Isa, available_isas};
 use tessera_layout::{NONE, SceneView};
 
-/// Points `origin + t * direction` with 0 < t <= `t_max`. The direction needs no unit length; t counts in its lengths.
+/// Points `origin + t * direction` with 0 < t <= `t_max`. The direction needs no unit length; t
+/// counts in its lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Ray {
@@ -50,7 +51,12 @@ macro_rules! entries {
     ($closest:ident, $shadow:ident) => {
         unsafe extern "C" {
             fn $closest(scene: *const SceneView, rays: *const Ray, count: u64, hits: *mut Hit);
-            fn $shadow(scene: *const SceneView, rays: *const Ray, count: u64, optical_depths: *mut u32);
+            fn $shadow(
+                scene: *const SceneView,
+                rays: *const Ray,
+                count: u64,
+                optical_depths: *mut u32,
+            );
         }
     };
 }
@@ -80,22 +86,29 @@ fn available(isa: Isa) -> Result<(TraceClosest, TraceShadow), RenderError> {
     entry(isa).filter(|_| available_isas().contains(&isa)).ok_or(RenderError::Unsupported(isa))
 }
 
-/// The closest hit of each ray, on this thread. The alpha of triangles is decided with the ray's index as its key.
+/// The closest hit of each ray, on this thread. The alpha of triangles is decided with the ray's
+/// index as its key.
 ///
 /// # Errors
 /// [`RenderError::Unsupported`] where the processor lacks `isa`.
-pub fn trace_closest(isa: Isa, scene: &CheckedScene, rays: &[Ray]) -> Result<Vec<Hit>, RenderError> {
+pub fn trace_closest(
+    isa: Isa,
+    scene: &CheckedScene,
+    rays: &[Ray],
+) -> Result<Vec<Hit>, RenderError> {
     let (closest, _) = available(isa)?;
     let view = scene.view();
     let mut hits = vec![Hit::MISS; rays.len()];
     let _mode = FloatMode::strict();
-    // SAFETY: the scene is checked and outlives the call; both slices have `rays.len()` entries of the C layout.
+    // SAFETY: the scene is checked and outlives the call; both slices have `rays.len()` entries of
+    // the C layout.
     unsafe { closest(&view, rays.as_ptr(), rays.len() as u64, hits.as_mut_ptr()) };
     Ok(hits)
 }
 
-/// The optical depth of what stands in each ray's way, on this thread: the sum of -log2 of the shares that surfaces let through, in
-/// 2^-20, and [`OPTICAL_DEPTH_OPAQUE`] where nothing goes through.
+/// The optical depth of what stands in each ray's way, on this thread: the sum of -log2 of the
+/// shares that surfaces let through, in 2^-20, and [`OPTICAL_DEPTH_OPAQUE`] where nothing goes
+/// through.
 ///
 /// # Errors
 /// [`RenderError::Unsupported`] where the processor lacks `isa`.

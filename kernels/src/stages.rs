@@ -1,5 +1,6 @@
-//! Doors for proofs: the staged shape of a plan run on the host (`source/entry_stages.cpp`), and what a launch leaves in a
-//! workspace in a form that does not depend on the order of the queues. Not an interface; it changes with the kernels.
+//! Doors for proofs: the staged shape of a plan run on the host (`source/entry_stages.cpp`), and
+//! what a launch leaves in a workspace in a form that does not depend on the order of the queues.
+//! Not an interface; it changes with the kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{BatchParams, DeviceScene, Kernel, Plan, SceneImage, Shape, Step};
@@ -85,8 +86,8 @@ impl HostStages {
             Step::Launch { kernel, params, .. } => {
                 let batch = batch_of(params);
                 let _mode = FloatMode::strict();
-                // SAFETY: the plan's parameters point into the two memories of `self`, which hold a checked scene and a
-                // workspace of the plan's size; stages write inside of it.
+                // SAFETY: the plan's parameters point into the two memories of `self`, which hold a
+                // checked scene and a workspace of the plan's size; stages write inside of it.
                 unsafe { tessera_test_stage(number(*kernel), &batch) };
                 Some(left_by(*kernel, params, self.workspace.bytes()))
             }
@@ -129,7 +130,8 @@ pub struct Offsets {
     pub shadow_radiance: usize,
     /// A word a path alive: its slot. Not read at depth 0.
     pub queue: usize,
-    /// Three times four floats a path, one array after another: albedo and depth, normal, position. 0 without AOVs.
+    /// Three times four floats a path, one array after another: albedo and depth, normal, position.
+    /// 0 without AOVs.
     pub first: usize,
 }
 
@@ -172,13 +174,15 @@ fn number(kernel: Kernel) -> u32 {
 
 fn batch_of(params: &[u8]) -> BatchParams {
     assert_eq!(params.len(), size_of::<BatchParams>(), "the parameter of a kernel");
-    // SAFETY: the length is right, every field is a number, and `read_unaligned` asks for no alignment.
+    // SAFETY: the length is right, every field is a number, and `read_unaligned` asks for no
+    // alignment.
     unsafe { params.as_ptr().cast::<BatchParams>().read_unaligned() }
 }
 
-/// The words of a workspace after a launch with some parameters: film, counts, lengths of the queues, and every path's ray,
-/// throughput, radiance, hit and first surface; after a shading or a shadow launch also the shadow rays and the next
-/// depth's queue, sorted by their paths, because their order is free.
+/// The words of a workspace after a launch with some parameters: film, counts, lengths of the
+/// queues, and every path's ray, throughput, radiance, hit and first surface; after a shading or a
+/// shadow launch also the shadow rays and the next depth's queue, sorted by their paths, because
+/// their order is free.
 ///
 /// # Panics
 /// If the parameters are not those of a plan whose workspace this is.
@@ -209,7 +213,9 @@ pub fn left_by(kernel: Kernel, params: &[u8], workspace: &[u8]) -> Vec<u32> {
         let radiances: Vec<u32> = words(paths.shadow_radiance, shadows * QUAD).collect();
         let mut rows: Vec<_> = radiances.chunks_exact(4).zip(directions.chunks_exact(4)).collect();
         rows.sort_unstable_by_key(|(radiance, direction)| (radiance[3], *radiance, *direction));
-        left.extend(rows.into_iter().flat_map(|(radiance, direction)| radiance.iter().chain(direction)));
+        left.extend(
+            rows.into_iter().flat_map(|(radiance, direction)| radiance.iter().chain(direction)),
+        );
         let mut queue: Vec<u32> = words(paths.queue[(depth + 1) & 1], alive * 4).collect();
         queue.sort_unstable();
         left.extend(queue);

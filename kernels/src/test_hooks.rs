@@ -1,5 +1,5 @@
-//! Doors for this crate's tests: single kernel functions from `source/entry_test.cpp`, built for the oldest processor of
-//! the family. Not an interface; it changes with the kernels.
+//! Doors for this crate's tests: single kernel functions from `source/entry_test.cpp`, built for
+//! the oldest processor of the family. Not an interface; it changes with the kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, CompressedNode, LeafTriangle};
@@ -16,20 +16,45 @@ unsafe extern "C" {
     fn tessera_test_atan2(y: f32, x: f32) -> f32;
     fn tessera_test_floor(value: f32) -> i32;
     fn tessera_test_film_fixed(value: f32) -> i64;
-    fn tessera_test_film_add(film: *mut i64, channels: u32, values: *const f32, counts: *mut RayCounts);
+    fn tessera_test_film_add(
+        film: *mut i64,
+        channels: u32,
+        values: *const f32,
+        counts: *mut RayCounts,
+    );
     fn tessera_test_pixel_key(x: u32, y: u32, seed: u32, frame: u32) -> u32;
     fn tessera_test_draw(key: u32, index: u32, dimension: u32, result: *mut u32);
     fn tessera_test_shape(shape: u32, x: f32, y: f32, result: *mut f32);
-    fn tessera_test_bsdf(surface: *const f32, out: *const f32, towards: *const f32, result: *mut f32);
-    fn tessera_test_bsdf_sample(surface: *const f32, out: *const f32, random: *const f32, result: *mut f32);
-    fn tessera_test_layered(surface: *const f32, out: *const f32, towards: *const f32, result: *mut f32);
+    fn tessera_test_bsdf(
+        surface: *const f32,
+        out: *const f32,
+        towards: *const f32,
+        result: *mut f32,
+    );
+    fn tessera_test_bsdf_sample(
+        surface: *const f32,
+        out: *const f32,
+        random: *const f32,
+        result: *mut f32,
+    );
+    fn tessera_test_layered(
+        surface: *const f32,
+        out: *const f32,
+        towards: *const f32,
+        result: *mut f32,
+    );
     fn tessera_test_layered_sample(
         surface: *const f32,
         out: *const f32,
         random: *const f32,
         result: *mut f32,
     );
-    fn tessera_test_visible_normal(alpha: f32, out: *const f32, random: *const f32, result: *mut f32);
+    fn tessera_test_visible_normal(
+        alpha: f32,
+        out: *const f32,
+        random: *const f32,
+        result: *mut f32,
+    );
     fn tessera_test_environment_sample(scene: *const SceneView, x: u32, y: u32, result: *mut f32);
     fn tessera_test_pick_light(
         scene: *const SceneView,
@@ -37,11 +62,27 @@ unsafe extern "C" {
         bits: u32,
         probability: *mut f32,
     ) -> u32;
-    fn tessera_test_light_probability(scene: *const SceneView, vantage: *const f32, light: u32) -> f32;
+    fn tessera_test_light_probability(
+        scene: *const SceneView,
+        vantage: *const f32,
+        light: u32,
+    ) -> f32;
     fn tessera_test_vantage(normal: *const f32, result: *mut f32);
     fn tessera_test_environment(scene: *const SceneView, direction: *const f32, result: *mut f32);
-    fn tessera_test_texture(scene: *const SceneView, which: u32, place: *const f32, result: *mut f32);
-    fn tessera_test_camera(camera: *const Camera, x: f32, y: f32, lens_x: f32, lens_y: f32, result: *mut f32);
+    fn tessera_test_texture(
+        scene: *const SceneView,
+        which: u32,
+        place: *const f32,
+        result: *mut f32,
+    );
+    fn tessera_test_camera(
+        camera: *const Camera,
+        x: f32,
+        y: f32,
+        lens_x: f32,
+        lens_y: f32,
+        result: *mut f32,
+    );
     fn tessera_test_lens(camera: *const Camera, x: f32, y: f32, result: *mut f32);
     fn tessera_test_compressed(
         scene: *const SceneView,
@@ -61,8 +102,9 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-// SAFETY of this whole file: every entry reads and writes exactly the array sizes of the signatures below, and follows
-// indices of checked scenes only; where an index comes from the caller it is checked first.
+// SAFETY of this whole file: every entry reads and writes exactly the array sizes of the signatures
+// below, and follows indices of checked scenes only; where an index comes from the caller it is
+// checked first.
 
 pub fn layout() -> Vec<u32> {
     let mut count = 0;
@@ -129,14 +171,23 @@ pub type Surface = [f32; 6];
 /// Value times cosine (three), density.
 pub fn bsdf(surface: &Surface, out: [f32; 3], towards: [f32; 3]) -> [f32; 4] {
     let mut result = [0.0; 4];
-    unsafe { tessera_test_bsdf(surface.as_ptr(), out.as_ptr(), towards.as_ptr(), result.as_mut_ptr()) };
+    unsafe {
+        tessera_test_bsdf(surface.as_ptr(), out.as_ptr(), towards.as_ptr(), result.as_mut_ptr())
+    };
     result
 }
 
 /// Direction (three), weight (three), density (0: none).
 pub fn bsdf_sample(surface: &Surface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
-    unsafe { tessera_test_bsdf_sample(surface.as_ptr(), out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
+    unsafe {
+        tessera_test_bsdf_sample(
+            surface.as_ptr(),
+            out.as_ptr(),
+            random.as_ptr(),
+            result.as_mut_ptr(),
+        )
+    };
     result
 }
 
@@ -179,13 +230,17 @@ pub fn layered(surface: &LayeredSurface, out: [f32; 3], towards: [f32; 3]) -> [f
 pub fn layered_sample(surface: &LayeredSurface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
     let numbers = std::ptr::from_ref(surface).cast();
-    unsafe { tessera_test_layered_sample(numbers, out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
+    unsafe {
+        tessera_test_layered_sample(numbers, out.as_ptr(), random.as_ptr(), result.as_mut_ptr())
+    };
     result
 }
 
 pub fn visible_normal(alpha: f32, out: [f32; 3], random: [f32; 2]) -> [f32; 3] {
     let mut result = [0.0; 3];
-    unsafe { tessera_test_visible_normal(alpha, out.as_ptr(), random.as_ptr(), result.as_mut_ptr()) };
+    unsafe {
+        tessera_test_visible_normal(alpha, out.as_ptr(), random.as_ptr(), result.as_mut_ptr())
+    };
     result
 }
 
@@ -198,13 +253,15 @@ pub fn environment_sample(scene: &CheckedScene, [x, y]: [u32; 2]) -> [f32; 7] {
     result
 }
 
-/// The light that a random number picks for a surface, by its place and unit normal, and the probability of that. The scene has lights.
+/// The light that a random number picks for a surface, by its place and unit normal, and the
+/// probability of that. The scene has lights.
 pub fn pick_light(scene: &CheckedScene, vantage: [[f32; 3]; 2], bits: u32) -> (u32, f32) {
     assert!(!scene.lights.is_empty());
     let mut probability = 0.0;
     let view = scene.view();
-    let light =
-        unsafe { tessera_test_pick_light(&view, vantage.as_flattened().as_ptr(), bits, &mut probability) };
+    let light = unsafe {
+        tessera_test_pick_light(&view, vantage.as_flattened().as_ptr(), bits, &mut probability)
+    };
     (light, probability)
 }
 
@@ -270,14 +327,17 @@ impl Hierarchy {
     }
 }
 
-/// The closest hit of each ray, and the optical depth along it, by the device's hierarchy; as in [`crate::rays`].
+/// The closest hit of each ray, and the optical depth along it, by the device's hierarchy; as in
+/// [`crate::rays`].
 pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<u32>) {
     let bvh = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
     let mut hits = vec![Hit::MISS; rays.len()];
     let mut optical_depths = vec![0; rays.len()];
     let (view, hierarchy) = (scene.view(), Hierarchy::of(&bvh));
     let (to, depths) = (hits.as_mut_ptr(), optical_depths.as_mut_ptr());
-    unsafe { tessera_test_compressed(&view, &hierarchy, rays.as_ptr(), rays.len() as u64, to, depths) };
+    unsafe {
+        tessera_test_compressed(&view, &hierarchy, rays.as_ptr(), rays.len() as u64, to, depths)
+    };
     (hits, optical_depths)
 }
 
@@ -294,7 +354,8 @@ pub const SOURCE_FOLDER: &str = env!("TESSERA_KERNEL_SOURCE");
 /// [`crate::host::render_unit`] through an entry that a test has loaded.
 ///
 /// # Safety
-/// `entry` must be `tessera_render_unit` of `entry_host.cpp` as another compiler built it for this processor.
+/// `entry` must be `tessera_render_unit` of `entry_host.cpp` as another compiler built it for this
+/// processor.
 pub unsafe fn render_with(
     entry: *mut std::ffi::c_void,
     scene: &CheckedScene,

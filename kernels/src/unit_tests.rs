@@ -1,5 +1,6 @@
-//! Doors for proofs: every function of the kernels by itself (`source/unit_functions.h`), on the host and as a kernel of its
-//! own image, with inputs for each. Not an interface; it changes with the kernels.
+//! Doors for proofs: every function of the kernels by itself (`source/unit_functions.h`), on the
+//! host and as a kernel of its own image, with inputs for each. Not an interface; it changes with
+//! the kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, DeviceScene};
@@ -37,8 +38,8 @@ unsafe extern "C" {
 pub struct UnitFunction {
     /// Its name.
     pub name: &'static str,
-    /// What each input word is: `f` any float, NaN and infinities too; `r` a finite float; `u` in [0, 1); `s` in [0, 1];
-    /// `b` any 32 bits.
+    /// What each input word is: `f` any float, NaN and infinities too; `r` a finite float; `u` in
+    /// [0, 1); `s` in [0, 1]; `b` any 32 bits.
     pub inputs: &'static str,
     /// Output words.
     pub outputs: usize,
@@ -48,7 +49,8 @@ pub struct UnitFunction {
 /// All of them.
 pub fn unit_functions() -> Vec<UnitFunction> {
     let mut count = 0;
-    // SAFETY: the entry gives a static array of `count` functions whose strings are static and terminated.
+    // SAFETY: the entry gives a static array of `count` functions whose strings are static and
+    // terminated.
     let raw = unsafe {
         let first = tessera_unit_functions(&mut count);
         std::slice::from_raw_parts(first, count as usize)
@@ -83,7 +85,8 @@ impl UnitFunction {
         params
     }
 
-    /// Inputs for `count` calls: special values among random ones of many magnitudes. The same for the same seed.
+    /// Inputs for `count` calls: special values among random ones of many magnitudes. The same for
+    /// the same seed.
     pub fn make_inputs(&self, count: usize, seed: u32) -> Vec<u32> {
         let mut random = Random(seed ^ 0x9e37_79b9);
         (0..count).flat_map(|_| self.inputs.bytes()).map(|kind| random.input(kind)).collect()
@@ -99,8 +102,9 @@ impl UnitFunction {
         let mut outputs = vec![0; count * self.outputs];
         let compressed = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
         let _mode = FloatMode::strict();
-        // SAFETY: the index is one of the list's; both arrays have the lengths that the function reads and writes; the scene
-        // is checked, and functions bring indices into its arrays by themselves.
+        // SAFETY: the index is one of the list's; both arrays have the lengths that the function
+        // reads and writes; the scene is checked, and functions bring indices into its arrays by
+        // themselves.
         unsafe {
             let (inputs, outputs) = (inputs.as_ptr(), outputs.as_mut_ptr());
             tessera_unit_run(
@@ -174,7 +178,9 @@ impl Random {
                 [0.0f32, 0.5, 0.999_999_94, 1.0 / 16_777_216.0][self.bits() as usize % 4].to_bits()
             }
             b'u' => self.unit().to_bits(),
-            b's' if choice < 2 => [0.0f32, 1.0, 0.5, 1e-3, 1e-40, -0.0][self.bits() as usize % 6].to_bits(),
+            b's' if choice < 2 => {
+                [0.0f32, 1.0, 0.5, 1e-3, 1e-40, -0.0][self.bits() as usize % 6].to_bits()
+            }
             b's' => self.unit().to_bits(),
             b'f' if choice == 0 => self.special(),
             b'f' if choice == 1 => self.bits(),

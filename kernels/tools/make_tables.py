@@ -81,7 +81,8 @@ def albedo():
         alpha = max((row / (STEPS - 1)) ** 2, 1e-3)
         for column in range(STEPS):
             table += ggx_albedo(column / (STEPS - 1), alpha)
-        # Exactly the mean of the piecewise linear function that the kernels interpolate, so that energy is kept.
+        # Exactly the mean of the piecewise linear function that the kernels interpolate, so that
+        # energy is kept.
         entries = [(table[2 * (row * STEPS + c)], table[2 * (row * STEPS + c) + 1]) for c in range(STEPS)]
         for part in range(2):
             total = 0.0

@@ -1,4 +1,5 @@
-//! How long to wait before the next try: longer each time, and not the same for every node. Owns no clock.
+//! How long to wait before the next try: longer each time, and not the same for every node. Owns no
+//! clock.
 
 use std::time::Duration;
 
@@ -7,8 +8,9 @@ const FIRST: Duration = Duration::from_millis(200);
 /// Longest wait before jitter.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// Exponential back-off. The jitter comes from the node's id and the try, so that a farm whose coordinator returns is not
-/// dialled by all nodes at the same moments, and no random source is needed.
+/// Exponential back-off. The jitter comes from the node's id and the try, so that a farm whose
+/// coordinator returns is not dialled by all nodes at the same moments, and no random source is
+/// needed.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     key: [u8; 16],

@@ -1,5 +1,5 @@
-//! A frame straight on a device, without a farm: what benchmarks and tests compare the farm with. Scenes are read in this process:
-//! they are the user's own.
+//! A frame straight on a device, without a farm: what benchmarks and tests compare the farm with.
+//! Scenes are read in this process: they are the user's own.
 
 use crate::device::{self, Device, DeviceError, PreparedFrame, UnitOutput};
 use crate::job;
@@ -31,14 +31,16 @@ pub fn prepare(
 ) -> Result<Arc<PreparedFrame>, Failure> {
     let flat = scene.flatten(&job::flatten_options(spec, number));
     let flat = flat.map_err(|error| Failure::Scene(crate::scene::chain(&error)))?;
-    let scene = CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))?;
+    let scene =
+        CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))?;
     // Ids tell apart what a device keeps. Those of a node's own frames count from 0.
     static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
     Ok(Arc::new(PreparedFrame::new(scene, NEXT.fetch_add(1, Ordering::Relaxed))))
 }
 
-/// Renders a whole frame, all samples of the job, in tiles of the job's size that the device has all at once, so that it never
-/// waits: the least time that any farm of this one device could take. Gives the tiles with their films, row by row.
+/// Renders a whole frame, all samples of the job, in tiles of the job's size that the device has
+/// all at once, so that it never waits: the least time that any farm of this one device could take.
+/// Gives the tiles with their films, row by row.
 ///
 /// # Errors
 /// What the device reports of the first tile that fails.

@@ -1,7 +1,8 @@
-//! The cache of scene files: blobs on disk by their hash, bounded in bytes, the longest unused evicted first. Owns the files
-//! and their checks; does not fetch.
+//! The cache of scene files: blobs on disk by their hash, bounded in bytes, the longest unused
+//! evicted first. Owns the files and their checks; does not fetch.
 //!
-//! A blob stands under its hash in hex; one that is still arriving has `.part` behind it and is continued from there.
+//! A blob stands under its hash in hex; one that is still arriving has `.part` behind it and is
+//! continued from there.
 
 use crate::disk::remove_if_there;
 use std::collections::BTreeMap;
@@ -76,7 +77,8 @@ pub struct BlobCache {
 }
 
 impl BlobCache {
-    /// Opens the cache in `folder`. What was used before a restart keeps its place in the order of eviction.
+    /// Opens the cache in `folder`. What was used before a restart keeps its place in the order of
+    /// eviction.
     pub fn open(folder: &Path, bytes_max: u64) -> Result<Self, CacheError> {
         let disk = |source| CacheError::Disk { path: folder.to_owned(), source };
         let mut found: Vec<(SystemTime, BlobHash, u64)> = Vec::new();
@@ -90,9 +92,16 @@ impl BlobCache {
             let metadata = entry.metadata().map_err(disk)?;
             match hash_from_hex(&name) {
                 Some(hash) if metadata.is_file() => {
-                    found.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), hash, metadata.len()));
+                    found.push((
+                        metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                        hash,
+                        metadata.len(),
+                    ));
                 }
-                _ => tracing::warn!(file = %entry.path().display(), "foreign file in the cache left alone"),
+                _ => {
+                    tracing::warn!(file = %entry.path().display(), "foreign file in the cache left \
+                        alone")
+                }
             }
         }
         found.sort_unstable();
@@ -106,8 +115,9 @@ impl BlobCache {
         Ok(cache)
     }
 
-    /// Puts the blob at `target` (which must not exist) as a hard link, or a copy where links do not work; false where the
-    /// blob is not held. The first use since the start compares the bytes with the hash, and throws away what has rotted.
+    /// Puts the blob at `target` (which must not exist) as a hard link, or a copy where links do
+    /// not work; false where the blob is not held. The first use since the start compares the bytes
+    /// with the hash, and throws away what has rotted.
     pub fn place(&self, hash: BlobHash, target: &Path) -> Result<bool, CacheError> {
         let path = self.path(hash);
         let Some(entry) = self.index().entries.get(&hash).copied() else { return Ok(false) };
@@ -118,15 +128,18 @@ impl BlobCache {
                 Err(source) => return Err(CacheError::Disk { path, source }),
             };
             if rotten {
-                tracing::warn!(blob = %hash, "cached file no longer has its hash; it will be fetched again");
+                tracing::warn!(blob = %hash, "cached file no longer has its hash; it will be \
+                    fetched again");
                 self.forget(hash)?;
                 return Ok(false);
             }
         }
         if fs::hard_link(&path, target).is_err() {
-            fs::copy(&path, target).map_err(|source| CacheError::Disk { path: target.to_owned(), source })?;
+            fs::copy(&path, target)
+                .map_err(|source| CacheError::Disk { path: target.to_owned(), source })?;
         }
-        // The order of eviction survives a restart by the file's time; where it cannot be set, only that order suffers.
+        // The order of eviction survives a restart by the file's time; where it cannot be set, only
+        // that order suffers.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         let mut index = self.index();
         let used = index.tick();
@@ -149,11 +162,12 @@ impl BlobCache {
         remove_if_there(&path).map_err(|source| CacheError::Disk { path, source })
     }
 
-    /// Takes the arrived bytes as the whole blob if they have its hash, and makes room; else throws them away.
+    /// Takes the arrived bytes as the whole blob if they have its hash, and makes room; else throws
+    /// them away.
     pub(crate) fn complete(&self, hash: BlobHash) -> Result<(), CacheError> {
         let (partial, bytes) = self.partial(hash);
-        let found =
-            hash_of_file(&partial).map_err(|source| CacheError::Disk { path: partial.clone(), source })?;
+        let found = hash_of_file(&partial)
+            .map_err(|source| CacheError::Disk { path: partial.clone(), source })?;
         if found != hash {
             self.drop_partial(hash)?;
             return Err(CacheError::Foreign { wanted: hash, found });
@@ -172,8 +186,8 @@ impl BlobCache {
         self.index().bytes()
     }
 
-    /// Removes the longest unused until the bound holds. A blob that has just come stays even where it alone is too large:
-    /// somebody is about to use it.
+    /// Removes the longest unused until the bound holds. A blob that has just come stays even where
+    /// it alone is too large: somebody is about to use it.
     fn evict(&self, just_came: Option<BlobHash>) -> Result<(), CacheError> {
         loop {
             let oldest = {
@@ -183,7 +197,11 @@ impl BlobCache {
                 }
                 match just_came {
                     Some(kept) => index.oldest_but(kept),
-                    None => index.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash),
+                    None => index
+                        .entries
+                        .iter()
+                        .min_by_key(|(_, entry)| entry.used)
+                        .map(|(hash, _)| *hash),
                 }
             };
             let Some(oldest) = oldest else { return Ok(()) };
@@ -253,7 +271,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = BlobCache::open(folder.path(), 100).unwrap();
         let (a, b) = (arrive(&cache, b"aaaa"), arrive(&cache, b"bbbb"));
-        File::open(folder.path().join(a.to_string())).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        File::open(folder.path().join(a.to_string()))
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
         drop(cache);
         let cache = BlobCache::open(folder.path(), 7).unwrap();
         assert_eq!(place(&cache, a), None);

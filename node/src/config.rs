@@ -1,4 +1,5 @@
-//! What a node is told at its start. Owns no defaults that depend on the machine; those are found when the node starts.
+//! What a node is told at its start. Owns no defaults that depend on the machine; those are found
+//! when the node starts.
 
 use crate::device::cuda::Watchdog;
 use crate::import::ImportLimits;
@@ -59,13 +60,15 @@ pub struct Config {
     pub coordinator: String,
     /// The node's own folder: identity, id, cache, outbox. One node at a time may use it.
     pub data: PathBuf,
-    /// Name for people: 1 to [`tessera_protocol::limits::NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
+    /// Name for people: 1 to [`tessera_protocol::limits::NAME_MAX`] letters, digits and `.`, `_`,
+    /// `-`, `@`.
     pub name: String,
     /// The pool that it is of, unless its certificate names one.
     pub pool: Option<String>,
     /// Join token; needed only while `data` holds no identity.
     pub token: Option<String>,
-    /// Program whose `device-worker` command drives CUDA devices, and whose `scene-importer` command reads scenes: this one.
+    /// Program whose `device-worker` command drives CUDA devices, and whose `scene-importer`
+    /// command reads scenes: this one.
     pub worker: PathBuf,
     /// Variables that such workers get beside what CUDA needs of this process's.
     pub worker_environment: Vec<(String, String)>,
@@ -85,9 +88,11 @@ pub struct Config {
     pub import: ImportLimits,
     /// Prepared scenes and frames kept in memory beyond those in use, bytes at most.
     pub prepared_bytes: u64,
-    /// Results kept on disk until they are acknowledged, bytes at most; no unit is finished beyond it.
+    /// Results kept on disk until they are acknowledged, bytes at most; no unit is finished beyond
+    /// it.
     pub outbox_bytes: u64,
-    /// Work to hold ahead per device. It hides the way to the coordinator and back; more of it makes the end of a frame uneven.
+    /// Work to hold ahead per device. It hides the way to the coordinator and back; more of it
+    /// makes the end of a frame uneven.
     pub hold: Duration,
     /// Longest wait, once drained, for the coordinator to acknowledge results that are finished.
     pub drain_wait: Duration,
@@ -97,7 +102,11 @@ pub struct Config {
 
 impl Config {
     /// Usual settings for a node that uses whatever is best on this machine.
-    pub fn new(coordinator: impl Into<String>, data: impl Into<PathBuf>, name: impl Into<String>) -> Self {
+    pub fn new(
+        coordinator: impl Into<String>,
+        data: impl Into<PathBuf>,
+        name: impl Into<String>,
+    ) -> Self {
         Self {
             coordinator: coordinator.into(),
             data: data.into(),

@@ -1,15 +1,18 @@
-//! Small steps on disk that several parts need: whole files under their final names, and what an error means.
+//! Small steps on disk that several parts need: whole files under their final names, and what an
+//! error means.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes `parts` one after another to `path`: under a temporary name first, then synced, then renamed, so that the final
-/// name never stands for half a file. The rename itself is not synced: after a power cut the file may be missing, never cut.
+/// Writes `parts` one after another to `path`: under a temporary name first, then synced, then
+/// renamed, so that the final name never stands for half a file. The rename itself is not synced:
+/// after a power cut the file may be missing, never cut.
 pub(crate) fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
         for part in parts {
             file.write_all(part)?;
         }

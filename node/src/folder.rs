@@ -1,4 +1,5 @@
-//! A node's data folder: who it is and where its parts keep their files. Owns the lock that keeps a second node out.
+//! A node's data folder: who it is and where its parts keep their files. Owns the lock that keeps a
+//! second node out.
 
 use crate::disk::{sync_folder, write_whole};
 use std::fs::{self, File, TryLockError};
@@ -10,7 +11,9 @@ use tessera_protocol::{NodeId, ProcessEpoch};
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another node runs in it.
-    #[error("data folder `{0}` is in use by another node; stop that one, or give this one its own folder")]
+    #[error(
+        "data folder `{0}` is in use by another node; stop that one, or give this one its own folder"
+    )]
     Locked(PathBuf),
     /// Not what a node writes.
     #[error("`{path}` does not hold {expected}; move it away to start as a new node")]
@@ -98,7 +101,8 @@ impl DataFolder {
         self.root.join("outbox")
     }
 
-    /// Where scenes stand as folders while they are read. On the cache's file system, so that hard links work.
+    /// Where scenes stand as folders while they are read. On the cache's file system, so that hard
+    /// links work.
     pub(crate) fn views(&self) -> PathBuf {
         self.root.join("views")
     }
@@ -119,7 +123,10 @@ fn read_or<T: std::str::FromStr + std::fmt::Display>(
     make: impl FnOnce() -> T,
 ) -> Result<T, FolderError> {
     match fs::read_to_string(path) {
-        Ok(text) => text.trim().parse().map_err(|_| FolderError::Damaged { path: path.to_owned(), expected }),
+        Ok(text) => text
+            .trim()
+            .parse()
+            .map_err(|_| FolderError::Damaged { path: path.to_owned(), expected }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let value = make();
             write_whole(path, &[value.to_string().as_bytes()])

@@ -1,4 +1,5 @@
-//! From what a job asks for to what importers and devices are told. Checks what comes from the coordinator.
+//! From what a job asks for to what importers and devices are told. Checks what comes from the
+//! coordinator.
 
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
@@ -25,7 +26,9 @@ pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<JobKind>, Failure> {
 pub(crate) fn check_assignment(kind: &JobKind, assignment: &Assignment) -> Result<(), Failure> {
     match (kind, &assignment.task) {
         (JobKind::Render(spec), Task::Tile { tile, samples }) => check_tile(spec, tile, samples),
-        (JobKind::Compute(spec), Task::Chunk { first, count, .. }) => check_chunk(spec, *first, *count),
+        (JobKind::Compute(spec), Task::Chunk { first, count, .. }) => {
+            check_chunk(spec, *first, *count)
+        }
         (_, task) => Err(Failure::Device(format!("{task:?} is no unit of such a job"))),
     }
 }
@@ -35,7 +38,9 @@ fn check_chunk(spec: &ComputeSpec, first: u64, count: u32) -> Result<(), Failure
     let bytes = u64::from(count) * spec.index_bytes();
     match end.is_some() && bytes <= CHUNK_BYTES_MAX {
         true => Ok(()),
-        false => Err(Failure::Device(format!("{count} indices from {first} are not a unit of this job"))),
+        false => {
+            Err(Failure::Device(format!("{count} indices from {first} are not a unit of this job")))
+        }
     }
 }
 
@@ -116,9 +121,12 @@ pub(crate) fn camera_choice(spec: &RenderSpec) -> CameraChoice {
         CameraSpec::Default => CameraChoice::Default,
         CameraSpec::Named(name) => CameraChoice::Named(name.clone()),
         CameraSpec::Index(index) => CameraChoice::Index(*index),
-        CameraSpec::LookAt { eye, target, up, vfov_degrees } => {
-            CameraChoice::LookAt { eye: *eye, target: *target, up: *up, vfov_degrees: *vfov_degrees }
-        }
+        CameraSpec::LookAt { eye, target, up, vfov_degrees } => CameraChoice::LookAt {
+            eye: *eye,
+            target: *target,
+            up: *up,
+            vfov_degrees: *vfov_degrees,
+        },
     }
 }
 
@@ -132,14 +140,18 @@ fn lens(spec: LensSpec) -> Lens {
             FocusSpec::Distance(distance) => Focus::Distance(distance),
             FocusSpec::Point(point) => Focus::Point(point),
         },
-        blades: spec
-            .blades
-            .map(|BladesSpec { count, rotation_degrees }| Blades { count: count.into(), rotation_degrees }),
+        blades: spec.blades.map(|BladesSpec { count, rotation_degrees }| Blades {
+            count: count.into(),
+            rotation_degrees,
+        }),
     }
 }
 
 /// What one frame of the job shows.
-pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameNumber) -> FlattenOptions {
+pub(crate) fn flatten_options(
+    spec: &RenderSpec,
+    frame: tessera_protocol::FrameNumber,
+) -> FlattenOptions {
     FlattenOptions {
         time_secs: f64::from(frame.0) / spec.fps,
         camera: camera_choice(spec),
@@ -151,7 +163,8 @@ pub(crate) fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameN
 }
 
 const _: () = assert!(
-    BLADES_MIN as u32 == tessera_layout::BLADES_MIN && BLADES_MAX as u32 == tessera_layout::BLADES_MAX,
+    BLADES_MIN as u32 == tessera_layout::BLADES_MIN
+        && BLADES_MAX as u32 == tessera_layout::BLADES_MAX,
     "a lens that a job may ask for is one that kernels know"
 );
 
@@ -213,15 +226,20 @@ pub(crate) mod tests {
     #[test]
     fn every_setting_reaches_the_device() {
         let tile = TileRect { x: 32, y: 16, width: 16, height: 16 };
-        let params = unit_params(&spec(b""), FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
+        let params =
+            unit_params(&spec(b""), FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
         let frame = (params.frame_width, params.frame_height, params.frame, params.job_samples);
         assert_eq!(frame, (64, 48, 1, 4));
         assert_eq!((params.x, params.y, params.width, params.height), (32, 16, 16, 16));
         assert_eq!((params.seed, params.depth, params.aovs, params.filter), (9, 4, 2 | 4, 1));
         assert_eq!(params.channels(), u32::from(spec(b"").channels()));
         let denoised = RenderSpec { denoise: true, ..spec(b"") };
-        let params = unit_params(&denoised, FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
-        assert_eq!((params.aovs, params.channels()), (1 | 2 | 4 | 16, u32::from(denoised.channels())));
+        let params =
+            unit_params(&denoised, FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
+        assert_eq!(
+            (params.aovs, params.channels()),
+            (1 | 2 | 4 | 16, u32::from(denoised.channels()))
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The agent of a farm: its session with the coordinator, the scene cache, the devices, the outbox. Does not decide what to
-//! render next.
+//! The agent of a farm: its session with the coordinator, the scene cache, the devices, the outbox.
+//! Does not decide what to render next.
 //!
 //! ```text
 //! session ─ lease ─► agent ─ prepare ─► scene ─ frame ─► device ─ sums ─► outbox ─ offer ─► session
@@ -33,7 +33,8 @@ pub use outbox::{Outbox, OutboxError};
 pub use shell::Vitals;
 pub use tessera_kernels::host::Isa;
 
-/// The version hash of this build's kernels, scene flattening and film: results of different ones are never mixed in a job.
+/// The version hash of this build's kernels, scene flattening and film: results of different ones
+/// are never mixed in a job.
 pub fn fingerprint() -> tessera_protocol::Fingerprint {
     let mut hasher = blake3::Hasher::new_derive_key("tessera fingerprint 1");
     hasher.update(&tessera_kernels::fingerprint());

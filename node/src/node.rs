@@ -31,7 +31,9 @@ pub enum NodeError {
     #[error(transparent)]
     Device(#[from] DeviceOpenError),
     /// Its name.
-    #[error("node name {0:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`; choose another")]
+    #[error(
+        "node name {0:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`; choose another"
+    )]
     Name(String),
     /// The coordinator's address.
     #[error(transparent)]
@@ -40,7 +42,9 @@ pub enum NodeError {
     #[error(transparent)]
     Token(TokenError),
     /// No identity, and nothing to get one with.
-    #[error("no identity at `{0}` and no join token; make one with `tessera token create --role node`")]
+    #[error(
+        "no identity at `{0}` and no join token; make one with `tessera token create --role node`"
+    )]
     NoToken(PathBuf),
     /// The identity cannot be read or kept.
     #[error(transparent)]
@@ -76,7 +80,8 @@ pub enum NodeError {
 /// How a node ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Drained; this many results were not acknowledged in time and stay in the outbox for the next start.
+    /// Drained; this many results were not acknowledged in time and stay in the outbox for the next
+    /// start.
     Drained {
         /// How many.
         unacknowledged: usize,
@@ -100,7 +105,8 @@ pub struct NodeStatus {
     pub committed: u64,
     /// Device time spent since the start, all devices together.
     pub busy: Duration,
-    /// Time spent on preparing frames since the start (fetching, loading, building hierarchies), each frame's counted.
+    /// Time spent on preparing frames since the start (fetching, loading, building hierarchies),
+    /// each frame's counted.
     pub preparing: Duration,
     /// Rays traced in units that were finished since the start.
     pub rays: u64,
@@ -113,8 +119,9 @@ pub struct NodeStatus {
 pub struct Node;
 
 impl Node {
-    /// Opens the data folder and the devices, and begins to dial; returns before there is a session. Of several CUDA devices it waits for
-    /// the first that is fit for work: the others get theirs as they become ready. Must be called within a tokio runtime.
+    /// Opens the data folder and the devices, and begins to dial; returns before there is a
+    /// session. Of several CUDA devices it waits for the first that is fit for work: the others get
+    /// theirs as they become ready. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// What is wrong on this machine. What the coordinator says comes with [`RunningNode::join`].
@@ -124,7 +131,8 @@ impl Node {
         let id = folder.node();
         let (publish, status) = watch::channel(NodeStatus::default());
         let (commands, orders) = mpsc::channel(4);
-        let (pulse, vitals) = watch::channel(Vitals { turned: Instant::now(), stalled: Duration::ZERO });
+        let (pulse, vitals) =
+            watch::channel(Vitals { turned: Instant::now(), stalled: Duration::ZERO });
         let infos = devices.devices.iter().map(|device| device.info()).collect();
         let compiler = devices.compiler;
         let shell = Shell::open(config, folder, devices, (publish, pulse))?;
@@ -152,19 +160,21 @@ impl RunningNode {
         self.id
     }
 
-    /// Finish what has begun, give back the rest, wait (at most [`Config::drain_wait`]) until all results are acknowledged,
-    /// leave. Returns at once; [`Self::join`] waits for the end.
+    /// Finish what has begun, give back the rest, wait (at most [`Config::drain_wait`]) until all
+    /// results are acknowledged, leave. Returns at once; [`Self::join`] waits for the end.
     pub fn drain(&self) {
         self.order(Command::Drain);
     }
 
-    /// End what has begun at the next sample that all its pixels have, hand those samples in, and then as [`Self::drain`]. What a device cannot
-    /// end early it finishes. Returns at once; [`Self::join`] waits for the end.
+    /// End what has begun at the next sample that all its pixels have, hand those samples in, and
+    /// then as [`Self::drain`]. What a device cannot end early it finishes. Returns at once;
+    /// [`Self::join`] waits for the end.
     pub fn hand_in(&self) {
         self.order(Command::HandIn);
     }
 
-    /// Leave at once: every unit is given back, what has begun is lost, what is finished stays in the outbox. Returns at once.
+    /// Leave at once: every unit is given back, what has begun is lost, what is finished stays in
+    /// the outbox. Returns at once.
     pub fn stop_now(&self) {
         self.order(Command::Stop);
     }
@@ -174,7 +184,8 @@ impl RunningNode {
         &self.devices
     }
 
-    /// Version of the NVRTC that its devices' workers found at its start; None where it has no CUDA device, or they found none.
+    /// Version of the NVRTC that its devices' workers found at its start; None where it has no CUDA
+    /// device, or they found none.
     pub fn compiler(&self) -> Option<(u32, u32)> {
         self.compiler
     }

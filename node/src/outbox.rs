@@ -1,8 +1,9 @@
-//! The outbox: finished results on disk until the coordinator has said that they are durable, or unwanted. Owns the files;
-//! does not know the network.
+//! The outbox: finished results on disk until the coordinator has said that they are durable, or
+//! unwanted. Owns the files; does not know the network.
 //!
-//! A file is `"TBOX"`, u8 version, 32 bytes of fingerprint, u32 length of the header (little endian), the encoded
-//! [`ResultHeader`], then the result's bytes. It is whole under its name or it is not there.
+//! A file is `"TBOX"`, u8 version, 32 bytes of fingerprint, u32 length of the header (little
+//! endian), the encoded [`ResultHeader`], then the result's bytes. It is whole under its name or it
+//! is not there.
 
 use crate::disk::{remove_if_there, write_whole};
 use std::collections::BTreeMap;
@@ -27,7 +28,8 @@ const HEADER_BYTES_MAX: usize = 1024;
 pub enum OutboxError {
     /// No room until something is acknowledged.
     #[error(
-        "outbox holds {held} bytes of {limit} and cannot take {wanted} more until results are acknowledged"
+        "outbox holds {held} bytes of {limit} and cannot take {wanted} more until results are \
+            acknowledged"
     )]
     Full {
         /// Bytes held.
@@ -66,11 +68,19 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Opens the outbox in `folder`. What is half written, damaged, or made by a build of another fingerprint is removed
-    /// with a line in the log: its units will be rendered again.
-    pub fn open(folder: &Path, fingerprint: Fingerprint, bytes_max: u64) -> Result<Self, OutboxError> {
-        let outbox =
-            Self { folder: folder.to_owned(), fingerprint, bytes_max, held: Mutex::new(BTreeMap::new()) };
+    /// Opens the outbox in `folder`. What is half written, damaged, or made by a build of another
+    /// fingerprint is removed with a line in the log: its units will be rendered again.
+    pub fn open(
+        folder: &Path,
+        fingerprint: Fingerprint,
+        bytes_max: u64,
+    ) -> Result<Self, OutboxError> {
+        let outbox = Self {
+            folder: folder.to_owned(),
+            fingerprint,
+            bytes_max,
+            held: Mutex::new(BTreeMap::new()),
+        };
         let disk = |source| OutboxError::Disk { path: folder.to_owned(), source };
         for entry in fs::read_dir(folder).map_err(disk)? {
             let path = entry.map_err(disk)?.path();
@@ -80,9 +90,13 @@ impl Outbox {
                         outbox.held().insert(header.lease, bytes.len() as u64);
                         continue;
                     }
-                    Ok(_) => tracing::warn!(file = %path.display(), "result under a foreign name removed"),
+                    Ok(_) => {
+                        tracing::warn!(file = %path.display(), "result under a foreign name \
+                            removed")
+                    }
                     Err(OutboxError::Damaged { problem, .. }) => {
-                        tracing::warn!(file = %path.display(), problem, "unusable result removed; its unit will run again");
+                        tracing::warn!(file = %path.display(), problem, "unusable result removed; \
+                            its unit will run again");
                     }
                     Err(error) => return Err(error),
                 }
@@ -92,7 +106,8 @@ impl Outbox {
         Ok(outbox)
     }
 
-    /// Keeps a result; on return it survives the process. The same lease again replaces what was kept.
+    /// Keeps a result; on return it survives the process. The same lease again replaces what was
+    /// kept.
     pub fn store(&self, header: &ResultHeader, bytes: &[u8]) -> Result<(), OutboxError> {
         let wanted = bytes.len() as u64;
         {
@@ -120,7 +135,8 @@ impl Outbox {
         self.read_file(&self.path(lease))
     }
 
-    /// Forgets a result: it is durable elsewhere, unwanted, or damaged. Harmless where it is not held.
+    /// Forgets a result: it is durable elsewhere, unwanted, or damaged. Harmless where it is not
+    /// held.
     pub fn remove(&self, lease: Lease) -> Result<(), OutboxError> {
         self.held().remove(&lease);
         let path = self.path(lease);
@@ -138,7 +154,8 @@ impl Outbox {
 
     fn path(&self, lease: Lease) -> PathBuf {
         let unit = lease.unit;
-        self.folder.join(format!("{}-{}-{}-{}.result", unit.job, unit.frame, unit.unit.0, lease.epoch))
+        self.folder
+            .join(format!("{}-{}-{}-{}.result", unit.job, unit.frame, unit.unit.0, lease.epoch))
     }
 
     fn read_file(&self, path: &Path) -> Result<(ResultHeader, Vec<u8>), OutboxError> {
@@ -156,7 +173,8 @@ impl Outbox {
         if prefix[5..37] != self.fingerprint.0 {
             return Err(damaged("made by a build with another fingerprint"));
         }
-        let header_length = u32::from_le_bytes([prefix[37], prefix[38], prefix[39], prefix[40]]) as usize;
+        let header_length =
+            u32::from_le_bytes([prefix[37], prefix[38], prefix[39], prefix[40]]) as usize;
         let encoded = file
             .get(PREFIX_BYTES..PREFIX_BYTES.saturating_add(header_length))
             .ok_or_else(|| damaged("cut short"))?;
@@ -235,16 +253,23 @@ mod tests {
             bytes[position] ^= 0x40;
             fs::write(&path, &bytes).unwrap();
             let opened = Outbox::open(folder.path(), OURS, 1000).unwrap();
-            // Device time and rays are told to people alone and stand outside the hash, as does the first sample, which the coordinator
-            // compares with its own; all else must be noticed.
+            // Device time and rays are told to people alone and stand outside the hash, as does the
+            // first sample, which the coordinator compares with its own; all else must be noticed.
             for lease in opened.leases() {
                 let (read, bytes) = opened.read(lease).unwrap();
-                assert_eq!((read.lease, bytes), (header.lease, b"some bytes".to_vec()), "byte {position}");
+                assert_eq!(
+                    (read.lease, bytes),
+                    (header.lease, b"some bytes".to_vec()),
+                    "byte {position}"
+                );
             }
         }
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
-            assert!(Outbox::open(folder.path(), OURS, 1000).unwrap().leases().is_empty(), "{length} bytes");
+            assert!(
+                Outbox::open(folder.path(), OURS, 1000).unwrap().leases().is_empty(),
+                "{length} bytes"
+            );
         }
     }
 

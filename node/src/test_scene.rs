@@ -4,8 +4,9 @@ use crate::device::PreparedFrame;
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_layout::{
-    AliasEntry, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, Camera, CameraKind, Environment, FlatScene,
-    Light, LightKind, Material, NONE, ShadingVertex, TextureRef, Triangle, TriangleBlock, UnitParams,
+    AliasEntry, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, Camera, CameraKind, Environment,
+    FlatScene, Light, LightKind, Material, NONE, ShadingVertex, TextureRef, Triangle,
+    TriangleBlock, UnitParams,
 };
 
 pub(crate) fn frame() -> Arc<PreparedFrame> {
@@ -14,7 +15,13 @@ pub(crate) fn frame() -> Arc<PreparedFrame> {
 }
 
 /// A unit of a 64 × 48 frame with every AOV.
-pub(crate) fn unit(x: u32, y: u32, width: u32, height: u32, samples: std::ops::Range<u32>) -> UnitParams {
+pub(crate) fn unit(
+    x: u32,
+    y: u32,
+    width: u32,
+    height: u32,
+    samples: std::ops::Range<u32>,
+) -> UnitParams {
     UnitParams {
         frame_width: 64,
         frame_height: 48,

@@ -1,4 +1,5 @@
-//! What clients hear of tokens, of who is denied, of the audit log and of the authority. Owns no rule.
+//! What clients hear of tokens, of who is denied, of the audit log and of the authority. Owns no
+//! rule.
 
 use crate::role::Role;
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,8 @@ pub struct LogReport {
     pub first: u64,
     /// Entries kept.
     pub entries: u64,
-    /// Hexadecimal hash of the newest entry: whoever notes it elsewhere can tell later that the log still goes on from it.
+    /// Hexadecimal hash of the newest entry: whoever notes it elsewhere can tell later that the log
+    /// still goes on from it.
     pub head: String,
     /// Everything that is wrong with the chain, a line each; empty is good.
     pub problems: Vec<String>,
@@ -95,7 +97,8 @@ pub struct LogReport {
 pub struct AuthorityStatus {
     /// Hexadecimal BLAKE3 of its public key, which join tokens name.
     pub pin: String,
-    /// Seconds since the Unix epoch until which the former one is trusted beside it; None where there is none.
+    /// Seconds since the Unix epoch until which the former one is trusted beside it; None where
+    /// there is none.
     pub former_until: Option<u64>,
 }
 

@@ -14,7 +14,8 @@ pub use crate::role::Role;
 pub enum Request {
     /// Which of these blobs are not here? Answered by [`Response::Blobs`].
     MissingBlobs(Vec<BlobHash>),
-    /// Accept this job. Answered by [`Response::Accepted`] once durable; the same id and spec again is accepted again.
+    /// Accept this job. Answered by [`Response::Accepted`] once durable; the same id and spec again
+    /// is accepted again.
     Submit {
         /// The client's id for it.
         job: JobId,
@@ -25,15 +26,16 @@ pub enum Request {
     Jobs,
     /// One job. Answered by [`Response::Job`].
     Job(JobId),
-    /// Frames of a job, in order, from the given position among its frames on. Answered by [`Response::Frames`] of at most
-    /// [`crate::limits::FRAME_PAGE_MAX`].
+    /// Frames of a job, in order, from the given position among its frames on. Answered by
+    /// [`Response::Frames`] of at most [`crate::limits::FRAME_PAGE_MAX`].
     Frames {
         /// Which job.
         job: JobId,
         /// Position of the first frame wanted.
         from: u32,
     },
-    /// The job's summary now and at each change (at most ten a second), until it has ended. A sequence of [`Response::Progress`].
+    /// The job's summary now and at each change (at most ten a second), until it has ended. A
+    /// sequence of [`Response::Progress`].
     Watch(JobId),
     /// End a job; a repeated cancel is harmless. Answered by [`Response::Done`].
     Cancel(JobId),
@@ -50,8 +52,8 @@ pub enum Request {
     CreateToken(TokenScope),
     /// Checks the store against its own records: [`Response::Audit`].
     Audit,
-    /// Tokens in the order of their names, from this position on. Answered by [`Response::Tokens`] of at most
-    /// [`crate::access::TOKEN_PAGE_MAX`].
+    /// Tokens in the order of their names, from this position on. Answered by [`Response::Tokens`]
+    /// of at most [`crate::access::TOKEN_PAGE_MAX`].
     Tokens {
         /// Position of the first wanted.
         from: u32,
@@ -63,7 +65,8 @@ pub enum Request {
     },
     /// Shuts an identity out, at once. Answered by [`Response::Denied`] with what was shut out.
     Deny {
-        /// `node:NAME`, `node:UUID`, `user:NAME`, or a name alone: a node's if one has it, else a person's.
+        /// `node:NAME`, `node:UUID`, `user:NAME`, or a name alone: a node's if one has it, else a
+        /// person's.
         identity: String,
         /// Why, for whoever asks later.
         reason: String,
@@ -75,27 +78,33 @@ pub enum Request {
     },
     /// All identities that are shut out. Answered by [`Response::Denied`].
     Denied,
-    /// The audit log: its chain is checked, and its newest entries given. Answered by [`Response::Log`].
+    /// The audit log: its chain is checked, and its newest entries given. Answered by
+    /// [`Response::Log`].
     Log {
         /// How many entries, at most [`crate::access::LOG_PAGE_MAX`].
         last: u32,
     },
     /// The farm's authority. Answered by [`Response::Authority`].
     Authority,
-    /// A new authority, the old one trusted beside it for a time. Answered by [`Response::Authority`].
+    /// A new authority, the old one trusted beside it for a time. Answered by
+    /// [`Response::Authority`].
     RotateAuthority {
-        /// For so many seconds, at most 62 days; None: until every certificate that the old one has signed is over or renewed.
+        /// For so many seconds, at most 62 days; None: until every certificate that the old one has
+        /// signed is over or renewed.
         overlap_secs: Option<u64>,
     },
     /// Forget a job that has ended, with its frames. Answered by [`Response::Done`].
     Forget(JobId),
-    /// The farm as it is now, whole but for its keys. A sequence of [`Response::Backup`], then the stream's end.
+    /// The farm as it is now, whole but for its keys. A sequence of [`Response::Backup`], then the
+    /// stream's end.
     Backup,
-    /// No more work for a job until it is resumed; a repeated pause is harmless. Answered by [`Response::Done`].
+    /// No more work for a job until it is resumed; a repeated pause is harmless. Answered by
+    /// [`Response::Done`].
     Pause(JobId),
     /// A paused job goes on; one that is not paused does anyway. Answered by [`Response::Done`].
     Resume(JobId),
-    /// The failed frames of a job are rendered again; finished ones stay. Answered by [`Response::Done`].
+    /// The failed frames of a job are rendered again; finished ones stay. Answered by
+    /// [`Response::Done`].
     Retry(JobId),
 }
 

@@ -1,4 +1,5 @@
-//! The one place that turns values into bytes: bincode's standard configuration, bounded, trailing bytes refused.
+//! The one place that turns values into bytes: bincode's standard configuration, bounded, trailing
+//! bytes refused.
 
 use crate::limits::MESSAGE_BYTES_MAX;
 use serde::Serialize;
@@ -38,12 +39,14 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(bytes)
 }
 
-/// The value that `bytes` encode, all of them. Never allocates more than [`MESSAGE_BYTES_MAX`] on a length's word.
+/// The value that `bytes` encode, all of them. Never allocates more than [`MESSAGE_BYTES_MAX`] on a
+/// length's word.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(CodecError::TooLong(bytes.len()));
     }
-    let (value, used) = bincode::serde::decode_from_slice(bytes, config()).map_err(CodecError::Malformed)?;
+    let (value, used) =
+        bincode::serde::decode_from_slice(bytes, config()).map_err(CodecError::Malformed)?;
     if used != bytes.len() {
         return Err(CodecError::Trailing(bytes.len() - used));
     }

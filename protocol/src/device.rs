@@ -12,8 +12,9 @@ pub enum DeviceKind {
     Cuda,
 }
 
-/// One device of a node: a slot that takes units, with a memory budget of its own. A node's list of devices keeps its order and its
-/// length for the life of the process, so that a position in it names a device; only what a device says of itself changes.
+/// One device of a node: a slot that takes units, with a memory budget of its own. A node's list of
+/// devices keeps its order and its length for the life of the process, so that a position in it
+/// names a device; only what a device says of itself changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// What `--device` calls it: `cpu`, `cuda:0`, `cuda:0/1` for a MIG slice.
@@ -45,7 +46,8 @@ pub struct CudaInfo {
     pub pcie: String,
     /// Profile of the MIG slice, such as `1g.18gb`; None for a whole device.
     pub mig: Option<String>,
-    /// Milliseconds that its last start took: the context, and the driver's compilation of the kernels.
+    /// Milliseconds that its last start took: the context, and the driver's compilation of the
+    /// kernels.
     pub start_millis: u32,
 }
 
@@ -67,7 +69,8 @@ pub enum DeviceState {
     },
 }
 
-/// How a device is now; a part of each heartbeat. None where the device, or its driver, does not say.
+/// How a device is now; a part of each heartbeat. None where the device, or its driver, does not
+/// say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceTelemetry {
     /// Position among the node's devices.
@@ -88,7 +91,8 @@ pub struct DeviceTelemetry {
     pub clock_mhz: Option<u32>,
     /// Clock of the memory, MHz.
     pub memory_clock_mhz: Option<u32>,
-    /// What holds its clocks down now, such as `sw_thermal`; at most [`crate::limits::THROTTLES_MAX`] short names.
+    /// What holds its clocks down now, such as `sw_thermal`; at most
+    /// [`crate::limits::THROTTLES_MAX`] short names.
     pub throttles: Vec<String>,
     /// Memory errors corrected since the driver was loaded.
     pub ecc_corrected: Option<u64>,

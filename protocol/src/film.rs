@@ -1,7 +1,8 @@
 //! A unit's film on the wire: fixed-point sums, planar, shuffled by byte and compressed with zstd.
 //!
-//! Layout: `"TSUM"`, u8 format version, u8 channels, u16 width, u16 height, u32 samples (all little endian), then the compressed planes.
-//! A sum is an i64 in units of 2^-24. Sums of more samples and of other units of the same tile are added; the order does not matter.
+//! Layout: `"TSUM"`, u8 format version, u8 channels, u16 width, u16 height, u32 samples (all little
+//! endian), then the compressed planes. A sum is an i64 in units of 2^-24. Sums of more samples and
+//! of other units of the same tile are added; the order does not matter.
 
 use crate::limits::{RESULT_BYTES_MAX, SPP_MAX, TILE_EDGE_MAX};
 
@@ -24,7 +25,8 @@ pub struct TileSums {
     pub channels: u8,
     /// Samples per pixel in the sums.
     pub samples: u32,
-    /// `channels × height × width` sums: channel c of pixel (x, y) is at `(c * height + y) * width + x`.
+    /// `channels × height × width` sums: channel c of pixel (x, y) is at
+    /// `(c * height + y) * width + x`.
     pub values: Vec<i64>,
 }
 
@@ -102,8 +104,8 @@ impl TileSums {
             )));
         }
         let count = usize::from(width) * usize::from(height) * usize::from(channels);
-        let planes =
-            zstd::bulk::decompress(&bytes[HEADER_BYTES..], count * 8).map_err(|_| FilmError::Damaged)?;
+        let planes = zstd::bulk::decompress(&bytes[HEADER_BYTES..], count * 8)
+            .map_err(|_| FilmError::Damaged)?;
         if planes.len() != count * 8 {
             return Err(FilmError::Damaged);
         }

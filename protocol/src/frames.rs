@@ -31,7 +31,8 @@ pub struct FrameSet {
 pub enum FrameSetError {
     /// Not of the form.
     #[error(
-        "`{0}` is not a frame or a range of frames; write `5`, `1-100`, `1-100x2`, or a list of them by commas"
+        "`{0}` is not a frame or a range of frames; write `5`, `1-100`, `1-100x2`, or a list of \
+            them by commas"
     )]
     Form(String),
     /// Ends before it begins.
@@ -52,7 +53,9 @@ impl FrameSet {
     }
 
     /// Of any frames, in any order, repeated or not.
-    pub fn from_frames(frames: impl IntoIterator<Item = FrameNumber>) -> Result<Self, FrameSetError> {
+    pub fn from_frames(
+        frames: impl IntoIterator<Item = FrameNumber>,
+    ) -> Result<Self, FrameSetError> {
         let mut numbers: Vec<u32> = frames.into_iter().map(|frame| frame.0).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -108,7 +111,8 @@ impl FrameSet {
     pub fn position(&self, frame: FrameNumber) -> Option<u32> {
         let mut before = 0;
         for span in &self.spans {
-            if (span.first..=span.last).contains(&frame.0) && (frame.0 - span.first).is_multiple_of(span.step)
+            if (span.first..=span.last).contains(&frame.0)
+                && (frame.0 - span.first).is_multiple_of(span.step)
             {
                 return Some(before + (frame.0 - span.first) / span.step);
             }
@@ -118,7 +122,8 @@ impl FrameSet {
     }
 }
 
-/// A lone number joins the next into a range only where they are neighbours: `1,5` stays two numbers, `1-2` is a range.
+/// A lone number joins the next into a range only where they are neighbours: `1,5` stays two
+/// numbers, `1-2` is a range.
 fn spans_step_ok(span: &Span, number: u32) -> bool {
     number - span.last == 1
 }
@@ -215,7 +220,10 @@ mod tests {
             assert_eq!(set.position(FrameNumber(*number)), Some(position as u32));
         }
         assert_eq!(set.len() as usize, all.len());
-        assert_eq!(set.to_string().parse::<FrameSet>().unwrap().iter().map(|f| f.0).collect::<Vec<_>>(), all);
+        assert_eq!(
+            set.to_string().parse::<FrameSet>().unwrap().iter().map(|f| f.0).collect::<Vec<_>>(),
+            all
+        );
         all
     }
 

@@ -1,7 +1,9 @@
-//! The first message on a connection, both ways. Its bytes are frozen for ever: they are written by hand, not by the codec.
+//! The first message on a connection, both ways. Its bytes are frozen for ever: they are written by
+//! hand, not by the codec.
 //!
-//! `"TSRA"`, u16 oldest and u16 newest protocol version spoken (little endian), 32 bytes of fingerprint, u8 length and UTF-8 bytes
-//! of the build's name. Both sides send it; the highest version in both ranges is spoken from then on.
+//! `"TSRA"`, u16 oldest and u16 newest protocol version spoken (little endian), 32 bytes of
+//! fingerprint, u8 length and UTF-8 bytes of the build's name. Both sides send it; the highest
+//! version in both ranges is spoken from then on.
 
 use crate::ids::Fingerprint;
 
@@ -11,22 +13,27 @@ use crate::ids::Fingerprint;
 pub enum ProtocolVersion {
     /// First version.
     V1 = 1,
-    /// GPU nodes: devices have slots, CUDA facts and states, which change within a session (`Devices`); heartbeats carry telemetry of each
-    /// device; failures tell memory shortages with their numbers, dead workers and time-outs; results name their device and
-    /// the bytes they needed; a job predicts its device bytes; `nodes` shows all of that. Compute jobs: a job's description
-    /// is a `JobKind`, an assignment has a `Task`, programs and kernels can fail, and a node says whether it compiles them.
+    /// GPU nodes: devices have slots, CUDA facts and states, which change within a session
+    /// (`Devices`); heartbeats carry telemetry of each device; failures tell memory shortages with
+    /// their numbers, dead workers and time-outs; results name their device and the bytes they
+    /// needed; a job predicts its device bytes; `nodes` shows all of that. Compute jobs: a job's
+    /// description is a `JobKind`, an assignment has a `Task`, programs and kernels can fail, and a
+    /// node says whether it compiles them.
     V2 = 2,
-    /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens and of who is denied, renewal of certificates.
-    /// Jobs can be forgotten, backups asked for; the coordinator tells its time.
+    /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens
+    /// and of who is denied, renewal of certificates. Jobs can be forgotten, backups asked for; the
+    /// coordinator tells its time.
     V3 = 3,
-    /// Jobs can be paused and resumed, and failed frames rendered again; a job says in a word why it waits. `job` tells what came of units
-    /// that two nodes worked on at once. Heartbeats tell how far units are.
-    /// A result names its first sample, so that a node that leaves can hand in a part of a unit; jobs tell how many samples were kept so.
+    /// Jobs can be paused and resumed, and failed frames rendered again; a job says in a word why
+    /// it waits. `job` tells what came of units that two nodes worked on at once. Heartbeats tell
+    /// how far units are. A result names its first sample, so that a node that leaves can hand in a
+    /// part of a unit; jobs tell how many samples were kept so.
     V4 = 4,
-    /// A render job may name a material variant of its scene, ask for denoised frames, and for a noise that frames are sampled to in rounds, of
-    /// which a frame's state tells.
+    /// A render job may name a material variant of its scene, ask for denoised frames, and for a
+    /// noise that frames are sampled to in rounds, of which a frame's state tells.
     V5 = 5,
-    /// A lens may have blades. Frames may be sampled for a time, and then say how many samples they got.
+    /// A lens may have blades. Frames may be sampled for a time, and then say how many samples they
+    /// got.
     V6 = 6,
     /// A render job may bound what indirect light adds at a time.
     V7 = 7,
@@ -34,7 +41,8 @@ pub enum ProtocolVersion {
 
 /// The newest version this build speaks.
 pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V7 as u16;
-/// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints must agree anyway.
+/// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints
+/// must agree anyway.
 pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V7 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
@@ -69,7 +77,8 @@ pub enum HelloError {
     Short,
     /// No version in common.
     #[error(
-        "peer `{build}` speaks protocol {oldest} to {newest}, this build speaks {PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"
+        "peer `{build}` speaks protocol {oldest} to {newest}, this build speaks \
+            {PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"
     )]
     Version {
         /// The peer's build.
@@ -104,7 +113,8 @@ impl Hello {
         bytes
     }
 
-    /// Reads the fixed part: the hello without its build name, and the length of that name in bytes.
+    /// Reads the fixed part: the hello without its build name, and the length of that name in
+    /// bytes.
     pub fn from_fixed(bytes: &[u8; HELLO_BYTES_FIXED]) -> Result<(Self, usize), HelloError> {
         if bytes[..4] != MAGIC {
             return Err(HelloError::Foreign);
@@ -124,7 +134,8 @@ impl Hello {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HelloError> {
         let fixed = bytes.first_chunk::<HELLO_BYTES_FIXED>().ok_or(HelloError::Short)?;
         let (mut hello, length) = Self::from_fixed(fixed)?;
-        let name = bytes.get(HELLO_BYTES_FIXED..HELLO_BYTES_FIXED + length).ok_or(HelloError::Short)?;
+        let name =
+            bytes.get(HELLO_BYTES_FIXED..HELLO_BYTES_FIXED + length).ok_or(HelloError::Short)?;
         hello.build = String::from_utf8_lossy(name).into_owned();
         Ok(hello)
     }

@@ -76,7 +76,9 @@ impl fmt::Display for UnitKey {
 }
 
 /// Grows with every lease of the farm and survives restarts; fences stale results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Epoch(pub u64);
 
 impl fmt::Display for Epoch {
@@ -100,7 +102,8 @@ impl fmt::Display for Lease {
     }
 }
 
-/// A machine that runs `tessera node`, for as long as it keeps its data folder. Stands in its certificate.
+/// A machine that runs `tessera node`, for as long as it keeps its data folder. Stands in its
+/// certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub uuid::Uuid);
 
@@ -144,7 +147,8 @@ impl fmt::Debug for BlobHash {
     }
 }
 
-/// Version hash of kernel source, scene flattening and film format: results of different ones are never mixed in a job.
+/// Version hash of kernel source, scene flattening and film format: results of different ones are
+/// never mixed in a job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub [u8; 32]);
 

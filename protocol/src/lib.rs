@@ -1,6 +1,8 @@
-//! What may cross the wire: ids, job spec, messages, limits, codec, versions. Owns no socket and makes no decision.
+//! What may cross the wire: ids, job spec, messages, limits, codec, versions. Owns no socket and
+//! makes no decision.
 //!
-//! A value that comes from outside is `Raw*` or unchecked until its `check` has been passed; what is inside is valid.
+//! A value that comes from outside is `Raw*` or unchecked until its `check` has been passed; what
+//! is inside is valid.
 
 pub mod access;
 pub mod client;
@@ -26,7 +28,8 @@ pub use film::{CHANNELS_MAX, FilmError, TileSums};
 pub use frames::{FrameSet, FrameSetError};
 pub use hello::{Hello, HelloError, PROTOCOL_VERSION};
 pub use ids::{
-    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey,
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex,
+    UnitKey,
 };
 pub use job::{JobKind, JobSpec, RawJobSpec, RenderSpec, SpecError};
 pub use rounds::Rounds;

@@ -2,13 +2,15 @@
 
 /// Largest frame edge in pixels: 32k × 32k is the largest film that anybody prints.
 pub const FRAME_EDGE_MAX: u32 = 32_768;
-/// Largest frame area: 2^28 pixels (16k × 16k). A row of 256 px tiles is then at most 32k × 256 pixels.
+/// Largest frame area: 2^28 pixels (16k × 16k). A row of 256 px tiles is then at most 32k × 256
+/// pixels.
 pub const FRAME_PIXELS_MAX: u64 = 1 << 28;
 /// Smallest tile edge: below it, the cost of a lease exceeds the work.
 pub const TILE_EDGE_MIN: u32 = 8;
 /// Largest tile edge: 512 × 512 pixels × 16 channels × 8 bytes is 32 MiB of sums.
 pub const TILE_EDGE_MAX: u32 = 512;
-/// Samples per pixel at most: 2^20, so that an i64 film cannot overflow (see the film's arithmetic in `film.rs`).
+/// Samples per pixel at most: 2^20, so that an i64 film cannot overflow (see the film's arithmetic
+/// in `film.rs`).
 pub const SPP_MAX: u32 = 1 << 20;
 /// Scatterings at most.
 pub const DEPTH_MAX: u32 = 1024;
@@ -32,14 +34,15 @@ pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
 pub const CLAMP_MIN: f64 = 1e-6;
 /// Greatest bound of light: what a film takes at a time (`FILM_VALUE_MAX`).
 pub const CLAMP_MAX: f64 = 262_144.0;
-/// Samples per pixel of a frame that is denoised at least: its noise is the difference between two halves of them.
+/// Samples per pixel of a frame that is denoised at least: its noise is the difference between two
+/// halves of them.
 pub const DENOISE_SPP_MIN: u32 = 2;
 /// Corners of a lens that is not round, at least.
 pub const BLADES_MIN: u8 = 3;
 /// Corners of a lens that is not round, at most: what has more is round to the eye.
 pub const BLADES_MAX: u8 = 16;
-/// Largest result on the wire: 32 MiB of sums (512 × 512 pixels, 16 channels) cannot grow by more than a 16th in compression, plus its
-/// header.
+/// Largest result on the wire: 32 MiB of sums (512 × 512 pixels, 16 channels) cannot grow by more
+/// than a 16th in compression, plus its header.
 pub const RESULT_BYTES_MAX: usize = 34 << 20;
 /// Longest name (job, node, pool, tag), bytes.
 pub const NAME_MAX: usize = 128;
@@ -59,7 +62,8 @@ pub const FRAME_PAGE_MAX: usize = 16_384;
 pub const OPEN_JOBS_MAX: usize = 10_000;
 /// Indices of a domain at most: 2^40, so that a sum of them fits the width of `ExactSum`.
 pub const DOMAIN_MAX: u64 = 1 << 40;
-/// Bytes that a chunk writes at most: 16 MiB is a million indices of four floats, and far below [`RESULT_BYTES_MAX`].
+/// Bytes that a chunk writes at most: 16 MiB is a million indices of four floats, and far below
+/// [`RESULT_BYTES_MAX`].
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
 /// Largest kernel, as source or PTX: a thousand times the examples.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;

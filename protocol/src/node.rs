@@ -1,4 +1,5 @@
-//! Messages between a node and the coordinator. Positional: a change of any field is a new protocol version.
+//! Messages between a node and the coordinator. Positional: a change of any field is a new protocol
+//! version.
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
@@ -58,7 +59,8 @@ pub enum NodeToCoordinator {
     },
     /// The node takes no new work and leaves when its results are acknowledged.
     Draining,
-    /// What the devices say of themselves has changed (a state, say): all of them, in the order of the [`Join`].
+    /// What the devices say of themselves has changed (a state, say): all of them, in the order of
+    /// the [`Join`].
     Devices(Vec<DeviceInfo>),
 }
 
@@ -92,20 +94,24 @@ pub struct Join {
 pub enum Failure {
     /// The scene cannot be prepared: the same everywhere, so the job fails.
     Scene(String),
-    /// Something that is not of the unit is lacking: a file cannot be had, the node's disk or memory is full. The unit waits for it, and no
-    /// attempt is counted, for as long as the coordinator's settings say.
+    /// Something that is not of the unit is lacking: a file cannot be had, the node's disk or
+    /// memory is full. The unit waits for it, and no attempt is counted, for as long as the
+    /// coordinator's settings say.
     Asset(String),
     /// The device failed.
     Device(String),
-    /// Not enough memory on a device, with the smallest plan too. Costs no attempt: a device with more memory gets the unit.
+    /// Not enough memory on a device, with the smallest plan too. Costs no attempt: a device with
+    /// more memory gets the unit.
     OutOfMemory(MemoryShortage),
     /// The worker process of the device ended while it had the unit.
     Worker(String),
     /// The device worked on the unit longer than the watchdog allows.
     TimedOut(String),
-    /// A compute job's program cannot be used (it does not compile, or lacks a variable): the same everywhere, so the job fails.
+    /// A compute job's program cannot be used (it does not compile, or lacks a variable): the same
+    /// everywhere, so the job fails.
     Program(String),
-    /// A compute job's kernel failed on a device that is in order: a fault of the job, and none of the node.
+    /// A compute job's kernel failed on a device that is in order: a fault of the job, and none of
+    /// the node.
     Kernel(String),
 }
 
@@ -116,7 +122,8 @@ pub struct MemoryShortage {
     pub device: u8,
     /// Bytes that the unit needs at least; 0 where the node cannot tell.
     pub needed: u64,
-    /// Bytes that the device could have given it: those free, and those that the node would have given up.
+    /// Bytes that the device could have given it: those free, and those that the node would have
+    /// given up.
     pub available: u64,
     /// In words, for people.
     pub reason: String,
@@ -127,7 +134,10 @@ impl Failure {
     pub fn reason(&self) -> &str {
         match self {
             Self::Scene(text) | Self::Asset(text) | Self::Device(text) => text,
-            Self::Worker(text) | Self::TimedOut(text) | Self::Program(text) | Self::Kernel(text) => text,
+            Self::Worker(text)
+            | Self::TimedOut(text)
+            | Self::Program(text)
+            | Self::Kernel(text) => text,
             Self::OutOfMemory(shortage) => &shortage.reason,
         }
     }
@@ -150,7 +160,8 @@ pub enum CoordinatorToNode {
         /// Which.
         lease: Lease,
     },
-    /// The result of this lease is not wanted (its epoch is stale, or the job has ended): the node may forget it.
+    /// The result of this lease is not wanted (its epoch is stale, or the job has ended): the node
+    /// may forget it.
     Unwanted {
         /// Which.
         lease: Lease,
@@ -218,8 +229,8 @@ impl Assignment {
     }
 }
 
-/// Announces a result; its bytes ([`crate::film::TileSums::to_bytes`] or [`crate::compute::ChunkValues::to_bytes`]) follow on
-/// the same stream.
+/// Announces a result; its bytes ([`crate::film::TileSums::to_bytes`] or
+/// [`crate::compute::ChunkValues::to_bytes`]) follow on the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultHeader {
     /// Which lease it answers.
@@ -232,12 +243,14 @@ pub struct ResultHeader {
     pub device: u8,
     /// Device time, microseconds.
     pub device_micros: u64,
-    /// Bytes that the unit needed on the device at least: its scene, and the workspace of the smallest plan. 0: not measured.
+    /// Bytes that the unit needed on the device at least: its scene, and the workspace of the
+    /// smallest plan. 0: not measured.
     pub device_bytes: u64,
     /// Rays cast (closest and any hit).
     pub rays: u64,
-    /// First sample index of a film, which says itself how many it has; 0 of a chunk. A node that leaves may hand in fewer samples than the
-    /// lease asked for, from its first one on: that is a part, and the rest of the unit goes to another node.
+    /// First sample index of a film, which says itself how many it has; 0 of a chunk. A node that
+    /// leaves may hand in fewer samples than the lease asked for, from its first one on: that is a
+    /// part, and the rest of the unit goes to another node.
     pub first_sample: u32,
 }
 

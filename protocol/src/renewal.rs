@@ -1,11 +1,13 @@
-//! A certificate for the next while, over a connection that is authenticated by the one that ends. Owns no clock and no key.
+//! A certificate for the next while, over a connection that is authenticated by the one that ends.
+//! Owns no clock and no key.
 
 use serde::{Deserialize, Serialize};
 
 /// Asks for a certificate for the same identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenewRequest {
-    /// A PKCS #10 certificate request, DER. Only its public key is used; its private key stays where it was made.
+    /// A PKCS #10 certificate request, DER. Only its public key is used; its private key stays
+    /// where it was made.
     pub certificate_request: Vec<u8>,
 }
 

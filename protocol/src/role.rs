@@ -1,15 +1,18 @@
-//! Roles: what an identity may do, as it stands in its certificate. Which request needs which role is the coordinator's.
+//! Roles: what an identity may do, as it stands in its certificate. Which request needs which role
+//! is the coordinator's.
 
 use crate::ids::IdError;
 use serde::{Deserialize, Serialize};
 
-/// What an identity may do. Nodes work; people have ranks, each of which may do all that those below it may.
+/// What an identity may do. Nodes work; people have ranks, each of which may do all that those
+/// below it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Renders.
     Node,
-    /// Submits jobs, and ends its own. Called `user` before there were ranks; that name still means it.
+    /// Submits jobs, and ends its own. Called `user` before there were ranks; that name still means
+    /// it.
     #[serde(alias = "user")]
     Artist,
     /// Everything.
@@ -22,7 +25,8 @@ pub enum Role {
 
 impl Role {
     /// All of them: nodes, then people by rank.
-    pub const ALL: [Self; 5] = [Self::Node, Self::Viewer, Self::Artist, Self::Operator, Self::Admin];
+    pub const ALL: [Self; 5] =
+        [Self::Node, Self::Viewer, Self::Artist, Self::Operator, Self::Admin];
 
     /// Its name on the command line and in certificates.
     pub fn name(self) -> &'static str {

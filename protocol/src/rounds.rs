@@ -1,16 +1,20 @@
-//! Rounds of a frame that is rendered until its noise is low enough, or for a time: which samples each pass of a tile has, and which passes each round.
+//! Rounds of a frame that is rendered until its noise is low enough, or for a time: which samples
+//! each pass of a tile has, and which passes each round.
 //!
-//! The first round has two passes of [`FIRST_SAMPLES`] samples. Each round after it has as many samples as all before it together, so that
-//! what a tile gets in a round and what it had before are two halves, which tell how noisy it is. Rounds of many samples are cut into passes of
+//! The first round has two passes of [`FIRST_SAMPLES`] samples. Each round after it has as many
+//! samples as all before it together, so that what a tile gets in a round and what it had before
+//! are two halves, which tell how noisy it is. Rounds of many samples are cut into passes of
 //! [`PASS_SAMPLES_MAX`].
 
 use crate::node::SampleRange;
 
-/// Edge of a tile, pixels: what goes on or ends as a whole. A smaller one wastes fewer samples on pixels that need none, and costs more units.
+/// Edge of a tile, pixels: what goes on or ends as a whole. A smaller one wastes fewer samples on
+/// pixels that need none, and costs more units.
 pub const ROUND_TILE: u32 = 32;
 /// Samples per pixel of each of the first two passes.
 pub const FIRST_SAMPLES: u32 = 16;
-/// Samples per pixel of a pass at most: 32 × 32 pixels × 2048 are 2^21 camera samples, some seconds of one processor.
+/// Samples per pixel of a pass at most: 32 × 32 pixels × 2048 are 2^21 camera samples, some seconds
+/// of one processor.
 pub const PASS_SAMPLES_MAX: u32 = 2048;
 /// Samples per pixel of such a frame at least: two halves.
 pub const ROUNDS_SPP_MIN: u32 = 2 * FIRST_SAMPLES;
@@ -26,7 +30,8 @@ const DOUBLING: u32 = (PASS_SAMPLES_MAX / FIRST_SAMPLES).ilog2();
 
 const _: () = assert!(FIRST_SAMPLES.is_power_of_two() && PASS_SAMPLES_MAX.is_power_of_two());
 
-/// The rounds of a frame whose pixels may have so many samples. Rounds are counted from 1, passes from 0.
+/// The rounds of a frame whose pixels may have so many samples. Rounds are counted from 1, passes
+/// from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     spp: u32,
@@ -111,13 +116,26 @@ mod tests {
         assert_eq!(ranges(100), [(0, 16), (16, 16), (32, 32), (64, 36)]);
         assert_eq!(ranges(32), [(0, 16), (16, 16)]);
         let long = ranges(9000);
-        assert_eq!(long[7..], [(1024, 1024), (2048, 2048), (4096, 2048), (6144, 2048), (8192, 808)]);
+        assert_eq!(
+            long[7..],
+            [(1024, 1024), (2048, 2048), (4096, 2048), (6144, 2048), (8192, 808)]
+        );
     }
 
     #[test]
     fn every_sample_is_in_one_pass_and_every_pass_in_the_round_that_has_its_samples() {
-        for spp in (1..700).chain([1024, 2047, 2048, 2049, 4096, 5000, 65_535, 65_536, SPP_MAX - 1, SPP_MAX])
-        {
+        for spp in (1..700).chain([
+            1024,
+            2047,
+            2048,
+            2049,
+            4096,
+            5000,
+            65_535,
+            65_536,
+            SPP_MAX - 1,
+            SPP_MAX,
+        ]) {
             let (rounds, ranges) = (Rounds::new(spp), ranges(spp));
             assert_eq!(ranges.len(), rounds.passes() as usize, "{spp}");
             let mut next = 0;

@@ -122,7 +122,8 @@ pub struct JobDetail {
     pub copies: CopyCount,
 }
 
-/// Units of a job that were leased to an idle node beside the one that had them, and what came of that.
+/// Units of a job that were leased to an idle node beside the one that had them, and what came of
+/// that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyCount {
     /// Units with two leases now.
@@ -204,8 +205,9 @@ pub struct FrameStatus {
     pub frame: FrameNumber,
     /// Its state.
     pub state: FrameState,
-    /// Of a frame that was sampled for a time, and has all samples that it gets: how many a pixel has, at most where the job asks for a noise. The same
-    /// job with so many as its `spp`, and no time, makes the same picture.
+    /// Of a frame that was sampled for a time, and has all samples that it gets: how many a pixel
+    /// has, at most where the job asks for a noise. The same job with so many as its `spp`, and no
+    /// time, makes the same picture.
     pub samples: Option<u32>,
 }
 
@@ -221,7 +223,8 @@ pub enum NodeState {
     Away,
     /// Not connected; its leases have returned.
     Lost,
-    /// Connected, but no work for it: failures, no device that may have work, or a foreign fingerprint.
+    /// Connected, but no work for it: failures, no device that may have work, or a foreign
+    /// fingerprint.
     Unfit,
 }
 

@@ -1,11 +1,13 @@
-//! Accessors: typed numbers out of buffer views, every byte bounds-checked. Owns no meaning of the numbers.
+//! Accessors: typed numbers out of buffer views, every byte bounds-checked. Owns no meaning of the
+//! numbers.
 
 use crate::document::Document;
 use crate::error::SceneError;
 use gltf::json::accessor::{Accessor, ComponentType, Type};
 use gltf::json::validation::Checked;
 
-/// Elements of an accessor that no bytes stand behind (sparse over zeros) at most: 2^22 × 16 floats is 256 MiB.
+/// Elements of an accessor that no bytes stand behind (sparse over zeros) at most: 2^22 × 16 floats
+/// is 256 MiB.
 const ZERO_ELEMENTS_MAX: u64 = 1 << 22;
 
 /// Where elements lie: a run of `count` elements of `size` bytes, `stride` apart.
@@ -36,7 +38,8 @@ impl Document {
         Ok(self.at(&self.root.accessors, index, path, "accessors")?.count.0)
     }
 
-    /// Reads an accessor of `N` components as floats; integers are scaled where it says `normalized`. All finite.
+    /// Reads an accessor of `N` components as floats; integers are scaled where it says
+    /// `normalized`. All finite.
     pub(crate) fn floats<const N: usize>(
         &self,
         index: usize,
@@ -65,9 +68,11 @@ impl Document {
         path: &str,
     ) -> Result<Vec<[u32; N]>, SceneError> {
         let checked = self.check_accessor(index, path, &[N])?;
-        if !matches!(checked.component, ComponentType::U8 | ComponentType::U16 | ComponentType::U32) {
+        if !matches!(checked.component, ComponentType::U8 | ComponentType::U16 | ComponentType::U32)
+        {
             let place = format!("accessors[{index}].componentType");
-            return Err(self.invalid(place, format!("{path} needs unsigned integers; export the file again")));
+            return Err(self
+                .invalid(place, format!("{path} needs unsigned integers; export the file again")));
         }
         let mut values = vec![[0u32; N]; checked.count];
         let width = component_bytes(checked.component);
@@ -88,7 +93,8 @@ impl Document {
         let json = self.at(&self.root.accessors, index, path, "accessors")?;
         let place = format!("accessors[{index}]");
         let Checked::Valid(component) = json.component_type else {
-            return Err(self.invalid(format!("{place}.componentType"), "is none of glTF's; export it again"));
+            return Err(self
+                .invalid(format!("{place}.componentType"), "is none of glTF's; export it again"));
         };
         let Checked::Valid(kind) = json.type_ else {
             return Err(self.invalid(format!("{place}.type"), "is none of glTF's; export it again"));
@@ -107,12 +113,15 @@ impl Document {
             return Err(self.invalid(format!("{place}.type"), problem));
         }
         if json.buffer_view.is_none() && json.count.0 > ZERO_ELEMENTS_MAX {
-            let problem =
-                format!("{} elements without a buffer view are more than {ZERO_ELEMENTS_MAX}", json.count.0);
+            let problem = format!(
+                "{} elements without a buffer view are more than {ZERO_ELEMENTS_MAX}",
+                json.count.0
+            );
             return Err(self.invalid(format!("{place}.count"), problem));
         }
-        let count = usize::try_from(json.count.0)
-            .map_err(|_| self.invalid(format!("{place}.count"), "is beyond this machine's memory"))?;
+        let count = usize::try_from(json.count.0).map_err(|_| {
+            self.invalid(format!("{place}.count"), "is beyond this machine's memory")
+        })?;
         let checked = CheckedAccessor { json, count, component: component.0, components };
         // Finds out whether the bytes are there before anybody allocates for `count` elements.
         self.base_run(index, &checked)?;
@@ -121,7 +130,11 @@ impl Document {
         Ok(checked)
     }
 
-    fn base_run(&self, index: usize, checked: &CheckedAccessor) -> Result<Option<Run<'_>>, SceneError> {
+    fn base_run(
+        &self,
+        index: usize,
+        checked: &CheckedAccessor,
+    ) -> Result<Option<Run<'_>>, SceneError> {
         let place = format!("accessors[{index}]");
         let Some(view) = checked.json.buffer_view else { return Ok(None) };
         let offset = checked.json.byte_offset.map_or(0, |offset| offset.0);
@@ -141,8 +154,9 @@ impl Document {
     ) -> Result<Run<'_>, SceneError> {
         let bytes = self.view(view, &format!("{place}.bufferView"))?;
         if stride < size {
-            let problem =
-                format!("byteStride {stride} is less than the {size} bytes of an element of {place}");
+            let problem = format!(
+                "byteStride {stride} is less than the {size} bytes of an element of {place}"
+            );
             return Err(self.invalid(format!("bufferViews[{view}].byteStride"), problem));
         }
         let needed = match count {
@@ -151,17 +165,20 @@ impl Document {
         };
         let start = usize::try_from(offset).ok();
         let end = start.zip(needed).and_then(|(start, needed)| start.checked_add(needed));
-        let bytes = start.zip(end).and_then(|(start, end)| bytes.get(start..end)).ok_or_else(|| {
-            let have = bytes.len();
-            let problem = format!(
-                "{count} elements of {size} bytes from byte {offset} reach beyond bufferViews[{view}], which has {have}"
-            );
-            self.invalid(place, problem)
-        })?;
+        let bytes =
+            start.zip(end).and_then(|(start, end)| bytes.get(start..end)).ok_or_else(|| {
+                let have = bytes.len();
+                let problem = format!(
+                    "{count} elements of {size} bytes from byte {offset} reach beyond \
+                    bufferViews[{view}], which has {have}"
+                );
+                self.invalid(place, problem)
+            })?;
         Ok(Run { bytes, stride, size })
     }
 
-    /// Calls `each` with every element's bytes, then again with those that the sparse part replaces.
+    /// Calls `each` with every element's bytes, then again with those that the sparse part
+    /// replaces.
     fn visit(
         &self,
         index: usize,
@@ -183,15 +200,28 @@ impl Document {
         let count = usize::try_from(sparse.count.0).unwrap_or(usize::MAX);
         let indices = &sparse.indices;
         let at_indices = format!("{place}.indices");
-        let keys =
-            self.run(indices.buffer_view.value(), indices.byte_offset.0, count, (width, width), &at_indices)?;
+        let keys = self.run(
+            indices.buffer_view.value(),
+            indices.byte_offset.0,
+            count,
+            (width, width),
+            &at_indices,
+        )?;
         let values = &sparse.values;
         let at_values = format!("{place}.values");
-        let replaced =
-            self.run(values.buffer_view.value(), values.byte_offset.0, count, (size, size), &at_values)?;
+        let replaced = self.run(
+            values.buffer_view.value(),
+            values.byte_offset.0,
+            count,
+            (size, size),
+            &at_values,
+        )?;
         for entry in 0..count {
-            let key =
-                keys.element(entry).iter().rev().fold(0usize, |sum, byte| (sum << 8) | usize::from(*byte));
+            let key = keys
+                .element(entry)
+                .iter()
+                .rev()
+                .fold(0usize, |sum, byte| (sum << 8) | usize::from(*byte));
             if key >= checked.count {
                 let problem = format!("entry {entry} replaces element {key} of {}", checked.count);
                 return Err(self.invalid(at_indices, problem));
@@ -221,7 +251,8 @@ impl Document {
             None => Ok(values),
             Some(bad) => {
                 let (element, value) = (bad / components, values[bad]);
-                let problem = format!("element {element} holds {value}; export the file without it");
+                let problem =
+                    format!("element {element} holds {value}; export the file without it");
                 Err(self.invalid(format!("accessors[{index}]"), problem))
             }
         }

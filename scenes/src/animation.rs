@@ -1,4 +1,5 @@
-//! Animations: which clips play, and the pose of nodes at a time. Does not know meshes beyond the number of weights.
+//! Animations: which clips play, and the pose of nodes at a time. Does not know meshes beyond the
+//! number of weights.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -32,7 +33,8 @@ pub(crate) struct Curve {
     interpolation: Interpolation,
     /// Seconds, ascending, at least one.
     times: Vec<f64>,
-    /// `width` numbers a key; three times as many for cubic splines (in-tangent, value, out-tangent).
+    /// `width` numbers a key; three times as many for cubic splines (in-tangent, value,
+    /// out-tangent).
     values: Vec<f64>,
     width: usize,
     is_rotation: bool,
@@ -57,8 +59,8 @@ pub(crate) struct Pose {
     pub(crate) weights: Vec<Option<Vec<f64>>>,
 }
 
-/// Reads every animation. All clips play at once, except one that moves a property which an earlier clip moves
-/// already: those are alternatives (walk, run), and the first one wins.
+/// Reads every animation. All clips play at once, except one that moves a property which an earlier
+/// clip moves already: those are alternatives (walk, run), and the first one wins.
 pub(crate) fn read(
     document: &Document,
     weight_counts: &[usize],
@@ -80,7 +82,8 @@ pub(crate) fn read(
             let what = "moves what an earlier animation moves; only the earlier one is shown";
             warnings.add(format!("animations[{index}] {name:?} {what}"));
         }
-        let length = channels.iter().filter_map(|c| c.curve.times.last()).fold(0.0f64, |m, t| m.max(*t));
+        let length =
+            channels.iter().filter_map(|c| c.curve.times.last()).fold(0.0f64, |m, t| m.max(*t));
         clips.push(Clip { name, channels, length, played });
     }
     Ok(clips)
@@ -91,7 +94,8 @@ pub(crate) fn played(clips: &[Clip]) -> impl Iterator<Item = &Channel> {
     clips.iter().filter(|clip| clip.played).flat_map(|clip| &clip.channels)
 }
 
-/// The pose at a time, in seconds. Before its first key and after its last, a channel holds that key.
+/// The pose at a time, in seconds. Before its first key and after its last, a channel holds that
+/// key.
 pub(crate) fn pose(forest: &Forest, clips: &[Clip], time_secs: f64) -> Pose {
     let mut locals: Vec<Local> = forest.nodes.iter().map(|node| node.local).collect();
     let mut weights = vec![None; locals.len()];
@@ -124,7 +128,8 @@ fn read_channel(
     let channel = &animation.channels[number];
     let path = format!("animations[{index}].channels[{number}]");
     let node = channel.target.node.value();
-    let node_json = document.at(&document.root.nodes, node, &format!("{path}.target.node"), "nodes")?;
+    let node_json =
+        document.at(&document.root.nodes, node, &format!("{path}.target.node"), "nodes")?;
     let Checked::Valid(property) = channel.target.path else {
         warnings.add(format!("{path}.target.path is unknown; what it moves stands still"));
         return Ok(None);
@@ -136,12 +141,14 @@ fn read_channel(
         Property::MorphTargetWeights => (Target::Weights, weight_counts[node]),
     };
     if target != Target::Weights && node_json.matrix.is_some() {
-        let problem =
-            format!("moves nodes[{node}], which has a matrix; give it translation, rotation and scale");
+        let problem = format!(
+            "moves nodes[{node}], which has a matrix; give it translation, rotation and scale"
+        );
         return Err(document.invalid(path, problem));
     }
     if width == 0 {
-        warnings.add(format!("{path} moves morph weights of nodes[{node}], whose mesh has no targets"));
+        warnings
+            .add(format!("{path} moves morph weights of nodes[{node}], whose mesh has no targets"));
         return Ok(None);
     }
     let sampler = channel.sampler.value();
@@ -160,7 +167,8 @@ fn read_curve(
     let json = &document.root.animations[index].samplers[sampler];
     let path = format!("animations[{index}].samplers[{sampler}]");
     let Checked::Valid(interpolation) = json.interpolation else {
-        return Err(document.invalid(format!("{path}.interpolation"), "is none of STEP, LINEAR, CUBICSPLINE"));
+        return Err(document
+            .invalid(format!("{path}.interpolation"), "is none of STEP, LINEAR, CUBICSPLINE"));
     };
     let (input, output) = (format!("{path}.input"), format!("{path}.output"));
     let times = document.floats::<1>(json.input.value(), &input)?;
@@ -171,12 +179,15 @@ fn read_curve(
     let values: Vec<f64> = match target {
         Target::Weights => flat(document.floats::<1>(json.output.value(), &output)?),
         Target::Rotation => flat(document.floats::<4>(json.output.value(), &output)?),
-        Target::Translation | Target::Scale => flat(document.floats::<3>(json.output.value(), &output)?),
+        Target::Translation | Target::Scale => {
+            flat(document.floats::<3>(json.output.value(), &output)?)
+        }
     };
     let parts = if interpolation == Interpolation::CubicSpline { 3 } else { 1 };
     let wanted = times.len() * width * parts;
     if values.len() != wanted {
-        let problem = format!("holds {} numbers, but {} keys need {wanted}", values.len(), times.len());
+        let problem =
+            format!("holds {} numbers, but {} keys need {wanted}", values.len(), times.len());
         return Err(document.invalid(output, problem));
     }
     Ok(Curve { interpolation, times, values, width, is_rotation: target == Target::Rotation })
@@ -216,7 +227,10 @@ impl Curve {
                     span * (t3 - t2),
                 ];
                 let value = (0..self.width).map(|i| {
-                    from[i] * weights[0] + out[i] * weights[1] + to[i] * weights[2] + into[i] * weights[3]
+                    from[i] * weights[0]
+                        + out[i] * weights[1]
+                        + to[i] * weights[2]
+                        + into[i] * weights[3]
                 });
                 self.finish(value.collect())
             }
@@ -283,7 +297,12 @@ mod tests {
     #[test]
     fn rotations_turn_evenly() {
         let half = 0.5f64.sqrt();
-        let turn = curve(Interpolation::Linear, &[0.0, 1.0], &[0.0, 0.0, 0.0, 1.0, 0.0, half, 0.0, half], 4);
+        let turn = curve(
+            Interpolation::Linear,
+            &[0.0, 1.0],
+            &[0.0, 0.0, 0.0, 1.0, 0.0, half, 0.0, half],
+            4,
+        );
         let third = turn.at(1.0 / 3.0);
         let angle = 2.0 * libm::asin(third[1]);
         assert!((angle - std::f64::consts::FRAC_PI_6).abs() < 1e-12, "{third:?}");

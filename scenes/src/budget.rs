@@ -1,5 +1,5 @@
-//! What a scene may take in memory, counted before anything is allocated. Frees nothing: what has been counted stays counted, so that
-//! work that is done again and again ends as well.
+//! What a scene may take in memory, counted before anything is allocated. Frees nothing: what has
+//! been counted stays counted, so that work that is done again and again ends as well.
 
 use crate::error::SceneError;
 use crate::options::Limits;
@@ -33,10 +33,18 @@ impl Budget {
         }
     }
 
-    /// Counts `count` elements of `size` bytes that are about to be allocated for what stands at `path` of `file`.
-    pub(crate) fn spend(&self, count: u64, size: u64, file: &str, path: &str) -> Result<(), SceneError> {
+    /// Counts `count` elements of `size` bytes that are about to be allocated for what stands at
+    /// `path` of `file`.
+    pub(crate) fn spend(
+        &self,
+        count: u64,
+        size: u64,
+        file: &str,
+        path: &str,
+    ) -> Result<(), SceneError> {
         let bytes = count.saturating_mul(size);
-        let spent = self.spent.fetch_add(bytes.min(u64::MAX / 4), Ordering::Relaxed).saturating_add(bytes);
+        let spent =
+            self.spent.fetch_add(bytes.min(u64::MAX / 4), Ordering::Relaxed).saturating_add(bytes);
         if spent <= self.limit {
             return Ok(());
         }
@@ -62,7 +70,8 @@ impl Budget {
         self.spend(values, VALUE_BYTES, file, "(its JSON)")
     }
 
-    /// Counts an image of `packed` bytes that gives `unpacked`. The error says what is wrong and what to do.
+    /// Counts an image of `packed` bytes that gives `unpacked`. The error says what is wrong and
+    /// what to do.
     pub(crate) fn expand(&self, packed: u64, unpacked: u64) -> Result<(), String> {
         let packed = self.packed.fetch_add(packed, Ordering::Relaxed).saturating_add(packed);
         let total = self.unpacked.fetch_add(unpacked, Ordering::Relaxed).saturating_add(unpacked);
@@ -82,7 +91,8 @@ mod tests {
     use super::*;
 
     fn budget(memory_bytes: u64) -> Budget {
-        let limits = Limits { memory_bytes, expansion_bytes: 100, expansion_ratio: 10, ..Limits::default() };
+        let limits =
+            Limits { memory_bytes, expansion_bytes: 100, expansion_ratio: 10, ..Limits::default() };
         Budget::new(&limits)
     }
 

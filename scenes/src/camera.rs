@@ -1,4 +1,5 @@
-//! Cameras: the file's own, one placed by hand, and one that frames the bounds. Does not sample rays.
+//! Cameras: the file's own, one placed by hand, and one that frames the bounds. Does not sample
+//! rays.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -58,7 +59,10 @@ pub(crate) fn read_all(document: &Document) -> Result<Vec<FileCamera>, SceneErro
                     near: o.znear,
                     far: o.zfar,
                 },
-                _ => return Err(document.invalid(path, "has neither a perspective nor an orthographic part")),
+                _ => {
+                    return Err(document
+                        .invalid(path, "has neither a perspective nor an orthographic part"));
+                }
             };
             check(projection).map_err(|problem| document.invalid(path, problem))?;
             Ok(FileCamera { name: json.name.clone().unwrap_or_default(), projection })
@@ -108,12 +112,9 @@ pub(crate) fn resolve(
         ),
         CameraChoice::Named(name) => {
             let matches = |camera: &&ShownCamera| camera.name == *name || camera.node_name == *name;
-            Some(
-                shown
-                    .iter()
-                    .find(matches)
-                    .ok_or_else(|| wrong(format!("there is no camera named {name:?}; {}", list(shown))))?,
-            )
+            Some(shown.iter().find(matches).ok_or_else(|| {
+                wrong(format!("there is no camera named {name:?}; {}", list(shown)))
+            })?)
         }
         CameraChoice::LookAt { .. } => None,
     };
@@ -132,10 +133,15 @@ pub(crate) fn resolve(
 
 fn list(shown: &[ShownCamera]) -> String {
     if shown.is_empty() {
-        return "the scene shows none, so leave --camera out or place one with --eye and --target".into();
+        return "the scene shows none, so leave --camera out or place one with --eye and --target"
+            .into();
     }
-    let names: Vec<String> =
-        shown.iter().take(16).enumerate().map(|(i, camera)| format!("{i} {:?}", camera.name)).collect();
+    let names: Vec<String> = shown
+        .iter()
+        .take(16)
+        .enumerate()
+        .map(|(i, camera)| format!("{i} {:?}", camera.name))
+        .collect();
     format!("the scene shows {}: {}", shown.len(), names.join(", "))
 }
 
@@ -167,9 +173,14 @@ fn frame_bounds((lower, upper): (Vec3, Vec3), aspect: f64) -> (Affine, Projectio
     (from_axes(right, cross(back, right), back, eye), projection)
 }
 
-fn assemble(place: &Affine, projection: Projection, options: &FlattenOptions) -> Result<Camera, String> {
+fn assemble(
+    place: &Affine,
+    projection: Projection,
+    options: &FlattenOptions,
+) -> Result<Camera, String> {
     let aspect = f64::from(options.width) / f64::from(options.height);
-    // Nodes may scale and shear; a camera keeps its view axis, then its up axis, and the sense of its right.
+    // Nodes may scale and shear; a camera keeps its view axis, then its up axis, and the sense of
+    // its right.
     let flat = "its node's transform squeezes it flat";
     let back = normalize(place.column(2)).ok_or(flat)?;
     let up = place.column(1);
@@ -264,14 +275,16 @@ fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> 
             let [x, y, z] = point;
             match distance > 0.0 {
                 true => Ok(distance as f32),
-                false => Err(format!("what it is to be focused on, ({x}, {y}, {z}), is not in front of it")),
+                false => Err(format!(
+                    "what it is to be focused on, ({x}, {y}, {z}), is not in front of it"
+                )),
             }
         }
     }
 }
 
-/// The largest magnitude of a coordinate from which a camera's rays start, metres, rounded up to a power of two so
-/// that a camera which moves a little changes nothing that depends on it.
+/// The largest magnitude of a coordinate from which a camera's rays start, metres, rounded up to a
+/// power of two so that a camera which moves a little changes nothing that depends on it.
 pub(crate) fn origin_bound(camera: &Camera) -> f32 {
     let m = &camera.world_from_camera;
     let place = [m[3], m[7], m[11]].iter().fold(0.0f32, |largest, c| largest.max(c.abs()));

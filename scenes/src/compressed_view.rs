@@ -1,7 +1,9 @@
-//! Buffer views that are compressed (EXT_meshopt_compression, KHR_meshopt_compression): what the JSON says of each, and their bytes.
-//! Filters, which come after decompression, stand in view_filter.rs.
+//! Buffer views that are compressed (EXT_meshopt_compression, KHR_meshopt_compression): what the
+//! JSON says of each, and their bytes. Filters, which come after decompression, stand in
+//! view_filter.rs.
 //!
-//! Decompression is meshoptimizer's own. It takes any bytes, but trusts the numbers beside them, so that all of those are checked here.
+//! Decompression is meshoptimizer's own. It takes any bytes, but trusts the numbers beside them, so
+//! that all of those are checked here.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -10,8 +12,8 @@ use gltf::json::Root;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The extension and its successor. They have the same JSON; the successor has one more filter, and a second version of what ATTRIBUTES
-/// holds, which tells its version itself.
+/// The extension and its successor. They have the same JSON; the successor has one more filter, and
+/// a second version of what ATTRIBUTES holds, which tells its version itself.
 const NAMES: [&str; 2] = ["EXT_meshopt_compression", "KHR_meshopt_compression"];
 /// Its filter COLOR is refused in the other.
 const SUCCESSOR: &str = NAMES[1];
@@ -80,9 +82,12 @@ impl CompressedViews {
             let place = format!("bufferViews[{index}]");
             let extensions = view.extensions.as_ref().map(|extensions| &extensions.others);
             for name in NAMES {
-                let Some(json) = document.extension::<ViewJson>(extensions, name, &place)? else { continue };
+                let Some(json) = document.extension::<ViewJson>(extensions, name, &place)? else {
+                    continue;
+                };
                 if views.insert(index, (json, name)).is_some() {
-                    let problem = format!("has both {} and {}; keep one of them", NAMES[0], NAMES[1]);
+                    let problem =
+                        format!("has both {} and {}; keep one of them", NAMES[0], NAMES[1]);
                     return Err(document.invalid(place, problem));
                 }
             }
@@ -92,7 +97,8 @@ impl CompressedViews {
         Ok(read)
     }
 
-    /// Whether a buffer stands only for the bytes of compressed views: it is neither asked for nor read.
+    /// Whether a buffer stands only for the bytes of compressed views: it is neither asked for nor
+    /// read.
     pub(crate) fn is_placeholder(&self, buffer: usize) -> bool {
         self.placeholders.contains(&buffer)
     }
@@ -103,8 +109,11 @@ impl CompressedViews {
         for (index, buffer) in buffers.iter().enumerate() {
             let extensions = buffer.extensions.as_ref().map(|extensions| &extensions.others);
             for name in NAMES {
-                let json =
-                    document.extension::<BufferJson>(extensions, name, &format!("buffers[{index}]"))?;
+                let json = document.extension::<BufferJson>(
+                    extensions,
+                    name,
+                    &format!("buffers[{index}]"),
+                )?;
                 if json.is_some_and(|json| json.fallback) {
                     placeholders.insert(index);
                 }
@@ -124,7 +133,10 @@ impl CompressedViews {
     }
 
     /// Decompresses every view. The document has read its buffers.
-    pub(crate) fn decode(&self, document: &Document) -> Result<BTreeMap<usize, Vec<u8>>, SceneError> {
+    pub(crate) fn decode(
+        &self,
+        document: &Document,
+    ) -> Result<BTreeMap<usize, Vec<u8>>, SceneError> {
         self.views
             .iter()
             .map(|(&index, (json, name))| Ok((index, decode(document, index, json, name)?)))
@@ -132,12 +144,22 @@ impl CompressedViews {
     }
 }
 
-fn decode(document: &Document, index: usize, json: &ViewJson, name: &str) -> Result<Vec<u8>, SceneError> {
+fn decode(
+    document: &Document,
+    index: usize,
+    json: &ViewJson,
+    name: &str,
+) -> Result<Vec<u8>, SceneError> {
     let view = &document.root.buffer_views[index];
     let place = format!("bufferViews[{index}].extensions.{name}");
     let invalid = |problem: String| document.invalid(place.clone(), problem);
     let target = view.buffer.value();
-    document.at(&document.root.buffers, target, &format!("bufferViews[{index}].buffer"), "buffers")?;
+    document.at(
+        &document.root.buffers,
+        target,
+        &format!("bufferViews[{index}].buffer"),
+        "buffers",
+    )?;
     let (count, stride) = sizes(json, name).map_err(invalid)?;
     let bytes = json.count.checked_mul(json.byte_stride);
     if bytes != Some(view.byte_length.0) {
@@ -152,7 +174,8 @@ fn decode(document: &Document, index: usize, json: &ViewJson, name: &str) -> Res
     let least = least_bytes(json);
     if (packed.len() as u64) < least {
         let problem = format!(
-            "{count} elements of {stride} bytes take at least {least} bytes as {}, but byteLength is {}; export the file again",
+            "{count} elements of {stride} bytes take at least {least} bytes as {}, but byteLength \
+                is {}; export the file again",
             json.mode.name(),
             packed.len()
         );
@@ -169,7 +192,9 @@ fn decode(document: &Document, index: usize, json: &ViewJson, name: &str) -> Res
     }
     .map_err(|error| {
         let (what, why) = (json.mode.name(), told(&error));
-        invalid(format!("its bytes are not {what} of {count} elements ({why}); export the file again"))
+        invalid(format!(
+            "its bytes are not {what} of {count} elements ({why}); export the file again"
+        ))
     })?;
     view_filter::apply(json.filter, &mut bytes, stride);
     Ok(bytes)
@@ -204,13 +229,18 @@ fn sizes(json: &ViewJson, name: &str) -> Result<(usize, usize), String> {
             return Err(format!("{} take no filter; export the file again", json.mode.name()));
         }
         (Mode::Attributes, Filter::Color) if name != SUCCESSOR => {
-            return Err(format!("has the filter COLOR, which only {SUCCESSOR} has; export the file again"));
+            return Err(format!(
+                "has the filter COLOR, which only {SUCCESSOR} has; export the file again"
+            ));
         }
-        (Mode::Attributes, Filter::Octahedral | Filter::Color) => (matches!(stride, 4 | 8), "4 or 8"),
+        (Mode::Attributes, Filter::Octahedral | Filter::Color) => {
+            (matches!(stride, 4 | 8), "4 or 8")
+        }
         (Mode::Attributes, Filter::Quaternion) => (stride == 8, "8"),
-        (Mode::Attributes, Filter::None | Filter::Exponential) => {
-            ((4..=STRIDE_MAX).contains(&stride) && stride.is_multiple_of(4), "a multiple of 4 from 4 to 256")
-        }
+        (Mode::Attributes, Filter::None | Filter::Exponential) => (
+            (4..=STRIDE_MAX).contains(&stride) && stride.is_multiple_of(4),
+            "a multiple of 4 from 4 to 256",
+        ),
     };
     if !fits {
         return Err(format!("byteStride is {stride}, but must be {wanted}; export the file again"));
@@ -222,10 +252,12 @@ fn sizes(json: &ViewJson, name: &str) -> Result<(usize, usize), String> {
     Ok((count, stride as usize))
 }
 
-/// Bytes that so many elements take at the very least, so that nobody makes room for what cannot be there. Strides are checked.
+/// Bytes that so many elements take at the very least, so that nobody makes room for what cannot be
+/// there. Strides are checked.
 fn least_bytes(json: &ViewJson) -> u64 {
     match json.mode {
-        // A byte of header, two bits for each byte of an element in each block, and the first element.
+        // A byte of header, two bits for each byte of an element in each block, and the first
+        // element.
         Mode::Attributes => {
             let block = ((BLOCK_BYTES / json.byte_stride) & !15).min(BLOCK_ELEMENTS);
             let controls = json.count.div_ceil(block).saturating_mul(json.byte_stride / 4);

@@ -1,4 +1,5 @@
-//! A glTF file as parsed: its JSON, its buffers, and errors that name a place in it. Owns no meaning of the parts.
+//! A glTF file as parsed: its JSON, its buffers, and errors that name a place in it. Owns no
+//! meaning of the parts.
 
 use crate::budget::Budget;
 use crate::compressed_view::CompressedViews;
@@ -26,7 +27,8 @@ pub(crate) struct Document {
     binary: Option<Vec<u8>>,
     /// Which views are compressed.
     compressed: CompressedViews,
-    /// One per entry of `buffers`, once [`Document::read_buffers`] has been called. Placeholders are empty.
+    /// One per entry of `buffers`, once [`Document::read_buffers`] has been called. Placeholders
+    /// are empty.
     buffers: Vec<Vec<u8>>,
     /// What the compressed views hold, likewise.
     decoded: BTreeMap<usize, Vec<u8>>,
@@ -42,14 +44,16 @@ impl Document {
             split_glb(&bytes).map_err(problem)?
         } else {
             if !looks_like_json(&bytes) {
-                let problem = "it begins neither with `glTF` nor with a JSON object; export it again".into();
+                let problem =
+                    "it begins neither with `glTF` nor with a JSON object; export it again".into();
                 return Err(SceneError::Container { file, problem });
             }
             (bytes.as_slice(), None)
         };
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
         source.budget.spend_json(json, &file)?;
-        let root = parse_root(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
+        let root =
+            parse_root(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
         budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
@@ -62,10 +66,15 @@ impl Document {
 
     /// The URI of a buffer whose bytes are needed, if it has one.
     pub(crate) fn buffer_uri(&self, buffer: usize) -> Option<&str> {
-        if self.compressed.is_placeholder(buffer) { None } else { self.root.buffers[buffer].uri.as_deref() }
+        if self.compressed.is_placeholder(buffer) {
+            None
+        } else {
+            self.root.buffers[buffer].uri.as_deref()
+        }
     }
 
-    /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the views that are compressed.
+    /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the views
+    /// that are compressed.
     pub(crate) fn read_buffers(&mut self, source: &Source) -> Result<(), SceneError> {
         for index in 0..self.root.buffers.len() {
             if self.compressed.is_placeholder(index) {
@@ -78,14 +87,20 @@ impl Document {
             let mut bytes = match uri {
                 Some(uri) => self.resolve(source, &uri, &format!("{path}.uri"))?,
                 None if index == 0 => self.binary.take().ok_or_else(|| {
-                    self.invalid(&path, "has no uri, and the file has no binary chunk; export it again")
+                    self.invalid(
+                        &path,
+                        "has no uri, and the file has no binary chunk; export it again",
+                    )
                 })?,
                 None => {
-                    return Err(self.invalid(&path, "has no uri; only buffers[0] of a .glb may be without"));
+                    return Err(
+                        self.invalid(&path, "has no uri; only buffers[0] of a .glb may be without")
+                    );
                 }
             };
             if (bytes.len() as u64) < length {
-                let problem = format!("byteLength is {length}, but only {} bytes are there", bytes.len());
+                let problem =
+                    format!("byteLength is {length}, but only {} bytes are there", bytes.len());
                 return Err(self.invalid(&path, problem));
             }
             bytes.truncate(length as usize);
@@ -96,7 +111,12 @@ impl Document {
     }
 
     /// The bytes that a URI stands for.
-    pub(crate) fn resolve(&self, source: &Source, uri: &str, path: &str) -> Result<Vec<u8>, SceneError> {
+    pub(crate) fn resolve(
+        &self,
+        source: &Source,
+        uri: &str,
+        path: &str,
+    ) -> Result<Vec<u8>, SceneError> {
         // Base64 gives less than it takes, and nothing else is decoded.
         self.budget.spend(uri.len() as u64, 1, &self.file, path)?;
         match self.parse_uri(uri, path)? {
@@ -139,7 +159,8 @@ impl Document {
             .ok_or_else(|| {
                 let have = bytes.len();
                 let problem = format!(
-                    "bytes {start} to {start} + {length} reach beyond buffers[{buffer}], which has {have}"
+                    "bytes {start} to {start} + {length} reach beyond buffers[{buffer}], which has \
+                        {have}"
                 );
                 self.invalid(place, problem)
             })
@@ -165,7 +186,10 @@ impl Document {
         array: &str,
     ) -> Result<&'a T, SceneError> {
         items.get(index).ok_or_else(|| {
-            self.invalid(path, format!("points at {array}[{index}], but there are {} of them", items.len()))
+            self.invalid(
+                path,
+                format!("points at {array}[{index}], but there are {} of them", items.len()),
+            )
         })
     }
 
@@ -176,14 +200,20 @@ impl Document {
         name: &str,
         path: &str,
     ) -> Result<Option<T>, SceneError> {
-        let Some(value) = extensions.and_then(|extensions| extensions.get(name)) else { return Ok(None) };
+        let Some(value) = extensions.and_then(|extensions| extensions.get(name)) else {
+            return Ok(None);
+        };
         serde_json::from_value(value.clone())
             .map(Some)
             .map_err(|error| self.invalid(format!("{path}.extensions.{name}"), error.to_string()))
     }
 
     /// An error that names a place in the JSON.
-    pub(crate) fn invalid(&self, path: impl Into<String>, problem: impl Into<String>) -> SceneError {
+    pub(crate) fn invalid(
+        &self,
+        path: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> SceneError {
         SceneError::Invalid { file: self.file.clone(), path: path.into(), problem: problem.into() }
     }
 
@@ -193,19 +223,23 @@ impl Document {
         if asset.version.split('.').next() == Some("2") && matches!(needed, "2.0" | "2") {
             return Ok(());
         }
-        let problem = format!("this is glTF {needed}; only 2.0 is read, so export or convert it to 2.0");
+        let problem =
+            format!("this is glTF {needed}; only 2.0 is read, so export or convert it to 2.0");
         Err(self.invalid("asset.version", problem))
     }
 }
 
-/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them, are more than the `gltf` crate accepts: those that
-/// point at a node's transform or weights are said as core glTF says it, the others, which core glTF ignores (§3.11), are taken out,
-/// and the rest is tried again.
+/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them, are more than
+/// the `gltf` crate accepts: those that point at a node's transform or weights are said as core
+/// glTF says it, the others, which core glTF ignores (§3.11), are taken out, and the rest is tried
+/// again.
 fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
     serde_json::from_slice(json).or_else(|error| {
         let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return Err(error) };
         let mut changed = false;
-        for animation in value.get_mut("animations").and_then(Value::as_array_mut).into_iter().flatten() {
+        for animation in
+            value.get_mut("animations").and_then(Value::as_array_mut).into_iter().flatten()
+        {
             let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) else {
                 continue;
             };
@@ -221,7 +255,8 @@ fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
     })
 }
 
-/// A channel's target by KHR_animation_pointer as core glTF has it; None where it is no property of a node that core glTF can move.
+/// A channel's target by KHR_animation_pointer as core glTF has it; None where it is no property of
+/// a node that core glTF can move.
 fn aim_at_node(target: &mut Value) -> Option<()> {
     let pointer = target.pointer("/extensions/KHR_animation_pointer/pointer")?.as_str()?;
     let (node, path) = pointer.strip_prefix("/nodes/")?.split_once('/')?;
@@ -240,18 +275,23 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 
 /// The JSON and binary chunks of a GLB container (glTF 2.0, §4.4).
 fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
-    let word =
-        |at: usize| -> Option<u32> { Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)) };
+    let word = |at: usize| -> Option<u32> {
+        Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    };
     let (Some(version), Some(length)) = (word(4), word(8)) else {
         return Err("the file is cut short inside its header; copy it again".into());
     };
     if version != 2 {
-        return Err(format!("its container has version {version}; only 2 is read, so export it as glTF 2.0"));
+        return Err(format!(
+            "its container has version {version}; only 2 is read, so export it as glTF 2.0"
+        ));
     }
     let length = length as usize;
     if length > bytes.len() {
         let have = bytes.len();
-        return Err(format!("its header says {length} bytes, but only {have} are there; copy it again"));
+        return Err(format!(
+            "its header says {length} bytes, but only {have} are there; copy it again"
+        ));
     }
     let (mut json, mut binary) = (None, None);
     let mut at = 12;
@@ -260,7 +300,9 @@ fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
         let start = at + 8;
         let end = start.checked_add(size as usize).filter(|end| *end <= length);
         let Some(end) = end else {
-            return Err(format!("the chunk at byte {at} reaches beyond the end; copy the file again"));
+            return Err(format!(
+                "the chunk at byte {at} reaches beyond the end; copy the file again"
+            ));
         };
         match kind {
             GLB_CHUNK_JSON if json.is_none() => json = Some(&bytes[start..end]),

@@ -1,5 +1,5 @@
-//! Which triangles emit, and how strongly each light should be picked. Power is an estimate: it steers samples, and a
-//! wrong one costs noise, never truth.
+//! Which triangles emit, and how strongly each light should be picked. Power is an estimate: it
+//! steers samples, and a wrong one costs noise, never truth.
 //!
 //! - point: 4π I; spot: 2π I (1 - (cos inner + cos outer)/2); directional: E π R²
 //! - triangle: π A times the mean radiance over it, twice where it is double sided
@@ -13,13 +13,14 @@ use crate::texture::TextureSet;
 use rayon::prelude::*;
 use std::f64::consts::PI;
 use tessera_layout::{
-    Light, LightBounds, LightChoice, LightKind, Material, NONE, ShadingVertex, Triangle, material_flags,
-    triangle_flags,
+    Light, LightBounds, LightChoice, LightKind, Material, NONE, ShadingVertex, Triangle,
+    material_flags, triangle_flags,
 };
 
 /// Points per triangle edge at which a textured triangle's emission is looked up.
 const PROBES_PER_EDGE: u32 = 6;
-/// Share of the whole texture's mean that every triangle keeps, for bright texels between the probes.
+/// Share of the whole texture's mean that every triangle keeps, for bright texels between the
+/// probes.
 const MEAN_SHARE: f64 = 0.01;
 
 /// A triangle that emits.
@@ -40,7 +41,8 @@ struct Emission<'a> {
     texture: Option<(TexelReader<'a>, f64, [f64; 6], usize)>,
 }
 
-/// Finds the triangles that emit, in order, marks them, and numbers their lights from `first_light`.
+/// Finds the triangles that emit, in order, marks them, and numbers their lights from
+/// `first_light`.
 pub(crate) fn mark(
     triangles: &mut [Triangle],
     triangle_vertices: &[[u32; 3]],
@@ -53,21 +55,22 @@ pub(crate) fn mark(
     if emissions.iter().all(Option::is_none) {
         return Vec::new();
     }
-    let emitters: Vec<TriangleEmitter> =
-        triangles
-            .par_iter()
-            .enumerate()
-            .filter_map(|(id, triangle)| {
-                let emission = emissions[triangle.material as usize].as_ref()?;
-                let area = area(triangle);
-                let corners = triangle_vertices[id].map(|vertex| &vertices[vertex as usize]);
-                let power = PI * area * emission.sides * emission.luminance_over(corners);
-                // A power that no float holds picks nothing, and neither does a triangle without area.
-                let choice = LightChoice { power, bounds: Some(bounds_of(triangle, emission.sides > 1.0)) };
-                ((power as f32) > 0.0 && (area as f32) > 0.0 && power.is_finite())
-                    .then_some(TriangleEmitter { triangle: id as u32, area, choice })
-            })
-            .collect();
+    let emitters: Vec<TriangleEmitter> = triangles
+        .par_iter()
+        .enumerate()
+        .filter_map(|(id, triangle)| {
+            let emission = emissions[triangle.material as usize].as_ref()?;
+            let area = area(triangle);
+            let corners = triangle_vertices[id].map(|vertex| &vertices[vertex as usize]);
+            let power = PI * area * emission.sides * emission.luminance_over(corners);
+            // A power that no float holds picks nothing, and neither does a triangle without
+            // area.
+            let choice =
+                LightChoice { power, bounds: Some(bounds_of(triangle, emission.sides > 1.0)) };
+            ((power as f32) > 0.0 && (area as f32) > 0.0 && power.is_finite())
+                .then_some(TriangleEmitter { triangle: id as u32, area, choice })
+        })
+        .collect();
     for (number, emitter) in emitters.iter().enumerate() {
         let triangle = &mut triangles[emitter.triangle as usize];
         triangle.flags |= triangle_flags::EMISSIVE;
@@ -167,8 +170,9 @@ impl<'a> Emission<'a> {
             for j in 0..PROBES_PER_EDGE - i {
                 let step = |k: u32| (f64::from(k) + 1.0 / 3.0) / f64::from(PROBES_PER_EDGE);
                 let (b, c) = (step(i), step(j));
-                let uv: [f64; 2] =
-                    std::array::from_fn(|k| uvs[0][k] * (1.0 - b - c) + uvs[1][k] * b + uvs[2][k] * c);
+                let uv: [f64; 2] = std::array::from_fn(|k| {
+                    uvs[0][k] * (1.0 - b - c) + uvs[1][k] * b + uvs[2][k] * c
+                });
                 let u = map[0] * uv[0] + map[1] * uv[1] + map[2];
                 let v = map[3] * uv[0] + map[4] * uv[1] + map[5];
                 let texel = reader.nearest(u, v);

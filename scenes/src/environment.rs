@@ -1,7 +1,7 @@
 //! Light at infinity: reading `.hdr` and `.exr` maps, and the table that importance-samples them.
 //!
-//! The map is equirectangular, +Y up: row i lies at polar angle π(i + ½)/height from +Y, the centre column towards +Z,
-//! and u grows to the right of somebody who looks out from the centre.
+//! The map is equirectangular, +Y up: row i lies at polar angle π(i + ½)/height from +Y, the centre
+//! column towards +Z, and u grows to the right of somebody who looks out from the centre.
 
 use crate::environment_file;
 use crate::error::SceneError;
@@ -31,8 +31,8 @@ pub(crate) struct LoadedEnvironment {
     pub(crate) description: String,
 }
 
-/// Reads what the caller chose. `is_lit` says whether the scene has lights of its own: one without any light at all
-/// gets a white environment.
+/// Reads what the caller chose. `is_lit` says whether the scene has lights of its own: one without
+/// any light at all gets a white environment.
 pub(crate) fn read(
     choice: &EnvironmentSource,
     is_lit: bool,
@@ -63,7 +63,8 @@ pub(crate) fn read(
             Ok(LoadedEnvironment { description: "none".into(), ..LoadedEnvironment::default() })
         }
         EnvironmentSource::None => {
-            warnings.add("the scene has no light; it stands in a plain white environment (see --env)");
+            warnings
+                .add("the scene has no light; it stands in a plain white environment (see --env)");
             Ok(constant([1.0; 3], "plain white, because the scene has no light".into()))
         }
     }
@@ -80,7 +81,8 @@ fn read_map(
     source: &Source,
     warnings: &mut Warnings,
 ) -> Result<LoadedEnvironment, SceneError> {
-    let wrong = |problem| SceneError::Image { file: file.clone(), path: "environment".into(), problem };
+    let wrong =
+        |problem| SceneError::Image { file: file.clone(), path: "environment".into(), problem };
     let size = environment_file::size(bytes, source.limits.environment_texels).map_err(wrong)?;
     source.budget.expand(bytes.len() as u64, size.file_bytes).map_err(wrong)?;
     source.budget.spend(size.texels, TEXEL_BYTES, &file, "environment")?;
@@ -119,7 +121,8 @@ impl LoadedEnvironment {
         self.flux > 0.0 && intensity > 0.0
     }
 
-    /// Power that reaches the disk which a scene of `scene_radius` metres shows, summed over all directions.
+    /// Power that reaches the disk which a scene of `scene_radius` metres shows, summed over all
+    /// directions.
     pub(crate) fn power(&self, intensity: f32, scene_radius: f64) -> f64 {
         self.flux * f64::from(intensity) * PI * scene_radius * scene_radius
     }

@@ -1,4 +1,5 @@
-//! `.hdr` (Radiance RGBE) and `.exr` files into linear radiance, within limits checked on the header. Owns no sampling.
+//! `.hdr` (Radiance RGBE) and `.exr` files into linear radiance, within limits checked on the
+//! header. Owns no sampling.
 
 use exr::prelude::{MetaData, ReadChannels, ReadLayers, read};
 use image::codecs::hdr::HdrDecoder;
@@ -24,7 +25,8 @@ pub(crate) struct Map {
     pub(crate) repaired: usize,
 }
 
-/// Channels of an OpenEXR file at most: those that are not red, green or blue are unpacked for nothing.
+/// Channels of an OpenEXR file at most: those that are not red, green or blue are unpacked for
+/// nothing.
 const CHANNELS_MAX: usize = 64;
 
 /// What a map's header says.
@@ -84,8 +86,13 @@ fn decode_hdr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
     let decoder = hdr_decoder(bytes)?;
     let (width, height) = decoder.dimensions();
     let (width, height) = check_size(width.into(), height.into(), texels_max)?;
-    let values = DynamicImage::from_decoder(decoder).map_err(cannot_decode)?.into_rgb32f().into_raw();
-    Ok((width, height, values.chunks_exact(3).map(|texel| [texel[0], texel[1], texel[2]]).collect()))
+    let values =
+        DynamicImage::from_decoder(decoder).map_err(cannot_decode)?.into_rgb32f().into_raw();
+    Ok((
+        width,
+        height,
+        values.chunks_exact(3).map(|texel| [texel[0], texel[1], texel[2]]).collect(),
+    ))
 }
 
 fn hdr_decoder(bytes: &[u8]) -> Result<HdrDecoder<Cursor<&[u8]>>, String> {
@@ -101,7 +108,8 @@ fn exr_size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
     let meta = MetaData::read_from_buffered(Cursor::new(bytes), false).map_err(cannot_decode)?;
     let mut size = MapSize { texels: 0, file_bytes: 0 };
     for header in &meta.headers {
-        let (width, height) = check_size(header.layer_size.0 as u64, header.layer_size.1 as u64, texels_max)?;
+        let (width, height) =
+            check_size(header.layer_size.0 as u64, header.layer_size.1 as u64, texels_max)?;
         let channels = &header.channels.list;
         if channels.len() > CHANNELS_MAX {
             let count = channels.len();
@@ -110,7 +118,8 @@ fn exr_size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
             ));
         }
         let texels = u64::from(width) * u64::from(height);
-        let texel: u64 = channels.iter().map(|channel| channel.sample_type.bytes_per_sample() as u64).sum();
+        let texel: u64 =
+            channels.iter().map(|channel| channel.sample_type.bytes_per_sample() as u64).sum();
         size.texels = size.texels.max(texels);
         size.file_bytes = size.file_bytes.saturating_add(texels.saturating_mul(texel));
     }

@@ -15,7 +15,9 @@ pub enum SceneError {
         source: std::io::Error,
     },
     /// A file is larger than the limit.
-    #[error("`{file}` has {bytes} bytes, more than the limit of {limit}; split it into several files")]
+    #[error(
+        "`{file}` has {bytes} bytes, more than the limit of {limit}; split it into several files"
+    )]
     FileTooLarge {
         /// Path within the scene's folder.
         file: String,
@@ -105,7 +107,8 @@ pub enum SceneError {
     },
     /// More memory than the scene may take.
     #[error(
-        "`{file}`: {path}: with it, the scene takes {needed} bytes of memory, more than the limit of {limit}; simplify it, or raise --scene-memory"
+        "`{file}`: {path}: with it, the scene takes {needed} bytes of memory, more than the limit \
+            of {limit}; simplify it, or raise --scene-memory"
     )]
     Memory {
         /// Path within the scene's folder.

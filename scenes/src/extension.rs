@@ -1,4 +1,5 @@
-//! Which extensions are applied, and what looks different where one is not. Owns no extension's meaning.
+//! Which extensions are applied, and what looks different where one is not. Owns no extension's
+//! meaning.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -41,7 +42,10 @@ const IGNORED: &[(&str, &str)] = &[
     ("EXT_lights_ies", "lights shine evenly instead of by their IES profile"),
     ("EXT_lights_image_based", "the scene's own image-based light is absent; give one with --env"),
     ("EXT_texture_avif", "textures use their fallback image, or are white where they have none"),
-    ("KHR_animation_pointer", "animated properties other than node transforms and weights stand still"),
+    (
+        "KHR_animation_pointer",
+        "animated properties other than node transforms and weights stand still",
+    ),
     ("KHR_draco_mesh_compression", "geometry is read from its uncompressed fallback"),
     ("KHR_gaussian_splatting", "splats are left out, as points are"),
     ("KHR_interactivity", "its behaviours do not run; the scene is shown as it is stored"),
@@ -56,12 +60,14 @@ const REMEDIES: &[(&str, &str)] = &[
     ("KHR_draco_mesh_compression", REMEDY_MESHES),
     ("MSFT_texture_dds", REMEDY_TEXTURES),
 ];
-const REMEDY_MESHES: &str =
-    "decompress the meshes with `gltf-transform copy IN.glb OUT.glb`, or export without mesh compression";
+const REMEDY_MESHES: &str = "decompress the meshes with `gltf-transform copy IN.glb OUT.glb`, or \
+    export without mesh compression";
 const REMEDY_TEXTURES: &str = "convert the textures to PNG, JPEG or WebP";
-const REMEDY_OTHERWISE: &str = "export the scene without what is not supported, or list it as optional";
+const REMEDY_OTHERWISE: &str =
+    "export the scene without what is not supported, or list it as optional";
 
-/// What each extension of the file means here. A required one that is not applied is an error that names it.
+/// What each extension of the file means here. A required one that is not applied is an error that
+/// names it.
 pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneError> {
     let root = &document.root;
     let missing: Vec<String> =
@@ -71,7 +77,8 @@ pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneEr
         return Err(SceneError::Extension { file: document.file.clone(), names: missing, hint });
     }
     let required: BTreeSet<&String> = root.extensions_required.iter().collect();
-    let names: BTreeSet<&String> = root.extensions_used.iter().chain(&root.extensions_required).collect();
+    let names: BTreeSet<&String> =
+        root.extensions_used.iter().chain(&root.extensions_required).collect();
     Ok(names
         .into_iter()
         .map(|name| ExtensionReport {
@@ -92,7 +99,8 @@ fn effect_of(name: &str) -> &'static str {
     known.map_or("it is unknown to Tessera: what it adds is absent", |(_, effect)| effect)
 }
 
-/// What to do about extensions that are required and not applied, one sentence for each kind of them.
+/// What to do about extensions that are required and not applied, one sentence for each kind of
+/// them.
 fn hint_for(missing: &[String]) -> String {
     let mut hints: Vec<&str> = Vec::new();
     for name in missing {
@@ -134,7 +142,8 @@ mod tests {
     fn every_kind_is_told_once() {
         let both = hint(&["EXT_texture_avif", "MSFT_texture_dds"]);
         assert_eq!(both, hint(&["EXT_texture_avif"]));
-        let all = hint(&["KHR_draco_mesh_compression", "EXT_texture_avif", "ACME_teapot", "ACME_kettle"]);
+        let all =
+            hint(&["KHR_draco_mesh_compression", "EXT_texture_avif", "ACME_teapot", "ACME_kettle"]);
         assert_eq!(all.matches("; ").count(), 2, "{all}");
     }
 }

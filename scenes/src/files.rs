@@ -1,4 +1,5 @@
-//! Which files a scene consists of, for whoever sends it elsewhere. Does not read their contents beyond the JSON.
+//! Which files a scene consists of, for whoever sends it elsewhere. Does not read their contents
+//! beyond the JSON.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -8,8 +9,9 @@ use crate::uri::Uri;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The files that the scene at `path` consists of: the path of each within the scene's folder, and where it is. The
-/// main file comes first, then buffers and images in order, each once. A buffer that is only the plain form of compressed views is none.
+/// The files that the scene at `path` consists of: the path of each within the scene's folder, and
+/// where it is. The main file comes first, then buffers and images in order, each once. A buffer
+/// that is only the plain form of compressed views is none.
 ///
 /// # Errors
 /// Where the main file cannot be parsed, a URI leaves the folder, or a link leads out of it.
@@ -28,9 +30,11 @@ pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
     let mut seen: BTreeSet<String> = BTreeSet::from([source.main.clone()]);
     let root = dir.canonicalize().map_err(missing)?;
     let buffers = 0..document.root.buffers.len();
-    let buffers = buffers.map(|index| (format!("buffers[{index}].uri"), document.buffer_uri(index)));
+    let buffers =
+        buffers.map(|index| (format!("buffers[{index}].uri"), document.buffer_uri(index)));
     let images = document.root.images.iter().enumerate();
-    let images = images.map(|(index, image)| (format!("images[{index}].uri"), image.uri.as_deref()));
+    let images =
+        images.map(|(index, image)| (format!("images[{index}].uri"), image.uri.as_deref()));
     for (place, uri) in buffers.chain(images) {
         let Some(uri) = uri else { continue };
         let Uri::File(relative) = document.parse_uri(uri, &place)? else { continue };
@@ -39,13 +43,16 @@ pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
             continue;
         }
         let at = source.locate(&file);
-        let real = at.canonicalize().map_err(|source| SceneError::Read { path: at.clone(), source })?;
+        let real =
+            at.canonicalize().map_err(|source| SceneError::Read { path: at.clone(), source })?;
         if !real.starts_with(&root) {
-            let problem = "is a link that leads out of the scene's folder; copy the file into it".into();
+            let problem =
+                "is a link that leads out of the scene's folder; copy the file into it".into();
             return Err(SceneError::Uri { file: document.file, path: place, uri: file, problem });
         }
         // Whoever sends it reads it.
-        source::open_regular(&at).map_err(|source| SceneError::Read { path: at.clone(), source })?;
+        source::open_regular(&at)
+            .map_err(|source| SceneError::Read { path: at.clone(), source })?;
         files.push((file, at));
     }
     Ok(files)

@@ -1,5 +1,6 @@
-//! All triangles of one moment, in canonical order: nodes as the scene shows them, then instances, then primitives, then triangles; those that
-//! stand in the world first, and then those of meshes that are held once (`instancing.rs`). Does not make lights or hierarchies.
+//! All triangles of one moment, in canonical order: nodes as the scene shows them, then instances,
+//! then primitives, then triangles; those that stand in the world first, and then those of meshes
+//! that are held once (`instancing.rs`). Does not make lights or hierarchies.
 
 use crate::error::SceneError;
 use crate::geometry::Geometry;
@@ -104,7 +105,8 @@ impl<'a> Parts<'a> {
         worlds: &[Affine],
         weights: &[Option<Vec<f64>>],
     ) -> Result<PlacedGeometry, SceneError> {
-        let Layout { draws, triangle_count, vertex_count, instances, boxes } = self.lay_out(worlds)?;
+        let Layout { draws, triangle_count, vertex_count, instances, boxes } =
+            self.lay_out(worlds)?;
         let mut triangles = vec![Triangle::default(); triangle_count];
         let mut triangle_vertices = vec![[0u32; 3]; triangle_count];
         let mut vertices = vec![ShadingVertex::default(); vertex_count];
@@ -117,7 +119,11 @@ impl<'a> Parts<'a> {
             let (own_corners, other_corners) = rest.1.split_at_mut(count);
             let (own_vertices, other_vertices) = rest.2.split_at_mut(draw.geometry.positions.len());
             rest = (other, other_corners, other_vertices);
-            targets.push(Target { triangles: own, triangle_vertices: own_corners, vertices: own_vertices });
+            targets.push(Target {
+                triangles: own,
+                triangle_vertices: own_corners,
+                vertices: own_vertices,
+            });
         }
         let joints = self.joint_maps(worlds);
         draws.par_iter().zip(targets).try_for_each(|(draw, target)| {
@@ -128,8 +134,8 @@ impl<'a> Parts<'a> {
         Ok(PlacedGeometry { triangles, triangle_vertices, vertices, instances, boxes })
     }
 
-    /// What stands where: a mesh that is held once as an instance, where that can be, and every other as its primitives. An error where it
-    /// comes to more than the limits allow.
+    /// What stands where: a mesh that is held once as an instance, where that can be, and every
+    /// other as its primitives. An error where it comes to more than the limits allow.
     fn lay_out(&self, worlds: &[Affine]) -> Result<Layout<'a>, SceneError> {
         let mut made = Layout::default();
         let mut tally = self.instancing.held_tally;
@@ -193,11 +199,15 @@ impl<'a> Parts<'a> {
         'a: 'b,
     {
         let node = &self.forest.nodes[draw.node];
-        let mesh_weights = node.mesh.map_or(&[][..], |mesh| self.meshes[mesh].default_weights.as_slice());
+        let mesh_weights =
+            node.mesh.map_or(&[][..], |mesh| self.meshes[mesh].default_weights.as_slice());
         Placement {
             world: draw.world,
             joints: node.skin.map(|skin| joints[skin].as_slice()),
-            weights: weights[draw.node].as_deref().or(node.weights.as_deref()).unwrap_or(mesh_weights),
+            weights: weights[draw.node]
+                .as_deref()
+                .or(node.weights.as_deref())
+                .unwrap_or(mesh_weights),
             material: draw.material,
             material_flags: flags_of(&self.materials[draw.material as usize]),
             first_vertex: draw.first_vertex,

@@ -1,4 +1,5 @@
-//! What a placed camera frames: the bounds over the whole animation, so that the camera of a film stands still.
+//! What a placed camera frames: the bounds over the whole animation, so that the camera of a film
+//! stands still.
 
 use crate::animation;
 use crate::error::SceneError;
@@ -9,7 +10,8 @@ use crate::options::CameraChoice;
 use crate::report::SceneReport;
 use std::sync::OnceLock;
 
-/// Moments that are looked at, both ends included: what sticks out between two of them does so by little.
+/// Moments that are looked at, both ends included: what sticks out between two of them does so by
+/// little.
 const MOMENTS: u32 = 16;
 
 /// Bounds over the animation, once they have been asked for.
@@ -30,7 +32,12 @@ impl LoadedScene {
         if let Some(bounds) = self.film_bounds.0.get() {
             return Ok(*bounds);
         }
-        let length = self.clips.iter().filter(|clip| clip.played).map(|clip| clip.length).fold(0.0, f64::max);
+        let length = self
+            .clips
+            .iter()
+            .filter(|clip| clip.played)
+            .map(|clip| clip.length)
+            .fold(0.0, f64::max);
         let mut bounds = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for moment in 0..MOMENTS {
             let time = length * f64::from(moment) / f64::from(MOMENTS - 1);
@@ -48,11 +55,13 @@ impl LoadedScene {
 }
 
 impl SceneReport {
-    /// What a person should know about the camera that this choice gives; None where it is the scene's own or theirs.
+    /// What a person should know about the camera that this choice gives; None where it is the
+    /// scene's own or theirs.
     pub fn camera_note(&self, choice: &CameraChoice) -> Option<&'static str> {
         let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
         is_placed.then_some(
-            "the scene has no camera; one is placed that frames it from the front, slightly from above",
+            "the scene has no camera; one is placed that frames it from the front, slightly from \
+                above",
         )
     }
 }

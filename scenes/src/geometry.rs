@@ -21,7 +21,8 @@ pub(crate) struct MorphTarget {
     pub(crate) tangents: Vec<[f32; 3]>,
 }
 
-/// A primitive's data in its mesh's own space. Every list that is not empty has one entry per position.
+/// A primitive's data in its mesh's own space. Every list that is not empty has one entry per
+/// position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Geometry {
     /// Counter-clockwise from the front.
@@ -54,8 +55,9 @@ impl Allowance {
     }
 }
 
-/// Reads a primitive. None where it draws points or lines. `tangent_set` names the UV set that tangents are made from
-/// where the file has none and the material needs them; `left` bounds what may still be read.
+/// Reads a primitive. None where it draws points or lines. `tangent_set` names the UV set that
+/// tangents are made from where the file has none and the material needs them; `left` bounds what
+/// may still be read.
 pub(crate) fn read(
     document: &Document,
     primitive: &Primitive,
@@ -64,7 +66,9 @@ pub(crate) fn read(
     left: &mut Allowance,
 ) -> Result<Option<Geometry>, SceneError> {
     let Checked::Valid(mode) = primitive.mode else {
-        return Err(document.invalid(format!("{path}.mode"), "is none of glTF's seven; export it again"));
+        return Err(
+            document.invalid(format!("{path}.mode"), "is none of glTF's seven; export it again")
+        );
     };
     let Some(topology) = Topology::of(mode) else { return Ok(None) };
     let Some(positions) = attribute(primitive, &Semantic::Positions) else {
@@ -74,7 +78,8 @@ pub(crate) fn read(
     let count = document.accessor_count(positions, &place)?;
     spend(document, &mut left.vertices, count, &place)?;
     let mut geometry = read_attributes(document, primitive, path, count)?;
-    geometry.triangles = read_triangles(document, primitive, path, topology, count, &mut left.vertices)?;
+    geometry.triangles =
+        read_triangles(document, primitive, path, topology, count, &mut left.vertices)?;
     read_targets(document, primitive, path, &mut geometry)?;
     if geometry.normals.is_empty() {
         let corners = 3 * geometry.triangles.len() as u64;
@@ -117,7 +122,8 @@ fn make_tangents(
 
 fn spend(document: &Document, left: &mut u64, count: u64, path: &str) -> Result<(), SceneError> {
     *left = left.checked_sub(count).ok_or_else(|| {
-        document.invalid(path, format!("{count} more vertices go beyond the limit; simplify the scene"))
+        document
+            .invalid(path, format!("{count} more vertices go beyond the limit; simplify the scene"))
     })?;
     Ok(())
 }
@@ -186,8 +192,9 @@ fn read_triangles(
     vertices_left: &mut u64,
 ) -> Result<Vec<[u32; 3]>, SceneError> {
     let Some(indices) = primitive.indices else {
-        let count = u32::try_from(count)
-            .map_err(|_| document.invalid(path, "has more vertices than 32-bit indices can name"))?;
+        let count = u32::try_from(count).map_err(|_| {
+            document.invalid(path, "has more vertices than 32-bit indices can name")
+        })?;
         return Ok(topology::triangles(topology, &(0..count).collect::<Vec<_>>()));
     };
     let place = format!("{path}.indices");
@@ -195,7 +202,8 @@ fn read_triangles(
     let corners: Vec<u32> =
         document.integers::<1>(indices.value(), &place)?.into_iter().map(|[index]| index).collect();
     if let Some(entry) = corners.iter().position(|corner| u64::from(*corner) >= count) {
-        let problem = format!("entry {entry} names vertex {}, but there are {count}", corners[entry]);
+        let problem =
+            format!("entry {entry} names vertex {}, but there are {count}", corners[entry]);
         return Err(document.invalid(place, problem));
     }
     Ok(topology::triangles(topology, &corners))
@@ -209,12 +217,15 @@ fn read_targets(
 ) -> Result<(), SceneError> {
     let count = geometry.positions.len();
     for (number, target) in primitive.targets.iter().flatten().enumerate() {
-        let read = |index: Option<gltf::json::Index<_>>, name: &str| -> Result<Vec<[f32; 3]>, SceneError> {
+        let read = |index: Option<gltf::json::Index<_>>,
+                    name: &str|
+         -> Result<Vec<[f32; 3]>, SceneError> {
             let Some(index) = index else { return Ok(Vec::new()) };
             let place = format!("{path}.targets[{number}].{name}");
             let have = document.accessor_count(index.value(), &place)?;
             if have != count as u64 {
-                let problem = format!("has {have} elements, but POSITION has {count}; they must agree");
+                let problem =
+                    format!("has {have} elements, but POSITION has {count}; they must agree");
                 return Err(document.invalid(place, problem));
             }
             document.floats(index.value(), &place)
@@ -236,9 +247,12 @@ impl Geometry {
             if list.is_empty() { 0 } else { size_of::<T>() as u64 }
         }
         let influences = self.influences.iter().map(|(joints, weights)| of(joints) + of(weights));
-        let targets = self.targets.iter().map(|t| of(&t.positions) + of(&t.normals) + of(&t.tangents));
+        let targets =
+            self.targets.iter().map(|t| of(&t.positions) + of(&t.normals) + of(&t.tangents));
         let own = of(&self.positions) + of(&self.normals) + of(&self.tangents) + of(&self.colors);
-        own + self.uvs.iter().map(|set| of(set)).sum::<u64>() + influences.sum::<u64>() + targets.sum::<u64>()
+        own + self.uvs.iter().map(|set| of(set)).sum::<u64>()
+            + influences.sum::<u64>()
+            + targets.sum::<u64>()
     }
 
     /// Rebuilds every list so that new vertex `i` is the old vertex `sources[i]`.
@@ -270,6 +284,7 @@ impl Geometry {
     fn unshare(&mut self) {
         let sources: Vec<u32> = self.triangles.iter().flatten().copied().collect();
         self.gather(&sources);
-        self.triangles = (0..self.triangles.len() as u32).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect();
+        self.triangles =
+            (0..self.triangles.len() as u32).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect();
     }
 }

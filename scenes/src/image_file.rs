@@ -1,4 +1,5 @@
-//! PNG, JPEG, WebP and KTX2 files into texels, within limits that are checked on the header. Owns no meaning of the texels.
+//! PNG, JPEG, WebP and KTX2 files into texels, within limits that are checked on the header. Owns
+//! no meaning of the texels.
 
 use crate::{jpeg_file, ktx2_file, webp_file};
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader};
@@ -14,7 +15,8 @@ pub(crate) struct Header {
     pub(crate) has_16_bits: bool,
 }
 
-/// Bytes that a decoder may take beside the picture: profiles and texts in a PNG are compressed as well.
+/// Bytes that a decoder may take beside the picture: profiles and texts in a PNG are compressed as
+/// well.
 const EXTRA_BYTES: u64 = 16 << 20;
 
 /// Reads a header without decoding. The error says what is wrong and what to do.
@@ -58,13 +60,16 @@ pub(crate) fn decode(
         Format::WebP => ImageFormat::WebP,
     };
     let taken = u64::from(header.width) * u64::from(header.height) * 8;
-    let decoder = reader(bytes, format, taken).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let decoder =
+        reader(bytes, format, taken).into_decoder().map_err(|error| cannot_decode(&error))?;
     let image = DynamicImage::from_decoder(decoder).map_err(|error| cannot_decode(&error))?;
     if (image.width(), image.height()) != (header.width, header.height) {
         return Err("its size is not what its header says; write it again".into());
     }
     match texel {
-        TexelFormat::Rgba8Srgb | TexelFormat::Rgba8Linear => target.copy_from_slice(&image.into_rgba8()),
+        TexelFormat::Rgba8Srgb | TexelFormat::Rgba8Linear => {
+            target.copy_from_slice(&image.into_rgba8())
+        }
         TexelFormat::Rgba16Linear => {
             for (out, value) in target.chunks_exact_mut(2).zip(image.into_rgba16().iter()) {
                 out.copy_from_slice(&value.to_le_bytes());
@@ -95,7 +100,8 @@ fn format(bytes: &[u8]) -> Result<Format, String> {
 }
 
 fn png_header(bytes: &[u8]) -> Result<Header, String> {
-    let decoder = reader(bytes, ImageFormat::Png, 0).into_decoder().map_err(|error| cannot_decode(&error))?;
+    let decoder =
+        reader(bytes, ImageFormat::Png, 0).into_decoder().map_err(|error| cannot_decode(&error))?;
     let (width, height) = decoder.dimensions();
     let has_16_bits = matches!(
         decoder.color_type(),

@@ -7,8 +7,8 @@ use crate::loaded::{LoadedScene, Moment};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
 use crate::warning::{Warnings, shortened};
 use tessera_layout::{
-    AliasEntry, BvhNode8, Instance, Layers, Light, LightNode, Material, Medium, ShadingVertex, Texture,
-    Triangle, TriangleBlock,
+    AliasEntry, BvhNode8, Instance, Layers, Light, LightNode, Material, Medium, ShadingVertex,
+    Texture, Triangle, TriangleBlock,
 };
 
 /// Longest name that a report gives, characters.
@@ -20,7 +20,8 @@ fn short(name: &str) -> String {
     shortened(name, NAME_CHARS_MAX)
 }
 
-/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where nobody would read on.
+/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where
+/// nobody would read on.
 pub(crate) fn report(
     scene: &LoadedScene,
     document: &Document,

@@ -1,5 +1,6 @@
-//! Meshes that a scene shows often enough to hold them once: which they are, their arrays and hierarchies, and an instance of one in a place.
-//! Everything else is copied into the world (`flat_geometry.rs`). What an instance is, bit for bit: `kernels/source/instance.h`.
+//! Meshes that a scene shows often enough to hold them once: which they are, their arrays and
+//! hierarchies, and an instance of one in a place. Everything else is copied into the world
+//! (`flat_geometry.rs`). What an instance is, bit for bit: `kernels/source/instance.h`.
 
 use crate::bvh;
 use crate::error::SceneError;
@@ -11,13 +12,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
 
-/// Copies of a mesh that come to fewer triangles than this are copied: they are a little faster to trace, and small.
+/// Copies of a mesh that come to fewer triangles than this are copied: they are a little faster to
+/// trace, and small.
 pub(crate) const INSTANCED_FROM: u64 = 1 << 16;
 
 /// A mesh that is held once.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// Its own space has its origin here, so that what is far from a file's origin keeps its digits.
+    /// Its own space has its origin here, so that what is far from a file's origin keeps its
+    /// digits.
     center: [f64; 3],
     first_triangle: u32,
     triangle_count: u32,
@@ -39,8 +42,9 @@ pub(crate) struct Instancing {
 }
 
 impl Instancing {
-    /// Takes the meshes that are worth it: shown more than once, with copies of `from` triangles or more, without skin, morph targets and
-    /// light of their own. An error where they are beyond the limits.
+    /// Takes the meshes that are worth it: shown more than once, with copies of `from` triangles or
+    /// more, without skin, morph targets and light of their own. An error where they are beyond the
+    /// limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         emits: impl Fn(&Material) -> bool,
@@ -56,7 +60,8 @@ impl Instancing {
         for mesh in worthwhile {
             let held = hold(parts, mesh, &mut meshes)?;
             let depth = bvh::depth(&meshes.nodes, held.root);
-            // One that leaves too few levels to the hierarchy over instances is copied like any other.
+            // One that leaves too few levels to the hierarchy over instances is copied like any
+            // other.
             if depth <= bvh::MESH_LEVELS_MAX {
                 made.depth = made.depth.max(depth);
                 made.held[mesh] = Some(held);
@@ -66,8 +71,8 @@ impl Instancing {
         Ok(made)
     }
 
-    /// A mesh in a place, its ids still to be given, and the box that it fills. None where it is to be copied: it is none of these, or the
-    /// place mirrors, flattens it or is beyond every float.
+    /// A mesh in a place, its ids still to be given, and the box that it fills. None where it is to
+    /// be copied: it is none of these, or the place mirrors, flattens it or is beyond every float.
     pub(crate) fn place(&self, mesh: usize, world: &Affine) -> Option<(Instance, [[f32; 3]; 2])> {
         let held = self.held.get(mesh)?.as_ref()?;
         let centered = Affine { linear: Affine::IDENTITY.linear, offset: held.center };
@@ -90,7 +95,8 @@ impl Instancing {
             root: held.root,
             reserved: [0; 2],
         };
-        let directions = instance.normal_from_mesh.iter().chain(&instance.tangent_from_mesh).flatten();
+        let directions =
+            instance.normal_from_mesh.iter().chain(&instance.tangent_from_mesh).flatten();
         let is_finite = directions.copied().all(f32::is_finite)
             && instance.reach(held.lower, held.upper) < f64::from(bvh::EXTENT_MAX);
         is_finite.then(|| (instance, instance.place_box(held.lower, held.upper)))
@@ -109,7 +115,8 @@ fn worthwhile(parts: &Parts<'_>, emits: impl Fn(&Material) -> bool, from: u64) -
     }
     let is_worth_it = |mesh: &usize| {
         let surfaces = &parts.meshes[*mesh].surfaces;
-        let triangles: u64 = surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
+        let triangles: u64 =
+            surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
         let copied = triangles.saturating_mul(places[*mesh].saturating_sub(1));
         let is_plain = |material: u32| !emits(&parts.materials[material as usize]);
         copied >= from.max(1)

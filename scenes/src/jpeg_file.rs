@@ -1,7 +1,9 @@
-//! JPEG files into RGBA texels, by integer arithmetic that is the same code on every processor. Owns no limits.
+//! JPEG files into RGBA texels, by integer arithmetic that is the same code on every processor.
+//! Owns no limits.
 //!
-//! `zune-jpeg` has vector code for the transform, the upsampling and the colours, chosen by what the processor can do. Its feature flags
-//! leave that out of our build (docs/decisions/0002-dependencies.md): texels must not depend on the machine that decodes them.
+//! `zune-jpeg` has vector code for the transform, the upsampling and the colours, chosen by what
+//! the processor can do. Its feature flags leave that out of our build
+//! (docs/decisions/0002-dependencies.md): texels must not depend on the machine that decodes them.
 
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -19,7 +21,8 @@ pub(crate) fn size(bytes: &[u8]) -> Result<(u32, u32), String> {
     open(bytes).map(|(_, size)| size)
 }
 
-/// Decodes into `target`, four bytes a texel, opaque; the caller has checked [`size`] and made `target` for it.
+/// Decodes into `target`, four bytes a texel, opaque; the caller has checked [`size`] and made
+/// `target` for it.
 pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
     let (mut decoder, (width, height)) = open(bytes)?;
     let grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
@@ -42,14 +45,19 @@ pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
 fn open(bytes: &[u8]) -> Result<(Decoder<'_>, (u32, u32)), String> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
     decoder.decode_headers().map_err(cannot_decode)?;
-    let size = decoder.dimensions().and_then(|(w, h)| Some((u32::try_from(w).ok()?, u32::try_from(h).ok()?)));
+    let size = decoder
+        .dimensions()
+        .and_then(|(w, h)| Some((u32::try_from(w).ok()?, u32::try_from(h).ok()?)));
     let size = size.ok_or("its header has no size; write it again")?;
     Ok((decoder, size))
 }
 
 fn options() -> DecoderOptions {
     // A file that is cut short or slightly wrong still shows something, as in other programs.
-    DecoderOptions::default().set_strict_mode(false).set_max_width(EDGE_MAX).set_max_height(EDGE_MAX)
+    DecoderOptions::default()
+        .set_strict_mode(false)
+        .set_max_width(EDGE_MAX)
+        .set_max_height(EDGE_MAX)
 }
 
 fn cannot_decode(error: DecodeErrors) -> String {
@@ -60,7 +68,8 @@ fn cannot_decode(error: DecodeErrors) -> String {
 mod tests {
     use super::*;
 
-    /// A file, its width, and the BLAKE3 hash of its texels. `ramp` files show (7 x, 8 y, 128), the grey one 7 x.
+    /// A file, its width, and the BLAKE3 hash of its texels. `ramp` files show (7 x, 8 y, 128), the
+    /// grey one 7 x.
     type Sample = (&'static str, &'static [u8], usize, &'static str);
 
     macro_rules! sample {
@@ -76,8 +85,16 @@ mod tests {
             35,
             "cbc865962f05bf9bb297a9c7085f82a292c995957901dd2f0097b3c539efbfa5"
         ),
-        sample!("ramp-grey", 35, "b894d1dbbc17a6f69b74e9ab6946fde4c2da6b1c99658b8ad46e21673320661f"),
-        sample!("noise-420", 45, "32a936ea474b008a91026e45d4168f04465ac6bad5c005c29c6e3fe6ac9b04bf"),
+        sample!(
+            "ramp-grey",
+            35,
+            "b894d1dbbc17a6f69b74e9ab6946fde4c2da6b1c99658b8ad46e21673320661f"
+        ),
+        sample!(
+            "noise-420",
+            45,
+            "32a936ea474b008a91026e45d4168f04465ac6bad5c005c29c6e3fe6ac9b04bf"
+        ),
         sample!(
             "noise-444-progressive",
             45,
@@ -107,8 +124,10 @@ mod tests {
             for (index, texel) in texels(bytes).1.chunks_exact(4).enumerate() {
                 let (x, y) = (index % width, index / width);
                 let want = if name.contains("grey") { [7 * x; 3] } else { [7 * x, 8 * y, 128] };
-                let near =
-                    texel.iter().zip(want).all(|(texel, want)| usize::from(*texel).abs_diff(want) <= 12);
+                let near = texel
+                    .iter()
+                    .zip(want)
+                    .all(|(texel, want)| usize::from(*texel).abs_diff(want) <= 12);
                 assert!(near && texel[3] == 255, "{name} at ({x}, {y}): {texel:?}, not {want:?}");
             }
         }
@@ -121,7 +140,8 @@ mod tests {
             let (_, whole) = texels(bytes);
             assert!(decode(bytes, &mut vec![0; whole.len() - 4]).is_err(), "{name}");
             for length in 0..bytes.len() {
-                // A file that is cut short may still show something; its size is then as its header says.
+                // A file that is cut short may still show something; its size is then as its header
+                // says.
                 let mut texels = vec![0; whole.len()];
                 let _ = size(&bytes[..length]).and_then(|_| decode(&bytes[..length], &mut texels));
             }

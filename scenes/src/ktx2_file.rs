@@ -1,8 +1,9 @@
-//! KTX2 files with Basis Universal textures (KHR_texture_basisu): what their headers say, checked before the transcoder sees them, and the
-//! texels of their largest level. Owns no limits.
+//! KTX2 files with Basis Universal textures (KHR_texture_basisu): what their headers say, checked
+//! before the transcoder sees them, and the texels of their largest level. Owns no limits.
 //!
-//! The transcoder makes room for what a file says of itself, so that sizes and places are compared here first. UASTC blocks are handed over
-//! in a plain file of their own, which is also how Zstandard's part stays with the library that Tessera has for it anyway.
+//! The transcoder makes room for what a file says of itself, so that sizes and places are compared
+//! here first. UASTC blocks are handed over in a plain file of their own, which is also how
+//! Zstandard's part stays with the library that Tessera has for it anyway.
 
 use basisu::{DecodeFlags, TargetFormat, Transcoder};
 use std::ops::Range;
@@ -46,7 +47,8 @@ pub(crate) fn size(bytes: &[u8]) -> Result<(u32, u32), String> {
     parts(bytes).map(|parts| parts.size)
 }
 
-/// Decodes into `target`, four bytes a texel; the caller has checked [`size`] and made `target` for it.
+/// Decodes into `target`, four bytes a texel; the caller has checked [`size`] and made `target` for
+/// it.
 pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
     let parts = parts(bytes)?;
     let file = if parts.model == UASTC { plain_file(&parts)? } else { without_texts(bytes) };
@@ -55,7 +57,8 @@ pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
     transcoder.transcode_into(0, TargetFormat::Rgba32, DecodeFlags::NONE, target).map_err(broken)
 }
 
-/// The file without its keys and values: nothing of them is wanted, and the transcoder reads beyond their end where the last is not padded.
+/// The file without its keys and values: nothing of them is wanted, and the transcoder reads beyond
+/// their end where the last is not padded.
 fn without_texts(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();
     file[TEXTS_AT].fill(0);
@@ -95,7 +98,9 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
     let [descriptor_at, descriptor_bytes] = [48, 52].map(|at| u64::from(number(at)));
     let descriptor = range(bytes, descriptor_at, descriptor_bytes).ok_or(CUT)?;
     if !DESCRIPTOR_BYTES.contains(&descriptor.len()) {
-        return Err("its data format descriptor is not that of Basis Universal; convert it to PNG".into());
+        return Err(
+            "its data format descriptor is not that of Basis Universal; convert it to PNG".into()
+        );
     }
     let model = descriptor[12];
     if !matches!((model, scheme), (ETC1S, BASIS_LZ) | (UASTC, PLAIN | ZSTANDARD)) {
@@ -104,7 +109,8 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
     }
     let global = (long(header, 64).unwrap_or_default(), long(header, 72).unwrap_or_default());
     range(bytes, global.0, global.1).ok_or(CUT)?;
-    let index = range(bytes, HEADER_BYTES as u64, u64::from(levels) * LEVEL_BYTES as u64).ok_or(CUT)?;
+    let index =
+        range(bytes, HEADER_BYTES as u64, u64::from(levels) * LEVEL_BYTES as u64).ok_or(CUT)?;
     let [at, length, level_bytes] = [0, 8, 16].map(|at| long(index, at).unwrap_or_default());
     let level = range(bytes, at, length).ok_or(CUT)?;
     Ok(Parts { size: (width, height), scheme, model, descriptor, level, level_bytes })
@@ -115,22 +121,28 @@ fn plain_file(parts: &Parts) -> Result<Vec<u8>, String> {
     let (width, height) = parts.size;
     let blocks = width.div_ceil(BLOCK_EDGE) as usize * height.div_ceil(BLOCK_EDGE) as usize;
     let length = blocks * BLOCK_BYTES;
-    let stored = if parts.scheme == ZSTANDARD { parts.level_bytes } else { parts.level.len() as u64 };
+    let stored =
+        if parts.scheme == ZSTANDARD { parts.level_bytes } else { parts.level.len() as u64 };
     if stored != length as u64 {
-        let problem =
-            format!("its largest level has {stored} bytes, but {width}x{height} texels take {length}");
+        let problem = format!(
+            "its largest level has {stored} bytes, but {width}x{height} texels take {length}"
+        );
         return Err(format!("{problem}; write it again"));
     }
     let level_at = HEADER_BYTES + LEVEL_BYTES + parts.descriptor.len();
     let level_at = level_at.next_multiple_of(BLOCK_BYTES);
     let mut file = Vec::with_capacity(level_at + length);
     file.extend(IDENTIFIER);
-    // Format, size of its type, width, height, depth, layers, faces, levels, scheme; then where the descriptor is, and nothing else.
+    // Format, size of its type, width, height, depth, layers, faces, levels, scheme; then where the
+    // descriptor is, and nothing else.
     let descriptor_at = (HEADER_BYTES + LEVEL_BYTES) as u32;
-    let words = [0, 1, width, height, 0, 0, 1, 1, PLAIN, descriptor_at, parts.descriptor.len() as u32];
+    let words =
+        [0, 1, width, height, 0, 0, 1, 1, PLAIN, descriptor_at, parts.descriptor.len() as u32];
     file.extend(words.into_iter().flat_map(u32::to_le_bytes));
     file.resize(HEADER_BYTES, 0);
-    file.extend([level_at, length, length].into_iter().flat_map(|value| (value as u64).to_le_bytes()));
+    file.extend(
+        [level_at, length, length].into_iter().flat_map(|value| (value as u64).to_le_bytes()),
+    );
     file.extend(parts.descriptor);
     file.resize(level_at + length, 0);
     let target = &mut file[level_at..];
@@ -140,8 +152,12 @@ fn plain_file(parts: &Parts) -> Result<Vec<u8>, String> {
     }
     match zstd::bulk::decompress_to_buffer(parts.level, target) {
         Ok(written) if written == length => Ok(file),
-        Ok(written) => Err(format!("its largest level gives {written} bytes, not {length}; write it again")),
-        Err(error) => Err(format!("its largest level cannot be decompressed ({error}); write it again")),
+        Ok(written) => {
+            Err(format!("its largest level gives {written} bytes, not {length}; write it again"))
+        }
+        Err(error) => {
+            Err(format!("its largest level cannot be decompressed ({error}); write it again"))
+        }
     }
 }
 
@@ -151,13 +167,20 @@ mod tests {
     use crate::image_file;
     use tessera_layout::TexelFormat;
 
-    /// A file, the BLAKE3 hash of its texels as Binomial's own transcoder gives them, how far colours are from (7 x, 8 y, 128), and how far
-    /// alpha is from 255 - 6 x; without the last it is opaque. All but the second have six levels.
+    /// A file, the BLAKE3 hash of its texels as Binomial's own transcoder gives them, how far
+    /// colours are from (7 x, 8 y, 128), and how far alpha is from 255 - 6 x; without the last it
+    /// is opaque. All but the second have six levels.
     type Sample = (&'static str, &'static [u8], &'static str, usize, Option<usize>);
 
     macro_rules! sample {
         ($name:literal, $hash:literal, $color:literal, $alpha:expr) => {
-            ($name, include_bytes!(concat!("../tests/images/", $name, ".ktx2")), $hash, $color, $alpha)
+            (
+                $name,
+                include_bytes!(concat!("../tests/images/", $name, ".ktx2")),
+                $hash,
+                $color,
+                $alpha,
+            )
         };
     }
 
@@ -168,8 +191,18 @@ mod tests {
             21,
             Some(5)
         ),
-        sample!("ramp-etc1s", "5e060458403cd4bdb411bb8b3e636a65fd5d419d12df6e0f187edd6dbd635226", 21, None),
-        sample!("ramp-uastc", "8f74ac8d86aaa5e6a97a194097004ac3dfc0bb0ca968ac75900bdab2cc38f23e", 3, Some(3)),
+        sample!(
+            "ramp-etc1s",
+            "5e060458403cd4bdb411bb8b3e636a65fd5d419d12df6e0f187edd6dbd635226",
+            21,
+            None
+        ),
+        sample!(
+            "ramp-uastc",
+            "8f74ac8d86aaa5e6a97a194097004ac3dfc0bb0ca968ac75900bdab2cc38f23e",
+            3,
+            Some(3)
+        ),
     ];
 
     fn texels(bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -204,7 +237,10 @@ mod tests {
                 let far = [color_far, color_far, color_far, alpha_far.unwrap_or(0)];
                 let mut apart =
                     texel.iter().zip(want).map(|(texel, want)| usize::from(*texel).abs_diff(want));
-                assert!(far.iter().all(|far| apart.next() <= Some(*far)), "{name} at ({x}, {y}): {texel:?}");
+                assert!(
+                    far.iter().all(|far| apart.next() <= Some(*far)),
+                    "{name} at ({x}, {y}): {texel:?}"
+                );
             }
         }
     }
@@ -224,10 +260,15 @@ mod tests {
             let told = |at: usize, value: &[u8]| texels(&with(bytes, at, value)).unwrap_err();
             assert!(told(20, &[255; 4]).contains("4294967295x29"), "{name}");
             assert!(told(24, &[0; 4]).contains("35x0"), "{name}");
-            // Where the level is, how long it is, and the same of the descriptor and of what all levels share.
+            // Where the level is, how long it is, and the same of the descriptor and of what all
+            // levels share.
             for at in [80, 88, 48, 52, 64, 72] {
                 let value = if at < 64 { &huge[..4] } else { huge };
-                assert!(told(at, value).contains("cut short"), "{name} at {at}: {}", told(at, value));
+                assert!(
+                    told(at, value).contains("cut short"),
+                    "{name} at {at}: {}",
+                    told(at, value)
+                );
             }
             assert!(told(40, &[17, 0]).contains("17 levels"), "{name}");
             assert!(told(36, &[6]).contains("a cube"), "{name}");
@@ -257,7 +298,8 @@ mod tests {
     fn what_is_broken_is_an_error_and_never_a_panic() {
         for (name, bytes, ..) in SAMPLES {
             for length in 0..bytes.len() {
-                // Smaller levels stand before the largest, so that every byte at the end is one of its own.
+                // Smaller levels stand before the largest, so that every byte at the end is one of
+                // its own.
                 assert!(texels(&bytes[..length]).is_err(), "{name} cut to {length}");
             }
             for at in 0..bytes.len() {

@@ -1,4 +1,5 @@
-//! Material extensions beyond glTF's core: what each adds, checked and brought to the kernels' units. Does not decode textures.
+//! Material extensions beyond glTF's core: what each adds, checked and brought to the kernels'
+//! units. Does not decode textures.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -9,11 +10,13 @@ use crate::warning::Warnings;
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, LayersTexture, Material, Medium, TextureRef, layers_flags};
 
-/// Least share of light that an attenuation colour lets through: a logarithm wants more than nothing.
+/// Least share of light that an attenuation colour lets through: a logarithm wants more than
+/// nothing.
 const ATTENUATION_LEAST: f64 = 1e-6;
 /// Largest absorption, 1/m: enough to stop everything within a micrometre.
 const ABSORPTION_MAX: f64 = 1e8;
-/// Largest factor where an extension sets no bound of its own: colours of a specular reflection, dispersion.
+/// Largest factor where an extension sets no bound of its own: colours of a specular reflection,
+/// dispersion.
 const FACTOR_MAX: f32 = 1e4;
 /// Thickest film, nm: beyond, fringes are finer than what light is made of here.
 const FILM_NM_MAX: f32 = 1e5;
@@ -35,7 +38,8 @@ struct Inside {
     dispersion: f32,
 }
 
-/// Reads the extensions of a material that is not unlit: its layers and what they enclose, or None where none of them shows.
+/// Reads the extensions of a material that is not unlit: its layers and what they enclose, or None
+/// where none of them shows.
 pub(crate) fn read(
     document: &Document,
     index: usize,
@@ -61,18 +65,26 @@ pub(crate) fn read(
             "KHR_materials_sheen" => extension.sheen(&mut layers)?,
             "KHR_materials_transmission" => {
                 (layers.transmission, layers.textures[LayersTexture::Transmission as usize]) =
-                    extension.factor("transmissionFactor", "transmissionTexture", TextureUse::Data)?;
+                    extension.factor(
+                        "transmissionFactor",
+                        "transmissionTexture",
+                        TextureUse::Data,
+                    )?;
             }
             "KHR_materials_diffuse_transmission" => extension.diffuse_transmission(&mut layers)?,
             "KHR_materials_volume" => extension.volume(&mut inside)?,
-            "KHR_materials_dispersion" => inside.dispersion = extension.positive("dispersion", 0.0)?,
+            "KHR_materials_dispersion" => {
+                inside.dispersion = extension.positive("dispersion", 0.0)?
+            }
             "KHR_materials_anisotropy" => extension.anisotropy(&mut layers)?,
             "KHR_materials_iridescence" => extension.iridescence(&mut layers)?,
             _ => {}
         }
     }
     // The archived model takes the place of the core's and of KHR_materials_specular.
-    if let Some(object) = extensions.get("KHR_materials_pbrSpecularGlossiness").and_then(Value::as_object) {
+    if let Some(object) =
+        extensions.get("KHR_materials_pbrSpecularGlossiness").and_then(Value::as_object)
+    {
         let path = format!("materials[{index}].extensions.KHR_materials_pbrSpecularGlossiness");
         let mut extension = Extension { document, object, path, textures, warnings };
         extension.specular_glossiness(material, &mut layers)?;
@@ -101,7 +113,12 @@ impl Extension<'_, '_> {
         layers.specular_color = self.color("specularColorFactor", [1.0; 3], FACTOR_MAX)?;
         // Alone in its channel, so that a colour texture beside it can be shared.
         self.texture("specularTexture", TextureUse::Color, LayersTexture::Specular, layers)?;
-        self.texture("specularColorTexture", TextureUse::Color, LayersTexture::SpecularColor, layers)
+        self.texture(
+            "specularColorTexture",
+            TextureUse::Color,
+            LayersTexture::SpecularColor,
+            layers,
+        )
     }
 
     fn clearcoat(&mut self, layers: &mut Layers) -> Result<(), SceneError> {
@@ -116,7 +133,12 @@ impl Extension<'_, '_> {
         self.texture("clearcoatTexture", TextureUse::Data, LayersTexture::Clearcoat, layers)?;
         let place = LayersTexture::ClearcoatRoughness;
         self.texture("clearcoatRoughnessTexture", TextureUse::Data, place, layers)?;
-        self.texture("clearcoatNormalTexture", TextureUse::Data, LayersTexture::ClearcoatNormal, layers)
+        self.texture(
+            "clearcoatNormalTexture",
+            TextureUse::Data,
+            LayersTexture::ClearcoatNormal,
+            layers,
+        )
     }
 
     fn sheen(&mut self, layers: &mut Layers) -> Result<(), SceneError> {
@@ -127,7 +149,12 @@ impl Extension<'_, '_> {
         }
         (layers.sheen_color, layers.sheen_roughness) = (color, roughness);
         self.texture("sheenColorTexture", TextureUse::Color, LayersTexture::SheenColor, layers)?;
-        self.texture("sheenRoughnessTexture", TextureUse::Color, LayersTexture::SheenRoughness, layers)
+        self.texture(
+            "sheenRoughnessTexture",
+            TextureUse::Color,
+            LayersTexture::SheenRoughness,
+            layers,
+        )
     }
 
     fn diffuse_transmission(&mut self, layers: &mut Layers) -> Result<(), SceneError> {
@@ -176,7 +203,8 @@ impl Extension<'_, '_> {
     }
 
     fn iridescence(&mut self, layers: &mut Layers) -> Result<(), SceneError> {
-        let (strength, texture) = self.factor("iridescenceFactor", "iridescenceTexture", TextureUse::Data)?;
+        let (strength, texture) =
+            self.factor("iridescenceFactor", "iridescenceTexture", TextureUse::Data)?;
         let ior = self.number("iridescenceIor", 1.3)?;
         let least = self.positive("iridescenceThicknessMinimum", 100.0)?;
         let most = self.positive("iridescenceThicknessMaximum", 400.0)?;
@@ -205,7 +233,8 @@ impl Extension<'_, '_> {
         material.metallic = 0.0;
         material.metallic_roughness_texture = TextureRef::ABSENT;
         material.roughness = 1.0 - self.unit("glossinessFactor", 1.0)?;
-        material.base_color_texture = self.texture_ref("diffuseTexture", base_color_use(material))?;
+        material.base_color_texture =
+            self.texture_ref("diffuseTexture", base_color_use(material))?;
         layers.flags |= layers_flags::SPECULAR_GLOSSINESS;
         layers.specular_color = self.color("specularFactor", [1.0; 3], 1.0)?;
         let place = LayersTexture::SpecularGlossiness;
@@ -228,7 +257,11 @@ impl Extension<'_, '_> {
         Ok((value, used))
     }
 
-    fn numbers<const N: usize>(&self, name: &str, default: [f32; N]) -> Result<[f32; N], SceneError> {
+    fn numbers<const N: usize>(
+        &self,
+        name: &str,
+        default: [f32; N],
+    ) -> Result<[f32; N], SceneError> {
         let Some(value) = self.object.get(name) else { return Ok(default) };
         let list = value.as_array().filter(|list| list.len() == N);
         let mut numbers = default;
@@ -285,13 +318,13 @@ impl Extension<'_, '_> {
 
     fn texture_ref(&mut self, name: &str, usage: TextureUse) -> Result<TextureRef, SceneError> {
         let Some(info) = self.object.get(name) else { return Ok(TextureRef::ABSENT) };
-        let whole = |key: &str| info.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+        let whole =
+            |key: &str| info.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
         let texture = whole("index").ok_or_else(|| self.wrong(name, "has no texture's index"))?;
         let uv_set = match info.get("texCoord") {
             None => 0,
-            Some(_) => {
-                whole("texCoord").ok_or_else(|| self.wrong(name, "has a texCoord that is no index"))?
-            }
+            Some(_) => whole("texCoord")
+                .ok_or_else(|| self.wrong(name, "has a texCoord that is no index"))?,
         };
         let slot = Slot {
             texture: texture as usize,

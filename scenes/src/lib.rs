@@ -1,12 +1,13 @@
-//! Scenes: glTF 2.0 and environment import, poses at a time, and flattening into the layout that kernels read. Does not
-//! render, and knows nothing of jobs or of the wire.
+//! Scenes: glTF 2.0 and environment import, poses at a time, and flattening into the layout that
+//! kernels read. Does not render, and knows nothing of jobs or of the wire.
 //!
 //! ```text
 //! load(folder, main file) -> LoadedScene -- flatten(time, camera, frame size) --> FlatScene
 //! ```
 //!
-//! Everything here is deterministic: order is the file's own, arithmetic is f64 rounded to f32 once, and transcendental
-//! functions come from the `libm` crate, so that every node flattens a scene to the same bits.
+//! Everything here is deterministic: order is the file's own, arithmetic is f64 rounded to f32
+//! once, and transcendental functions come from the `libm` crate, so that every node flattens a
+//! scene to the same bits.
 
 mod accessor;
 mod animation;
@@ -59,9 +60,11 @@ pub use files::files_of;
 pub use load::load;
 pub use loaded::LoadedScene;
 pub use options::{
-    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, Limits, LoadOptions,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, Limits,
+    LoadOptions,
 };
 pub use report::{AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport};
 
-/// BLAKE3, in hexadecimal, of the sources of import, flattening and layout: scenes flattened by others may differ in a bit.
+/// BLAKE3, in hexadecimal, of the sources of import, flattening and layout: scenes flattened by
+/// others may differ in a bit.
 pub const SOURCE_HASH: &str = env!("TESSERA_SCENES_HASH");

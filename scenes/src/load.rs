@@ -41,8 +41,11 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let surfaces = (materials.as_slice(), layered.layers.as_slice());
     let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
-    let targets: Vec<usize> =
-        forest.nodes.iter().map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count)).collect();
+    let targets: Vec<usize> = forest
+        .nodes
+        .iter()
+        .map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count))
+        .collect();
     let clips = animation::read(&document, &targets, &mut warnings)?;
     let lights = punctual::read_all(&document)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
@@ -62,7 +65,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
     let pose = animation::pose(&parts.forest, &clips, 0.0);
     let worlds = parts.forest.worlds(&pose.locals);
-    let placed_lights = shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
+    let placed_lights =
+        shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
     let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, placed_lights)?);
     if first.geometry.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
@@ -98,7 +102,9 @@ fn shown_lights(
         let Some(light) = forest.nodes[node].light else { continue };
         if light >= light_count {
             let path = format!("nodes[{node}].extensions.KHR_lights_punctual.light");
-            return Err(document.invalid(path, format!("names light {light}, but there are {light_count}")));
+            return Err(
+                document.invalid(path, format!("names light {light}, but there are {light_count}"))
+            );
         }
         shown.push((node, light));
     }
@@ -120,8 +126,8 @@ fn shown_cameras(document: &Document, forest: &Forest) -> Result<Vec<ShownCamera
     Ok(shown.collect())
 }
 
-/// Whether any frame shows other triangles than the first: a node that carries some moves, or a joint of its skin, or
-/// its morph weights.
+/// Whether any frame shows other triangles than the first: a node that carries some moves, or a
+/// joint of its skin, or its morph weights.
 fn is_geometry_animated(parts: &OwnedParts, clips: &[Clip]) -> bool {
     let mut moved = vec![false; parts.forest.nodes.len()];
     let mut morphed = vec![false; parts.forest.nodes.len()];

@@ -1,4 +1,5 @@
-//! A scene in memory, and flattening it for one frame. Owns what frames share; see `load` for where it comes from.
+//! A scene in memory, and flattening it for one frame. Owns what frames share; see `load` for where
+//! it comes from.
 
 use crate::animation::{self, Clip};
 use crate::bvh::{self, BuilderKind, Placed};
@@ -21,7 +22,8 @@ use tessera_layout::{
     Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, Medium, build_light_choices,
 };
 
-/// A scene whose files have been read and checked. It can be flattened for any number of frames, from any thread.
+/// A scene whose files have been read and checked. It can be flattened for any number of frames,
+/// from any thread.
 #[derive(Debug)]
 pub struct LoadedScene {
     pub(crate) parts: OwnedParts,
@@ -64,7 +66,8 @@ pub(crate) struct Moment {
     pub(crate) emitters: Vec<TriangleEmitter>,
 }
 
-/// The last hierarchy over geometry that does not move, by builder and the ray origins that it allows for.
+/// The last hierarchy over geometry that does not move, by builder and the ray origins that it
+/// allows for.
 #[derive(Debug, Default)]
 pub(crate) struct HierarchyCache(Mutex<Option<(HierarchyKey, Arc<Bvh>)>>);
 
@@ -76,11 +79,12 @@ impl LoadedScene {
         &self.report
     }
 
-    /// One frame's scene. Textures and environment are shared between frames; so are geometry and its hierarchy where
-    /// no node that carries geometry moves.
+    /// One frame's scene. Textures and environment are shared between frames; so are geometry and
+    /// its hierarchy where no node that carries geometry moves.
     ///
     /// # Errors
-    /// Where the camera does not exist, an option is no number, or an animation moves something beyond every float.
+    /// Where the camera does not exist, an option is no number, or an animation moves something
+    /// beyond every float.
     pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, SceneError> {
         check(options)?;
         let pose = animation::pose(&self.parts.forest, &self.clips, options.time_secs);
@@ -93,7 +97,8 @@ impl LoadedScene {
         let bounds = self.framed_bounds(geometry, &options.camera)?;
         let camera = camera::resolve(&self.cameras, &worlds, options, bounds)?;
         let (center, radius) = bounding_sphere(geometry);
-        let (lights, light_choices) = self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
+        let (lights, light_choices) =
+            self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
         let environment = self.environment.place(
             options.environment_intensity,
             options.environment_rotation_degrees,
@@ -140,7 +145,8 @@ impl LoadedScene {
         self.parts.moment(worlds, weights, &self.textures, self.placed_punctual())
     }
 
-    /// Points and spots, then triangles in id order, then directional lights, then the environment; and how one of them is chosen.
+    /// Points and spots, then triangles in id order, then directional lights, then the environment;
+    /// and how one of them is chosen.
     fn lights(
         &self,
         worlds: &[Affine],
@@ -188,7 +194,8 @@ impl LoadedScene {
 
     /// Lights of the file that have a place: the first ones.
     fn placed_punctual(&self) -> u32 {
-        self.shown_lights.iter().filter(|(_, light)| self.punctual[*light].is_placed()).count() as u32
+        self.shown_lights.iter().filter(|(_, light)| self.punctual[*light].is_placed()).count()
+            as u32
     }
 }
 
@@ -250,7 +257,9 @@ impl HierarchyCache {
 
 fn check(options: &FlattenOptions) -> Result<(), SceneError> {
     let wrong = |what: &str, value: f64| {
-        Err(SceneError::Option { problem: format!("{what} {value} is out of range; give a finite number") })
+        Err(SceneError::Option {
+            problem: format!("{what} {value} is out of range; give a finite number"),
+        })
     };
     if !options.time_secs.is_finite() {
         return wrong("time", options.time_secs);
@@ -265,11 +274,13 @@ fn check(options: &FlattenOptions) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// A sphere that holds all triangles: centre and radius in metres, the radius of a scene without any being 1.
+/// A sphere that holds all triangles: centre and radius in metres, the radius of a scene without
+/// any being 1.
 fn bounding_sphere(geometry: &FlatGeometry) -> ([f32; 3], f32) {
     let (lower, upper) = (widen(geometry.lower), widen(geometry.upper));
     let center = narrow(scale(add(lower, upper), 0.5));
-    // From the centre as rounded to floats, and a little more for the rounding of the radius itself.
+    // From the centre as rounded to floats, and a little more for the rounding of the radius
+    // itself.
     let farthest = |corner: [f64; 3]| length(sub(corner, widen(center)));
     let radius = (farthest(lower).max(farthest(upper)) * 1.000_001) as f32;
     (center, if radius > 0.0 { radius } else { 1.0 })

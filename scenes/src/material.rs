@@ -1,4 +1,5 @@
-//! Materials: glTF's metallic-roughness model and the extensions that are applied. Does not decode textures.
+//! Materials: glTF's metallic-roughness model and the extensions that are applied. Does not decode
+//! textures.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -61,8 +62,8 @@ pub(crate) struct Slot<'a> {
     pub(crate) path: String,
 }
 
-/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the end. Beside
-/// them is what extensions add, which is empty where no material has any that shows.
+/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the
+/// end. Beside them is what extensions add, which is empty where no material has any that shows.
 pub(crate) fn read_all(
     document: &Document,
     textures: &mut TextureTable,
@@ -73,14 +74,18 @@ pub(crate) fn read_all(
     for index in 0..document.root.materials.len() {
         let mut material = read(document, index, textures, warnings)?;
         let is_lit = material.flags & material_flags::UNLIT == 0;
-        let found =
-            if is_lit { layers::read(document, index, &mut material, textures, warnings)? } else { None };
+        let found = if is_lit {
+            layers::read(document, index, &mut material, textures, warnings)?
+        } else {
+            None
+        };
         if !matches!(found, Some((_, Some(_)))) {
             medium::warn_of_priority(document, index, warnings);
         }
         if let Some(found) = found {
             if layered.layers.len() == LAYERS_MAX {
-                let problem = format!("is one of more than {} materials with extensions", LAYERS_MAX - 1);
+                let problem =
+                    format!("is one of more than {} materials with extensions", LAYERS_MAX - 1);
                 return Err(document.invalid(format!("materials[{index}]"), problem));
             }
             material.layers = layered.add(document, index, found)?;
@@ -122,10 +127,13 @@ fn read(
     let path = format!("materials[{index}]");
     let pbr = &json.pbr_metallic_roughness;
     let Checked::Valid(alpha_mode) = json.alpha_mode else {
-        return Err(document.invalid(format!("{path}.alphaMode"), "is none of OPAQUE, MASK and BLEND"));
+        return Err(
+            document.invalid(format!("{path}.alphaMode"), "is none of OPAQUE, MASK and BLEND")
+        );
     };
     let mut material = default_material();
-    material.base_color = unit(document, pbr.base_color_factor.0, &format!("{path}.baseColorFactor"))?;
+    material.base_color =
+        unit(document, pbr.base_color_factor.0, &format!("{path}.baseColorFactor"))?;
     [material.metallic, material.roughness] = unit(
         document,
         [pbr.metallic_factor.0, pbr.roughness_factor.0],
@@ -153,7 +161,11 @@ fn read(
     Ok(material)
 }
 
-fn read_emission(document: &Document, index: usize, material: &mut Material) -> Result<(), SceneError> {
+fn read_emission(
+    document: &Document,
+    index: usize,
+    material: &mut Material,
+) -> Result<(), SceneError> {
     let json = &document.root.materials[index];
     let path = format!("materials[{index}]");
     let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
@@ -166,16 +178,21 @@ fn read_emission(document: &Document, index: usize, material: &mut Material) -> 
     }
     let factor = json.emissive_factor.0;
     if !factor.iter().all(|value| value.is_finite() && *value >= 0.0) {
-        return Err(document.invalid(format!("{path}.emissiveFactor"), format!("{factor:?} must be >= 0")));
+        return Err(
+            document.invalid(format!("{path}.emissiveFactor"), format!("{factor:?} must be >= 0"))
+        );
     }
     material.emission = factor.map(|value| value * strength);
     if !material.emission.iter().all(|value| value.is_finite()) {
-        return Err(document.invalid(format!("{path}.emissiveFactor"), "overflows; lower the strength"));
+        return Err(
+            document.invalid(format!("{path}.emissiveFactor"), "overflows; lower the strength")
+        );
     }
     Ok(())
 }
 
-/// The extension's 0 stands for an infinite index, of which every float is too small; F0 is then nearly 1.
+/// The extension's 0 stands for an infinite index, of which every float is too small; F0 is then
+/// nearly 1.
 fn read_ior(document: &Document, ior: Option<Ior>, path: &str) -> Result<f32, SceneError> {
     const IOR_STAND_IN_FOR_INFINITE: f32 = 1.0e6;
     match ior.and_then(|ior| ior.ior) {
@@ -253,8 +270,9 @@ pub(crate) fn texture_ref(
     if texture == NONE {
         return Ok(TextureRef::ABSENT);
     }
-    let transform: TextureTransform =
-        document.extension(slot.extensions, "KHR_texture_transform", &slot.path)?.unwrap_or_default();
+    let transform: TextureTransform = document
+        .extension(slot.extensions, "KHR_texture_transform", &slot.path)?
+        .unwrap_or_default();
     let uv_from_mesh = affine(&transform);
     if !uv_from_mesh.iter().all(|value| value.is_finite()) {
         let place = format!("{}.extensions.KHR_texture_transform", slot.path);
@@ -271,8 +289,9 @@ pub(crate) fn texture_ref(
     Ok(TextureRef { uv_from_mesh, texture, uv_set, reserved: [0; 4] })
 }
 
-/// Scale, then rotation, then offset. A positive rotation turns UVs counter-clockwise on a picture whose v grows
-/// downwards, as Khronos's TextureTransformTest shows (the formula in the extension's text has the opposite sign).
+/// Scale, then rotation, then offset. A positive rotation turns UVs counter-clockwise on a picture
+/// whose v grows downwards, as Khronos's TextureTransformTest shows (the formula in the extension's
+/// text has the opposite sign).
 fn affine(transform: &TextureTransform) -> [f32; 6] {
     let angle = f64::from(transform.rotation);
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
@@ -282,7 +301,11 @@ fn affine(transform: &TextureTransform) -> [f32; 6] {
 }
 
 /// Factors clamped to [0, 1]; an error where one is no number.
-fn unit<const N: usize>(document: &Document, values: [f32; N], path: &str) -> Result<[f32; N], SceneError> {
+fn unit<const N: usize>(
+    document: &Document,
+    values: [f32; N],
+    path: &str,
+) -> Result<[f32; N], SceneError> {
     if values.iter().all(|value| value.is_finite()) {
         Ok(values.map(|value| value.clamp(0.0, 1.0)))
     } else {
@@ -297,8 +320,12 @@ mod tests {
     #[test]
     fn a_texture_transform_turns_as_the_khronos_test_model_wants() {
         // The "All" quad of TextureTransformTest: its arrow must show at mesh UV (0.43, 0.75).
-        let transform =
-            TextureTransform { offset: [-0.2, -0.1], rotation: 0.3, scale: [1.5, 1.5], tex_coord: None };
+        let transform = TextureTransform {
+            offset: [-0.2, -0.1],
+            rotation: 0.3,
+            scale: [1.5, 1.5],
+            tex_coord: None,
+        };
         let m = affine(&transform);
         let (u, v) = (0.43, 0.75);
         let (u2, v2) = (m[0] * u + m[1] * v + m[2], m[3] * u + m[4] * v + m[5]);

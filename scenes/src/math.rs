@@ -1,5 +1,5 @@
-//! Vectors, quaternions and affine matrices in f64, and luminance. Plain arithmetic, exact square roots and `libm`, so
-//! that every machine gets the same bits.
+//! Vectors, quaternions and affine matrices in f64, and luminance. Plain arithmetic, exact square
+//! roots and `libm`, so that every machine gets the same bits.
 
 /// A vector.
 pub(crate) type Vec3 = [f64; 3];
@@ -86,7 +86,8 @@ impl Affine {
             [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
             [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
         ];
-        let linear = turn.map(|row| [row[0] * scaling[0], row[1] * scaling[1], row[2] * scaling[2]]);
+        let linear =
+            turn.map(|row| [row[0] * scaling[0], row[1] * scaling[1], row[2] * scaling[2]]);
         Self { linear, offset: translation }
     }
 
@@ -112,7 +113,8 @@ impl Affine {
         dot(self.linear[0], cross(self.linear[1], self.linear[2]))
     }
 
-    /// The map of normals, up to a positive factor: the cofactors, signed so that it equals the inverse transpose.
+    /// The map of normals, up to a positive factor: the cofactors, signed so that it equals the
+    /// inverse transpose.
     pub(crate) fn normal_map(&self) -> [Vec3; 3] {
         let [a, b, c] = self.linear;
         let sign = if self.determinant() < 0.0 { -1.0 } else { 1.0 };
@@ -189,11 +191,16 @@ mod tests {
 
     #[test]
     fn the_normal_map_is_the_inverse_transpose_even_when_mirrored() {
-        let map = Affine { linear: [[-2.0, 0.5, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 1.0]], offset: [0.0; 3] };
+        let map = Affine {
+            linear: [[-2.0, 0.5, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 1.0]],
+            offset: [0.0; 3],
+        };
         let rows = map.normal_map();
         let (tangent, normal) = ([1.0, 2.0, -1.0], [2.0, -1.0, 0.0]);
         let mapped = [dot(rows[0], normal), dot(rows[1], normal), dot(rows[2], normal)];
-        assert!(dot(tangent, normal).abs() < 1e-12 && dot(map.vector(tangent), mapped).abs() < 1e-9);
+        assert!(
+            dot(tangent, normal).abs() < 1e-12 && dot(map.vector(tangent), mapped).abs() < 1e-9
+        );
         // On the side of the surface where the mapped normal must point.
         assert!(dot(mapped, map.vector(normal)) > 0.0);
     }

@@ -1,4 +1,5 @@
-//! What closed surfaces enclose: a scene's media, each once, and the priority that a file may give them. Owns no surface.
+//! What closed surfaces enclose: a scene's media, each once, and the priority that a file may give
+//! them. Owns no surface.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -6,12 +7,14 @@ use crate::warning::Warnings;
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, MEDIA_MAX, Medium};
 
-/// The member of a material's `extras` that says which of several overlapping bodies a place belongs to.
+/// The member of a material's `extras` that says which of several overlapping bodies a place
+/// belongs to.
 const PRIORITY: &str = "tessera_medium_priority";
 /// Priorities are at most this far from 0.
 const PRIORITY_MOST: f64 = 1000.0;
 
-/// Layers of a scene and what they enclose. Both begin with what a plain surface in air has, or are empty.
+/// Layers of a scene and what they enclose. Both begin with what a plain surface in air has, or are
+/// empty.
 #[derive(Debug, Default)]
 pub(crate) struct Layered {
     pub(crate) layers: Vec<Layers>,
@@ -59,8 +62,10 @@ impl Layered {
 /// Where it is no whole number, or far from 0.
 pub(crate) fn priority(document: &Document, index: usize) -> Result<i32, SceneError> {
     let Some(value) = given(document, index) else { return Ok(0) };
-    let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= PRIORITY_MOST);
-    let problem = || format!("{value} must be a whole number from -{PRIORITY_MOST} to {PRIORITY_MOST}");
+    let number =
+        value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= PRIORITY_MOST);
+    let problem =
+        || format!("{value} must be a whole number from -{PRIORITY_MOST} to {PRIORITY_MOST}");
     number.map(|number| number as i32).ok_or_else(|| document.invalid(path(index), problem()))
 }
 
@@ -68,7 +73,8 @@ pub(crate) fn priority(document: &Document, index: usize) -> Result<i32, SceneEr
 pub(crate) fn warn_of_priority(document: &Document, index: usize, warnings: &mut Warnings) {
     if given(document, index).is_some() {
         warnings.add(format!(
-            "{} has no effect: the material encloses nothing (that takes KHR_materials_volume with a thickness, and transmission)",
+            "{} has no effect: the material encloses nothing (that takes KHR_materials_volume with \
+                a thickness, and transmission)",
             path(index)
         ));
     }

@@ -1,4 +1,5 @@
-//! Meshes and skins: every primitive of the file with its material, geometry shared where accessors are. Owns no pose.
+//! Meshes and skins: every primitive of the file with its material, geometry shared where accessors
+//! are. Owns no pose.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -38,11 +39,12 @@ pub(crate) struct Skin {
     pub(crate) inverse_binds: Vec<Affine>,
 }
 
-/// What makes two primitives share their geometry: the same accessors, mode and way of making tangents.
+/// What makes two primitives share their geometry: the same accessors, mode and way of making
+/// tangents.
 type GeometryKey = (String, Option<usize>);
 
-/// Reads every mesh, each primitive with the material of the variant that is shown. `materials` has the default material last, and
-/// `layers` what its extensions add.
+/// Reads every mesh, each primitive with the material of the variant that is shown. `materials` has
+/// the default material last, and `layers` what its extensions add.
 pub(crate) fn read_all(
     document: &Document,
     (materials, layers): (&[Material], &[Layers]),
@@ -56,7 +58,9 @@ pub(crate) fn read_all(
     for (index, json) in document.root.meshes.iter().enumerate() {
         let weights = json.weights.clone().unwrap_or_default();
         if !weights.iter().all(|weight| weight.is_finite()) {
-            return Err(document.invalid(format!("meshes[{index}].weights"), "holds what is not finite"));
+            return Err(
+                document.invalid(format!("meshes[{index}].weights"), "holds what is not finite")
+            );
         }
         let default_weights = weights.into_iter().map(f64::from).collect();
         let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };
@@ -81,7 +85,9 @@ pub(crate) fn read_all(
                 }
                 None => {
                     let name = json.name.as_deref().unwrap_or_default();
-                    warnings.add(format!("{path} of {name:?} draws points or lines, which have no surface"));
+                    warnings.add(format!(
+                        "{path} of {name:?} draws points or lines, which have no surface"
+                    ));
                 }
             }
         }
@@ -96,10 +102,17 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
     for (index, json) in document.root.skins.iter().enumerate() {
         let path = format!("skins[{index}]");
         for (number, joint) in json.joints.iter().enumerate() {
-            document.item(&document.root.nodes, *joint, &format!("{path}.joints[{number}]"), "nodes")?;
+            document.item(
+                &document.root.nodes,
+                *joint,
+                &format!("{path}.joints[{number}]"),
+                "nodes",
+            )?;
         }
         if json.joints.is_empty() {
-            return Err(document.invalid(format!("{path}.joints"), "is empty; export the file again"));
+            return Err(
+                document.invalid(format!("{path}.joints"), "is empty; export the file again")
+            );
         }
         let joints: Vec<usize> = json.joints.iter().map(|joint| joint.value()).collect();
         let inverse_binds = match json.inverse_bind_matrices {
@@ -108,7 +121,8 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
                 let place = format!("{path}.inverseBindMatrices");
                 let matrices = document.floats::<16>(accessor.value(), &place)?;
                 if matrices.len() < joints.len() {
-                    let problem = format!("holds {} matrices for {} joints", matrices.len(), joints.len());
+                    let problem =
+                        format!("holds {} matrices for {} joints", matrices.len(), joints.len());
                     return Err(document.invalid(place, problem));
                 }
                 matrices.into_iter().take(joints.len()).map(Affine::from_columns).collect()
@@ -119,7 +133,8 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
     Ok(skins)
 }
 
-/// The UV set along which a material needs tangents: that of its normal map, its coat's, or its grain.
+/// The UV set along which a material needs tangents: that of its normal map, its coat's, or its
+/// grain.
 fn tangent_set(material: &Material, layers: &[Layers]) -> Option<usize> {
     let layers = layers.get(material.layers as usize).filter(|_| material.layers != 0);
     let texture = |place: LayersTexture| layers.map(|layers| layers.textures[place as usize]);
@@ -142,7 +157,12 @@ fn material_of(
         return Ok(material as u32);
     }
     let Some(material) = primitive.material else { return Ok(default as u32) };
-    document.at(&materials[..default], material.value(), &format!("{path}.material"), "materials")?;
+    document.at(
+        &materials[..default],
+        material.value(),
+        &format!("{path}.material"),
+        "materials",
+    )?;
     Ok(material.value() as u32)
 }
 

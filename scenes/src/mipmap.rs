@@ -1,5 +1,5 @@
-//! Mipmaps: every level of a texture from the one before, by a box filter in integers, so that every machine builds the same. Does not
-//! choose a level; kernels do.
+//! Mipmaps: every level of a texture from the one before, by a box filter in integers, so that
+//! every machine builds the same. Does not choose a level; kernels do.
 
 use crate::texel::linear_from_srgb;
 use rayon::prelude::*;
@@ -15,7 +15,8 @@ pub(crate) enum Mean {
     ByAlpha,
 }
 
-/// Fills the levels behind the first, which is there. `texels` is all of them, of a texture of this size.
+/// Fills the levels behind the first, which is there. `texels` is all of them, of a texture of this
+/// size.
 pub(crate) fn fill_levels(texels: &mut [u8], size: (u32, u32), format: TexelFormat, mean: Mean) {
     match format {
         TexelFormat::Rgba8Srgb => fill::<Srgb8>(texels, size, mean),
@@ -29,7 +30,8 @@ fn fill<T: Texel>(texels: &mut [u8], size: (u32, u32), mean: Mean) {
     for level in 1..Texture::levels_of(size.0, size.1) {
         let source_size = Texture::level_size(size, level - 1);
         let (width, height) = Texture::level_size(size, level);
-        let (source, behind) = rest.split_at_mut(source_size.0 as usize * source_size.1 as usize * T::BYTES);
+        let (source, behind) =
+            rest.split_at_mut(source_size.0 as usize * source_size.1 as usize * T::BYTES);
         let row_bytes = width as usize * T::BYTES;
         behind[..row_bytes * height as usize].par_chunks_mut(row_bytes).enumerate().for_each(
             |(row, target)| {
@@ -44,8 +46,9 @@ fn fill<T: Texel>(texels: &mut [u8], size: (u32, u32), mean: Mean) {
     }
 }
 
-/// The texels of one axis that a texel of the next level covers, and how much of each: those that do not count have 0. The weights of an
-/// odd count are those of Guthe and Heckbert 2005, "Non-Power-of-Two Mipmapping", section 2.
+/// The texels of one axis that a texel of the next level covers, and how much of each: those that
+/// do not count have 0. The weights of an odd count are those of Guthe and Heckbert 2005,
+/// "Non-Power-of-Two Mipmapping", section 2.
 type Taps = [(u32, u64); 3];
 
 fn taps(count: u32, at: u32) -> Taps {
@@ -53,12 +56,22 @@ fn taps(count: u32, at: u32) -> Taps {
     match (half, count % 2) {
         (0, _) => [(0, 1), (0, 0), (0, 0)],
         (_, 0) => [(2 * at, 1), (2 * at + 1, 1), (0, 0)],
-        _ => [(2 * at, u64::from(half - at)), (2 * at + 1, u64::from(half)), (2 * at + 2, u64::from(at) + 1)],
+        _ => [
+            (2 * at, u64::from(half - at)),
+            (2 * at + 1, u64::from(half)),
+            (2 * at + 2, u64::from(at) + 1),
+        ],
     }
 }
 
-/// Weights add up to 2^28 at most, and linear values have 24 bits at most and alpha 16, so that all fits.
-fn average<T: Texel>(source: &[u8], width: u32, (across, down): (Taps, Taps), mean: Mean) -> [u64; 4] {
+/// Weights add up to 2^28 at most, and linear values have 24 bits at most and alpha 16, so that all
+/// fits.
+fn average<T: Texel>(
+    source: &[u8],
+    width: u32,
+    (across, down): (Taps, Taps),
+    mean: Mean,
+) -> [u64; 4] {
     let (mut plain, mut by_alpha) = ([0u64; 4], [0u64; 3]);
     let mut total = 0;
     for (y, weight_down) in down {
@@ -156,7 +169,8 @@ const START_BITS: u32 = 12;
 fn codes() -> &'static Codes {
     static CODES: OnceLock<Codes> = OnceLock::new();
     CODES.get_or_init(|| {
-        let linear = linear_from_srgb().map(|value| (value * f64::from(1u32 << LINEAR_BITS)).round() as u32);
+        let linear =
+            linear_from_srgb().map(|value| (value * f64::from(1u32 << LINEAR_BITS)).round() as u32);
         let mut codes = Codes { linear, start: vec![0] };
         for place in 1..=1u32 << START_BITS {
             let last = codes.start[codes.start.len() - 1];
@@ -207,13 +221,17 @@ mod tests {
 
     #[test]
     fn a_plain_texture_stays_what_it_is() {
-        for format in [TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear] {
+        for format in [TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear]
+        {
             for size in [(8, 8), (7, 5), (1, 13), (6, 1), (1, 1)] {
                 for mean in [Mean::Plain, Mean::ByAlpha] {
                     let bytes = if format == TexelFormat::Rgba16Linear { 8 } else { 4 };
                     let texel: Vec<u8> = (0..bytes as u8).map(|i| 31 * i + 9).collect();
                     let all = levels(format, size, mean, &texel.repeat((size.0 * size.1) as usize));
-                    assert!(all.chunks(bytes).all(|found| found == texel), "{format:?} {size:?}: {all:?}");
+                    assert!(
+                        all.chunks(bytes).all(|found| found == texel),
+                        "{format:?} {size:?}: {all:?}"
+                    );
                 }
             }
         }
@@ -234,14 +252,18 @@ mod tests {
         let all = levels(TexelFormat::Rgba8Srgb, (2, 1), Mean::ByAlpha, &leaf_and_nothing);
         assert_eq!(all[8..], [40, 200, 30, 128]);
         let nothing = [[10, 10, 10, 0]; 2].concat();
-        assert_eq!(levels(TexelFormat::Rgba8Srgb, (2, 1), Mean::ByAlpha, &nothing)[8..], [10, 10, 10, 0]);
+        assert_eq!(
+            levels(TexelFormat::Rgba8Srgb, (2, 1), Mean::ByAlpha, &nothing)[8..],
+            [10, 10, 10, 0]
+        );
     }
 
     #[test]
     fn odd_sizes_keep_the_mean() {
         let size = (13u32, 7u32);
         let value = |index: u32| (index.wrapping_mul(0x9e37_79b9) >> 16) as u16;
-        let first: Vec<u8> = (0..size.0 * size.1 * 4).flat_map(|index| value(index).to_le_bytes()).collect();
+        let first: Vec<u8> =
+            (0..size.0 * size.1 * 4).flat_map(|index| value(index).to_le_bytes()).collect();
         let all = levels(TexelFormat::Rgba16Linear, size, Mean::Plain, &first);
         let word = |texels: &[u8], index: usize| {
             f64::from(u16::from_le_bytes([texels[index * 2], texels[index * 2 + 1]]))

@@ -1,4 +1,5 @@
-//! The forest of nodes: who stands on whom, in which order, and where. Does not know what nodes carry beyond numbers.
+//! The forest of nodes: who stands on whom, in which order, and where. Does not know what nodes
+//! carry beyond numbers.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -42,7 +43,8 @@ pub(crate) struct Node {
     pub(crate) light: Option<usize>,
     /// Morph weights, where the node has its own.
     pub(crate) weights: Option<Vec<f64>>,
-    /// EXT_mesh_gpu_instancing: places relative to the node; one identity where the node has no such thing.
+    /// EXT_mesh_gpu_instancing: places relative to the node; one identity where the node has no
+    /// such thing.
     pub(crate) instances: Vec<Affine>,
 }
 
@@ -54,7 +56,8 @@ pub(crate) struct Forest {
     parents_first: Vec<usize>,
     /// Nodes of the scene, depth first in the file's order: the canonical order of everything.
     pub(crate) in_scene: Vec<usize>,
-    /// Those of them that are visible, in the same order. The others still carry cameras, joints and what hangs on them.
+    /// Those of them that are visible, in the same order. The others still carry cameras, joints
+    /// and what hangs on them.
     pub(crate) shown: Vec<usize>,
 }
 
@@ -80,7 +83,8 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
     for index in 0..document.root.nodes.len() {
         let node = read_node(document, index, left)?;
         left = left.checked_sub(node.instances.len() as u64).ok_or_else(|| {
-            document.invalid("nodes", format!("nodes and instances together are more than {nodes_max}"))
+            document
+                .invalid("nodes", format!("nodes and instances together are more than {nodes_max}"))
         })?;
         nodes.push(node);
     }
@@ -88,7 +92,8 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
     let roots: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node].parent.is_none()).collect();
     let parents_first = depth_first(document, &roots);
     if parents_first.len() < nodes.len() {
-        // What no root reaches hangs on a cycle; walking up from anywhere in it arrives on the cycle itself.
+        // What no root reaches hangs on a cycle; walking up from anywhere in it arrives on the
+        // cycle itself.
         let reached: std::collections::BTreeSet<usize> = parents_first.iter().copied().collect();
         let mut node = (0..nodes.len()).find(|node| !reached.contains(node)).unwrap_or(0);
         for _ in 0..nodes.len() {
@@ -154,8 +159,10 @@ fn read_node(document: &Document, index: usize, instances_max: u64) -> Result<No
         document.item(&root.cameras, camera, &format!("{path}.camera"), "cameras")?;
     }
     let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
-    let light: Option<PunctualRef> = document.extension(extensions, "KHR_lights_punctual", &path)?;
-    let instancing: Option<Instancing> = document.extension(extensions, "EXT_mesh_gpu_instancing", &path)?;
+    let light: Option<PunctualRef> =
+        document.extension(extensions, "KHR_lights_punctual", &path)?;
+    let instancing: Option<Instancing> =
+        document.extension(extensions, "EXT_mesh_gpu_instancing", &path)?;
     let instances = match instancing {
         Some(instancing) => read_instances(document, &instancing, &path, instances_max)?,
         None => vec![Affine::IDENTITY],
@@ -163,7 +170,9 @@ fn read_node(document: &Document, index: usize, instances_max: u64) -> Result<No
     let weights: Option<Vec<f64>> =
         json.weights.as_ref().map(|weights| weights.iter().copied().map(f64::from).collect());
     if !weights.iter().flatten().all(|weight| weight.is_finite()) {
-        return Err(document.invalid(format!("{path}.weights"), "holds a number that is not finite"));
+        return Err(
+            document.invalid(format!("{path}.weights"), "holds a number that is not finite")
+        );
     }
     Ok(Node {
         name: json.name.clone().unwrap_or_default(),
@@ -184,14 +193,17 @@ fn read_local(document: &Document, index: usize) -> Result<Local, SceneError> {
         Some(matrix) => Local::Matrix(Affine::from_columns(matrix)),
         None => Local::Trs(Trs {
             translation: widen(json.translation.unwrap_or([0.0; 3])),
-            rotation: json.rotation.map_or([0.0, 0.0, 0.0, 1.0], |rotation| rotation.0.map(f64::from)),
+            rotation: json
+                .rotation
+                .map_or([0.0, 0.0, 0.0, 1.0], |rotation| rotation.0.map(f64::from)),
             scale: widen(json.scale.unwrap_or([1.0; 3])),
         }),
     };
     if local.affine().is_finite() {
         Ok(local)
     } else {
-        Err(document.invalid(format!("nodes[{index}]"), "its transform is not finite; export it again"))
+        Err(document
+            .invalid(format!("nodes[{index}]"), "its transform is not finite; export it again"))
     }
 }
 
@@ -208,8 +220,9 @@ fn read_instances(
         let have = document.accessor_count(*accessor as usize, &place)?;
         document.budget.spend(have, size_of::<Affine>() as u64, &document.file, &place)?;
         if have > instances_max || count.is_some_and(|count| count != have) {
-            let problem =
-                format!("{have} instances are more than {instances_max}, or not as many as others say");
+            let problem = format!(
+                "{have} instances are more than {instances_max}, or not as many as others say"
+            );
             return Err(document.invalid(place, problem));
         }
         count = Some(have);
@@ -225,7 +238,9 @@ fn read_instances(
         None => vec![[0.0, 0.0, 0.0, 1.0]; count],
     };
     Ok((0..count)
-        .map(|i| Affine::from_trs(widen(translations[i]), rotations[i].map(f64::from), widen(scales[i])))
+        .map(|i| {
+            Affine::from_trs(widen(translations[i]), rotations[i].map(f64::from), widen(scales[i]))
+        })
         .collect())
 }
 
@@ -238,8 +253,9 @@ fn link(document: &Document, nodes: &mut [Node]) -> Result<(), SceneError> {
             document.at(nodes, child, &path, "nodes")?;
             if let Some(other) = nodes[child].parent {
                 let name = &nodes[child].name;
-                let problem =
-                    format!("nodes[{child}] {name:?} is already a child of nodes[{other}]; copy it");
+                let problem = format!(
+                    "nodes[{child}] {name:?} is already a child of nodes[{other}]; copy it"
+                );
                 return Err(document.invalid(path, problem));
             }
             nodes[child].parent = Some(index);
@@ -262,18 +278,22 @@ fn scene_roots(document: &Document, nodes: &[Node]) -> Result<Vec<usize>, SceneE
         let node = node.value();
         document.at(nodes, node, &path, "nodes")?;
         if let Some(parent) = nodes[node].parent {
-            let problem = format!("nodes[{node}] is a child of nodes[{parent}]; a scene lists roots only");
+            let problem =
+                format!("nodes[{node}] is a child of nodes[{parent}]; a scene lists roots only");
             return Err(document.invalid(path, problem));
         }
         if std::mem::replace(&mut listed[node], true) {
-            return Err(document.invalid(path, format!("nodes[{node}] is listed twice; remove one")));
+            return Err(
+                document.invalid(path, format!("nodes[{node}] is listed twice; remove one"))
+            );
         }
         roots.push(node);
     }
     Ok(roots)
 }
 
-/// Depth first, children in the file's order, without recursion. Each node has at most one parent, so this ends.
+/// Depth first, children in the file's order, without recursion. Each node has at most one parent,
+/// so this ends.
 fn depth_first(document: &Document, roots: &[usize]) -> Vec<usize> {
     let mut order = Vec::new();
     let mut stack: Vec<usize> = roots.iter().rev().copied().collect();

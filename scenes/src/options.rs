@@ -1,4 +1,5 @@
-//! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no defaults of the command line.
+//! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no
+//! defaults of the command line.
 
 use crate::bvh::BuilderKind;
 use crate::instancing::INSTANCED_FROM;
@@ -7,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Where light comes from at infinity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum EnvironmentSource {
-    /// The scene's own lights alone. A scene without any gets a plain white environment and a warning.
+    /// The scene's own lights alone. A scene without any gets a plain white environment and a
+    /// warning.
     #[default]
     None,
     /// One linear Rec. 709 radiance everywhere, each component finite and >= 0.
@@ -17,7 +19,8 @@ pub enum EnvironmentSource {
         /// Path within the scene's folder, confined as every other.
         path: String,
     },
-    /// An equirectangular `.hdr` or `.exr` file that a person named, anywhere on this machine. Never of a job's choosing.
+    /// An equirectangular `.hdr` or `.exr` file that a person named, anywhere on this machine.
+    /// Never of a job's choosing.
     File {
         /// Where it is.
         path: std::path::PathBuf,
@@ -37,8 +40,8 @@ pub struct Limits {
     pub texture_bytes: u64,
     /// Texels of the environment map.
     pub environment_texels: u64,
-    /// Triangles after flattening. Those of a mesh that is held once count once; in all their places there may be
-    /// [`tessera_layout::SHOWN_TRIANGLES_MAX`].
+    /// Triangles after flattening. Those of a mesh that is held once count once; in all their
+    /// places there may be [`tessera_layout::SHOWN_TRIANGLES_MAX`].
     pub triangles: u64,
     /// Vertices after flattening, counted likewise.
     pub vertices: u64,
@@ -46,8 +49,9 @@ pub struct Limits {
     pub nodes: u64,
     /// Primitives in all their places, those of meshes that are held once left out.
     pub draws: u64,
-    /// Bytes that the scene takes in memory while it is prepared, as far as its files foretell it: files, accessors, textures,
-    /// maps, and what is flattened. Counted before anything is allocated.
+    /// Bytes that the scene takes in memory while it is prepared, as far as its files foretell it:
+    /// files, accessors, textures, maps, and what is flattened. Counted before anything is
+    /// allocated.
     pub memory_bytes: u64,
     /// Bytes that compressed images may give together whatever their files' sizes.
     pub expansion_bytes: u64,
@@ -56,7 +60,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Limits for a machine with 16 GiB or more: 2^26 triangles take 48 + 12 + up to 192 bytes each.
+    /// Limits for a machine with 16 GiB or more: 2^26 triangles take 48 + 12 + up to 192 bytes
+    /// each.
     fn default() -> Self {
         Self {
             file_bytes: 4 << 30,
@@ -80,12 +85,14 @@ impl Default for Limits {
 pub struct LoadOptions {
     /// Light at infinity.
     pub environment: EnvironmentSource,
-    /// Material variant (KHR_materials_variants) by name; None: each primitive shows the material that it names itself.
+    /// Material variant (KHR_materials_variants) by name; None: each primitive shows the material
+    /// that it names itself.
     pub variant: Option<String>,
     /// Limits.
     pub limits: Limits,
-    /// A mesh whose copies would come to so many triangles is held once and shown as instances. Of a frame's settings: copies are placed
-    /// in double precision and instances in single, so that bits differ.
+    /// A mesh whose copies would come to so many triangles is held once and shown as instances. Of
+    /// a frame's settings: copies are placed in double precision and instances in single, so that
+    /// bits differ.
     pub instanced_from: u64,
 }
 
@@ -137,7 +144,8 @@ pub struct Lens {
 /// A lens that is a regular polygon, its corners on the circle of a round one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blades {
-    /// Corners, [`BLADES_MIN`](tessera_layout::BLADES_MIN) to [`BLADES_MAX`](tessera_layout::BLADES_MAX).
+    /// Corners, [`BLADES_MIN`](tessera_layout::BLADES_MIN) to
+    /// [`BLADES_MAX`](tessera_layout::BLADES_MAX).
     pub count: u32,
     /// Turn in degrees, counter-clockwise seen from behind the camera; at 0 a corner is at the top.
     pub rotation_degrees: f32,
@@ -148,7 +156,8 @@ pub struct Blades {
 pub enum Aperture {
     /// Radius in metres, > 0.
     Radius(f32),
-    /// f-number, > 0: focal length over diameter, for the camera's field of view before a sensor 24 mm high.
+    /// f-number, > 0: focal length over diameter, for the camera's field of view before a sensor 24
+    /// mm high.
     FStop(f32),
 }
 

@@ -1,7 +1,10 @@
-//! One placed primitive: morphing, skinning and the way into the world, into triangles and vertices. Owns no order.
+//! One placed primitive: morphing, skinning and the way into the world, into triangles and
+//! vertices. Owns no order.
 
 use crate::geometry::Geometry;
-use crate::math::{Affine, Vec3, add, any_perpendicular, cross, dot, narrow, normalize, scale, sub, widen};
+use crate::math::{
+    Affine, Vec3, add, any_perpendicular, cross, dot, narrow, normalize, scale, sub, widen,
+};
 use tessera_layout::{NONE, ShadingVertex, Triangle, triangle_flags};
 
 /// Where a primitive goes.
@@ -27,7 +30,11 @@ pub(crate) struct Target<'a> {
 }
 
 /// Fills `target`. The error is the number of a vertex whose place is not finite.
-pub(crate) fn place(geometry: &Geometry, placement: &Placement, target: Target) -> Result<(), usize> {
+pub(crate) fn place(
+    geometry: &Geometry,
+    placement: &Placement,
+    target: Target,
+) -> Result<(), usize> {
     let mut positions = Vec::with_capacity(geometry.positions.len());
     let mut mirrored = Vec::new();
     let rigid = Frame::new(&placement.world);
@@ -150,14 +157,16 @@ fn shade(geometry: &Geometry, weights: &[f64], vertex: usize, frame: &Frame) -> 
         let delta = |target: usize| geometry.targets[target].normals.get(vertex).copied();
         morph(widen(*normal), geometry, weights, delta)
     });
-    // A normal of no length, as broken files have them, becomes +Y rather than something that is no number.
+    // A normal of no length, as broken files have them, becomes +Y rather than something that is no
+    // number.
     let normal = normal.and_then(|normal| frame.normal(normal)).unwrap_or([0.0, 1.0, 0.0]);
     let (tangent, sign) = match geometry.tangents.get(vertex) {
         None => ([0.0; 3], 1.0),
         Some([x, y, z, sign]) => {
             let delta = |target: usize| geometry.targets[target].tangents.get(vertex).copied();
             let tangent = frame.map.vector(morph(widen([*x, *y, *z]), geometry, weights, delta));
-            let tangent = if geometry.normals.is_empty() { tangent } else { upright(tangent, normal) };
+            let tangent =
+                if geometry.normals.is_empty() { tangent } else { upright(tangent, normal) };
             (tangent, if (*sign < 0.0) != frame.is_mirrored { -1.0 } else { 1.0 })
         }
     };
@@ -175,10 +184,12 @@ fn shade(geometry: &Geometry, weights: &[f64], vertex: usize, frame: &Frame) -> 
     }
 }
 
-/// The unit vector along `tangent` at a right angle to `normal`; zero where there was no tangent at all.
+/// The unit vector along `tangent` at a right angle to `normal`; zero where there was no tangent at
+/// all.
 fn upright(tangent: Vec3, normal: Vec3) -> Vec3 {
     if tangent == [0.0; 3] {
         return tangent;
     }
-    normalize(sub(tangent, scale(normal, dot(normal, tangent)))).unwrap_or_else(|| any_perpendicular(normal))
+    normalize(sub(tangent, scale(normal, dot(normal, tangent))))
+        .unwrap_or_else(|| any_perpendicular(normal))
 }

@@ -1,4 +1,5 @@
-//! KHR_lights_punctual: point, spot and directional lights of the file, and their place in the world.
+//! KHR_lights_punctual: point, spot and directional lights of the file, and their place in the
+//! world.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -7,7 +8,8 @@ use serde::Deserialize;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use tessera_layout::{Light, LightBounds, LightChoice, LightKind, NONE};
 
-/// Cosines of a spot's cones are kept this far apart, as the extension recommends against division by zero.
+/// Cosines of a spot's cones are kept this far apart, as the extension recommends against division
+/// by zero.
 const SPOT_COSINE_GAP_MIN: f64 = 0.001;
 
 /// Radians beyond a spot's outer cone that count as inside of it when lights are chosen.
@@ -59,7 +61,8 @@ pub(crate) fn read_all(document: &Document) -> Result<Vec<Punctual>, SceneError>
 fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual, SceneError> {
     let path = format!("extensions.KHR_lights_punctual.lights[{index}]");
     let wrong = |field: &str, problem: &str| {
-        Err(document.invalid(format!("{path}.{field}"), format!("{problem} (light {:?})", json.name)))
+        Err(document
+            .invalid(format!("{path}.{field}"), format!("{problem} (light {:?})", json.name)))
     };
     let kind = match json.kind.as_str() {
         "point" => LightKind::Point,
@@ -126,12 +129,15 @@ impl Punctual {
         LightChoice { power: self.power(scene_radius), bounds: self.is_placed().then_some(bounds) }
     }
 
-    /// Estimated power: intensity over the whole sphere or half of the way between the cones; irradiance over the disk
-    /// that the scene, of `scene_radius` metres, shows to a directional light.
+    /// Estimated power: intensity over the whole sphere or half of the way between the cones;
+    /// irradiance over the disk that the scene, of `scene_radius` metres, shows to a directional
+    /// light.
     fn power(&self, scene_radius: f64) -> f64 {
         let emission = luminance(widen(self.emission));
         match self.kind {
-            LightKind::Spot => emission * 2.0 * PI * (1.0 - 0.5 * (self.cos_inner + self.cos_outer)),
+            LightKind::Spot => {
+                emission * 2.0 * PI * (1.0 - 0.5 * (self.cos_inner + self.cos_outer))
+            }
             LightKind::Directional => emission * PI * scene_radius * scene_radius,
             _ => emission * 4.0 * PI,
         }

@@ -100,7 +100,8 @@ pub struct SceneReport {
     pub geometry_animated: bool,
     /// Extensions.
     pub extensions: Vec<ExtensionReport>,
-    /// Bytes that a device must hold, about: the hierarchy over what stands in the world is taken for 80 bytes a triangle and 100 an instance.
+    /// Bytes that a device must hold, about: the hierarchy over what stands in the world is taken
+    /// for 80 bytes a triangle and 100 an instance.
     pub arrays_bytes: u64,
     /// Everything that will look different from what the file asks for, each once.
     pub warnings: Vec<String>,

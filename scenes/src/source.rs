@@ -1,4 +1,5 @@
-//! Reading the files of one scene, each inside its folder and within the limits. Owns no meaning of what is read.
+//! Reading the files of one scene, each inside its folder and within the limits. Owns no meaning of
+//! what is read.
 
 use crate::budget::Budget;
 use crate::error::SceneError;
@@ -54,7 +55,8 @@ impl<'a> Source<'a> {
         let wrong = |source| SceneError::Read { path: path.clone(), source };
         let real = path.canonicalize().map_err(wrong)?;
         if !real.starts_with(self.dir.canonicalize().map_err(wrong)?) {
-            let problem = "is a link that leads out of the scene's folder; copy the file into it".into();
+            let problem =
+                "is a link that leads out of the scene's folder; copy the file into it".into();
             return Err(SceneError::Uri {
                 file: self.main.clone(),
                 path: "(link)".into(),
@@ -73,13 +75,21 @@ impl<'a> Source<'a> {
         let left = self.limits.total_bytes.saturating_sub(self.bytes_read.get());
         let limit = self.limits.file_bytes.min(left);
         if metadata.len() > limit {
-            return Err(SceneError::FileTooLarge { file: file.into(), bytes: metadata.len(), limit });
+            return Err(SceneError::FileTooLarge {
+                file: file.into(),
+                bytes: metadata.len(),
+                limit,
+            });
         }
         self.budget.spend(metadata.len(), 1, file, "(the file)")?;
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         handle.take(limit + 1).read_to_end(&mut bytes).map_err(wrong)?;
         if bytes.len() as u64 > limit {
-            return Err(SceneError::FileTooLarge { file: file.into(), bytes: bytes.len() as u64, limit });
+            return Err(SceneError::FileTooLarge {
+                file: file.into(),
+                bytes: bytes.len() as u64,
+                limit,
+            });
         }
         self.bytes_read.set(self.bytes_read.get() + bytes.len() as u64);
         Ok(bytes)
@@ -89,7 +99,8 @@ impl<'a> Source<'a> {
 /// Opens a file that is one: pipes, devices and sockets may never end, or never begin.
 pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::other("it is not a regular file");
-    // Asked before it is opened, since opening a pipe waits for its writer; and after, since it may be another one by then.
+    // Asked before it is opened, since opening a pipe waits for its writer; and after, since it may
+    // be another one by then.
     if !std::fs::metadata(path)?.is_file() {
         return Err(irregular());
     }

@@ -1,12 +1,14 @@
-//! What a scene comes to, counted against its limits before it is made. Owns no limit and makes nothing.
+//! What a scene comes to, counted against its limits before it is made. Owns no limit and makes
+//! nothing.
 
 use crate::error::SceneError;
 use crate::mesh::Mesh;
 use crate::options::Limits;
 use tessera_layout::SHOWN_TRIANGLES_MAX;
 
-/// Bytes that a flattened triangle takes with its indices and its share of the hierarchy, a vertex with its working copy, a primitive in its
-/// place, and an instance with its box and its share of the hierarchy, about.
+/// Bytes that a flattened triangle takes with its indices and its share of the hierarchy, a vertex
+/// with its working copy, a primitive in its place, and an instance with its box and its share of
+/// the hierarchy, about.
 const TRIANGLE_BYTES: u64 = 48 + 12 + 120;
 const VERTEX_BYTES: u64 = 64 + 12;
 const DRAW_BYTES: u64 = 96;
@@ -64,7 +66,12 @@ impl Tally {
             + self.instances * INSTANCE_BYTES;
         if needed > limits.memory_bytes {
             let path = format!("{} triangles, {} vertices", self.triangles, self.vertices);
-            return Err(SceneError::Memory { file: file.into(), path, needed, limit: limits.memory_bytes });
+            return Err(SceneError::Memory {
+                file: file.into(),
+                path,
+                needed,
+                limit: limits.memory_bytes,
+            });
         }
         Ok(())
     }

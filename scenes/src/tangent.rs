@@ -1,15 +1,17 @@
-//! Tangents for meshes that have none, as glTF wants them (§3.7.2.1): MikkTSpace, by the `bevy_mikktspace` crate with functions of `libm`.
-//! Owns what that crate must not be given: what would take it long, or too deep.
+//! Tangents for meshes that have none, as glTF wants them (§3.7.2.1): MikkTSpace, by the
+//! `bevy_mikktspace` crate with functions of `libm`. Owns what that crate must not be given: what
+//! would take it long, or too deep.
 //!
-//! Corners of one vertex may get different tangents, on both sides of a seam in the UVs; the vertex is split then.
+//! Corners of one vertex may get different tangents, on both sides of a seam in the UVs; the vertex
+//! is split then.
 
 use crate::geometry::Geometry;
 use crate::math::{Vec3, cross, normalize, scale, sub, widen};
 use bevy_mikktspace::{Ops, TangentSpace, generate_tangents};
 use std::collections::BTreeMap;
 
-/// Triangles at one vertex that are averaged. The crate goes as deep as a vertex has triangles, and takes their number squared; where
-/// there are more, each has the tangent of its own UVs.
+/// Triangles at one vertex that are averaged. The crate goes as deep as a vertex has triangles, and
+/// takes their number squared; where there are more, each has the tangent of its own UVs.
 const TRIANGLES_AT_VERTEX_MAX: u64 = 1024;
 
 /// A tangent that says nothing.
@@ -65,7 +67,8 @@ struct Surface<'a> {
     values: Vec<Values>,
     /// Triangles that the crate is given.
     faces: Vec<u32>,
-    /// What came of each corner of each triangle; None where nothing did, and the vertex's other corners decide.
+    /// What came of each corner of each triangle; None where nothing did, and the vertex's other
+    /// corners decide.
     corners: Vec<[Option<[f32; 4]>; 3]>,
 }
 
@@ -94,9 +97,11 @@ impl<'a> Surface<'a> {
     }
 }
 
-/// The values of every vertex, with flat normals where there are no others. Both zeros are one value.
+/// The values of every vertex, with flat normals where there are no others. Both zeros are one
+/// value.
 fn values(geometry: &Geometry, set: usize) -> Vec<Values> {
-    let mut normals: Vec<Option<Vec3>> = geometry.normals.iter().map(|n| normalize(widen(*n))).collect();
+    let mut normals: Vec<Option<Vec3>> =
+        geometry.normals.iter().map(|n| normalize(widen(*n))).collect();
     if normals.is_empty() {
         normals = vec![None; geometry.positions.len()];
         for triangle in &geometry.triangles {
@@ -145,8 +150,8 @@ fn own_tangent(corners: [Values; 3]) -> Option<[f32; 4]> {
     encoded(scale(sub(scale(e1, d2[1]), scale(e2, d1[1])), sense), area > 0.0)
 }
 
-/// A tangent with its sign, if it has a direction. v grows downwards in glTF and the bitangent points up the texture: where UVs keep the
-/// sense of rotation, it is -1.
+/// A tangent with its sign, if it has a direction. v grows downwards in glTF and the bitangent
+/// points up the texture: where UVs keep the sense of rotation, it is -1.
 fn encoded(tangent: Vec3, keeps_sense: bool) -> Option<[f32; 4]> {
     let [x, y, z] = normalize(tangent)?.map(|c| c as f32);
     Some([x, y, z, if keeps_sense { -1.0 } else { 1.0 }])
@@ -182,7 +187,8 @@ impl bevy_mikktspace::Geometry<SameBits> for Surface<'_> {
     }
 }
 
-/// Gives each vertex the tangent of its corners, and a copy of it to those that have another than the first.
+/// Gives each vertex the tangent of its corners, and a copy of it to those that have another than
+/// the first.
 fn split(geometry: &Geometry, corners: &[[Option<[f32; 4]>; 3]]) -> Tangents {
     let count = geometry.positions.len();
     let mut made: Vec<Option<[f32; 4]>> = vec![None; count];
@@ -248,7 +254,8 @@ mod tests {
     fn an_upright_texture_has_its_bitangent_pointing_up() {
         let upright = generate(&quad(UPRIGHT), 0).unwrap();
         assert_eq!(upright.tangents, vec![[1.0, 0.0, 0.0, 1.0]; 4]);
-        let mirrored = generate(&quad([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]), 0).unwrap();
+        let mirrored =
+            generate(&quad([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]), 0).unwrap();
         assert_eq!(mirrored.tangents, vec![[-1.0, 0.0, 0.0, -1.0]; 4]);
         assert!(generate(&quad(UPRIGHT), 1).is_none());
     }
@@ -256,7 +263,10 @@ mod tests {
     #[test]
     fn vertices_between_mirrored_halves_are_split() {
         let halves = generate(&quad([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 0).unwrap();
-        assert_eq!((halves.sources.as_slice(), halves.triangles[0]), (&[0, 1, 2, 3, 0, 2][..], [0, 1, 2]));
+        assert_eq!(
+            (halves.sources.as_slice(), halves.triangles[0]),
+            (&[0, 1, 2, 3, 0, 2][..], [0, 1, 2])
+        );
         assert_eq!((halves.triangles[1], halves.tangents[0][3]), ([4, 5, 3], 1.0));
         assert_eq!(halves.tangents[4][3], -1.0);
     }
@@ -295,7 +305,10 @@ mod tests {
             let made = generate(&fan(count), 0).unwrap();
             for vertex in made.triangles.iter().flatten() {
                 let [x, y, z, w] = made.tangents[*vertex as usize];
-                assert!(x > 0.999 && y.abs() < 0.04 && z == 0.0 && w == 1.0, "{count}: {x} {y} {z} {w}");
+                assert!(
+                    x > 0.999 && y.abs() < 0.04 && z == 0.0 && w == 1.0,
+                    "{count}: {x} {y} {z} {w}"
+                );
             }
         }
         let mut flat = fan(200_000);

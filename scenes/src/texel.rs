@@ -1,4 +1,5 @@
-//! Texels by UV, nearest, for estimates made while a scene is prepared. Pictures use the kernels' own filtering.
+//! Texels by UV, nearest, for estimates made while a scene is prepared. Pictures use the kernels'
+//! own filtering.
 
 use crate::texture::TextureSet;
 use std::sync::OnceLock;
@@ -52,7 +53,9 @@ impl<'a> TexelReader<'a> {
     fn texel(&self, index: u64) -> [f64; 3] {
         if self.texture.format == TexelFormat::Rgba16Linear as u32 {
             let at = index as usize * 8;
-            let word = |i: usize| u16::from_le_bytes([self.texels[at + 2 * i], self.texels[at + 2 * i + 1]]);
+            let word = |i: usize| {
+                u16::from_le_bytes([self.texels[at + 2 * i], self.texels[at + 2 * i + 1]])
+            };
             return std::array::from_fn(|i| f64::from(word(i)) / 65_535.0);
         }
         let bytes = &self.texels[index as usize * 4..][..3];
@@ -82,7 +85,10 @@ mod tests {
     #[test]
     fn every_wrap_mode_lands_on_its_texel() {
         let at = |u: f64, mode: Wrap| wrap(u, 4, mode as u32);
-        assert_eq!([at(1.3, Wrap::Repeat), at(-0.1, Wrap::Repeat), at(0.99, Wrap::Repeat)], [1, 3, 3]);
+        assert_eq!(
+            [at(1.3, Wrap::Repeat), at(-0.1, Wrap::Repeat), at(0.99, Wrap::Repeat)],
+            [1, 3, 3]
+        );
         assert_eq!([at(1.3, Wrap::ClampToEdge), at(-0.1, Wrap::ClampToEdge)], [3, 0]);
         assert_eq!([at(1.3, Wrap::MirroredRepeat), at(-0.1, Wrap::MirroredRepeat)], [2, 0]);
         assert_eq!(at(f64::NAN, Wrap::Repeat), 0);

@@ -1,4 +1,5 @@
-//! Textures: which images are used how, their bounded decoding, and the texel buffer. Levels are made in mipmap.rs; kernels filter.
+//! Textures: which images are used how, their bounded decoding, and the texel buffer. Levels are
+//! made in mipmap.rs; kernels filter.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -19,7 +20,8 @@ use tessera_layout::{NONE, TexelFormat, Texture, Wrap};
 /// Every texture starts at a multiple of this (see [`Texture::offset`]).
 const TEXEL_ALIGNMENT: usize = 16;
 
-/// Extensions that name an image of another kind than glTF's own, in the order in which they are taken: WebP loses less than block formats.
+/// Extensions that name an image of another kind than glTF's own, in the order in which they are
+/// taken: WebP loses less than block formats.
 const IMAGE_EXTENSIONS: [&str; 2] = ["EXT_texture_webp", "KHR_texture_basisu"];
 
 /// Their object of a texture.
@@ -72,7 +74,8 @@ struct Job<'a> {
 }
 
 impl TextureTable {
-    /// The number under which `texture` of the file will be found, or [`NONE`] where it has no image that is read.
+    /// The number under which `texture` of the file will be found, or [`NONE`] where it has no
+    /// image that is read.
     pub(crate) fn request(
         &mut self,
         document: &Document,
@@ -81,7 +84,8 @@ impl TextureTable {
         path: &str,
         warnings: &mut Warnings,
     ) -> Result<u32, SceneError> {
-        let json = document.at(&document.root.textures, texture, &format!("{path}.index"), "textures")?;
+        let json =
+            document.at(&document.root.textures, texture, &format!("{path}.index"), "textures")?;
         let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
         // An extension's image is meant for whoever can read it, and the other is its fallback.
         let mut image = json.source.value();
@@ -95,7 +99,12 @@ impl TextureTable {
             warnings.add(format!("textures[{texture}] {what}"));
             return Ok(NONE);
         }
-        document.at(&document.root.images, image, &format!("textures[{texture}].source"), "images")?;
+        document.at(
+            &document.root.images,
+            image,
+            &format!("textures[{texture}].source"),
+            "images",
+        )?;
         if let Some(sampler) = json.sampler {
             let place = format!("textures[{texture}].sampler");
             document.item(&document.root.samplers, sampler, &place, "samplers")?;
@@ -108,8 +117,13 @@ impl TextureTable {
         Ok(slot)
     }
 
-    /// Decodes what has been asked for, in parallel, after the limits have been checked on the headers of all.
-    pub(crate) fn decode(self, document: &Document, source: &Source) -> Result<TextureSet, SceneError> {
+    /// Decodes what has been asked for, in parallel, after the limits have been checked on the
+    /// headers of all.
+    pub(crate) fn decode(
+        self,
+        document: &Document,
+        source: &Source,
+    ) -> Result<TextureSet, SceneError> {
         let mut numbers: BTreeMap<(usize, TextureUse), usize> = BTreeMap::new();
         let mut jobs: Vec<Job> = Vec::new();
         let mut length = 0usize;
@@ -137,7 +151,11 @@ impl TextureTable {
             let size = (job.header.width, job.header.height);
             let first = job.format.bytes() * size.0 as usize * size.1 as usize;
             image_file::decode(&job.bytes, &job.header, job.format, &mut target[..first]).map_err(
-                |problem| SceneError::Image { file: document.file.clone(), path: job.path.clone(), problem },
+                |problem| SceneError::Image {
+                    file: document.file.clone(),
+                    path: job.path.clone(),
+                    problem,
+                },
             )?;
             mipmap::fill_levels(target, size, job.format, job.mean);
             Ok(())
@@ -162,12 +180,17 @@ fn plan<'a>(
     length: usize,
 ) -> Result<Job<'a>, SceneError> {
     let path = format!("images[{}]", entry.image);
-    let wrong = |problem| SceneError::Image { file: document.file.clone(), path: path.clone(), problem };
+    let wrong =
+        |problem| SceneError::Image { file: document.file.clone(), path: path.clone(), problem };
     let image = &document.root.images[entry.image];
     let bytes = match (&image.buffer_view, &image.uri) {
-        (Some(view), _) => Cow::Borrowed(document.view(view.value(), &format!("{path}.bufferView"))?),
+        (Some(view), _) => {
+            Cow::Borrowed(document.view(view.value(), &format!("{path}.bufferView"))?)
+        }
         (None, Some(uri)) => Cow::Owned(document.resolve(source, uri, &format!("{path}.uri"))?),
-        (None, None) => return Err(wrong("it has neither uri nor bufferView; export the file again".into())),
+        (None, None) => {
+            return Err(wrong("it has neither uri nor bufferView; export the file again".into()));
+        }
     };
     let header = image_file::header(&bytes, source.limits.texture_edge).map_err(wrong)?;
     let format = match entry.usage {
@@ -182,7 +205,9 @@ fn plan<'a>(
     let total = offset as u64 + needed;
     if total > source.limits.texture_bytes {
         let limit = source.limits.texture_bytes;
-        return Err(wrong(format!("with it, textures take {total} bytes, more than {limit}; shrink them")));
+        return Err(wrong(format!(
+            "with it, textures take {total} bytes, more than {limit}; shrink them"
+        )));
     }
     source.budget.expand(bytes.len() as u64, decoded).map_err(wrong)?;
     source.budget.spend(needed, 1, &document.file, &path)?;
@@ -193,7 +218,8 @@ fn plan<'a>(
 fn describe(document: &Document, entry: &Entry, job: &Job) -> Texture {
     let sampler = document.root.textures[entry.texture].sampler;
     let default = Sampler::default();
-    let sampler = sampler.and_then(|index| document.root.samplers.get(index.value())).unwrap_or(&default);
+    let sampler =
+        sampler.and_then(|index| document.root.samplers.get(index.value())).unwrap_or(&default);
     let wrap = |mode: &Checked<WrappingMode>| match mode {
         Checked::Valid(WrappingMode::ClampToEdge) => Wrap::ClampToEdge as u32,
         Checked::Valid(WrappingMode::MirroredRepeat) => Wrap::MirroredRepeat as u32,
@@ -209,12 +235,17 @@ fn describe(document: &Document, entry: &Entry, job: &Job) -> Texture {
         wrap_u: wrap(&sampler.wrap_s),
         wrap_v: wrap(&sampler.wrap_t),
         bilinear: u32::from(is_bilinear),
-        level_count: if is_bilinear && wants_levels(sampler) { Texture::levels_of(width, height) } else { 1 },
+        level_count: if is_bilinear && wants_levels(sampler) {
+            Texture::levels_of(width, height)
+        } else {
+            1
+        },
         reserved: [0; 3],
     }
 }
 
-/// A sampler that names a filter without levels gets none; one that names no filter leaves it to us.
+/// A sampler that names a filter without levels gets none; one that names no filter leaves it to
+/// us.
 fn wants_levels(sampler: &Sampler) -> bool {
     !matches!(sampler.min_filter, Some(Checked::Valid(MinFilter::Nearest | MinFilter::Linear)))
 }

@@ -1,4 +1,5 @@
-//! Triangles out of glTF's primitive modes (glTF 2.0, §3.7.2.1). Points and lines have no surface and give none.
+//! Triangles out of glTF's primitive modes (glTF 2.0, §3.7.2.1). Points and lines have no surface
+//! and give none.
 
 use gltf::json::mesh::Mode;
 
@@ -47,7 +48,10 @@ mod tests {
     fn every_mode_gives_triangles_that_face_the_same_side() {
         let corners = [10, 11, 12, 13, 14];
         assert_eq!(triangles(Topology::List, &corners), [[10, 11, 12]]);
-        assert_eq!(triangles(Topology::Strip, &corners), [[10, 11, 12], [11, 13, 12], [12, 13, 14]]);
+        assert_eq!(
+            triangles(Topology::Strip, &corners),
+            [[10, 11, 12], [11, 13, 12], [12, 13, 14]]
+        );
         assert_eq!(triangles(Topology::Fan, &corners), [[11, 12, 10], [12, 13, 10], [13, 14, 10]]);
         for topology in [Topology::List, Topology::Strip, Topology::Fan] {
             assert!(triangles(topology, &corners[..2]).is_empty());

@@ -17,7 +17,8 @@ pub(crate) enum Uri {
     File(String),
 }
 
-/// Reads a URI as glTF allows it: `data:`, or a relative path, percent-encoded. The error says what is wrong with it.
+/// Reads a URI as glTF allows it: `data:`, or a relative path, percent-encoded. The error says what
+/// is wrong with it.
 pub(crate) fn parse(uri: &str) -> Result<Uri, String> {
     if let Some(rest) = strip_prefix_ignoring_case(uri, "data:") {
         return data(rest).map(Uri::Data);
@@ -25,7 +26,8 @@ pub(crate) fn parse(uri: &str) -> Result<Uri, String> {
     if let Some(scheme) = scheme_of(uri) {
         return Err(match scheme.to_ascii_lowercase().as_str() {
             "http" | "https" => {
-                "is on the network; download the file into the scene's folder and name it there".into()
+                "is on the network; download the file into the scene's folder and name it there"
+                    .into()
             }
             "file" => "is absolute; move the file into the scene's folder and name it there".into(),
             _ => format!("has the scheme `{scheme}`; only `data:` and relative paths are read"),
@@ -76,12 +78,14 @@ fn scheme_of(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     let mut chars = scheme.chars();
     let starts = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
-    (starts && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).then_some(scheme)
+    (starts && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')))
+        .then_some(scheme)
 }
 
 /// The bytes of a data URI, after its `data:` (RFC 2397).
 fn data(rest: &str) -> Result<Vec<u8>, String> {
-    let (media, payload) = rest.split_once(',').ok_or("is a data URI without a comma; write it again")?;
+    let (media, payload) =
+        rest.split_once(',').ok_or("is a data URI without a comma; write it again")?;
     if !media.to_ascii_lowercase().ends_with(";base64") {
         return percent_decode_bytes(payload);
     }
@@ -112,7 +116,9 @@ fn percent_decode_bytes(text: &str) -> Result<Vec<u8>, String> {
         }
         let digit = |at: usize| tail.get(at).and_then(|c| char::from(*c).to_digit(16));
         let (Some(high), Some(low)) = (digit(0), digit(1)) else {
-            return Err("has a `%` without two hexadecimal digits; write `%25` for a percent sign".into());
+            return Err(
+                "has a `%` without two hexadecimal digits; write `%25` for a percent sign".into()
+            );
         };
         bytes.push((high * 16 + low) as u8);
         rest = &tail[2..];
@@ -156,7 +162,10 @@ mod tests {
 
     #[test]
     fn data_uris_give_their_bytes() {
-        assert_eq!(parse("data:application/octet-stream;base64,AAEC"), Ok(Uri::Data(vec![0, 1, 2])));
+        assert_eq!(
+            parse("data:application/octet-stream;base64,AAEC"),
+            Ok(Uri::Data(vec![0, 1, 2]))
+        );
         assert_eq!(parse("DATA:;BASE64,AAE="), Ok(Uri::Data(vec![0, 1])));
         assert_eq!(parse("data:;base64,AAE"), Ok(Uri::Data(vec![0, 1])));
         assert_eq!(parse("data:,a%20b"), Ok(Uri::Data(b"a b".to_vec())));

@@ -1,4 +1,5 @@
-//! Material variants (KHR_materials_variants): which there are, and which material of a primitive one shows. Owns no material.
+//! Material variants (KHR_materials_variants): which there are, and which material of a primitive
+//! one shows. Owns no material.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -45,7 +46,8 @@ pub(crate) struct Variants {
 }
 
 impl Variants {
-    /// Reads the file's variants and finds `choice` among them; the first where a name is there twice.
+    /// Reads the file's variants and finds `choice` among them; the first where a name is there
+    /// twice.
     pub(crate) fn read(document: &Document, choice: Option<&str>) -> Result<Self, SceneError> {
         let extensions = document.root.extensions.as_ref().map(|extensions| &extensions.others);
         let json: Option<VariantsJson> = document.extension(extensions, NAME, "")?;
@@ -62,8 +64,9 @@ impl Variants {
         }
     }
 
-    /// The material that the chosen variant gives a primitive; None where the primitive's own is shown. Every mapping is checked,
-    /// whichever is chosen, so that a file is in order with all of its variants or with none.
+    /// The material that the chosen variant gives a primitive; None where the primitive's own is
+    /// shown. Every mapping is checked, whichever is chosen, so that a file is in order with all of
+    /// its variants or with none.
     pub(crate) fn material(
         &self,
         document: &Document,
@@ -73,7 +76,9 @@ impl Variants {
         let extensions = primitive.extensions.as_ref().map(|extensions| &extensions.others);
         let json: Option<MappingsJson> = document.extension(extensions, NAME, path)?;
         let mut found = None;
-        for (number, mapping) in json.map(|json| json.mappings).unwrap_or_default().iter().enumerate() {
+        for (number, mapping) in
+            json.map(|json| json.mappings).unwrap_or_default().iter().enumerate()
+        {
             let place = format!("{path}.extensions.{NAME}.mappings[{number}]");
             document.at(
                 &document.root.materials,
@@ -97,7 +102,10 @@ fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "the scene has none".into();
     }
-    let shown = names.iter().take(LISTED_MAX).map(|name| format!("{:?}", shortened(name, LISTED_CHARS_MAX)));
+    let shown = names
+        .iter()
+        .take(LISTED_MAX)
+        .map(|name| format!("{:?}", shortened(name, LISTED_CHARS_MAX)));
     let shown = shown.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(LISTED_MAX) {
         0 => format!("the scene has {shown}"),

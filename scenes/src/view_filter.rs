@@ -1,7 +1,9 @@
-//! Filters of compressed buffer views (EXT_meshopt_compression and KHR_meshopt_compression, appendix B). Owns no decompression.
+//! Filters of compressed buffer views (EXT_meshopt_compression and KHR_meshopt_compression,
+//! appendix B). Owns no decompression.
 //!
-//! meshoptimizer has them too, but computes them by what the processor offers: estimates of a root differ from maker to maker, and its
-//! results with them by a unit. Here each is the extensions' formula in f64, rounded once, so that every node reads the same numbers.
+//! meshoptimizer has them too, but computes them by what the processor offers: estimates of a root
+//! differ from maker to maker, and its results with them by a unit. Here each is the extensions'
+//! formula in f64, rounded once, so that every node reads the same numbers.
 
 use crate::compressed_view::Filter;
 
@@ -51,7 +53,8 @@ fn each_of_16_bits(bytes: &mut [u8], change: impl Fn([u16; 4]) -> [u16; 4]) {
     });
 }
 
-/// A unit vector from the two octahedral coordinates of it, given with what stands for 1. What is none becomes NaN, and 0 as an integer.
+/// A unit vector from the two octahedral coordinates of it, given with what stands for 1. What is
+/// none becomes NaN, and 0 as an integer.
 fn octahedral(x: f64, y: f64, one: f64) -> [f64; 3] {
     let (x, y) = (x / one, y / one);
     let z = 1.0 - x.abs() - y.abs();
@@ -62,7 +65,8 @@ fn octahedral(x: f64, y: f64, one: f64) -> [f64; 3] {
     [x, y, z].map(|component| component / length)
 }
 
-/// A unit quaternion from its three smaller components. The last word stands for 1, but for two bits that say which one is the largest.
+/// A unit quaternion from its three smaller components. The last word stands for 1, but for two
+/// bits that say which one is the largest.
 fn quaternion(words: [u16; 4]) -> [u16; 4] {
     let [x, y, z, last] = words.map(|word| word as i16);
     let one = f64::from(last | 3);
@@ -84,7 +88,8 @@ fn exponential(word: i32) -> f32 {
     (f64::from(number) * power) as f32
 }
 
-/// Red, green, blue and alpha in 0 to 1, from luma, two differences of colour, and alpha under a bit that says how many bits all of them have.
+/// Red, green, blue and alpha in 0 to 1, from luma, two differences of colour, and alpha under a
+/// bit that says how many bits all of them have.
 fn color([y, co, cg, alpha]: [i32; 4]) -> [f64; 4] {
     let Some(bits) = alpha.checked_ilog2() else { return [0.0; 4] };
     let largest = (1 << (bits + 1)) - 1;
@@ -120,7 +125,8 @@ mod tests {
     }
 
     fn words(bytes: &[u8]) -> Vec<[i16; 4]> {
-        let words: Vec<i16> = bytes.as_chunks().0.iter().map(|word| i16::from_le_bytes(*word)).collect();
+        let words: Vec<i16> =
+            bytes.as_chunks().0.iter().map(|word| i16::from_le_bytes(*word)).collect();
         words.as_chunks().0.to_vec()
     }
 
@@ -166,8 +172,11 @@ mod tests {
 
     #[test]
     fn floats_are_exactly_those_of_the_compressor() {
-        let floats: Vec<[f32; 4]> =
-            vectors().iter().zip(-20..).map(|(v, i)| v.map(|c| c * f32::powi(2.0, i % 90))).collect();
+        let floats: Vec<[f32; 4]> = vectors()
+            .iter()
+            .zip(-20..)
+            .map(|(v, i)| v.map(|c| c * f32::powi(2.0, i % 90)))
+            .collect();
         for bits in [8, 15, 24] {
             let packed = meshopt::encode_filter_exp(&floats, bits, EncodeExpMode::Separate);
             let mut ours: Vec<u8> =
@@ -175,14 +184,16 @@ mod tests {
             let mut theirs = packed;
             apply(Filter::Exponential, &mut ours, 16);
             meshopt::decode_filter_exp(&mut theirs);
-            let theirs: Vec<u8> = theirs.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
+            let theirs: Vec<u8> =
+                theirs.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
             assert_eq!(ours, theirs, "{bits} bits");
         }
     }
 
     #[test]
     fn colors_are_those_of_the_compressor_but_for_a_unit() {
-        let colors: Vec<[f32; 4]> = vectors().into_iter().map(|v| v.map(|c| c.abs().min(1.0))).collect();
+        let colors: Vec<[f32; 4]> =
+            vectors().into_iter().map(|v| v.map(|c| c.abs().min(1.0))).collect();
         for bits in [3, 8, 11, 16] {
             let packed: Vec<[u16; 4]> = meshopt::encode_filter_color(&colors, bits);
             let mut ours: Vec<u8> =
@@ -190,7 +201,8 @@ mod tests {
             let mut theirs = packed;
             apply(Filter::Color, &mut ours, 8);
             meshopt::decode_filter_color(&mut theirs);
-            let ours: Vec<u16> = ours.as_chunks().0.iter().map(|word| u16::from_le_bytes(*word)).collect();
+            let ours: Vec<u16> =
+                ours.as_chunks().0.iter().map(|word| u16::from_le_bytes(*word)).collect();
             assert!(apart(ours.as_chunks().0, &theirs) <= 1, "{bits} bits");
         }
         let packed: Vec<[u8; 4]> = meshopt::encode_filter_color(&colors, 7);

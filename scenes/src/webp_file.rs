@@ -1,7 +1,8 @@
-//! WebP files: what their containers say, read before anything is allocated for their pictures. Decoding itself is `image_file`'s.
+//! WebP files: what their containers say, read before anything is allocated for their pictures.
+//! Decoding itself is `image_file`'s.
 //!
-//! The decoder of the `image` crate makes room for the picture that a chunk inside speaks of, which need not have the size that the file
-//! itself names, so that both are compared here first.
+//! The decoder of the `image` crate makes room for the picture that a chunk inside speaks of, which
+//! need not have the size that the file itself names, so that both are compared here first.
 
 use std::ops::Range;
 
@@ -33,7 +34,9 @@ pub(crate) fn size(bytes: &[u8]) -> Result<(u32, u32), String> {
         if let Some(found) = found {
             let found = found.ok_or("its picture's header is cut short; write it again")?;
             if canvas.is_some_and(|canvas| canvas != found) {
-                return Err("its picture has another size than the file says; write it again".into());
+                return Err(
+                    "its picture has another size than the file says; write it again".into()
+                );
             }
             return Ok(found);
         }
@@ -50,7 +53,8 @@ fn chunk(bytes: &[u8], at: usize) -> Option<([u8; 4], Range<usize>)> {
     Some((name, start..start + length as usize))
 }
 
-/// The canvas of an extended file: flags, three reserved bytes, width and height less one in 24 bits each.
+/// The canvas of an extended file: flags, three reserved bytes, width and height less one in 24
+/// bits each.
 fn extended(payload: &[u8]) -> Result<(u32, u32), String> {
     let Some(&[flags, _, _, _, w0, w1, w2, h0, h1, h2]) = payload.first_chunk() else {
         return Err("its header is cut short; write it again".into());
@@ -62,7 +66,8 @@ fn extended(payload: &[u8]) -> Result<(u32, u32), String> {
     Ok((edge(w0, w1, w2), edge(h0, h1, h2)))
 }
 
-/// Behind three bytes of tag and three of a signature: width and height in 14 bits each, with two of a scale that nothing uses.
+/// Behind three bytes of tag and three of a signature: width and height in 14 bits each, with two
+/// of a scale that nothing uses.
 fn lossy(payload: &[u8]) -> Option<(u32, u32)> {
     let &[_, _, _, _, _, _, w0, w1, h0, h1] = payload.first_chunk()?;
     let edge = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
@@ -82,7 +87,8 @@ mod tests {
     use crate::image_file::{decode, header};
     use tessera_layout::TexelFormat;
 
-    /// A file and the BLAKE3 hash of its texels, as libwebp decodes it too. `ramp` files show (7 x, 8 y, 128), the last two with an alpha of 255 - 6 x.
+    /// A file and the BLAKE3 hash of its texels, as libwebp decodes it too. `ramp` files show (7 x,
+    /// 8 y, 128), the last two with an alpha of 255 - 6 x.
     type Sample = (&'static str, &'static [u8], &'static str);
 
     macro_rules! sample {
@@ -92,11 +98,17 @@ mod tests {
     }
 
     const SAMPLES: [Sample; 5] = [
-        sample!("noise-lossless", "a70462456a4c1ebc3c4f323c1633f3b2026caf3385a63bd7232f1ccc5378b25b"),
+        sample!(
+            "noise-lossless",
+            "a70462456a4c1ebc3c4f323c1633f3b2026caf3385a63bd7232f1ccc5378b25b"
+        ),
         sample!("noise-lossy", "bb7415c36e54c6c153caccf7217bfb387ce29df15e6945839fd92f1a0e191608"),
         sample!("ramp-lossy", "04064e544436b6b86d806ec7c9688c33db30b6a7903026ee5b1a9a9ba4f7ebf5"),
         sample!("ramp-alpha", "8922828366f69d4b49b05869d3355c163251b9f432a8200e95b9dc1dab6b59bc"),
-        sample!("ramp-lossless", "42bf19d2cf7c8c850c3449a0a93fd9e19e6408420d547d13be68ee0fda683b43"),
+        sample!(
+            "ramp-lossless",
+            "42bf19d2cf7c8c850c3449a0a93fd9e19e6408420d547d13be68ee0fda683b43"
+        ),
     ];
 
     fn texels(bytes: &[u8]) -> Result<(usize, Vec<u8>), String> {
@@ -131,8 +143,10 @@ mod tests {
                 let (x, y) = (index % width, index / width);
                 let alpha = if *name == "ramp-lossy" { 255 } else { 255 - 6 * x };
                 let want = [7 * x, 8 * y, 128, alpha];
-                let near =
-                    texel.iter().zip(want).all(|(texel, want)| usize::from(*texel).abs_diff(want) <= far);
+                let near = texel
+                    .iter()
+                    .zip(want)
+                    .all(|(texel, want)| usize::from(*texel).abs_diff(want) <= far);
                 assert!(near, "{name} at ({x}, {y}): {texel:?}, not {want:?}");
             }
         }

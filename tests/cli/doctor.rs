@@ -1,4 +1,5 @@
-//! `doctor` and `bench` as scripts meet them. Their figures are the machine's; their shapes and statuses are ours.
+//! `doctor` and `bench` as scripts meet them. Their figures are the machine's; their shapes and
+//! statuses are ours.
 
 use crate::told;
 use serde_json::Value;
@@ -18,9 +19,14 @@ fn the_doctor_knows_the_answers_of_the_cpu() {
     let line = ["doctor", "--device", "cpu", "--data", "node", "--burn", "1", "--json"];
     let (status, out, error) = told(folder.path(), &line);
     let report = json(&out);
-    assert_eq!((verdict(&report, "device"), verdict(&report, "burn")), (Some("ok"), Some("ok")), "{out}");
+    assert_eq!(
+        (verdict(&report, "device"), verdict(&report, "burn")),
+        (Some("ok"), Some("ok")),
+        "{out}"
+    );
     // What else there is to say of this machine is not ours to judge, but it decides the status.
-    let fails = report["findings"].as_array().expect("findings").iter().any(|f| f["verdict"] == "fail");
+    let fails =
+        report["findings"].as_array().expect("findings").iter().any(|f| f["verdict"] == "fail");
     assert_eq!((status, report["verdict"] == "fail"), (i32::from(fails), fails), "{out}{error}");
     assert!(report["burn"][0]["frames"].as_u64() > Some(0), "{out}");
     assert!(!folder.path().join("node").exists(), "the doctor leaves nothing behind");
@@ -37,8 +43,12 @@ fn the_doctor_fails_with_a_hint_where_no_coordinator_is() {
     let line = ["doctor", "--device", "cpu", "--data", "node", "--coordinator", &there];
     let (status, out, error) = told(folder.path(), &line);
     assert_eq!(status, 1, "{out}{error}");
-    let fail = out.lines().position(|line| line.starts_with("fail  coordinator")).expect("a line for it");
-    assert!(out.lines().nth(fail + 1).is_some_and(|line| line.trim().starts_with("hint: ")), "{out}");
+    let fail =
+        out.lines().position(|line| line.starts_with("fail  coordinator")).expect("a line for it");
+    assert!(
+        out.lines().nth(fail + 1).is_some_and(|line| line.trim().starts_with("hint: ")),
+        "{out}"
+    );
     assert!(error.starts_with("error: this machine cannot be a node"), "{error}");
 }
 

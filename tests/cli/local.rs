@@ -26,18 +26,38 @@ fn statuses_tell_failures_apart() {
         (&["render", &scene, "-o", "a.exr", "--size", "32768x32768"], 2, "more than"),
         (&["render", &scene, "-o", "a.exr", "--spp", "0"], 2, "--spp"),
         (&["render", &scene, "-o", "a.exr", "--tile", "1"], 2, "--tile"),
-        (&["render", &scene, "-o", "a.exr", "--denoise", "--spp", "1"], 2, "--spp has to be 2 or more"),
+        (
+            &["render", &scene, "-o", "a.exr", "--denoise", "--spp", "1"],
+            2,
+            "--spp has to be 2 or more",
+        ),
         (&["render", &scene, "-o", "a.exr", "--noise", "2"], 2, "--noise: 2 is not in 0.0001 to 1"),
-        (&["render", &scene, "-o", "a.exr", "--noise", "0.1", "--spp", "31"], 2, "--spp: 31 is below 32"),
-        (&["render", &scene, "-o", "a.exr", "--noise", "0.1", "--tile", "64"], 2, "leave --tile out"),
+        (
+            &["render", &scene, "-o", "a.exr", "--noise", "0.1", "--spp", "31"],
+            2,
+            "--spp: 31 is below 32",
+        ),
+        (
+            &["render", &scene, "-o", "a.exr", "--noise", "0.1", "--tile", "64"],
+            2,
+            "leave --tile out",
+        ),
         (
             &["render", &scene, "-o", "a.exr", "--noise", "0.1", "--unit-samples", "8"],
             2,
             "leave --unit-samples out",
         ),
         (&["render", &scene, "-o", "a.exr", "--time", "soon"], 2, "write 90s, 30m, 24h or 7d"),
-        (&["render", &scene, "-o", "a.exr", "--time", "8d"], 2, "--time: 691200 s are not in 1 to 604800"),
-        (&["render", &scene, "-o", "a.exr", "--time", "9s", "--spp", "96"], 2, "--spp: 96 is not 32 doubled"),
+        (
+            &["render", &scene, "-o", "a.exr", "--time", "8d"],
+            2,
+            "--time: 691200 s are not in 1 to 604800",
+        ),
+        (
+            &["render", &scene, "-o", "a.exr", "--time", "9s", "--spp", "96"],
+            2,
+            "--spp: 96 is not 32 doubled",
+        ),
         (&["render", &scene, "-o", "a.exr", "--time", "9s", "--tile", "64"], 2, "leave --tile out"),
         (&["render", &scene, "-o", "a.exr", "--frames", "9-1"], 2, "ends before it begins"),
         (&["render", &scene, "-o", "a.exr", "--frames", "1-2"], 2, "####"),
@@ -61,8 +81,12 @@ fn statuses_tell_failures_apart() {
         assert!(error.contains(words), "tessera {}: {error}", arguments.join(" "));
         assert!(error.contains("error: "), "tessera {}: {error}", arguments.join(" "));
     }
-    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok).collect();
-    assert!(left.iter().all(|entry| entry.file_name() != "a.exr"), "a failed render left a file: {left:?}");
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok).collect();
+    assert!(
+        left.iter().all(|entry| entry.file_name() != "a.exr"),
+        "a failed render left a file: {left:?}"
+    );
 }
 
 #[test]

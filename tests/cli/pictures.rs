@@ -14,7 +14,8 @@ fn render(folder: &Path, more: &[&str]) -> serde_json::Value {
 #[test]
 fn a_film_gets_a_file_for_each_frame() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let report = render(folder.path(), &["--frames", "1-5x2", "-o", "f.##.exr", "-o", "f.{frame:03}.png"]);
+    let report =
+        render(folder.path(), &["--frames", "1-5x2", "-o", "f.##.exr", "-o", "f.{frame:03}.png"]);
     let mut names: Vec<String> = std::fs::read_dir(folder.path())
         .expect("the folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
@@ -31,7 +32,10 @@ fn the_report_tells_what_it_took() {
     let report = render(folder.path(), &["-o", "a.exr"]);
     assert_eq!(report["samples"], 24 * 16 * 2);
     for field in ["render_s", "build_s", "cpu_s", "start_s", "total_s"] {
-        assert!(report[field].as_f64().is_some_and(|secs| (0.0..600.0).contains(&secs)), "{field}: {report}");
+        assert!(
+            report[field].as_f64().is_some_and(|secs| (0.0..600.0).contains(&secs)),
+            "{field}: {report}"
+        );
     }
     assert!(report["rays"].as_u64() >= report["samples"].as_u64(), "{report}");
     assert!(report["peak_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{report}");
@@ -43,7 +47,8 @@ fn layers_are_named_in_the_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     render(folder.path(), &["-o", "a.exr", "--aov", "depth,albedo,normal,position"]);
     let bytes = std::fs::read(folder.path().join("a.exr")).expect("the frame");
-    let meta = exr::meta::MetaData::read_from_buffered(bytes.as_slice(), false).expect("an EXR file");
+    let meta =
+        exr::meta::MetaData::read_from_buffered(bytes.as_slice(), false).expect("an EXR file");
     let names: Vec<String> = meta
         .headers
         .iter()
@@ -58,10 +63,15 @@ fn layers_are_named_in_the_file() {
 fn channels(folder: &Path, file: &str) -> std::collections::BTreeMap<String, Vec<f32>> {
     use exr::prelude::{FlatSamples, ReadChannels, ReadLayers};
     let reader = exr::prelude::read().no_deep_data().largest_resolution_level().all_channels();
-    let image =
-        reader.first_valid_layer().all_attributes().from_file(folder.join(file)).expect("an EXR file");
+    let image = reader
+        .first_valid_layer()
+        .all_attributes()
+        .from_file(folder.join(file))
+        .expect("an EXR file");
     let channels = image.layer_data.channel_data.list.into_iter().map(|channel| {
-        let FlatSamples::F32(values) = channel.sample_data else { panic!("32-bit floats are written") };
+        let FlatSamples::F32(values) = channel.sample_data else {
+            panic!("32-bit floats are written")
+        };
         (channel.name.to_string(), values)
     });
     channels.collect()
@@ -71,8 +81,10 @@ fn channels(folder: &Path, file: &str) -> std::collections::BTreeMap<String, Vec
 fn a_denoised_frame_keeps_the_noisy_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let plain = render(folder.path(), &["-o", "a.exr", "--aov", "depth"]);
-    let denoised = render(folder.path(), &["-o", "b.exr", "-o", "b.png", "--aov", "depth", "--denoise"]);
-    let again = render(folder.path(), &["-o", "c.exr", "--tile", "8", "--denoise", "--threads", "1"]);
+    let denoised =
+        render(folder.path(), &["-o", "b.exr", "-o", "b.png", "--aov", "depth", "--denoise"]);
+    let again =
+        render(folder.path(), &["-o", "c.exr", "--tile", "8", "--denoise", "--threads", "1"]);
     let (a, b) = (channels(folder.path(), "a.exr"), channels(folder.path(), "b.exr"));
     for (noisy, name) in
         [("noisy.R", "R"), ("noisy.G", "G"), ("noisy.B", "B"), ("depth.Z", "depth.Z"), ("A", "A")]
@@ -111,19 +123,23 @@ fn a_denoised_frame_is_closer_to_its_reference() {
     assert!((denoised.2 - noisy.2).abs() < 0.005, "energy from {} to {}", noisy.2, denoised.2);
 }
 
-/// What indirect light may add is bounded: the picture is darker, and its files and the command say why.
+/// What indirect light may add is bounded: the picture is darker, and its files and the command say
+/// why.
 #[test]
 fn a_clamped_picture_says_that_it_is_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let free = render(folder.path(), &["-o", "free.exr", "-o", "free.png"]);
     let bounded = render(folder.path(), &["-o", "a.exr", "-o", "a.png", "--clamp", "0.05"]);
-    let again = render(folder.path(), &["-o", "b.exr", "--clamp", "0.05", "--tile", "8", "--threads", "1"]);
+    let again =
+        render(folder.path(), &["-o", "b.exr", "--clamp", "0.05", "--tile", "8", "--threads", "1"]);
     assert_eq!(bounded["pixels_sha256"], again["pixels_sha256"]);
     assert_eq!((&free["clamp"], &bounded["clamp"]), (&serde_json::Value::Null, &0.05.into()));
     let sum = |file: &str| channels(folder.path(), file)["G"].iter().sum::<f32>();
     assert!(sum("a.exr") < 0.99 * sum("free.exr"), "{} of {}", sum("a.exr"), sum("free.exr"));
     let bytes = |file: &str| std::fs::read(folder.path().join(file)).expect("a file");
-    let says = |file: &str, what: &str| bytes(file).windows(what.len()).any(|found| found == what.as_bytes());
+    let says = |file: &str, what: &str| {
+        bytes(file).windows(what.len()).any(|found| found == what.as_bytes())
+    };
     assert!(says("a.exr", "\"clamp\":0.05") && !says("free.exr", "clamp"));
     let comment = "indirect light clamped at 0.05: darker than the scene";
     assert!(says("a.png", comment) && !says("free.png", "clamped"));
@@ -151,12 +167,14 @@ fn diff_tells_identical_from_close_from_different() {
     assert!(status == 0 && out.contains("identical"), "{out}");
     let (status, out, _) = told(folder.path(), &["diff", "a.exr", "c.exr"]);
     assert!(status == 1 && out.contains("relMSE") && out.contains("FLIP"), "{out}");
-    let (status, out, _) = told(folder.path(), &["diff", "a.exr", "c.exr", "--max-relmse", "1e9", "--json"]);
+    let (status, out, _) =
+        told(folder.path(), &["diff", "a.exr", "c.exr", "--max-relmse", "1e9", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert!(status == 0 && report["identical"] == false, "{out}");
 }
 
-/// How many samples a time allows depends on the machine; that the picture is the one of so many does not.
+/// How many samples a time allows depends on the machine; that the picture is the one of so many
+/// does not.
 #[test]
 fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -170,35 +188,44 @@ fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
         report["frames"].as_array().expect("frames").clone()
     };
     for option in [&[][..], &["--denoise", "--aov", "depth"], &["--noise", "0.02"]] {
-        let timed = run(&[option, &["-q", "--time", "1s", "--spp", "512", "-o", "timed.##.exr"]].concat());
+        let timed =
+            run(&[option, &["-q", "--time", "1s", "--spp", "512", "-o", "timed.##.exr"]].concat());
         for (frame, place) in timed.iter().zip(["03", "04"]) {
             let spp = frame["spp"].as_u64().expect("it says how many").to_string();
             assert!(["32", "64", "128", "256", "512"].contains(&spp.as_str()), "{frame}");
             let again = run(&[option, &["-q", "--spp", &spp, "-o", "again.##.exr"]].concat());
-            let same = again.iter().find(|other| other["frame"] == frame["frame"]).expect("the frame");
+            let same =
+                again.iter().find(|other| other["frame"] == frame["frame"]).expect("the frame");
             assert_eq!(same["pixels_sha256"], frame["pixels_sha256"], "{option:?} {spp}");
             assert!(same["spp"].is_null(), "{same}");
-            let files =
-                ["timed", "again"].map(|name| channels(folder.path(), &format!("{name}.{place}.exr")));
+            let files = ["timed", "again"]
+                .map(|name| channels(folder.path(), &format!("{name}.{place}.exr")));
             assert_eq!(files[0], files[1], "{option:?} {spp}");
-            let bytes = std::fs::read(folder.path().join(format!("timed.{place}.exr"))).expect("the frame");
+            let bytes =
+                std::fs::read(folder.path().join(format!("timed.{place}.exr"))).expect("the frame");
             let said = format!("\"samples\":{spp},");
             assert!(bytes.windows(said.len()).any(|window| window == said.as_bytes()), "{said}");
         }
     }
-    let (status, _, error) =
-        told(folder.path(), &[&fixed[..8], &["--time", "1s", "--spp", "32", "-o", "one.##.exr"]].concat());
+    let (status, _, error) = told(
+        folder.path(),
+        &[&fixed[..8], &["--time", "1s", "--spp", "32", "-o", "one.##.exr"]].concat(),
+    );
     assert!(status == 0 && error.contains("which --spp 32 makes again"), "{error}");
 }
 
-/// A triangle that is grey, and blue by the variant "night"; `own` is the material that it names itself.
+/// A triangle that is grey, and blue by the variant "night"; `own` is the material that it names
+/// itself.
 fn two_looks(own: u32) -> String {
     let bytes = "AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAA";
     serde_json::json!({
-        "asset": { "version": "2.0" }, "scene": 0, "scenes": [{ "nodes": [0] }], "nodes": [{ "mesh": 0 }],
+        "asset": { "version": "2.0" }, "scene": 0, "scenes": [{ "nodes": [0] }],
+            "nodes": [{ "mesh": 0 }],
         "extensionsUsed": ["KHR_materials_variants"],
-        "extensions": { "KHR_materials_variants": { "variants": [{ "name": "day" }, { "name": "night" }] } },
-        "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0 }, "material": own, "extensions": {
+        "extensions": { "KHR_materials_variants": { "variants": [{ "name": "day" },
+        { "name": "night" }] } },
+        "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0 }, "material": own,
+        "extensions": {
             "KHR_materials_variants": { "mappings": [{ "material": 1, "variants": [1] }] } } }] }],
         "materials": [
             { "pbrMetallicRoughness": { "baseColorFactor": [0.5, 0.5, 0.5, 1] } },
@@ -233,7 +260,11 @@ fn a_lens_has_the_blades_that_were_asked_for() {
     assert_eq!(through(&["--blades", "0"]), round);
     let five = through(&["--blades", "5"]);
     assert_ne!(five, round);
-    assert_eq!(through(&["--blades", "5", "--blade-rotation", "-360"]), five, "whole turns change nothing");
+    assert_eq!(
+        through(&["--blades", "5", "--blade-rotation", "-360"]),
+        five,
+        "whole turns change nothing"
+    );
     assert_ne!(through(&["--blades", "5", "--blade-rotation", "30"]), five);
     assert_ne!(through(&["--blades", "6"]), five);
 }
@@ -249,7 +280,8 @@ fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     assert_ne!(sharp(&["--focus-point", "0,0,1"]), at_2);
 
     let refused = |more: &[&str]| {
-        let (status, _, error) = told(folder.path(), &[&["render", "a.gltf", "-o", "b.exr"], more].concat());
+        let (status, _, error) =
+            told(folder.path(), &[&["render", "a.gltf", "-o", "b.exr"], more].concat());
         assert_ne!(status, 0, "{more:?}");
         error
     };
@@ -265,7 +297,16 @@ fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     );
     assert!(refused(&["--blades", "5"]).contains("--lens-radius <M>|--f-stop <N>"));
     assert!(refused(&[&lens[..], &["--blade-rotation", "5"]].concat()).contains("--blades <N>"));
-    let behind = refused(&["--eye", "0,0,2", "--target", "0,0,0", "--f-stop", "2", "--focus-point", "0,0,3"]);
+    let behind = refused(&[
+        "--eye",
+        "0,0,2",
+        "--target",
+        "0,0,0",
+        "--f-stop",
+        "2",
+        "--focus-point",
+        "0,0,3",
+    ]);
     assert!(behind.contains("(0, 0, 3), is not in front of it"), "{behind}");
     assert!(!behind.contains("tessera retry"), "no farm is left that could: {behind}");
 }
@@ -286,10 +327,14 @@ fn a_variant_is_shown_by_its_name() {
     assert!(out.contains("variant     day\nvariant     night\n"), "{out}");
     let (_, out, _) = told(folder.path(), &["inspect", "grey.gltf", "--json"]);
     assert!(out.contains("\"variants\""), "{out}");
-    for (command, status) in
-        [(&["render", "grey.gltf", "-o", "b.exr"][..], 3), (&["submit", "grey.gltf", "--dry-run"], 1)]
-    {
+    for (command, status) in [
+        (&["render", "grey.gltf", "-o", "b.exr"][..], 3),
+        (&["submit", "grey.gltf", "--dry-run"], 1),
+    ] {
         let (found, _, error) = told(folder.path(), &[command, &["--variant", "noon"]].concat());
-        assert!(found == status && error.contains("\"day\", \"night\""), "{command:?}: {found} {error}");
+        assert!(
+            found == status && error.contains("\"day\", \"night\""),
+            "{command:?}: {found} {error}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A machine that sleeps while it renders: its connections are lost, those to itself too, and the picture is not.
+//! A machine that sleeps while it renders: its connections are lost, those to itself too, and the
+//! picture is not.
 
 use crate::{command, library};
 use std::path::Path;
@@ -12,8 +13,19 @@ const AWAKE: Duration = Duration::from_millis(1500);
 
 fn render(folder: &Path, spp: u32, output: &str) -> Child {
     let (scene, spp) = (library("cornell-box.gltf").display().to_string(), spp.to_string());
-    let arguments =
-        ["render", &scene, "--size", "64x48", "--spp", &spp, "--threads", "1", "--json", "-o", output];
+    let arguments = [
+        "render",
+        &scene,
+        "--size",
+        "64x48",
+        "--spp",
+        &spp,
+        "--threads",
+        "1",
+        "--json",
+        "-o",
+        output,
+    ];
     command(folder, &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -29,12 +41,14 @@ fn pixels(output: &Output) -> serde_json::Value {
 }
 
 fn signal(process: &Child, name: &str) {
-    let sent =
-        std::process::Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
+    let sent = std::process::Command::new("kill")
+        .args([&format!("-{name}"), &process.id().to_string()])
+        .status();
     assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
 }
 
-/// More samples until the render is still under way when the machine falls asleep: then a node says that it lost its coordinator.
+/// More samples until the render is still under way when the machine falls asleep: then a node says
+/// that it lost its coordinator.
 #[test]
 fn a_machine_that_slept_has_its_picture() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -50,7 +64,11 @@ fn a_machine_that_slept_has_its_picture() {
         if said.contains("session lost") {
             let undisturbed =
                 render(folder.path(), spp, "undisturbed.exr").wait_with_output().expect("it ends");
-            assert!(undisturbed.status.success(), "{}", String::from_utf8_lossy(&undisturbed.stderr));
+            assert!(
+                undisturbed.status.success(),
+                "{}",
+                String::from_utf8_lossy(&undisturbed.stderr)
+            );
             assert_eq!(pixels(&output), pixels(&undisturbed), "sleep changed the picture");
             assert!(folder.path().join("slept.exr").is_file());
             return;

@@ -1,4 +1,5 @@
-//! The units of systemd and the settings they bring: systemd's own tools find nothing wrong, and the services are shut in.
+//! The units of systemd and the settings they bring: systemd's own tools find nothing wrong, and
+//! the services are shut in.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ fn packaging(path: &str) -> PathBuf {
 fn analyzes() -> bool {
     let found = Command::new("systemd-analyze").arg("--version").output().is_ok();
     if !found {
-        // Straight to standard error, since a passing test's own output is not shown. Where it is closed, nobody listens.
+        // Straight to standard error, since a passing test's own output is not shown. Where it is
+        // closed, nobody listens.
         let _ = writeln!(
             std::io::stderr(),
             "NOT RUN: systemd-analyze is not installed, the units are not checked"
@@ -64,11 +66,13 @@ fn the_services_are_shut_in() {
     }
     let (_folder, units) = units();
     for unit in units.iter().filter(|unit| !unit.ends_with("tessera-gpu.service")) {
-        let output = Command::new("systemd-analyze").args(["security", "--offline=true"]).arg(unit).output();
+        let output =
+            Command::new("systemd-analyze").args(["security", "--offline=true"]).arg(unit).output();
         let output = output.expect("systemd-analyze runs");
         let text = String::from_utf8_lossy(&output.stdout);
         let last = text.lines().last().unwrap_or_default();
-        let exposure = last.split(": ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+        let exposure =
+            last.split(": ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
         let exposure = exposure.unwrap_or_else(|| panic!("no exposure in {last:?}"));
         println!("{}: exposure {exposure}", unit.file_name().unwrap_or_default().display());
         assert!(exposure <= EXPOSURE_MAX, "{last}");
@@ -78,13 +82,17 @@ fn the_services_are_shut_in() {
 #[test]
 fn the_settings_that_come_with_the_services_are_understood_commented_or_not() {
     for service in ["coordinator", "node"] {
-        let text = std::fs::read_to_string(packaging(&format!("etc/{service}.toml"))).expect("settings");
+        let text =
+            std::fs::read_to_string(packaging(&format!("etc/{service}.toml"))).expect("settings");
         let uncommented: String = text
             .lines()
             .filter(|line| !line.starts_with("# "))
             .map(|line| format!("{}\n", line.trim_start_matches('#')))
             .collect();
-        assert!(uncommented.lines().filter(|line| line.contains(" = ")).count() >= 2, "{uncommented}");
+        assert!(
+            uncommented.lines().filter(|line| line.contains(" = ")).count() >= 2,
+            "{uncommented}"
+        );
         for (name, text) in [("as-shipped.toml", &text), ("all-set.toml", &uncommented)] {
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join(name);

@@ -9,10 +9,14 @@ const RUNS: &[(&str, &str)] = &[
     ("tonemap", "--domain 32x24 --channels 3 --arg curve=agx --arg exposure=1.5 --chunk 100"),
     ("tonemap", "--domain 32x24 --channels 3 --arg curve=pbr-neutral --chunk 200"),
     // Both passes: the second is over what the first has left in `5.npy`.
-    ("denoise", "--domain 16x10x2 --channels 3 --input picture=noisy.npy --arg samples=6 --chunk 70"),
     (
         "denoise",
-        "--domain 16x10 --channels 3 --input picture=5.npy --arg samples=6 --arg pass=second --chunk 70",
+        "--domain 16x10x2 --channels 3 --input picture=noisy.npy --arg samples=6 --chunk 70",
+    ),
+    (
+        "denoise",
+        "--domain 16x10 --channels 3 --input picture=5.npy --arg samples=6 --arg pass=second \
+            --chunk 70",
     ),
 ];
 
@@ -26,7 +30,10 @@ fn write_frame(farm: &Farm) {
     ];
     for (name, shape, count) in arrays {
         let value = |at: usize| match name {
-            "noisy" => (at as f32 * 0.618_034).fract() * if at < 480 { 1.0 } else { 0.5 } + at as f32 * 1e-4,
+            "noisy" => {
+                (at as f32 * 0.618_034).fract() * if at < 480 { 1.0 } else { 0.5 }
+                    + at as f32 * 1e-4
+            }
             "normal" => f32::from(at % 3 == 2),
             "albedo" => 0.5,
             _ => 3.0,
@@ -37,7 +44,8 @@ fn write_frame(farm: &Farm) {
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
         bytes.extend((0..count).flat_map(|at| value(at).to_le_bytes()));
-        std::fs::write(farm.path(&format!("{name}.npy")), bytes).expect("the farm's folder takes files");
+        std::fs::write(farm.path(&format!("{name}.npy")), bytes)
+            .expect("the farm's folder takes files");
     }
 }
 
@@ -48,7 +56,9 @@ fn results(farm: &Farm) -> Vec<Vec<u8>> {
         let (kernel, out) = (format!("builtin:{name}"), format!("{index}.npy"));
         let inputs: Vec<String> = match *name {
             "merge" => vec![format!("a={image}"), format!("b={image}")],
-            "denoise" => ["albedo", "normal", "depth"].map(|name| format!("{name}={name}.npy")).into(),
+            "denoise" => {
+                ["albedo", "normal", "depth"].map(|name| format!("{name}={name}.npy")).into()
+            }
             _ => vec![format!("image={image}")],
         };
         let mut arguments = vec!["compute", &kernel, "--out", &out];

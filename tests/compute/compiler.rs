@@ -7,7 +7,16 @@ use std::path::{Path, PathBuf};
 /// Submits the Mandelbrot set as source; the job's id.
 fn submit(farm: &Farm) -> String {
     let kernel = example("mandelbrot.cu");
-    let job = ["compute", &kernel, "--domain", "8x8", "--element", "u32", "--compile-on-node", "--detach"];
+    let job = [
+        "compute",
+        &kernel,
+        "--domain",
+        "8x8",
+        "--element",
+        "u32",
+        "--compile-on-node",
+        "--detach",
+    ];
     farm.text(&job)
 }
 
@@ -15,7 +24,9 @@ fn submit(farm: &Farm) -> String {
 fn waits_for_nvrtc(farm: &Farm, job: &str) {
     let detail = || serde_json::from_str::<Value>(&farm.text(&["job", job, "--json"])).unwrap();
     let says = |detail: &Value| detail["note"].as_str().is_some_and(|note| note.contains("NVRTC"));
-    farm.wait_for("the job to say what it waits for", |_| says(&detail()["summary"]) || says(&detail()));
+    farm.wait_for("the job to say what it waits for", |_| {
+        says(&detail()["summary"]) || says(&detail())
+    });
     let failures = detail()["failures"].as_array().map(Vec::len);
     assert_eq!(failures, Some(0), "{}", detail());
 }
@@ -43,7 +54,8 @@ fn copy_of(library: &Path, folder: &Path) -> PathBuf {
 
 #[test]
 fn a_node_that_loses_its_compiler_hands_the_kernel_on_at_no_cost() {
-    let Some(library) = std::env::var_os("TESSERA_NVRTC").map(PathBuf::from).filter(|path| path.is_file())
+    let Some(library) =
+        std::env::var_os("TESSERA_NVRTC").map(PathBuf::from).filter(|path| path.is_file())
     else {
         return not_run("a node that loses NVRTC: TESSERA_NVRTC does not say where one is");
     };

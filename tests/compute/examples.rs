@@ -4,18 +4,26 @@ use crate::stand::{Farm, example};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Name, arguments, and the files that each writes, with sizes that the interpreter runs in seconds.
+/// Name, arguments, and the files that each writes, with sizes that the interpreter runs in
+/// seconds.
 fn runs() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let mut mandelbrot = vec![example("mandelbrot.ptx")];
-    mandelbrot.extend(words("--domain 64x48 --element u32 --arg steps=60 --chunk 200 --out mandelbrot.npy"));
+    mandelbrot.extend(words(
+        "--domain 64x48 --element u32 --arg steps=60 --chunk 200 --out mandelbrot.npy",
+    ));
     let mut pi = vec![example("monte_carlo.ptx")];
     pi.extend(words(
-        "--domain 4000 --element f64 --reduce sum --seed 7 --arg points=16 --chunk 300 --out pi.npy",
+        "--domain 4000 --element f64 --reduce sum --seed 7 --arg points=16 --chunk 300 --out \
+            pi.npy",
     ));
-    let mut nbody = vec![example("nbody.ptx"), "--input".into(), format!("state={}", example("bodies.npy"))];
-    nbody.extend(words("--domain 48x2 --channels 4 --frames 1-5 --feed state --chunk 20 --out step.##.npy"));
-    let mut blur = vec![example("blur.ptx"), "--input".into(), format!("image={}", example("image.npy"))];
+    let mut nbody =
+        vec![example("nbody.ptx"), "--input".into(), format!("state={}", example("bodies.npy"))];
+    nbody.extend(words(
+        "--domain 48x2 --channels 4 --frames 1-5 --feed state --chunk 20 --out step.##.npy",
+    ));
+    let mut blur =
+        vec![example("blur.ptx"), "--input".into(), format!("image={}", example("image.npy"))];
     blur.extend(words("--domain 32x24 --channels 3 --arg radius=1 --chunk 60 --out blurred.exr"));
     let steps = (1..=5).map(|frame| format!("step.{frame:02}.npy")).collect();
     vec![
@@ -37,7 +45,9 @@ fn content(farm: &Farm, file: &str) -> Vec<u8> {
     }
     let image = exr::prelude::read_first_flat_layer_from_file(farm.path(file)).unwrap();
     let channels = image.layer_data.channel_data.list.iter();
-    channels.flat_map(|channel| channel.sample_data.values_as_f32().flat_map(f32::to_le_bytes)).collect()
+    channels
+        .flat_map(|channel| channel.sample_data.values_as_f32().flat_map(f32::to_le_bytes))
+        .collect()
 }
 
 #[test]

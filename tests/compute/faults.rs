@@ -16,11 +16,16 @@ fn a_kernel_that_fails_fails_its_job_and_nothing_else() {
     let size = ["--domain", "64", "--out", "never.npy", "--time-limit", "1"];
     let (status, error) = farm.failure(&[&["compute", endless.as_str()][..], &size].concat());
     assert_eq!(status, 3, "{error}");
-    assert!(error.contains("kernel `endless.ptx` did not end within 1 s"), "{error}\n{}", farm.logs());
+    assert!(
+        error.contains("kernel `endless.ptx` did not end within 1 s"),
+        "{error}\n{}",
+        farm.logs()
+    );
     works(&farm);
 
     let outside = kernel("outside.ptx");
-    let (status, error) = farm.failure(&["compute", &outside, "--domain", "64", "--out", "never.npy"]);
+    let (status, error) =
+        farm.failure(&["compute", &outside, "--domain", "64", "--out", "never.npy"]);
     assert_eq!(status, 3, "{error}");
     let told = error.contains("kernel `outside.ptx` failed at indices 0 to 63")
         && error.contains("outside of its memory");
@@ -41,7 +46,10 @@ fn what_cannot_work_is_refused_before_it_is_sent() {
     let (status, error) = refused(&[]);
     assert!(status == 2 && error.contains("--input image=FILE.npy"), "{status}: {error}");
     let (status, error) = refused(&["--input", &image, "--arg", "radios=1"]);
-    assert!(status == 2 && error.contains("no variable `radios`; it has image"), "{status}: {error}");
+    assert!(
+        status == 2 && error.contains("no variable `radios`; it has image"),
+        "{status}: {error}"
+    );
     let (status, error) = refused(&["--input", &image, "--arg", "radius=1.5"]);
     assert!(status == 2 && error.contains("1.5 is no whole number"), "{status}: {error}");
     let (status, error) = refused(&["--input", &image, "--arg", "radius=one"]);
@@ -66,7 +74,10 @@ fn what_cannot_work_is_refused_before_it_is_sent() {
     for (bytes, expected) in wrong {
         std::fs::write(farm.path("wrong.npy"), bytes).unwrap();
         let (status, error) = refused(&["--input", "image=wrong.npy"]);
-        assert!(status == 2 && error.contains("wrong.npy") && error.contains(expected), "{status}: {error}");
+        assert!(
+            status == 2 && error.contains("wrong.npy") && error.contains(expected),
+            "{status}: {error}"
+        );
     }
 }
 
@@ -89,6 +100,9 @@ fn a_compile_error_names_the_users_line_here_and_on_a_node() {
     let mandelbrot = example("mandelbrot.cu");
     let size = ["--domain", "8x8", "--element", "u32", "--arg", "steps=9", "--out", "compiled.npy"];
     farm.text(&[&["compute", mandelbrot.as_str(), "--compile-on-node"][..], &size].concat());
-    assert!(farm.read("compiled.npy") == farm.read("works.npy"), "another kernel than the one sent as PTX");
+    assert!(
+        farm.read("compiled.npy") == farm.read("works.npy"),
+        "another kernel than the one sent as PTX"
+    );
     farm.assert_in_service();
 }

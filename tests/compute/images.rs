@@ -1,4 +1,5 @@
-//! The PTX that is committed beside kernels: made from them, byte for byte, by the pinned NVRTC. `TESSERA_BLESS=1` writes it anew.
+//! The PTX that is committed beside kernels: made from them, byte for byte, by the pinned NVRTC.
+//! `TESSERA_BLESS=1` writes it anew.
 
 use crate::stand::{example, kernel, not_run};
 use tessera_nvrtc::Nvrtc;
@@ -13,19 +14,25 @@ fn committed_ptx_is_made_from_its_source() {
     let Ok(compiler) = Nvrtc::find() else {
         return not_run("PTX of the examples against their sources: no NVRTC is found");
     };
-    let places = KERNELS.iter().map(|name| example(name)).chain(FAULTY.iter().map(|name| kernel(name)));
+    let places =
+        KERNELS.iter().map(|name| example(name)).chain(FAULTY.iter().map(|name| kernel(name)));
     for place in places {
         let source = std::fs::read_to_string(format!("{place}.cu")).unwrap();
         let name = format!("{}.cu", place.rsplit('/').next().unwrap());
         let ptx = tessera_node::compute::compile(&compiler, &name, &source);
         let ptx = ptx.unwrap_or_else(|error| panic!("{place}: {error}"));
         if !ptx.contains(PINNED) {
-            return not_run("PTX of the examples against their sources: another NVRTC than the pinned one");
+            return not_run(
+                "PTX of the examples against their sources: another NVRTC than the pinned one",
+            );
         }
         if std::env::var_os("TESSERA_BLESS").is_some() {
             std::fs::write(format!("{place}.ptx"), &ptx).unwrap();
         }
         let committed = std::fs::read_to_string(format!("{place}.ptx")).unwrap_or_default();
-        assert!(committed == ptx, "{place}.ptx is not what its source gives; make it with TESSERA_BLESS=1");
+        assert!(
+            committed == ptx,
+            "{place}.ptx is not what its source gives; make it with TESSERA_BLESS=1"
+        );
     }
 }

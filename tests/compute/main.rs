@@ -1,4 +1,5 @@
-//! Compute jobs from submit to file, on real processes: nodes drive fake GPUs, the examples run, nodes are killed, kernels fail.
+//! Compute jobs from submit to file, on real processes: nodes drive fake GPUs, the examples run,
+//! nodes are killed, kernels fail.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 

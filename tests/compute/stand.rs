@@ -1,4 +1,5 @@
-//! A coordinator and nodes as processes in a temporary folder, each node with a rack of its own; all of it goes with this value.
+//! A coordinator and nodes as processes in a temporary folder, each node with a rack of its own;
+//! all of it goes with this value.
 
 use std::io::Write;
 use std::net::UdpSocket;
@@ -10,7 +11,8 @@ use tessera_fake_cuda::{Config, Device, Rack};
 /// How long anything may take before the test fails: generous, since machines are slow and shared.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is
+/// not shown.
 pub(crate) fn not_run(what: &str) {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "NOT RUN: {what}");
@@ -110,14 +112,16 @@ impl Farm {
 
     fn add_gpu_node(&mut self, name: &str) {
         // Some milliseconds a launch, so that a kill meets a node at work.
-        let device = Device { memory: 512 << 20, pause_micros_per_launch: 20_000, ..Device::default() };
+        let device =
+            Device { memory: 512 << 20, pause_micros_per_launch: 20_000, ..Device::default() };
         let rack = Rack::new(&Config { devices: vec![device], ..Config::default() }).unwrap();
         self.add(name, Some(rack), None);
     }
 
     /// A node with a fake GPU that looks for NVRTC there and nowhere else.
     pub(crate) fn add_gpu_node_with(&mut self, name: &str, nvrtc: PathBuf) {
-        let rack = Rack::new(&Config::of(1, Device { memory: 512 << 20, ..Device::default() })).unwrap();
+        let rack =
+            Rack::new(&Config::of(1, Device { memory: 512 << 20, ..Device::default() })).unwrap();
         self.add(name, Some(rack), Some(nvrtc));
     }
 
@@ -196,7 +200,8 @@ impl Farm {
 
     /// Every node is ready, and so are all its devices.
     pub(crate) fn assert_in_service(&self) {
-        let nodes: serde_json::Value = serde_json::from_str(&self.text(&["nodes", "--json"])).unwrap();
+        let nodes: serde_json::Value =
+            serde_json::from_str(&self.text(&["nodes", "--json"])).unwrap();
         for node in nodes.as_array().unwrap() {
             assert_eq!(node["state"], "ready", "{node}\n{}", self.logs());
             for device in node["devices"].as_array().unwrap() {
@@ -209,7 +214,8 @@ impl Farm {
     pub(crate) fn wait_until_ready(&self) {
         self.wait_for("the nodes to be ready", |farm| {
             let output = farm.run(&["nodes", "--json"]);
-            let nodes: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            let nodes: serde_json::Value =
+                serde_json::from_slice(&output.stdout).unwrap_or_default();
             let nodes = nodes.as_array().cloned().unwrap_or_default();
             nodes.len() == farm.nodes.len() && nodes.iter().all(|node| node["state"] == "ready")
         });
@@ -225,9 +231,11 @@ impl Farm {
 
     /// The ends of all logs.
     pub(crate) fn logs(&self) -> String {
-        let names = ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.name.as_str()));
+        let names =
+            ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.name.as_str()));
         let end_of = |name: &str| {
-            let text = std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default();
+            let text =
+                std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default();
             let from = text.char_indices().rev().nth(3000).map_or(0, |(index, _)| index);
             format!("--- {name}\n{}\n", &text[from..])
         };

@@ -1,4 +1,5 @@
-//! What the tests of devices share: a rack, a node's settings for it, a frame, and the sums that it must have.
+//! What the tests of devices share: a rack, a node's settings for it, a frame, and the sums that it
+//! must have.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -30,9 +31,11 @@ impl Bench {
         config.threads = Some(1);
         config.worker = env!("CARGO_BIN_EXE_tessera").into();
         let environment = rack.environment().into_iter();
-        let text =
-            |value: std::ffi::OsString| value.into_string().expect("paths of temporary folders are text");
-        config.worker_environment = environment.map(|(name, value)| (name.into(), text(value))).collect();
+        let text = |value: std::ffi::OsString| {
+            value.into_string().expect("paths of temporary folders are text")
+        };
+        config.worker_environment =
+            environment.map(|(name, value)| (name.into(), text(value))).collect();
         let cache = data.path().join("cache").to_str().expect("text").to_owned();
         config.worker_environment.push(("CUDA_CACHE_PATH".into(), cache));
         // Interpreted kernels are slow, and this machine may be busy.
@@ -92,12 +95,14 @@ pub(crate) fn instanced_frame(id: u64) -> Arc<PreparedFrame> {
     let nodes = file["nodes"].as_array_mut().expect("nodes");
     let cube = nodes.iter().find(|node| node["name"] == "cube").expect("a cube")["mesh"].clone();
     nodes.push(
-        serde_json::json!({ "mesh": cube, "translation": [1.1, 0.7, 0.4], "rotation": [0.2, 0.5, 0.1, 0.8] }),
+        serde_json::json!({ "mesh": cube, "translation": [1.1, 0.7, 0.4], "rotation": [0.2, 0.5,
+            0.1, 0.8] }),
     );
     let added = nodes.len() - 1;
     file["scenes"][0]["nodes"].as_array_mut().expect("nodes").push(added.into());
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("cubes.gltf"), file.to_string()).expect("the folder takes files");
+    std::fs::write(folder.path().join("cubes.gltf"), file.to_string())
+        .expect("the folder takes files");
     let environment = EnvironmentSource::Constant([0.2, 0.3, 0.4]);
     let options = LoadOptions { environment, instanced_from: 1, ..LoadOptions::default() };
     let scene = tessera_scenes::load(folder.path(), "cubes.gltf", &options).expect("a scene");
@@ -140,7 +145,8 @@ pub(crate) fn expected(params: &UnitParams) -> Vec<i64> {
 /// Those that it must give for any frame.
 pub(crate) fn expected_of(frame: &PreparedFrame, params: &UnitParams) -> Vec<i64> {
     let mut film = vec![0; (params.width * params.height * params.channels()) as usize];
-    render_unit(best_isa(), &frame.scene, params, &mut film, &mut RayCounts::default()).expect("rendered");
+    render_unit(best_isa(), &frame.scene, params, &mut film, &mut RayCounts::default())
+        .expect("rendered");
     film
 }
 
@@ -156,7 +162,11 @@ impl Pending {
     }
 }
 
-pub(crate) fn submit(device: &dyn Device, frame: &Arc<PreparedFrame>, params: UnitParams) -> Pending {
+pub(crate) fn submit(
+    device: &dyn Device,
+    frame: &Arc<PreparedFrame>,
+    params: UnitParams,
+) -> Pending {
     let (sender, result) = std::sync::mpsc::channel();
     let cancel = CancelToken::default();
     let finish = Box::new(move |result| sender.send(result).expect("somebody waits"));

@@ -1,4 +1,5 @@
-//! Compute units on a device: what they need is measured, held and given back, and a missing compiler is the node's trouble, not the job's.
+//! Compute units on a device: what they need is measured, held and given back, and a missing
+//! compiler is the node's trouble, not the job's.
 
 use crate::bench::{Bench, Pending, expected, frame as frame_of_a_room, submit, unit, wait_for};
 use std::sync::Arc;
@@ -78,7 +79,10 @@ fn a_chunk_says_what_it_needed_and_an_idle_worker_gives_it_back() {
 #[test]
 fn a_compiler_that_is_not_there_is_told_by_a_worker_and_costs_no_worker() {
     let mut bench = Bench::with(|_| {});
-    bench.config.worker_environment.push(("TESSERA_NVRTC".into(), "/nowhere/libnvrtc.so.13".into()));
+    bench
+        .config
+        .worker_environment
+        .push(("TESSERA_NVRTC".into(), "/nowhere/libnvrtc.so.13".into()));
     let opened = bench.open();
     assert_eq!(opened.compiler, None);
     match run(&*opened.devices[0], frame(Source::Cuda("".into()))) {
@@ -112,8 +116,9 @@ fn rendering_and_computing_make_room_for_each_other() {
 
     let count = 1 << 18;
     let bytes = u64::from(count) * 4;
-    // A little less than all of that together: two small scenes and a small workspace have to go. By more than a lane's workspace: the
-    // second lane has one too where a unit is told before the first is back.
+    // A little less than all of that together: two small scenes and a small workspace have to go.
+    // By more than a lane's workspace: the second lane has one too where a unit is told before the
+    // first is back.
     let bench = Bench::with(|device| device.memory = held + context + bytes - (36 << 10));
     let opened = bench.open();
     let device = &*opened.devices[0];

@@ -23,8 +23,12 @@ fn is_ready(device: &dyn Device) -> bool {
     device.info().state == DeviceState::Ready
 }
 
-/// Of some units, one has failed and some behind it were given back; then the device is well again and does them.
-fn one_fails_and_the_rest_is_done_later(device: &dyn Device, failed: impl Fn(&DeviceError) -> bool) {
+/// Of some units, one has failed and some behind it were given back; then the device is well again
+/// and does them.
+fn one_fails_and_the_rest_is_done_later(
+    device: &dyn Device,
+    failed: impl Fn(&DeviceError) -> bool,
+) {
     let pending: Vec<Pending> = (0..6).map(|index| submit(device, &frame(), unit(index))).collect();
     let results: Vec<_> = pending.into_iter().map(Pending::end).collect();
     let errors: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -62,9 +66,11 @@ fn a_driver_that_crashes_takes_the_worker_along_and_nothing_else() {
 
 #[test]
 fn a_kernel_that_never_ends_is_ended() {
-    // Far above what a unit of this test takes, on a busy machine too: in the interpreter some milliseconds.
-    let (bench, opened) =
-        struck(Fault::new(FaultKind::Endless), |bench| bench.config.watchdog.floor = Duration::from_secs(8));
+    // Far above what a unit of this test takes, on a busy machine too: in the interpreter some
+    // milliseconds.
+    let (bench, opened) = struck(Fault::new(FaultKind::Endless), |bench| {
+        bench.config.watchdog.floor = Duration::from_secs(8)
+    });
     one_fails_and_the_rest_is_done_later(
         &*opened.devices[0],
         |error| matches!(error, DeviceError::TimedOut(reason) if reason.contains("no progress")),
@@ -88,7 +94,10 @@ fn memory_errors_drain_the_device() {
     let (_bench, opened) = struck(Fault::new(FaultKind::Ecc), |_| {});
     let device = &*opened.devices[0];
     let result = submit(device, &frame(), unit(0)).end();
-    assert!(matches!(&result, Err(DeviceError::Failed(reason)) if reason.contains("ECC")), "{result:?}");
+    assert!(
+        matches!(&result, Err(DeviceError::Failed(reason)) if reason.contains("ECC")),
+        "{result:?}"
+    );
     wait_for("quarantine", || match device.info().state {
         DeviceState::Quarantined { reason, .. } => reason.contains("Xid 48"),
         _ => false,
@@ -136,7 +145,11 @@ fn what_a_device_did_since_it_went_wrong_goes_back() {
     let device = &*opened.devices[0];
     let pending: Vec<Pending> = (0..6).map(|index| submit(device, &frame(), unit(index))).collect();
     for end in pending.into_iter().map(Pending::end) {
-        assert_eq!(end, Err(DeviceError::Cancelled), "nobody may hear of a result that is not right");
+        assert_eq!(
+            end,
+            Err(DeviceError::Cancelled),
+            "nobody may hear of a result that is not right"
+        );
     }
     // The restarted worker does not give the known answer either.
     wait_for("the quarantine", || matches!(device.info().state, DeviceState::Quarantined { .. }));

@@ -1,5 +1,6 @@
-//! CUDA devices of a node, one at a time, on the fake driver: opened through their worker processes, tested, given units, and brought
-//! into every trouble that the driver knows. No farm; that is `tests/rack`.
+//! CUDA devices of a node, one at a time, on the fake driver: opened through their worker
+//! processes, tested, given units, and brought into every trouble that the driver knows. No farm;
+//! that is `tests/rack`.
 
 mod bench;
 mod compute;

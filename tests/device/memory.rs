@@ -11,7 +11,8 @@ use tessera_scenes::{FlattenOptions, LoadOptions};
 /// What a lane may take beside the scene when it is first used.
 const BESIDE_BYTES: u64 = 64 << 10;
 
-/// The library's scenes, and the shared ones where they are found; of those two whose meshes are held once.
+/// The library's scenes, and the shared ones where they are found; of those two whose meshes are
+/// held once.
 fn scenes() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shared = root.join("../shared/scenes");
@@ -22,7 +23,10 @@ fn scenes() -> Vec<PathBuf> {
     let mut scenes: Vec<PathBuf> = files(root.join("scenes/library"))
         .chain(files(shared.clone()))
         .map(|entry| entry.path())
-        .chain(["instances_ext.glb", "instances_nodes.glb"].map(|name| shared.join("generated").join(name)))
+        .chain(
+            ["instances_ext.glb", "instances_nodes.glb"]
+                .map(|name| shared.join("generated").join(name)),
+        )
         .filter(|path| path.is_file())
         .filter(|path| path.extension().is_some_and(|kind| kind == "glb" || kind == "gltf"))
         .collect();

@@ -15,7 +15,8 @@ fn a_worker_reaches_no_port_no_key_and_no_program() {
     let port = listener.local_addr().unwrap().port();
     let (report, tried) = try_forbidden(&bench.config, port, &key).unwrap();
     assert!(report.wanted && report.no_network, "{report}");
-    for (what, refused) in [("connect", &tried.connect), ("bind", &tried.bind), ("run", &tried.run)] {
+    for (what, refused) in [("connect", &tried.connect), ("bind", &tried.bind), ("run", &tried.run)]
+    {
         assert!(refused.is_some(), "a worker could {what}: {tried:?}");
     }
     assert!(tried.connect.unwrap_or_default().contains("ermission denied"));

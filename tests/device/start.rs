@@ -29,20 +29,24 @@ fn no_driver_no_device_and_an_old_driver_are_told_apart() {
     }
     match probe(&bench.config).unwrap().devices {
         Ok(_) => eprintln!("NOT RUN: no driver at all (this machine has one)"),
-        Err(refusal) => says(&refusal.to_string(), &["no NVIDIA driver is installed", "libcuda.so.1"]),
+        Err(refusal) => {
+            says(&refusal.to_string(), &["no NVIDIA driver is installed", "libcuda.so.1"])
+        }
     }
 }
 
 #[test]
 fn an_old_device_and_refused_kernels_say_what_is_wrong() {
     says(&Bench::with(|device| device.capability = [7, 0]).refusal(), &["`cuda:0`", "7.0", "7.5"]);
-    let refused = Bench::with(|device| device.faults.push(Fault::new(FaultKind::UnsupportedPtx).times(0)));
+    let refused =
+        Bench::with(|device| device.faults.push(Fault::new(FaultKind::UnsupportedPtx).times(0)));
     says(&refused.refusal(), &["refuses the kernels", "UNSUPPORTED_PTX_VERSION", ".version"]);
 }
 
 #[test]
 fn a_device_that_computes_wrongly_is_not_opened() {
-    let wrong = Bench::with(|device| device.faults.push(Fault::new(FaultKind::WrongResult).times(0)));
+    let wrong =
+        Bench::with(|device| device.faults.push(Fault::new(FaultKind::WrongResult).times(0)));
     says(&wrong.refusal(), &["`cuda:0`", "known answer"]);
 }
 
@@ -61,7 +65,10 @@ fn auto_takes_cuda_devices_where_one_works_and_the_cpu_where_none_does() {
         let opened = bench.open();
         opened.devices.iter().map(|device| device.info().kind).collect::<Vec<_>>()
     };
-    assert_eq!(kinds(&Bench::new(&Config::of(2, Device::default()), "auto")), [DeviceKind::Cuda; 2]);
+    assert_eq!(
+        kinds(&Bench::new(&Config::of(2, Device::default()), "auto")),
+        [DeviceKind::Cuda; 2]
+    );
     assert_eq!(kinds(&Bench::new(&Config::default(), "auto")), [DeviceKind::Cpu]);
     let both = Bench::new(&Config::of(1, Device::default()), "cuda:0,cpu");
     assert_eq!(kinds(&both), [DeviceKind::Cuda, DeviceKind::Cpu]);

@@ -14,7 +14,8 @@ fn units_have_the_bits_of_the_cpu_and_leave_memory_as_it_was() {
     let device = &opened.devices[0];
     let one_pass = |round: u32| {
         let units: Vec<_> = (0..24).map(|index| unit(index + 24 * round)).collect();
-        let pending: Vec<_> = units.iter().map(|params| submit(&**device, &frame(), *params)).collect();
+        let pending: Vec<_> =
+            units.iter().map(|params| submit(&**device, &frame(), *params)).collect();
         for (params, pending) in units.iter().zip(pending) {
             let output = pending.end().expect("a unit");
             assert_eq!(output.sums.values, expected(params), "{params:?}");
@@ -28,7 +29,8 @@ fn units_have_the_bits_of_the_cpu_and_leave_memory_as_it_was() {
     one_pass(0);
     let used = bench.rack.counts(0).used_bytes;
     (1..4).for_each(one_pass);
-    // The other lane's workspace may have come into use since, 23 KiB once: far less than something of every unit.
+    // The other lane's workspace may have come into use since, 23 KiB once: far less than something
+    // of every unit.
     let grown = bench.rack.counts(0).used_bytes.saturating_sub(used);
     assert!(grown < 64 << 10, "units have left {grown} bytes behind");
     assert!(!device.busy().is_zero());
@@ -73,7 +75,10 @@ fn a_device_says_what_it_is_and_how_it_is() {
     assert!(cuda.uuid.starts_with("GPU-") && cuda.compute_capability == (8, 6), "{cuda:?}");
     wait_for("the monitor", || device.telemetry().temperature == Some(57));
     let telemetry = device.telemetry();
-    assert!(telemetry.memory_free.is_some() && telemetry.power_milliwatts.is_some(), "{telemetry:?}");
+    assert!(
+        telemetry.memory_free.is_some() && telemetry.power_milliwatts.is_some(),
+        "{telemetry:?}"
+    );
     let cuda = device.info().cuda.expect("a CUDA device");
     assert_eq!(cuda.driver, "570.86.15");
 }
@@ -81,7 +86,8 @@ fn a_device_says_what_it_is_and_how_it_is() {
 #[test]
 fn slices_are_devices_of_their_own() {
     let mut config = Config::of(2, Device::default());
-    let slice = |profile: &str| Slice { profile: profile.into(), memory: 256 << 20, multiprocessors: 2 };
+    let slice =
+        |profile: &str| Slice { profile: profile.into(), memory: 256 << 20, multiprocessors: 2 };
     config.devices[1].slices = vec![slice("1g.5gb"), slice("2g.10gb")];
     let bench = Bench::new(&config, "cuda");
     let opened = bench.open();
@@ -95,7 +101,10 @@ fn slices_are_devices_of_their_own() {
         let output = submit(&**device, &frame(), params).end().expect("a unit");
         assert_eq!(output.sums.values, expected(&params), "{:?}", device.info());
     }
-    assert!(bench.rack.counts(2).launches > 0 && bench.rack.counts(3).launches > 0, "each slice did its own");
+    assert!(
+        bench.rack.counts(2).launches > 0 && bench.rack.counts(3).launches > 0,
+        "each slice did its own"
+    );
 }
 
 #[test]
@@ -125,7 +134,9 @@ fn a_cancelled_unit_ends_and_the_next_ones_go_on() {
             (11, result) => assert_eq!(result, Err(DeviceError::Cancelled)),
             // It may have been done already.
             (5, Err(error)) => assert_eq!(error, DeviceError::Cancelled),
-            (_, result) => assert_eq!(result.expect("a unit").sums.values, expected(&unit(index as u32))),
+            (_, result) => {
+                assert_eq!(result.expect("a unit").sums.values, expected(&unit(index as u32)))
+            }
         }
     }
 }

@@ -12,8 +12,11 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let picture = ["--size", "112x80", "--spp", "24", "--depth", "5"].map(str::to_owned).to_vec();
-    let mut cases =
-        vec![Case { name: "the Cornell box", scene: library("cornell-box.gltf"), options: picture.clone() }];
+    let mut cases = vec![Case {
+        name: "the Cornell box",
+        scene: library("cornell-box.gltf"),
+        options: picture.clone(),
+    }];
     if let Some(folder) = shared_scenes() {
         let sky = folder.join("env/studio_small_05_1k.hdr").display().to_string();
         let lit = [picture.clone(), vec!["--env".into(), sky.clone()]].concat();
@@ -22,7 +25,8 @@ fn cases() -> Vec<Case> {
             scene: folder.join("DamagedHelmet.glb"),
             options: lit.clone(),
         });
-        let inside = ["--eye", "-5,2,0", "--target", "5,2.5,0", "--vfov", "60"].map(str::to_owned).to_vec();
+        let inside =
+            ["--eye", "-5,2,0", "--target", "5,2.5,0", "--vfov", "60"].map(str::to_owned).to_vec();
         cases.push(Case {
             name: "Sponza",
             scene: folder.join("Sponza.glb"),
@@ -50,10 +54,13 @@ impl Case {
 #[test]
 fn a_denoised_frame_has_one_hash_too() {
     let farm = Farm::start(2, 1);
-    let options = ["--size", "112x80", "--spp", "6", "--depth", "4", "--denoise"].map(str::to_owned).to_vec();
-    let case = Case { name: "the Cornell box, denoised", scene: library("cornell-box.gltf"), options };
+    let options =
+        ["--size", "112x80", "--spp", "6", "--depth", "4", "--denoise"].map(str::to_owned).to_vec();
+    let case =
+        Case { name: "the Cornell box, denoised", scene: library("cornell-box.gltf"), options };
     let want = case.rendered(&["--threads", "1"]);
-    for more in [&["--threads", "2", "--tile", "16"][..], &["--tile", "100", "--unit-samples", "4"]] {
+    for more in [&["--threads", "2", "--tile", "16"][..], &["--tile", "100", "--unit-samples", "4"]]
+    {
         assert_eq!(case.rendered(more), want, "render {more:?}");
     }
     for more in [&["--tile", "16", "--unit-samples", "5"][..], &["--tile", "33"]] {

@@ -1,4 +1,5 @@
-//! Wall clocks that are set while a farm works, forwards and back, the coordinator's and a node's: no lease ends for it, and no bit changes.
+//! Wall clocks that are set while a farm works, forwards and back, the coordinator's and a node's:
+//! no lease ends for it, and no bit changes.
 
 use crate::harness::{Farm, library};
 use crate::shim::Shim;
@@ -9,7 +10,8 @@ const FILM: [&str; 8] = ["--size", "320x240", "--spp", "4", "--tile", "32", "--f
 const HOURS: i64 = 3 * 3600;
 
 fn committed(farm: &Farm, job: &str) -> u64 {
-    let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
+    let detail: serde_json::Value =
+        serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
     detail["summary"]["units_committed"].as_u64().expect("a number")
 }
 
@@ -34,7 +36,12 @@ fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
         assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
         let detail: serde_json::Value =
             serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
-        assert_eq!(detail["failures"].as_array().map(Vec::len), Some(0), "{detail}\n{}", farm.logs());
+        assert_eq!(
+            detail["failures"].as_array().map(Vec::len),
+            Some(0),
+            "{detail}\n{}",
+            farm.logs()
+        );
     }
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     assert_eq!(fsck(&farm)["clean"], true);

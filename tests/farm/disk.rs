@@ -1,5 +1,6 @@
-//! Full disks. The coordinator's: what it holds up is waited for, nobody is told what is not durable, and nothing is lost. A node's: it
-//! says so and gets no work, and goes on when there is room.
+//! Full disks. The coordinator's: what it holds up is waited for, nobody is told what is not
+//! durable, and nothing is lost. A node's: it says so and gets no work, and goes on when there is
+//! room.
 
 use crate::harness::{Farm, library};
 use crate::shim::{Disk, Shim};
@@ -21,7 +22,8 @@ fn farm_on(shim_folder: &std::path::Path) -> (Farm, Shim) {
 }
 
 fn done(farm: &Farm, job: &str) -> u64 {
-    let detail: serde_json::Value = serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
+    let detail: serde_json::Value =
+        serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
     detail["summary"]["frames_done"].as_u64().expect("a number")
 }
 
@@ -51,7 +53,8 @@ fn film_on(folder: &std::path::Path) -> Film {
 }
 
 impl Film {
-    /// Whoever was told of a frame finds it after the coordinator was killed, on a disk that has room again.
+    /// Whoever was told of a frame finds it after the coordinator was killed, on a disk that has
+    /// room again.
     fn goes_on_with(self, told: u64) {
         let Film { mut farm, shim, job, want } = self;
         farm.kill_coordinator();
@@ -66,7 +69,12 @@ impl Film {
         assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
         let detail: serde_json::Value =
             serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
-        assert_eq!(detail["failures"].as_array().map(Vec::len), Some(0), "{detail}\n{}", farm.logs());
+        assert_eq!(
+            detail["failures"].as_array().map(Vec::len),
+            Some(0),
+            "{detail}\n{}",
+            farm.logs()
+        );
         assert!(farm.stop_coordinator(), "{}", farm.logs());
     }
 }
@@ -88,8 +96,8 @@ fn a_coordinator_whose_disk_says_that_it_is_full_takes_nothing_back() {
     film.goes_on_with(told);
 }
 
-/// Where the results are the first to meet it, they wait. Where the journal is, the coordinator says so and ends: sled goes on with
-/// nothing after a write that failed.
+/// Where the results are the first to meet it, they wait. Where the journal is, the coordinator
+/// says so and ends: sled goes on with nothing after a write that failed.
 #[test]
 fn a_coordinator_whose_disk_fills_without_a_word_takes_nothing_back() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -99,7 +107,8 @@ fn a_coordinator_whose_disk_fills_without_a_word_takes_nothing_back() {
     film.farm.wait_for("word of a full disk", |farm| {
         told = told.max(told_of(farm, &film.job).unwrap_or(0));
         let logs = farm.logs();
-        logs.contains("disk is full") || logs.contains("start the coordinator again once its disk is well")
+        logs.contains("disk is full")
+            || logs.contains("start the coordinator again once its disk is well")
     });
     std::thread::sleep(Duration::from_secs(1));
     told = told.max(told_of(&film.farm, &film.job).unwrap_or(0));
@@ -125,7 +134,8 @@ fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
 
 /// A node of a farm, as `tessera nodes` has it.
 fn node(farm: &Farm, name: &str) -> serde_json::Value {
-    let nodes: serde_json::Value = serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
+    let nodes: serde_json::Value =
+        serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
     let mut nodes = nodes.as_array().expect("a list").iter();
     nodes.find(|node| node["name"] == name).expect("it has joined").clone()
 }
@@ -137,7 +147,8 @@ fn add_node_on(farm: &mut Farm, shim: &Shim, name: &str) {
 
 fn is_out(farm: &Farm, name: &str) -> bool {
     let node = node(farm, name);
-    node["state"] == "unfit" && node["note"].as_str().is_some_and(|note| note.contains("no room for results"))
+    node["state"] == "unfit"
+        && node["note"].as_str().is_some_and(|note| note.contains("no room for results"))
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The doctor and a coordinator that is there: the identity of a node that has joined, and the two clocks.
+//! The doctor and a coordinator that is there: the identity of a node that has joined, and the two
+//! clocks.
 
 use crate::harness::Farm;
 use serde_json::Value;
@@ -8,8 +9,16 @@ fn the_doctor_compares_clocks_with_the_coordinator() {
     let farm = Farm::start(1, 1);
     farm.wait_for("the node", |farm| farm.text(&["nodes", "--json"]).contains("ready"));
     let there = farm.address();
-    let output =
-        farm.run(&["doctor", "--device", "cpu", "--data", "node-0", "--coordinator", &there, "--json"]);
+    let output = farm.run(&[
+        "doctor",
+        "--device",
+        "cpu",
+        "--data",
+        "node-0",
+        "--coordinator",
+        &there,
+        "--json",
+    ]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let findings = report["findings"].as_array().expect("findings");
     let of = |check: &str| findings.iter().find(|finding| finding["check"] == check);

@@ -1,5 +1,6 @@
-//! A UDP proxy that does to datagrams what bad networks do: loses, doubles, delays and so reorders them, drops long ones, changes
-//! addresses, and parts the two sides. Its chance has a seed; what arrives when has none, since the programs under test are real.
+//! A UDP proxy that does to datagrams what bad networks do: loses, doubles, delays and so reorders
+//! them, drops long ones, changes addresses, and parts the two sides. Its chance has a seed; what
+//! arrives when has none, since the programs under test are real.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{SocketAddr, UdpSocket};
@@ -20,7 +21,8 @@ pub(crate) struct Weather {
     pub(crate) lost: u64,
     /// Datagrams that arrive twice, of a thousand.
     pub(crate) doubled: u64,
-    /// Least and longest time on the way; each datagram has its own, so that they overtake each other.
+    /// Least and longest time on the way; each datagram has its own, so that they overtake each
+    /// other.
     pub(crate) delay: (Duration, Duration),
     /// UDP payloads that are longer than this are dropped.
     pub(crate) longest: usize,
@@ -29,7 +31,12 @@ pub(crate) struct Weather {
 impl Weather {
     /// Nothing happens to anything.
     pub(crate) fn fair() -> Self {
-        Self { lost: 0, doubled: 0, delay: (Duration::ZERO, Duration::ZERO), longest: DATAGRAM_BYTES }
+        Self {
+            lost: 0,
+            doubled: 0,
+            delay: (Duration::ZERO, Duration::ZERO),
+            longest: DATAGRAM_BYTES,
+        }
     }
 
     /// A fifth is lost, some arrive twice, 200 ms each way at worst, and everything out of order.
@@ -79,7 +86,8 @@ impl Ord for Flying {
     }
 }
 
-/// The socket by which the server knows a client. One that was replaced is read no more, like a mapping that a NAT forgot.
+/// The socket by which the server knows a client. One that was replaced is read no more, like a
+/// mapping that a NAT forgot.
 struct Path {
     socket: Arc<UdpSocket>,
     replaced: AtomicBool,
@@ -152,7 +160,8 @@ impl Proxy {
         self.shared.parted.store(parted, Relaxed);
     }
 
-    /// Every client has another address from now on; what the server sends to the former one is lost.
+    /// Every client has another address from now on; what the server sends to the former one is
+    /// lost.
     pub(crate) fn move_clients(&self) {
         for (client, path) in lock(&self.shared.paths).iter_mut() {
             path.replaced.store(true, Relaxed);
@@ -182,12 +191,14 @@ impl Shared {
         let mut buffer = vec![0; DATAGRAM_BYTES];
         while !self.stop.load(Relaxed) {
             let Ok((length, client)) = self.front.recv_from(&mut buffer) else { continue };
-            let path = lock(&self.paths).entry(client).or_insert_with(|| self.open_path(client)).clone();
+            let path =
+                lock(&self.paths).entry(client).or_insert_with(|| self.open_path(client)).clone();
             self.pass(&buffer[..length], &path.socket, self.server);
         }
     }
 
-    /// A socket that the server has not heard of, and a thread that carries its answers to the client.
+    /// A socket that the server has not heard of, and a thread that carries its answers to the
+    /// client.
     fn open_path(self: &Arc<Self>, client: SocketAddr) -> Arc<Path> {
         let socket = UdpSocket::bind((self.server.ip(), 0)).expect("a free port");
         socket.set_read_timeout(Some(LOOK)).expect("a time-out");
@@ -207,7 +218,8 @@ impl Shared {
     /// A number below `bound`, by the seed.
     fn below(&self, bound: u64) -> u64 {
         let mut state = lock(&self.chance);
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*state >> 33) % bound.max(1)
     }
 
@@ -253,7 +265,8 @@ impl Shared {
                 None => LOOK,
             };
             if !wait.is_zero() {
-                flying = self.more.wait_timeout(flying, wait).unwrap_or_else(PoisonError::into_inner).0;
+                flying =
+                    self.more.wait_timeout(flying, wait).unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
             if let Some(Flying { bytes, from, to, .. }) = flying.pop() {

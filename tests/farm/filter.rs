@@ -1,5 +1,5 @@
-//! The units' filters on system calls let through what the services do: a whole job under strace, each call looked up in the filter as
-//! systemd's own tool spells it out.
+//! The units' filters on system calls let through what the services do: a whole job under strace,
+//! each call looked up in the filter as systemd's own tool spells it out.
 
 use crate::harness::{Farm, Process, library, skipped};
 use std::collections::BTreeSet;
@@ -21,7 +21,8 @@ fn expand(set: &str) -> BTreeSet<String> {
     calls
 }
 
-/// What the unit's lines come to, in their order: sets and calls that are let through, less those behind a `~`.
+/// What the unit's lines come to, in their order: sets and calls that are let through, less those
+/// behind a `~`.
 fn allowed(unit: &str) -> BTreeSet<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/systemd").join(unit);
     let text = std::fs::read_to_string(path).expect("the unit");
@@ -30,7 +31,11 @@ fn allowed(unit: &str) -> BTreeSet<String> {
     for line in text.lines().filter_map(|line| line.strip_prefix("SystemCallFilter=")) {
         let without = line.starts_with('~');
         for word in line.trim_start_matches('~').split_whitespace() {
-            let calls = if word.starts_with('@') { expand(word) } else { BTreeSet::from([word.to_owned()]) };
+            let calls = if word.starts_with('@') {
+                expand(word)
+            } else {
+                BTreeSet::from([word.to_owned()])
+            };
             for call in calls {
                 match without {
                     true if !always.contains(&call) => drop(allowed.remove(&call)),
@@ -44,10 +49,15 @@ fn allowed(unit: &str) -> BTreeSet<String> {
     allowed
 }
 
-/// The same command under strace; the process that is started is the command itself, so that signals reach it.
+/// The same command under strace; the process that is started is the command itself, so that
+/// signals reach it.
 fn traced(plain: &Command, trace: &Path) -> Command {
     let mut traced = Command::new("strace");
-    traced.args(["-D", "-f", "-qq", "-o"]).arg(trace).arg(plain.get_program()).args(plain.get_args());
+    traced
+        .args(["-D", "-f", "-qq", "-o"])
+        .arg(trace)
+        .arg(plain.get_program())
+        .args(plain.get_args());
     traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     traced
 }
@@ -57,8 +67,9 @@ fn calls(trace: &Path) -> BTreeSet<String> {
     let text = std::fs::read_to_string(trace).expect("a trace");
     let name = |line: &str| {
         let call = line.split_once(' ')?.1.trim_start().split_once('(')?.0;
-        let plain =
-            call.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        let plain = call
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         plain.then(|| call.to_owned())
     };
     text.lines().filter_map(name).filter(|call| !call.is_empty()).collect()
@@ -80,13 +91,16 @@ fn the_units_let_through_every_system_call_of_a_whole_job() {
     // Devices are looked for as a node does by itself: in a worker process, which shuts itself in.
     plain.args(["--device", "auto"]);
     let mut node: Process = farm.spawn(traced(&plain, &traces[1]), "node-0");
-    let job =
-        farm.submit(&library("cornell-box.gltf"), &["--size", "64x64", "--spp", "4", "--format", "exr,png"]);
+    let job = farm.submit(
+        &library("cornell-box.gltf"),
+        &["--size", "64x64", "--spp", "4", "--format", "exr,png"],
+    );
     assert_eq!(farm.hashes(&job).len(), 1);
     node.signal("TERM");
     assert_eq!(node.wait(), Some(0), "{}", farm.logs());
     assert!(farm.stop_coordinator(), "{}", farm.logs());
-    for (trace, unit) in traces.iter().zip(["tessera-coordinator.service", "tessera-node.service"]) {
+    for (trace, unit) in traces.iter().zip(["tessera-coordinator.service", "tessera-node.service"])
+    {
         let made = calls(trace);
         assert!(made.len() > 30, "the trace is not understood: {made:?}");
         let refused: Vec<_> = made.difference(&allowed(unit)).cloned().collect();

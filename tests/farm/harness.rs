@@ -1,4 +1,5 @@
-//! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves one behind.
+//! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves
+//! one behind.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take here before the test fails: generous, since machines are slow and shared.
+/// How long anything may take here before the test fails: generous, since machines are slow and
+/// shared.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The binary under test.
@@ -18,13 +20,15 @@ pub(crate) fn library(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library").join(name)
 }
 
-/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is
+/// not shown.
 pub(crate) fn skipped(what: &str) {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
-/// The folder of shared scenes, if this checkout has one beside it; says so by name where it does not.
+/// The folder of shared scenes, if this checkout has one beside it; says so by name where it does
+/// not.
 pub(crate) fn shared_scenes() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/scenes");
     if folder.is_dir() {
@@ -61,7 +65,8 @@ impl Process {
 
     /// Sends a signal by its name, `TERM` say.
     pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        let sent =
+            Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
     }
 
@@ -98,7 +103,8 @@ impl Drop for Process {
     }
 }
 
-/// Where a process runs: on this machine as it is, or behind a command that puts what follows it elsewhere.
+/// Where a process runs: on this machine as it is, or behind a command that puts what follows it
+/// elsewhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host(pub(crate) Vec<OsString>);
 
@@ -152,7 +158,10 @@ impl Farm {
     /// The same, at another address of this machine.
     pub(crate) fn prepare_at(ip: IpAddr) -> Farm {
         let socket = UdpSocket::bind((ip, 0)).expect("a free port");
-        Farm::prepare_on(Host::default(), socket.local_addr().expect("a bound socket has an address"))
+        Farm::prepare_on(
+            Host::default(),
+            socket.local_addr().expect("a bound socket has an address"),
+        )
     }
 
     /// The same, on a host where this address and port are free.
@@ -211,7 +220,8 @@ impl Farm {
     /// Starts a process whose output goes to a log of this name.
     pub(crate) fn spawn(&self, mut command: Command, log: &str) -> Process {
         let path = self.folder().join(format!("{log}.log"));
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a log file");
+        let file =
+            std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a log file");
         command.stdout(Stdio::null()).stderr(file);
         Process(command.spawn().expect("the binary starts"))
     }
@@ -265,7 +275,11 @@ impl Farm {
 
     /// A node of CPU threads joins with a fresh token.
     pub(crate) fn add_node(&mut self, name: &str, threads: u32) {
-        self.add_node_with(name, &["--device", "cpu", "--threads", &threads.to_string()], Vec::new());
+        self.add_node_with(
+            name,
+            &["--device", "cpu", "--threads", &threads.to_string()],
+            Vec::new(),
+        );
     }
 
     /// A node joins with a fresh token, these arguments and more environment.
@@ -288,13 +302,19 @@ impl Farm {
         self.start_node(self.nodes.len() - 1);
     }
 
-    /// Makes a token for a node of CPU threads that is yet to be started; a `--device` on its command line wins.
+    /// Makes a token for a node of CPU threads that is yet to be started; a `--device` on its
+    /// command line wins.
     pub(crate) fn invite(&mut self, name: &str, threads: u32) {
         let cpu = ("TESSERA_DEVICE".into(), "cpu".into());
         self.invite_with(name, &["--threads", &threads.to_string()], vec![cpu]);
     }
 
-    fn invite_with(&mut self, name: &str, arguments: &[&str], environment: Vec<(OsString, OsString)>) {
+    fn invite_with(
+        &mut self,
+        name: &str,
+        arguments: &[&str],
+        environment: Vec<(OsString, OsString)>,
+    ) {
         let token = self.text(&["token", "create", "--role", "node"]);
         std::fs::write(self.folder().join(format!("{name}.token")), token).expect("a token file");
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
@@ -343,7 +363,12 @@ impl Farm {
     pub(crate) fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "tessera {}: {}\n{error}", arguments.join(" "), output.status);
+        assert!(
+            output.status.success(),
+            "tessera {}: {}\n{error}",
+            arguments.join(" "),
+            output.status
+        );
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
@@ -354,7 +379,8 @@ impl Farm {
         self.text(&arguments)
     }
 
-    /// Waits for a job's end and fetches its frames; the pixel hash of each frame file, in order of its name.
+    /// Waits for a job's end and fetches its frames; the pixel hash of each frame file, in order of
+    /// its name.
     pub(crate) fn hashes(&self, job: &str) -> Vec<String> {
         self.text(&["wait", job]);
         let folder = self.folder().join(format!("out-{job}"));
@@ -381,9 +407,11 @@ impl Farm {
     /// The ends of all logs, for a failure's message.
     pub(crate) fn logs(&self) -> String {
         let mut all = String::new();
-        let names = ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.name.as_str()));
+        let names =
+            ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.name.as_str()));
         for name in names {
-            let text = std::fs::read_to_string(self.folder().join(format!("{name}.log"))).unwrap_or_default();
+            let text = std::fs::read_to_string(self.folder().join(format!("{name}.log")))
+                .unwrap_or_default();
             let from = text.char_indices().rev().nth(3000).map_or(0, |(index, _)| index);
             all.push_str(&format!("--- {name}\n{}\n", &text[from..]));
         }

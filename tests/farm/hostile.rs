@@ -1,4 +1,5 @@
-//! Peers and people that do wrong things: each gets a clear answer or none, and the coordinator goes on serving the others.
+//! Peers and people that do wrong things: each gets a clear answer or none, and the coordinator
+//! goes on serving the others.
 
 use crate::harness::{Farm, library};
 use std::error::Error;
@@ -32,7 +33,9 @@ fn hello() -> Hello {
 async fn link(farm: &Farm) -> Link {
     let identity = Identity::load(&farm.data().join("admin")).expect("the admin's identity");
     let address: Address = farm.address().parse().expect("an address");
-    tessera_transport::connect(&address, &identity, &hello(), Timing::default()).await.expect("a connection")
+    tessera_transport::connect(&address, &identity, &hello(), Timing::default())
+        .await
+        .expect("a connection")
 }
 
 #[test]
@@ -57,9 +60,14 @@ fn streams_of_garbage_end_and_others_go_on() {
     let farm = Farm::start(1, 1);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        // Kind by kind: an oversized length, garbage of the right length, a message cut short, and nothing at all.
-        let openings: [&[u8]; 4] =
-            [&[0xff, 0xff, 0xff, 0xff], &[0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8], &[0, 0, 0, 200, 1], &[]];
+        // Kind by kind: an oversized length, garbage of the right length, a message cut short, and
+        // nothing at all.
+        let openings: [&[u8]; 4] = [
+            &[0xff, 0xff, 0xff, 0xff],
+            &[0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8],
+            &[0, 0, 0, 200, 1],
+            &[],
+        ];
         let mut kept = Vec::new();
         for kind in 0..=9u8 {
             for opening in openings {
@@ -69,7 +77,8 @@ fn streams_of_garbage_end_and_others_go_on() {
                 let _ = send.write_all(&[&[kind], opening].concat()).await;
                 let _ = send.finish();
                 let answer =
-                    tokio::time::timeout(Duration::from_millis(300), receive.read_to_end(1 << 20)).await;
+                    tokio::time::timeout(Duration::from_millis(300), receive.read_to_end(1 << 20))
+                        .await;
                 if let Ok(Ok(bytes)) = answer {
                     assert!(bytes.len() < 4096, "{} bytes of answer to garbage", bytes.len());
                 }
@@ -94,7 +103,10 @@ fn another_protocol_version_is_told_so() {
             Ok(client) => match client.request(&Request::Jobs).await {
                 Ok(_) => String::new(),
                 Err(error) => {
-                    format!("{error}: {}", error.source().map(ToString::to_string).unwrap_or_default())
+                    format!(
+                        "{error}: {}",
+                        error.source().map(ToString::to_string).unwrap_or_default()
+                    )
                 }
             },
         }
@@ -108,7 +120,8 @@ fn tokens_that_are_wrong_used_or_expired_let_nobody_in() {
     let enrol = |token: &str, who: &str, status: Option<i32>| {
         let file = farm.folder().join("token");
         std::fs::write(&file, token).expect("a token file");
-        let (file, folder) = (file.display().to_string(), farm.folder().join(who).display().to_string());
+        let (file, folder) =
+            (file.display().to_string(), farm.folder().join(who).display().to_string());
         let arguments = ["enrol", "--token-file", &file, "--name", who, "--identity", &folder];
         match status {
             Some(status) => refused(&farm, &arguments, status),

@@ -1,5 +1,5 @@
-//! Scenes made to do harm, as jobs of a real farm: sent past the client's own checks, as a hostile client would. Every job ends with its
-//! reason, and the node that read the scene goes on.
+//! Scenes made to do harm, as jobs of a real farm: sent past the client's own checks, as a hostile
+//! client would. Every job ends with its reason, and the node that read the scene goes on.
 
 use crate::harness::{Farm, library};
 use crate::hostile_scenes;
@@ -25,8 +25,10 @@ const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "1"];
 /// A farm of one node whose importers have little memory, and so much time.
 fn farm(memory_mib: &str, secs: &str) -> Farm {
     let mut farm = Farm::start(0, 1);
-    let limits =
-        vec![("TESSERA_SCENE_MEMORY".into(), memory_mib.into()), ("TESSERA_SCENE_TIME".into(), secs.into())];
+    let limits = vec![
+        ("TESSERA_SCENE_MEMORY".into(), memory_mib.into()),
+        ("TESSERA_SCENE_TIME".into(), secs.into()),
+    ];
     farm.add_node_with("node-0", &["--device", "cpu", "--threads", "1"], limits);
     farm
 }
@@ -64,14 +66,22 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         time_secs: None,
         clamp: None,
     };
-    JobSpec { name: "trap".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
+    JobSpec {
+        name: "trap".into(),
+        priority: 50,
+        kind: JobKind::Render(render),
+        device_bytes: 0,
+        pool: None,
+    }
 }
 
 /// Uploads a trap's files and submits the job, without looking at either.
 async fn send(client: &FarmClient, folder: &Path, trap: &Trap) -> JobId {
     let own = (trap.main, &trap.bytes);
     let mut files = Vec::new();
-    for (name, bytes) in [own].into_iter().chain(trap.beside.iter().map(|(name, bytes)| (*name, bytes))) {
+    for (name, bytes) in
+        [own].into_iter().chain(trap.beside.iter().map(|(name, bytes)| (*name, bytes)))
+    {
         let (hash, length) = (BlobHash::of(bytes), bytes.len() as u64);
         let path = folder.join("upload");
         std::fs::write(&path, bytes).expect("a file to send");
@@ -98,8 +108,11 @@ fn send_all(farm: &Farm, traps: &[Trap]) -> Vec<(JobState, String)> {
         }
         let until = Instant::now() + PATIENCE;
         loop {
-            let Ok(Response::Jobs(rows)) = client.request(&Request::Jobs).await else { panic!("no jobs") };
-            let ours = |job: &JobId| rows.iter().find(|row| row.job == *job).expect("an accepted job");
+            let Ok(Response::Jobs(rows)) = client.request(&Request::Jobs).await else {
+                panic!("no jobs")
+            };
+            let ours =
+                |job: &JobId| rows.iter().find(|row| row.job == *job).expect("an accepted job");
             if jobs.iter().all(|job| ours(job).state.is_final()) {
                 return jobs.iter().map(|job| (ours(job).state, ours(job).note.clone())).collect();
             }
@@ -171,9 +184,11 @@ fn slow() -> Trap {
     let indices = json!({ "componentType": 5125, "count": 3, "type": "SCALAR" });
     let scene: Value = json!({
         "asset": { "version": "2.0" }, "scenes": [{ "nodes": [0] }],
-        "nodes": [{ "mesh": 0, "extensions": { "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": 1 } } } }],
+        "nodes": [{ "mesh": 0,
+        "extensions": { "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": 1 } } } }],
         "meshes": [{ "weights": vec![0.5; 1_000], "primitives": [{
-            "attributes": { "POSITION": 0, "NORMAL": 0 }, "indices": 2, "targets": vec![json!({ "POSITION": 0 }); 1_000]
+            "attributes": { "POSITION": 0, "NORMAL": 0 }, "indices": 2,
+                "targets": vec![json!({ "POSITION": 0 }); 1_000]
         }] }],
         "accessors": [zeros, places, indices], "extensionsUsed": ["EXT_mesh_gpu_instancing"]
     });
@@ -184,7 +199,10 @@ fn slow() -> Trap {
 fn a_scene_that_takes_forever_is_given_up_and_the_node_goes_on() {
     let farm = farm("4096", "2");
     let ended = send_all(&farm, &[slow()]);
-    assert!(ended[0].0 == JobState::Failed && ended[0].1.contains("took longer than 2 s"), "{ended:?}");
+    assert!(
+        ended[0].0 == JobState::Failed && ended[0].1.contains("took longer than 2 s"),
+        "{ended:?}"
+    );
     is_well(&farm);
     farm.wait_for("its importer to end", |farm| importers(node_process(farm)).len() <= 1);
 }
@@ -192,7 +210,8 @@ fn a_scene_that_takes_forever_is_given_up_and_the_node_goes_on() {
 /// The importers of a node.
 fn importers(node: u32) -> Vec<u32> {
     let all = processes(&["scene-importer"]);
-    let parent = |process: &u32| status_of(*process, "PPid").and_then(|text| text.parse::<u32>().ok());
+    let parent =
+        |process: &u32| status_of(*process, "PPid").and_then(|text| text.parse::<u32>().ok());
     all.into_iter().filter(|process| parent(process) == Some(node)).collect()
 }
 
@@ -205,13 +224,16 @@ fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
     let before = importers(node);
     let confined = || {
         let of_this_job = importers(node).into_iter().filter(|process| !before.contains(process));
-        of_this_job.into_iter().find(|process| status_of(*process, "Seccomp").as_deref() == Some("2"))
+        of_this_job
+            .into_iter()
+            .find(|process| status_of(*process, "Seccomp").as_deref() == Some("2"))
     };
     let ended = std::thread::scope(|scope| {
         let sending = scope.spawn(|| send_all(&farm, &[slow()]));
         farm.wait_for("the importer to be confined", |_| confined().is_some());
         let importer = confined().expect("the importer of a scene that takes long");
-        let limits = std::fs::read_to_string(format!("/proc/{importer}/limits")).expect("its limits");
+        let limits =
+            std::fs::read_to_string(format!("/proc/{importer}/limits")).expect("its limits");
         // Memory as asked for, and a thread's stack.
         let memory: u64 = (4096 << 20) + (4 << 20);
         let wanted = [
@@ -222,11 +244,19 @@ fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
         ];
         for (name, limit) in wanted {
             let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-            assert_eq!(line.split_whitespace().next(), Some(limit.to_string().as_str()), "{name}: {limits}");
+            assert_eq!(
+                line.split_whitespace().next(),
+                Some(limit.to_string().as_str()),
+                "{name}: {limits}"
+            );
         }
         assert_eq!(status_of(importer, "NoNewPrivs").as_deref(), Some("1"));
         assert!(
-            Command::new("kill").args(["-ABRT", &importer.to_string()]).status().expect("kill").success()
+            Command::new("kill")
+                .args(["-ABRT", &importer.to_string()])
+                .status()
+                .expect("kill")
+                .success()
         );
         sending.join().expect("the job ends")
     });

@@ -1,5 +1,6 @@
-//! Nothing lost: SIGKILL to nodes, to the coordinator and to both while frames render; some stand still for a while before. The folder is checked
-//! after each kill of the coordinator, and a client holds what it was told against what it is told next.
+//! Nothing lost: SIGKILL to nodes, to the coordinator and to both while frames render; some stand
+//! still for a while before. The folder is checked after each kill of the coordinator, and a client
+//! holds what it was told against what it is told next.
 
 use crate::harness::{Farm, library};
 use crate::seen::Witness;
@@ -15,19 +16,33 @@ impl Chance {
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
 
-const OPTIONS: [&str; 10] =
-    ["--size", "320x240", "--spp", "512", "--tile", "32", "--unit-samples", "64", "--format", "exr,png"];
+const OPTIONS: [&str; 10] = [
+    "--size",
+    "320x240",
+    "--spp",
+    "512",
+    "--tile",
+    "32",
+    "--unit-samples",
+    "64",
+    "--format",
+    "exr,png",
+];
 
 #[test]
 fn twenty_kills_change_no_bit_and_lose_nothing() {
-    let seed: u64 =
-        std::env::var("TESSERA_KILL_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261);
-    let rounds: u32 = std::env::var("TESSERA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let seed: u64 = std::env::var("TESSERA_KILL_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20_261);
+    let rounds: u32 =
+        std::env::var("TESSERA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     println!("TESSERA_KILL_SEED={seed} TESSERA_KILLS={rounds}");
     let mut chance = Chance::new(seed);
     let mut farm = Farm::start(2, 1);
@@ -57,7 +72,8 @@ fn twenty_kills_change_no_bit_and_lose_nothing() {
     is_clean(&farm);
 }
 
-/// Kills a node, the coordinator, or all; now and then something also stands still for a while before.
+/// Kills a node, the coordinator, or all; now and then something also stands still for a while
+/// before.
 pub(crate) fn strike(farm: &mut Farm, round: u32, chance: &mut Chance) {
     let (victim, still) = (chance.below(4), chance.below(8));
     let names = ["node 0", "node 1", "the coordinator", "the coordinator and both nodes"];

@@ -1,5 +1,6 @@
-//! A node that flips one bit in one of a hundred results, beside nine honest ones: it is found early, and no picture is wrong. It speaks the
-//! protocol by itself, since a real node cannot be made to lie.
+//! A node that flips one bit in one of a hundred results, beside nine honest ones: it is found
+//! early, and no picture is wrong. It speaks the protocol by itself, since a real node cannot be
+//! made to lie.
 
 use crate::harness::{Farm, library};
 use crate::kills::Chance;
@@ -21,7 +22,8 @@ use tessera_protocol::{BlobHash, FrameNumber, Hello, NodeId, ProcessEpoch, Rende
 use tessera_transport::frame::{open_both, open_one_way};
 use tessera_transport::{Authority, FrameError, Link, PeerIdentity, Timing, connect};
 
-/// Units are whole tiles, so that the liar can render them before it is asked; enough of them that each of ten nodes makes more than a hundred.
+/// Units are whole tiles, so that the liar can render them before it is asked; enough of them that
+/// each of ten nodes makes more than a hundred.
 const OPTIONS: [&str; 12] = [
     "--size",
     "256x256",
@@ -61,13 +63,15 @@ struct Liar {
 
 impl Liar {
     async fn join(farm: &Farm, seed: u64, told: Arc<Told>) -> Liar {
-        let authority = Authority::open(&farm.data().join("authority")).expect("the farm's authority");
+        let authority =
+            Authority::open(&farm.data().join("authority")).expect("the farm's authority");
         let node = NodeId(uuid::Uuid::now_v7());
         let peer = PeerIdentity::new(Role::Node, "liar", Some(node)).expect("a name");
         let identity = authority.issue(&peer).expect("an identity");
         let address = farm.address().parse().expect("an address");
         let hello = Hello::ours(tessera_node::fingerprint());
-        let link = connect(&address, &identity, &hello, Timing::default()).await.expect("a connection");
+        let link =
+            connect(&address, &identity, &hello, Timing::default()).await.expect("a connection");
         let mut chance = Chance::new(seed);
         let next_lie = chance.below(100);
         let device = CpuDevice::open(Some(1), None).expect("a CPU");
@@ -75,7 +79,8 @@ impl Liar {
     }
 
     async fn run(mut self) -> Result<(), FrameError> {
-        let (mut control, mut incoming) = open_both(&self.link.connection, StreamKind::NodeControl).await?;
+        let (mut control, mut incoming) =
+            open_both(&self.link.connection, StreamKind::NodeControl).await?;
         let mut telemetry = open_one_way(&self.link.connection, StreamKind::Telemetry).await?;
         control.send(&NodeToCoordinator::Join(introduction(self.node))).await?;
         let mut beat = tokio::time::interval(Duration::from_secs(1));
@@ -191,7 +196,8 @@ fn introduction(node: NodeId) -> Join {
 
 /// What is said of the liar while it gets no work for what it said.
 fn verdict(farm: &Farm) -> Option<String> {
-    let nodes: serde_json::Value = serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
+    let nodes: serde_json::Value =
+        serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
     let liar = nodes.as_array()?.iter().find(|node| node["name"] == "liar")?.clone();
     let note = liar["note"].as_str()?.to_owned();
     note.contains("wrong result").then_some(note)
@@ -199,7 +205,8 @@ fn verdict(farm: &Farm) -> Option<String> {
 
 #[test]
 fn one_liar_of_ten_nodes_is_found_and_no_picture_is_wrong() {
-    let seed = std::env::var("TESSERA_LIAR_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7);
+    let seed =
+        std::env::var("TESSERA_LIAR_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7);
     println!("TESSERA_LIAR_SEED={seed}");
     let scene = library("spinning-cube.gltf");
     let honest = Farm::start(1, 2);
@@ -222,8 +229,12 @@ fn one_liar_of_ten_nodes_is_found_and_no_picture_is_wrong() {
     }
     let note = verdict(&farm).expect("it was found");
     let (results, lies) = (told.results.load(Relaxed), told.lies.load(Relaxed));
-    println!("found after {results} of its results, {lies} of them wrong, in {} jobs: {note}", jobs.len());
-    // Most often within 200. How soon exactly is for the simulator to assert: here a wrong result may come too late to count.
+    println!(
+        "found after {results} of its results, {lies} of them wrong, in {} jobs: {note}",
+        jobs.len()
+    );
+    // Most often within 200. How soon exactly is for the simulator to assert: here a wrong result
+    // may come too late to count.
     assert!(lies >= 1, "found after {results} results, and none of them was wrong");
     // It gets no more, and what comes is right.
     let job = farm.submit(&scene, &OPTIONS);

@@ -1,4 +1,5 @@
-//! Peers that take too much: each meets its limit, and others are served as before. One test a limit.
+//! Peers that take too much: each meets its limit, and others are served as before. One test a
+//! limit.
 
 use crate::harness::{Farm, library};
 use std::net::UdpSocket;
@@ -39,7 +40,8 @@ fn is_well(farm: &Farm) {
 
 fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let ended = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(120), work).await });
+    let ended =
+        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(120), work).await });
     // Connections of a peer that does not leave would be waited for.
     runtime.shutdown_background();
     ended.unwrap_or_else(|_| panic!("waited in vain for {what}"))
@@ -138,7 +140,8 @@ fn bytes_beyond_the_rate_wait_and_others_do_not() {
         });
         is_well(&farm);
         flood.await.expect("no panic");
-        let receipt: BlobReceipt = receiver.expect(Duration::from_secs(60)).await.expect("a receipt");
+        let receipt: BlobReceipt =
+            receiver.expect(Duration::from_secs(60)).await.expect("a receipt");
         assert!(matches!(receipt, BlobReceipt::Refused(_)), "{receipt:?}");
     });
     let took = begun.elapsed();
@@ -154,7 +157,8 @@ fn streams_beyond_the_limit_are_not_opened() {
         let mut open = Vec::new();
         let limited = loop {
             // A message that announces more than ever comes.
-            let stream = tokio::time::timeout(Duration::from_secs(3), link.connection.open_bi()).await;
+            let stream =
+                tokio::time::timeout(Duration::from_secs(3), link.connection.open_bi()).await;
             let Ok(Ok((mut send, receive))) = stream else { break stream.is_err() };
             if send.write_all(&[StreamKind::Request as u8, 200, 0, 0, 0, 1]).await.is_err() {
                 break false;
@@ -185,9 +189,11 @@ fn handshakes_that_are_never_finished_keep_nobody_out() {
     let begun = Instant::now();
     is_well(&farm);
     println!("others were served within {:.1} s", begun.elapsed().as_secs_f32());
-    // A long header of type 3 is a Retry: from a quarter of the limit on, whoever dials must show its address.
-    let retries =
-        sockets.iter().filter(|socket| first_answer(socket).is_some_and(|byte| byte & 0xf0 == 0xf0));
+    // A long header of type 3 is a Retry: from a quarter of the limit on, whoever dials must show
+    // its address.
+    let retries = sockets
+        .iter()
+        .filter(|socket| first_answer(socket).is_some_and(|byte| byte & 0xf0 == 0xf0));
     let retries = retries.count();
     assert!(retries >= 40, "{retries} of 48 were asked to show their address\n{}", farm.logs());
 }
@@ -202,7 +208,10 @@ async fn first_datagrams(farm: &Farm, count: usize) -> Vec<Vec<u8>> {
         tokio::spawn(async move {
             let hello = Hello::ours(Fingerprint([7; 32]));
             // It fails, by design.
-            drop(tessera_transport::connect(&address.into(), &identity, &hello, Timing::default()).await);
+            drop(
+                tessera_transport::connect(&address.into(), &identity, &hello, Timing::default())
+                    .await,
+            );
         });
     }
     let mut first = std::collections::BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Farm: the real binary as real processes on loopback: whole jobs, the same bits from any farm, kills, syncs, hostile peers.
+//! Farm: the real binary as real processes on loopback: whole jobs, the same bits from any farm,
+//! kills, syncs, hostile peers.
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod bits;

@@ -1,6 +1,7 @@
-//! Two hosts whose networks are the kernel's own: namespaces of Linux with a cable between them. Unlike `fault_proxy`, what goes wrong is
-//! told to the processes: a route that is gone, an address that is, a packet that is too long. Needs no rights where users may have
-//! namespaces, and `ip` and `nsenter`.
+//! Two hosts whose networks are the kernel's own: namespaces of Linux with a cable between them.
+//! Unlike `fault_proxy`, what goes wrong is told to the processes: a route that is gone, an address
+//! that is, a packet that is too long. Needs no rights where users may have namespaces, and `ip`
+//! and `nsenter`.
 
 use crate::harness::{Farm, Host, library, pixels_sha256, skipped};
 use crate::network::{audit, node, told};
@@ -129,7 +130,8 @@ fn what_the_kernel_takes_away_and_gives_back_changes_no_bit() {
     assert!(hosts.node.ip(&format!("address add {MOVED}/24 dev cable")));
     wait_for_progress(&farm, &job, "from another address");
 
-    // The least that IPv4's senders have to allow for, far below what the connection has found to pass.
+    // The least that IPv4's senders have to allow for, far below what the connection has found to
+    // pass.
     assert!(hosts.node.ip("link set cable mtu 1280"));
     assert!(hosts.server.ip("link set cable mtu 1280"));
     wait_for_progress(&farm, &job, "by short packets");

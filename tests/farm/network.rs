@@ -1,5 +1,6 @@
-//! Bad networks between real processes: loss, reordering, delays, doubles, short packets, new addresses and partitions, by `fault_proxy`. Jobs
-//! end with the bits of a good network, and nothing is counted twice.
+//! Bad networks between real processes: loss, reordering, delays, doubles, short packets, new
+//! addresses and partitions, by `fault_proxy`. Jobs end with the bits of a good network, and
+//! nothing is counted twice.
 
 use crate::fault_proxy::{Proxy, Weather};
 use crate::harness::{Farm, library, pixels_sha256, skipped};
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 /// Units of some milliseconds: the network is the work.
 const MANY: [&str; 8] = ["--size", "128x96", "--spp", "64", "--tile", "32", "--unit-samples", "16"];
 /// Sixteen units of about a quarter of a second of one thread.
-const FEW: [&str; 8] = ["--size", "128x128", "--spp", "256", "--tile", "32", "--unit-samples", "256"];
+const FEW: [&str; 8] =
+    ["--size", "128x128", "--spp", "256", "--tile", "32", "--unit-samples", "256"];
 
 /// The long form: partitions of a minute, and more of everything.
 fn is_long() -> bool {
@@ -18,7 +20,8 @@ fn is_long() -> bool {
 }
 
 fn seed() -> u64 {
-    let seed = std::env::var("TESSERA_NETWORK_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7);
+    let seed =
+        std::env::var("TESSERA_NETWORK_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7);
     println!("TESSERA_NETWORK_SEED={seed}");
     seed
 }
@@ -47,7 +50,8 @@ fn undisturbed(farm: &Farm, options: &[&str]) -> String {
 /// A command of a user whose network is the proxy; its trimmed standard output.
 fn through(farm: &Farm, proxy: &Proxy, arguments: &[&str]) -> String {
     let mut command = farm.command(arguments);
-    let output = command.env("TESSERA_COORDINATOR", proxy.address()).output().expect("the binary runs");
+    let output =
+        command.env("TESSERA_COORDINATOR", proxy.address()).output().expect("the binary runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "tessera {}: {error}\n{}", arguments.join(" "), farm.logs());
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -85,8 +89,9 @@ fn loss_reordering_delay_new_addresses_and_partitions_change_no_bit() {
     let mut farm = Farm::prepare();
     farm.start_coordinator();
     let want = undisturbed(&farm, &MANY);
-    let proxies: Vec<Proxy> =
-        (0..3).map(|index| Proxy::start(server(&farm), Weather::foul(), seed ^ (index << 32))).collect();
+    let proxies: Vec<Proxy> = (0..3)
+        .map(|index| Proxy::start(server(&farm), Weather::foul(), seed ^ (index << 32)))
+        .collect();
     for (index, proxy) in proxies.iter().take(2).enumerate() {
         add_node(&mut farm, &format!("node-{index}"), proxy);
     }
@@ -115,7 +120,11 @@ fn loss_reordering_delay_new_addresses_and_partitions_change_no_bit() {
         let folder = farm.folder().join(format!("out-{round}"));
         let folder = folder.to_str().expect("a UTF-8 path");
         through(&farm, user, &["fetch", &job, "-o", folder]);
-        let frame = std::fs::read_dir(folder).expect("a folder").next().expect("a frame").expect("an entry");
+        let frame = std::fs::read_dir(folder)
+            .expect("a folder")
+            .next()
+            .expect("a frame")
+            .expect("an entry");
         assert_eq!(pixels_sha256(&frame.path()), want, "round {round}\n{}", farm.logs());
     }
     // A user's commands are a hundred datagrams: each fault is met by somebody, not by everybody.
@@ -190,7 +199,8 @@ fn a_network_of_short_packets_carries_jobs_over_ipv6() {
     assert_eq!(farm.hashes(&job), std::slice::from_ref(&want));
     // Long packets for a while, until both ends use them; then no more.
     proxy.set_weather(Weather::fair());
-    let between = through(&farm, &proxy, &[&["submit", scene, "--spp", "512"][..], &MANY[..2]].concat());
+    let between =
+        through(&farm, &proxy, &[&["submit", scene, "--spp", "512"][..], &MANY[..2]].concat());
     farm.wait_for("the job's end", |farm| is_done(farm, &between));
     proxy.set_weather(Weather { longest: 1200, ..Weather::fair() });
     let job = through(&farm, &proxy, &[&["submit", scene][..], &MANY].concat());

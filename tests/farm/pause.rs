@@ -1,10 +1,12 @@
-//! A user pauses a job and lets it go on: how long nodes still work on it, what everybody is told, and that it costs no bit.
+//! A user pauses a job and lets it go on: how long nodes still work on it, what everybody is told,
+//! and that it costs no bit.
 
 use crate::harness::{Farm, library};
 use std::time::{Duration, Instant};
 
 /// Units that take a thread several seconds each, and more of them than anybody waits for.
-const HEAVY: [&str; 8] = ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "2048"];
+const HEAVY: [&str; 8] =
+    ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "2048"];
 /// A job of two frames that is over in a moment.
 const LIGHT: [&str; 8] = ["--size", "64x64", "--spp", "8", "--frames", "1-2", "--tile", "16"];
 /// A process that has used no more of the processor for so long has stopped working.
@@ -18,9 +20,11 @@ fn summary(farm: &Farm, id: &str) -> serde_json::Value {
 
 /// Processor time that a process has used so far, in the kernel's ticks (mostly of 10 ms).
 fn ticks(process: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process that runs");
+    let text =
+        std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process that runs");
     let behind_name = text.rsplit(')').next().expect("the fields behind its name");
-    let field = |index: usize| behind_name.split_whitespace().nth(index).and_then(|text| text.parse().ok());
+    let field =
+        |index: usize| behind_name.split_whitespace().nth(index).and_then(|text| text.parse().ok());
     field(11).zip(field(12)).map(|(user, system): (u64, u64)| user + system).expect("its times")
 }
 
@@ -59,7 +63,10 @@ fn a_pause_stops_the_nodes_and_says_so_until_the_job_goes_on() {
     assert!(stopped < Duration::from_secs(60), "{}", farm.logs());
 
     let paused = summary(&farm, &job);
-    assert_eq!((paused["state"].as_str(), paused["units_leased"].as_u64()), (Some("paused"), Some(0)));
+    assert_eq!(
+        (paused["state"].as_str(), paused["units_leased"].as_u64()),
+        (Some("paused"), Some(0))
+    );
     let note = paused["note"].as_str().expect("a note");
     assert!(note.starts_with("paused by `admin`; `tessera resume "), "{note}");
     assert!(farm.text(&["jobs"]).contains("paused"));
@@ -72,7 +79,9 @@ fn a_pause_stops_the_nodes_and_says_so_until_the_job_goes_on() {
 
     farm.text(&["resume", &job]);
     farm.text(&["resume", &job]);
-    farm.wait_for("the job to go on", |farm| summary(farm, &job)["units_leased"].as_u64() > Some(0));
+    farm.wait_for("the job to go on", |farm| {
+        summary(farm, &job)["units_leased"].as_u64() > Some(0)
+    });
     let asked = Instant::now();
     farm.text(&["cancel", &job]);
     let stopped = last_work(node).saturating_duration_since(asked);

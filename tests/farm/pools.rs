@@ -1,4 +1,5 @@
-//! Pools: a job for one is done by its nodes alone, and waits in words where there is none; a certificate's pool and name are not a node's choice.
+//! Pools: a job for one is done by its nodes alone, and waits in words where there is none; a
+//! certificate's pool and name are not a node's choice.
 
 use crate::harness::{Farm, library};
 
@@ -17,7 +18,8 @@ fn node(farm: &Farm, name: &str) -> (u64, Option<String>) {
 /// Puts another token in the place of the one that a node was invited with.
 fn give_token(farm: &Farm, name: &str, options: &[&str]) {
     let create = [&["token", "create", "--role", "node"], options].concat();
-    std::fs::write(farm.folder().join(format!("{name}.token")), farm.text(&create)).expect("a token file");
+    std::fs::write(farm.folder().join(format!("{name}.token")), farm.text(&create))
+        .expect("a token file");
 }
 
 #[test]
@@ -50,7 +52,11 @@ fn jobs_for_a_pool_are_done_by_its_nodes_alone() {
     farm.wait_for("the job to say why it waits", |farm| row(farm)["waits"] == "pool");
     let note = row(&farm)["note"].to_string();
     assert!(note.contains("no node of pool `late` is connected"), "{note}");
-    farm.add_node_with("later", &["--device", "cpu", "--threads", "1", "--pool", "late"], Vec::new());
+    farm.add_node_with(
+        "later",
+        &["--device", "cpu", "--threads", "1", "--pool", "late"],
+        Vec::new(),
+    );
     assert_eq!(farm.hashes(&job), anywhere, "{}", farm.logs());
 }
 

@@ -1,4 +1,5 @@
-//! Frames that are sampled to a noise: one hash, whatever the farm looks like and whatever happens to it.
+//! Frames that are sampled to a noise: one hash, whatever the farm looks like and whatever happens
+//! to it.
 
 use crate::harness::{Farm, library, rendered};
 use crate::kills::{Chance, is_clean, strike};

@@ -76,7 +76,10 @@ fn gltf_files(folder: &Path) -> Vec<std::path::PathBuf> {
             let path = entry.expect("a folder entry").path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "gltf" || extension == "glb") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "gltf" || extension == "glb")
+            {
                 found.push(path);
             }
         }

@@ -1,5 +1,6 @@
-//! What a client of a farm is told, put into a history that knows what was promised. Everything told is kept, so that it can be told again to
-//! a farm that lost its power or was killed: what was acknowledged until then must hold.
+//! What a client of a farm is told, put into a history that knows what was promised. Everything
+//! told is kept, so that it can be told again to a farm that lost its power or was killed: what was
+//! acknowledged until then must hold.
 
 use crate::harness::Farm;
 use serde_json::Value;
@@ -28,7 +29,8 @@ impl Witness {
         self.saw(acknowledged, asked, Seen::Accepted(id(job)));
     }
 
-    /// Asks the farm for everything, and checks it against what was told before. `acknowledged` is asked after each answer.
+    /// Asks the farm for everything, and checks it against what was told before. `acknowledged` is
+    /// asked after each answer.
     pub(crate) fn look(&mut self, farm: &Farm, acknowledged: impl Fn() -> u64) {
         let asked = self.history.ask();
         let listed: Value = serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
@@ -39,7 +41,8 @@ impl Witness {
             let asked = self.history.ask();
             let job = row["job"].as_str().expect("an id");
             let detail: Value =
-                serde_json::from_str(&farm.text(&["job", job, "--frames", "--json"])).expect("JSON");
+                serde_json::from_str(&farm.text(&["job", job, "--frames", "--json"]))
+                    .expect("JSON");
             let acknowledged = acknowledged();
             self.saw(acknowledged, asked, Seen::Job(job_seen(&detail["summary"])));
             for frame in detail["frames"].as_array().expect("frames") {
@@ -48,7 +51,8 @@ impl Witness {
         }
     }
 
-    /// What had been told when this record was the newest that was acknowledged: none of it may be lost.
+    /// What had been told when this record was the newest that was acknowledged: none of it may be
+    /// lost.
     pub(crate) fn up_to(&self, acknowledged: u64) -> Witness {
         let mut earlier = Witness::default();
         for (at, seen) in self.told.iter().filter(|(at, _)| *at <= acknowledged) {

@@ -1,5 +1,5 @@
-//! What a service manager hears of real processes: systemd's protocol, spoken to a socket of ours. A loop or a device that hangs
-//! goes silent, and nothing else does.
+//! What a service manager hears of real processes: systemd's protocol, spoken to a socket of ours.
+//! A loop or a device that hangs goes silent, and nothing else does.
 
 use crate::harness::{Farm, Process, library};
 use std::os::unix::net::UnixDatagram;
@@ -55,12 +55,18 @@ impl Manager {
         panic!("never heard {start:?} in {heard:?}\n{}", farm.logs());
     }
 
-    /// Waits until there was no proof of progress for [`SILENCE`]; whatever else is said counts as silence.
+    /// Waits until there was no proof of progress for [`SILENCE`]; whatever else is said counts as
+    /// silence.
     fn until_silent(&self, farm: &Farm) {
         let (deadline, mut last) = (Instant::now() + PATIENCE, Instant::now());
         while last.elapsed() < SILENCE {
-            assert!(Instant::now() < deadline, "progress is told of where there is none\n{}", farm.logs());
-            if self.next(Duration::from_millis(200)).is_some_and(|text| text.contains("WATCHDOG=1")) {
+            assert!(
+                Instant::now() < deadline,
+                "progress is told of where there is none\n{}",
+                farm.logs()
+            );
+            if self.next(Duration::from_millis(200)).is_some_and(|text| text.contains("WATCHDOG=1"))
+            {
                 last = Instant::now();
             }
         }
@@ -69,7 +75,8 @@ impl Manager {
 
 /// The threads of a process that render.
 fn render_threads(process: &Process) -> Vec<i32> {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id())).expect("a running process");
+    let tasks =
+        std::fs::read_dir(format!("/proc/{}/task", process.id())).expect("a running process");
     let named = |path: &PathBuf| {
         std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with("render-"))
     };
@@ -77,10 +84,12 @@ fn render_threads(process: &Process) -> Vec<i32> {
     paths.filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect()
 }
 
-/// Stops one thread of another process as a debugger does, the others run on. False where that is not allowed here.
+/// Stops one thread of another process as a debugger does, the others run on. False where that is
+/// not allowed here.
 fn stop_thread(thread: i32) -> bool {
     // SAFETY: attaching names a thread and passes no memory of ours.
-    let attached = unsafe { libc::ptrace(libc::PTRACE_ATTACH, thread, std::ptr::null_mut::<u8>(), 0) } == 0;
+    let attached =
+        unsafe { libc::ptrace(libc::PTRACE_ATTACH, thread, std::ptr::null_mut::<u8>(), 0) } == 0;
     let mut status = 0;
     // SAFETY: the status is a whole integer of ours.
     attached && unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL) } == thread
@@ -88,7 +97,8 @@ fn stop_thread(thread: i32) -> bool {
 
 fn go_on(thread: i32) {
     // SAFETY: detaching names a thread and passes no memory of ours.
-    let detached = unsafe { libc::ptrace(libc::PTRACE_DETACH, thread, std::ptr::null_mut::<u8>(), 0) };
+    let detached =
+        unsafe { libc::ptrace(libc::PTRACE_DETACH, thread, std::ptr::null_mut::<u8>(), 0) };
     assert_eq!(detached, 0, "the thread goes on");
 }
 
@@ -119,7 +129,10 @@ fn a_node_is_ready_when_it_has_joined_and_silent_when_it_or_its_device_hangs() {
     assert_eq!(threads.len(), 1, "the node has one render thread");
     if threads.iter().all(|thread| stop_thread(*thread)) {
         manager.until_silent(&farm);
-        assert!(farm.text(&["nodes", "--json"]).contains("\"ready\""), "the loop turns all the same");
+        assert!(
+            farm.text(&["nodes", "--json"]).contains("\"ready\""),
+            "the loop turns all the same"
+        );
         threads.iter().for_each(|thread| go_on(*thread));
         manager.until("WATCHDOG=1", &farm);
     } else {

@@ -1,4 +1,5 @@
-//! A wall clock that is set and a disk that fills, for real processes and without rights: `shim.c` stands before their C library.
+//! A wall clock that is set and a disk that fills, for real processes and without rights: `shim.c`
+//! stands before their C library.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,7 +13,8 @@ use std::time::Duration;
 pub(crate) enum Disk {
     /// It takes what comes.
     Roomy = 0,
-    /// It says that it has no room, and takes nothing more but what was being written when it began to say so.
+    /// It says that it has no room, and takes nothing more but what was being written when it began
+    /// to say so.
     Full = 1,
     /// It says that it has room, and takes nothing more.
     Deceitful = 2,
@@ -20,7 +22,8 @@ pub(crate) enum Disk {
 
 /// The disk says that it has no room, and takes what comes.
 const LAST_BYTES: i64 = 3;
-/// How long the last bytes of a disk are enough: nothing that was begun on a roomy one is still being written then.
+/// How long the last bytes of a disk are enough: nothing that was begun on a roomy one is still
+/// being written then.
 const LAST_BYTES_FOR: Duration = Duration::from_secs(1);
 
 /// The library, and the file by which it is told what holds.
@@ -38,7 +41,8 @@ impl Shim {
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let mut command = Command::new(&compiler);
         command.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl");
-        let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", compiler.display()));
+        let output =
+            command.output().unwrap_or_else(|error| panic!("{}: {error}", compiler.display()));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let told = File::create(&state).expect("a file for what holds");
         let shim = Shim { library, state, told };

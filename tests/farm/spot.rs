@@ -1,5 +1,5 @@
-//! A node on a machine that its cloud takes back: it hears of it, stops taking work, and hands in what its units have before the machine is
-//! gone.
+//! A node on a machine that its cloud takes back: it hears of it, stops taking work, and hands in
+//! what its units have before the machine is gone.
 
 use crate::harness::{Farm, library};
 use std::io::{Read, Write};
@@ -7,13 +7,17 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A unit that takes a thread the best part of an hour, one that takes it longer than a notice, and some that take it less than a second.
+/// A unit that takes a thread the best part of an hour, one that takes it longer than a notice, and
+/// some that take it less than a second.
 const ENDLESS: [&str; 8] =
     ["--size", "64x64", "--spp", "1000000", "--tile", "64", "--unit-samples", "1000000"];
-const LONG: [&str; 8] = ["--size", "64x64", "--spp", "150000", "--tile", "64", "--unit-samples", "150000"];
-const SHORT: [&str; 8] = ["--size", "128x128", "--spp", "256", "--tile", "64", "--unit-samples", "128"];
+const LONG: [&str; 8] =
+    ["--size", "64x64", "--spp", "150000", "--tile", "64", "--unit-samples", "150000"];
+const SHORT: [&str; 8] =
+    ["--size", "128x128", "--spp", "256", "--tile", "64", "--unit-samples", "128"];
 
-/// Amazon's metadata service as its documents describe it: a token, and an action once there is one.
+/// Amazon's metadata service as its documents describe it: a token, and an action once there is
+/// one.
 struct Metadata {
     address: String,
     /// The machine is taken back.
@@ -32,20 +36,24 @@ impl Metadata {
                 let mut stream = stream.expect("a connection");
                 let mut request = Vec::new();
                 let mut byte = [0];
-                while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1)
+                while !request.ends_with(b"\r\n\r\n")
+                    && stream.read(&mut byte).is_ok_and(|count| count == 1)
                 {
                     request.push(byte[0]);
                 }
                 let request = String::from_utf8_lossy(&request).into_owned();
                 let (status, body) = match request.split(' ').nth(1).unwrap_or_default() {
                     "/latest/api/token" if request.starts_with("PUT ") => ("200 OK", "secret"),
-                    _ if !request.contains("X-aws-ec2-metadata-token: secret") => ("401 Unauthorized", ""),
+                    _ if !request.contains("X-aws-ec2-metadata-token: secret") => {
+                        ("401 Unauthorized", "")
+                    }
                     "/latest/meta-data/spot/instance-action" if noticed.load(Relaxed) => {
                         ("200 OK", r#"{"action": "terminate", "time": "2026-09-18T08:22:00Z"}"#)
                     }
                     _ => ("404 Not Found", ""),
                 };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                let answer =
+                    format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
                 // A node that has gone meanwhile needs no answer.
                 drop(stream.write_all(answer.as_bytes()));
             }
@@ -93,7 +101,8 @@ fn samples(farm: &Farm, id: &str) -> (u64, u64) {
     (count("samples_kept"), count("samples_committed"))
 }
 
-/// Waits until the only node's device has begun the unit, and has told so: its heartbeats say how busy it was.
+/// Waits until the only node's device has begun the unit, and has told so: its heartbeats say how
+/// busy it was.
 fn wait_until_busy(farm: &Farm) {
     farm.wait_for("a device at work", |farm| {
         let nodes: serde_json::Value =
@@ -116,7 +125,11 @@ fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
     assert_eq!(node.wait(), Some(0), "{}", farm.logs());
     let (kept, committed) = samples(&farm, &id);
     // So many samples of every pixel, and no unit.
-    assert!(kept > 0 && kept == committed && kept.is_multiple_of(64 * 64), "{kept}\n{}", farm.logs());
+    assert!(
+        kept > 0 && kept == committed && kept.is_multiple_of(64 * 64),
+        "{kept}\n{}",
+        farm.logs()
+    );
     let job = summary(&farm, &id);
     assert_eq!((&job["units_leased"], &job["units_committed"]), (&0.into(), &0.into()));
     let told = farm.text(&["job", &id]);
@@ -125,7 +138,9 @@ fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
     farm.kill_coordinator();
     farm.start_coordinator();
     farm.add_node("node-1", 1);
-    farm.wait_for("the rest to be leased", |farm| summary(farm, &id)["units_leased"].as_u64() > Some(0));
+    farm.wait_for("the rest to be leased", |farm| {
+        summary(farm, &id)["units_leased"].as_u64() > Some(0)
+    });
     assert_eq!(samples(&farm, &id), (kept, committed));
 }
 

@@ -1,4 +1,5 @@
-//! What a farm keeps, with real processes: checked, backed up while it renders, restored and rendered on, taken over from an older version.
+//! What a farm keeps, with real processes: checked, backed up while it renders, restored and
+//! rendered on, taken over from an older version.
 
 use crate::harness::{Farm, library};
 use std::path::{Path, PathBuf};
@@ -15,8 +16,9 @@ fn utf8(path: &Path) -> &str {
 pub(crate) fn fsck(farm: &Farm) -> serde_json::Value {
     let output = farm.run(&["fsck", "--json", "--data", utf8(&farm.data())]);
     let text = String::from_utf8_lossy(&output.stdout);
-    let report: serde_json::Value = serde_json::from_str(&text)
-        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr))
+    });
     assert_eq!(report["clean"] == true, output.status.success(), "{report}");
     report
 }
@@ -52,7 +54,10 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
     let file = farm.folder().join("farm.backup");
     let busy = farm.run(&["fsck", "--data", utf8(&farm.data())]);
     let said = String::from_utf8_lossy(&busy.stderr).into_owned();
-    assert!(!busy.status.success() && said.contains("in use") && said.contains("--audit"), "{said}");
+    assert!(
+        !busy.status.success() && said.contains("in use") && said.contains("--audit"),
+        "{said}"
+    );
     farm.text(&["backup", "-o", utf8(&file), "--data", utf8(&farm.data())]);
     let taken = committed(&farm);
 
@@ -74,7 +79,8 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
 
     // A user may not make one, and an admin gets one from afar, without keys.
     let token = farm.folder().join("user.token");
-    std::fs::write(&token, farm.text(&["token", "create", "--role", "user"])).expect("a token file");
+    std::fs::write(&token, farm.text(&["token", "create", "--role", "user"]))
+        .expect("a token file");
     let ada = farm.folder().join("ada").display().to_string();
     farm.text(&["enrol", "--token-file", utf8(&token), "--name", "ada", "--identity", &ada]);
     let other = farm.folder().join("other.backup");
@@ -91,7 +97,8 @@ fn a_farm_of_version_2_goes_on() {
     let mut farm = Farm::prepare();
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/farm/golden/v2"), &farm.data());
     farm.start_with(1, 1);
-    let jobs: serde_json::Value = serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
+    let jobs: serde_json::Value =
+        serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
     let seen = |name: &str| {
         let found = jobs.as_array().and_then(|jobs| jobs.iter().find(|job| job["name"] == name));
         let job = found.unwrap_or_else(|| panic!("no job {name}: {jobs}"));
@@ -99,7 +106,8 @@ fn a_farm_of_version_2_goes_on() {
     };
     assert_eq!(seen("finished"), ("done".into(), Some(4)));
     assert_eq!(seen("cancelled").0, "cancelled");
-    // Its results are of the fingerprint that it is pinned to: with other kernels it waits, with the same it may have gone on.
+    // Its results are of the fingerprint that it is pinned to: with other kernels it waits, with
+    // the same it may have gone on.
     let (state, committed) = seen("open");
     assert!(["running", "done"].contains(&state.as_str()) && committed >= Some(7), "{jobs}");
     let finished = jobs[0]["job"].as_str().expect("an id").to_owned();
@@ -136,7 +144,8 @@ fn a_damaged_folder_is_refused_and_the_finding_says_what_to_do() {
 fn a_forgotten_job_is_gone_after_a_restart_too() {
     let mut farm = Farm::start(1, 1);
     let scene = library("cornell-box.gltf");
-    let (gone, kept) = (farm.submit(&scene, &SMALL), farm.submit(&scene, &["--size", "32x32", "--spp", "8"]));
+    let (gone, kept) =
+        (farm.submit(&scene, &SMALL), farm.submit(&scene, &["--size", "32x32", "--spp", "8"]));
     let open = farm.submit(&scene, &["--size", "1024x1024", "--spp", "65536"]);
     let hashes = farm.hashes(&kept);
     farm.hashes(&gone);
@@ -167,7 +176,10 @@ fn an_upload_that_no_job_names_is_noted_and_stays_for_its_grace() {
     let unnamed: PathBuf = folder.join(&hash);
     std::fs::write(&unnamed, "unnamed").expect("a blob");
     let report = fsck(&farm);
-    assert_eq!((&report["clean"], &report["findings"][0]["kind"]), (&true.into(), &"unnamed_blobs".into()));
+    assert_eq!(
+        (&report["clean"], &report["findings"][0]["kind"]),
+        (&true.into(), &"unnamed_blobs".into())
+    );
     farm.start_coordinator();
     // It is marked by now or soon, and stays for its grace.
     assert_eq!(farm.hashes(&job), hashes);

@@ -1,5 +1,6 @@
-//! Durable before acknowledged: the coordinator's own system calls, seen by strace, between the moment that a step goes to the store
-//! and the moment that it is acknowledged, both of which its log names.
+//! Durable before acknowledged: the coordinator's own system calls, seen by strace, between the
+//! moment that a step goes to the store and the moment that it is acknowledged, both of which its
+//! log names.
 
 use crate::harness::{Farm, library, skipped};
 use std::collections::BTreeMap;
@@ -40,11 +41,13 @@ fn nothing_is_acknowledged_before_it_is_synced() {
     traced.env("TESSERA_LOG", "tessera_coordinator=debug");
     farm.run_coordinator(traced);
     farm.add_node("node-0", 1);
-    let job = farm.submit(&library("cornell-box.gltf"), &["--size", "64x64", "--spp", "4", "--tile", "16"]);
+    let job = farm
+        .submit(&library("cornell-box.gltf"), &["--size", "64x64", "--spp", "4", "--tile", "16"]);
     assert_eq!(farm.hashes(&job).len(), 1);
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     farm.wait_for("the trace's end", |_| {
-        std::fs::read_to_string(&trace).is_ok_and(|text| text.trim_end().ends_with("+++ exited with 0 +++"))
+        std::fs::read_to_string(&trace)
+            .is_ok_and(|text| text.trim_end().ends_with("+++ exited with 0 +++"))
     });
     let text = std::fs::read_to_string(&trace).expect("a trace");
     check(&calls(&text));
@@ -56,8 +59,10 @@ fn check(calls: &[Call]) {
     let mut with_results = 0;
     for (end, call) in calls.iter().enumerate() {
         let Call::Acknowledged { through } = *call else { continue };
-        let sent = |call: &Call| matches!(call, Call::Sent { through: sent, .. } if *sent == through);
-        // A step without records (a status asked for, say) waits behind others and has nothing of its own.
+        let sent =
+            |call: &Call| matches!(call, Call::Sent { through: sent, .. } if *sent == through);
+        // A step without records (a status asked for, say) waits behind others and has nothing of
+        // its own.
         let Some(start) = calls[..end].iter().rposition(sent) else { continue };
         let Call::Sent { results, .. } = calls[start] else { unreachable!("it was found as one") };
         let between = &calls[start..end];
@@ -74,7 +79,9 @@ fn check(calls: &[Call]) {
     }
     assert!(acknowledged >= 5, "only {acknowledged} acknowledgements were seen");
     assert!(with_results >= 1, "no acknowledgement of a result was seen");
-    println!("{acknowledged} acknowledgements, {with_results} of them with results, each after its syncs");
+    println!(
+        "{acknowledged} acknowledgements, {with_results} of them with results, each after its syncs"
+    );
 }
 
 /// The wanted calls stand among the given ones in this order.
@@ -103,7 +110,9 @@ fn calls(trace: &str) -> Vec<Call> {
             }
             (Some(Call::SpoolSync | Call::SledSync), false) if !line.ends_with("= 0") => {}
             (Some(call), _) => calls.push(call),
-            (None, _) if resumed && line.ends_with("= 0") => calls.extend(unfinished.remove(thread)),
+            (None, _) if resumed && line.ends_with("= 0") => {
+                calls.extend(unfinished.remove(thread))
+            }
             (None, _) => {}
         }
     }
@@ -112,12 +121,16 @@ fn calls(trace: &str) -> Vec<Call> {
 
 fn call(line: &str) -> Option<Call> {
     if line.contains("step goes to the store") {
-        return Some(Call::Sent { through: field(line, "through=")?, results: field(line, "results=")? });
+        return Some(Call::Sent {
+            through: field(line, "through=")?,
+            results: field(line, "results=")?,
+        });
     }
     if line.contains("step is durable, and acknowledged") {
         return Some(Call::Acknowledged { through: field(line, "through=")? });
     }
-    let is_write = ["write(", "pwrite64(", "writev(", "pwritev("].iter().any(|name| line.contains(name));
+    let is_write =
+        ["write(", "pwrite64(", "writev(", "pwritev("].iter().any(|name| line.contains(name));
     let is_sync = line.contains("fdatasync(") || line.contains("fsync(");
     match (line.contains("/sled/db"), line.contains("/spool/")) {
         (true, _) if is_sync => Some(Call::SledSync),

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 /// Reads bytes; the error says what is wrong with them. Panics where it has read what cannot be.
 pub(crate) type Decoder = fn(&[u8]) -> Result<(), String>;
 
-/// Memory that a decoder may take beyond a multiple of its input, bytes: the largest message is 8 MiB, in a buffer that has doubled.
+/// Memory that a decoder may take beyond a multiple of its input, bytes: the largest message is 8
+/// MiB, in a buffer that has doubled.
 const HEAP_BYTES: usize = 40 << 20;
 /// That multiple: a byte can stand for a string of 24 bytes in a list that has doubled.
 const HEAP_RATIO: usize = 64;
@@ -55,7 +56,8 @@ impl fmt::Display for Report {
         let (secs, found) = (took.as_secs_f64(), findings.len());
         write!(
             f,
-            "{name:<24}{executions:>11} executions {secs:>7.1} s {outcomes:>6} outcomes {kept:>5} kept {found:>3} findings"
+            "{name:<24}{executions:>11} executions {secs:>7.1} s {outcomes:>6} outcomes {kept:>5} \
+                kept {found:>3} findings"
         )
     }
 }
@@ -65,14 +67,16 @@ pub(crate) fn corpora() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora")
 }
 
-/// Runs the seeds and the corpus, then mutations. Findings are written to the corpus, so that they stay tested.
+/// Runs the seeds and the corpus, then mutations. Findings are written to the corpus, so that they
+/// stay tested.
 pub(crate) fn run(target: &Target, plan: &Plan) -> Report {
     let folder = corpora().join(target.name);
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
     // The order of a folder is nobody's; the run depends on the seed alone.
     paths.sort();
-    let corpus = paths.iter().map(|path| std::fs::read(path).expect("a file of the corpus")).collect();
+    let corpus =
+        paths.iter().map(|path| std::fs::read(path).expect("a file of the corpus")).collect();
     go(target, plan, corpus, Some(&folder))
 }
 
@@ -89,7 +93,8 @@ fn go(target: &Target, plan: &Plan, corpus: Vec<Vec<u8>>, keep: Option<&Path>) -
     let mut findings = Vec::new();
     let mut executions = 0;
     let mut note = |input: &[u8], finding: String| {
-        let place = keep.map_or_else(String::new, |folder| format!(" ({})", write_down(folder, input)));
+        let place =
+            keep.map_or_else(String::new, |folder| format!(" ({})", write_down(folder, input)));
         findings.push(format!("{}: {finding}{place}", target.name));
         findings.len() < FINDINGS_MAX
     };

@@ -22,7 +22,12 @@ const TRIANGLE: &str = r#"{"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],"n
 
 /// Limits of a scene here: small, so that what is believed too early is seen soon.
 fn limits() -> Limits {
-    Limits { memory_bytes: 16 << 20, file_bytes: 1 << 20, expansion_bytes: 4 << 20, ..Limits::default() }
+    Limits {
+        memory_bytes: 16 << 20,
+        file_bytes: 1 << 20,
+        expansion_bytes: 4 << 20,
+        ..Limits::default()
+    }
 }
 
 thread_local! {
@@ -33,7 +38,9 @@ thread_local! {
 fn folder() -> PathBuf {
     FOLDER.with_borrow_mut(|folder| {
         let made = || {
-            let here = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+            let here = tempfile::tempdir_in("/dev/shm")
+                .or_else(|_| tempfile::tempdir())
+                .expect("a folder");
             let path = here.path().to_owned();
             (here, path)
         };
@@ -47,7 +54,8 @@ fn load(files: &[(&str, &[u8])], environment: EnvironmentSource) -> Result<(), S
         std::fs::write(folder.join(name), bytes).expect("a file");
     }
     let options = LoadOptions { environment, limits: limits(), ..LoadOptions::default() };
-    let scene = tessera_scenes::load(&folder, "scene.gltf", &options).map_err(|error| error.to_string())?;
+    let scene =
+        tessera_scenes::load(&folder, "scene.gltf", &options).map_err(|error| error.to_string())?;
     for time_secs in [0.0, 0.7] {
         let options = FlattenOptions { time_secs, ..FlattenOptions::still(8, 8) };
         let flat = scene.flatten(&options).map_err(|error| error.to_string())?;
@@ -71,7 +79,8 @@ pub(crate) fn scenes() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn map(bytes: &[u8]) -> Result<(), String> {
-    let files = [("scene.gltf", TRIANGLE.as_bytes()), ("image.png", &png()[..]), ("map.hdr", bytes)];
+    let files =
+        [("scene.gltf", TRIANGLE.as_bytes()), ("image.png", &png()[..]), ("map.hdr", bytes)];
     load(&files, EnvironmentSource::Map { path: "map.hdr".into() })
 }
 

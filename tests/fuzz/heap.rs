@@ -1,4 +1,5 @@
-//! How much of the heap a thread takes: a decoder that believes a length is seen even where the system gives it what it asks for.
+//! How much of the heap a thread takes: a decoder that believes a length is seen even where the
+//! system gives it what it asks for.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,8 +1,9 @@
-//! Every decoder against bytes that nobody meant: samples, the corpus under `tests/corpora/TARGET`, and mutations of both. A short run
-//! is an ordinary test; `TESSERA_FUZZ=EXECUTIONS` makes a long one of it (CONTRIBUTING.md).
+//! Every decoder against bytes that nobody meant: samples, the corpus under `tests/corpora/TARGET`,
+//! and mutations of both. A short run is an ordinary test; `TESSERA_FUZZ=EXECUTIONS` makes a long
+//! one of it (CONTRIBUTING.md).
 //!
-//! There is no instrumentation: an input counts as new where it leads to a new outcome (the kind of error, or what was read), and
-//! is then mutated further.
+//! There is no instrumentation: an input counts as new where it leads to a new outcome (the kind of
+//! error, or what was read), and is then mutated further.
 
 mod driver;
 mod files;
@@ -16,7 +17,8 @@ use driver::{Plan, Report};
 use std::io::Write;
 use std::time::Duration;
 
-/// Executions of a target where nobody asks for more: those of files and programs cost a thousand times as much.
+/// Executions of a target where nobody asks for more: those of files and programs cost a thousand
+/// times as much.
 const EXECUTIONS: u64 = 3_000;
 const EXECUTIONS_SLOW: u64 = 60;
 
@@ -57,7 +59,10 @@ fn every_corpus_has_a_target() {
     let names: Vec<&str> = targets::all().iter().map(|target| target.name).collect();
     for entry in std::fs::read_dir(driver::corpora()).expect("the corpora") {
         let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        assert!(name == "README.md" || names.contains(&name.as_str()), "nothing reads tests/corpora/{name}");
+        assert!(
+            name == "README.md" || names.contains(&name.as_str()),
+            "nothing reads tests/corpora/{name}"
+        );
     }
 }
 

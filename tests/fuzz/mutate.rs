@@ -1,4 +1,5 @@
-//! Changes to bytes: small ones, lengths that lie, pieces of other inputs. Deterministic from its seed.
+//! Changes to bytes: small ones, lengths that lie, pieces of other inputs. Deterministic from its
+//! seed.
 
 /// Longest input that is made.
 const BYTES_MAX: usize = 64 << 10;

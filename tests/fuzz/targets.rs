@@ -5,10 +5,18 @@ use crate::{files, texts, wire};
 
 /// All of them, those that are fast first.
 pub(crate) fn all() -> Vec<Target> {
-    let fast =
-        |name: &'static str, run: Decoder, seeds: Vec<Vec<u8>>| Target { name, is_slow: false, run, seeds };
-    let slow =
-        |name: &'static str, run: Decoder, seeds: Vec<Vec<u8>>| Target { name, is_slow: true, run, seeds };
+    let fast = |name: &'static str, run: Decoder, seeds: Vec<Vec<u8>>| Target {
+        name,
+        is_slow: false,
+        run,
+        seeds,
+    };
+    let slow = |name: &'static str, run: Decoder, seeds: Vec<Vec<u8>>| Target {
+        name,
+        is_slow: true,
+        run,
+        seeds,
+    };
     let messages = wire::messages;
     vec![
         fast("hello", wire::hello, wire::hellos()),

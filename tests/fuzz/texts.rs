@@ -10,7 +10,8 @@ use tessera_protocol::{FrameSet, JobId};
 use tessera_ptx::Module;
 use tessera_transport::{Address, JoinToken};
 
-pub(crate) const FRAMES: &[&str] = &["5", "1-100", "1-100x2", "1,2,3", "0-999999", "7-7x9,100-2000x13,5"];
+pub(crate) const FRAMES: &[&str] =
+    &["5", "1-100", "1-100x2", "1,2,3", "0-999999", "7-7x9,100-2000x13,5"];
 pub(crate) const VALUES: &[&str] =
     &["1920x1080", "1,2,3", "-1e3,0.5,inf", "#ff8000", "none", "a.hdr", "90s", "365d"];
 pub(crate) const PATTERNS: &[&str] =

@@ -1,4 +1,5 @@
-//! Decoders of what peers send and of what lies on disk: messages, specs, films, records. What is read must survive being written.
+//! Decoders of what peers send and of what lies on disk: messages, specs, films, records. What is
+//! read must survive being written.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,8 +14,8 @@ use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
 use tessera_protocol::{
-    BlobHash, Epoch, Fingerprint, FrameNumber, Hello, JobId, NodeId, RawJobSpec, TileSums, UnitIndex, decode,
-    encode,
+    BlobHash, Epoch, Fingerprint, FrameNumber, Hello, JobId, NodeId, RawJobSpec, TileSums,
+    UnitIndex, decode, encode,
 };
 use tessera_transport::Authority;
 use tessera_transport::peer::PeerIdentity;
@@ -48,7 +49,9 @@ pub(crate) fn messages(begin: &str) -> Vec<Vec<u8>> {
 }
 
 /// Reads a message; what is read is written and read again.
-fn message<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Result<(), String> {
+fn message<T: Serialize + DeserializeOwned + PartialEq + Debug>(
+    bytes: &[u8],
+) -> Result<(), String> {
     let value: T = decode(bytes).map_err(|error| told(&error))?;
     let written = encode(&value).expect("what was read can be written");
     let again: T = decode(&written).expect("what was written can be read");
@@ -112,7 +115,8 @@ pub(crate) fn job_spec(bytes: &[u8]) -> Result<(), String> {
 
 /// Submissions without what stands before the spec.
 pub(crate) fn specs() -> Vec<Vec<u8>> {
-    let requests = messages("request").into_iter().filter_map(|bytes| decode::<Request>(&bytes).ok());
+    let requests =
+        messages("request").into_iter().filter_map(|bytes| decode::<Request>(&bytes).ok());
     let specs = requests.filter_map(|request| match request {
         Request::Submit { spec, .. } => encode(&*spec).ok(),
         _ => None,
@@ -206,8 +210,14 @@ pub(crate) fn spool_entry(bytes: &[u8]) -> Result<(), String> {
 
 pub(crate) fn spool_entries() -> Vec<Vec<u8>> {
     let hash = BlobHash([9; 32]);
-    let header =
-        EntryHeader { unit: UnitIndex(3), epoch: Epoch(70_000), first: 0, samples: 64, length: 1000, hash };
+    let header = EntryHeader {
+        unit: UnitIndex(3),
+        epoch: Epoch(70_000),
+        first: 0,
+        samples: 64,
+        length: 1000,
+        hash,
+    };
     // A part of a unit, and one of the version before, which had no first sample.
     let part = EntryHeader { first: 16, ..header }.to_bytes();
     let mut former = header.to_bytes()[..56].to_vec();
@@ -216,14 +226,20 @@ pub(crate) fn spool_entries() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn npy(bytes: &[u8]) -> Result<(), String> {
-    let header = arrays_on_disk::Header::read(bytes, bytes.len() as u64).map_err(|error| told(&error))?;
+    let header =
+        arrays_on_disk::Header::read(bytes, bytes.len() as u64).map_err(|error| told(&error))?;
     let values = header.values().expect("what was read can be counted");
-    assert_eq!(header.data_offset as u64 + values * header.element.bytes() as u64, bytes.len() as u64);
+    assert_eq!(
+        header.data_offset as u64 + values * header.element.bytes() as u64,
+        bytes.len() as u64
+    );
     Ok(())
 }
 
 pub(crate) fn arrays() -> Vec<Vec<u8>> {
-    let head = |shape: &[u64]| arrays_on_disk::header_bytes(tessera_protocol::compute::Element::F32, shape);
+    let head = |shape: &[u64]| {
+        arrays_on_disk::header_bytes(tessera_protocol::compute::Element::F32, shape)
+    };
     vec![[head(&[3]), vec![0; 12]].concat(), [head(&[2, 2]), vec![0; 16]].concat(), head(&[0])]
 }
 

@@ -1,5 +1,5 @@
-//! The proof with a GPU: every function of the kernels by itself on the device, called by `run.sh`; and `run.sh` as a whole, proven on the
-//! fake driver.
+//! The proof with a GPU: every function of the kernels by itself on the device, called by `run.sh`;
+//! and `run.sh` as a whole, proven on the fake driver.
 
 #[path = "../ptx/gauze.rs"]
 mod gauze;

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program, the test of single functions, the script, scenes.
+# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program, the test
+# of single functions, the script, scenes.
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
-# Scenes are those of scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first, up to MAX_MIB (48) in all.
+# Scenes are those of scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first, up
+# to MAX_MIB (48) in all.
 set -euo pipefail
 folder=${1:?usage: tests/gpu/pack.sh FOLDER [MAX_MIB]}
 room=$((${2:-48} << 20))

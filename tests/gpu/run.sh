@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The proof with a GPU, in one call on a machine that has one: the hash of every scene on the GPU is the CPU's, and so is every word of
-# every function of the kernels; then timings.
+# The proof with a GPU, in one call on a machine that has one: the hash of every scene on the GPU is
+# the CPU's, and so is every word of every function of the kernels; then timings.
 #
-#   tests/gpu/run.sh             builds the program with cargo, offline
-#   tests/gpu/run.sh FOLDER      takes the program and the scenes of a folder made by tests/gpu/pack.sh; needs bash, awk and sed alone
+#   tests/gpu/run.sh builds the program with cargo, offline tests/gpu/run.sh FOLDER takes the
+#   program and the scenes of a folder made by tests/gpu/pack.sh; needs bash, awk and sed alone
 #
-# Writes report.json and report.md to $OUT, else to target/gpu. Status 1 where a hash or a word differs, or nothing could be compared.
+# Writes report.json and report.md to $OUT, else to target/gpu. Status 1 where a hash or a word
+# differs, or nothing could be compared.
 #
 #   TESSERA_GPU_DEVICE   what to compare with the CPU (cuda:0)
 #   TESSERA_GPU_CHECK    size:samples of the comparison (320x180:16)

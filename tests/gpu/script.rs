@@ -1,4 +1,5 @@
-//! The proof with a GPU, proven itself: `tests/gpu/run.sh` on the fake driver, as it runs on a machine without cargo.
+//! The proof with a GPU, proven itself: `tests/gpu/run.sh` on the fake driver, as it runs on a
+//! machine without cargo.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,7 +30,11 @@ fn run(config: &Config) -> (Output, serde_json::Value) {
         .output()
         .expect("bash runs");
     let report = std::fs::read(out.join("report.json")).expect("a report");
-    assert!(std::fs::read_to_string(out.join("report.md")).expect("a table").contains("| cornell-box |"));
+    assert!(
+        std::fs::read_to_string(out.join("report.md"))
+            .expect("a table")
+            .contains("| cornell-box |")
+    );
     (output, serde_json::from_slice(&report).expect("JSON"))
 }
 
@@ -39,12 +44,18 @@ fn the_script_finds_equal_hashes_and_times() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!((&report["equal"], &report["different"]), (&1.into(), &0.into()), "{said}");
-    assert!(report["timings"][0]["mrays_per_device_s"].as_f64().is_some_and(|rate| rate > 0.0), "{report}");
+    assert!(
+        report["timings"][0]["mrays_per_device_s"].as_f64().is_some_and(|rate| rate > 0.0),
+        "{report}"
+    );
     let units = &report["units"];
     assert_eq!((&units["inputs"], &units["different"]), (&21.into(), &0.into()), "{report}");
     assert!(units["functions"].as_u64() > Some(50), "{report}");
     let notes = report["notes"].as_array().expect("notes");
-    assert!(notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("mitsuba"))), "{report}");
+    assert!(
+        notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("mitsuba"))),
+        "{report}"
+    );
 }
 
 #[test]
@@ -55,5 +66,8 @@ fn the_script_fails_where_the_device_cannot_be_used() {
     assert!(!output.status.success());
     assert_eq!(report["different"], 1, "{report}");
     assert!(report["units"]["different"].as_u64() > Some(0), "{report}");
-    assert!(report["hashes"][0]["gpu"].as_str().is_some_and(|gpu| gpu.contains("failed")), "{report}");
+    assert!(
+        report["hashes"][0]["gpu"].as_str().is_some_and(|gpu| gpu.contains("failed")),
+        "{report}"
+    );
 }

@@ -1,5 +1,5 @@
-//! Every function of the kernels on the device: word for word what the host gives, over the inputs of `tests/ptx/units.rs`. Only where
-//! `TESSERA_GPU_UNITS` says over how many.
+//! Every function of the kernels on the device: word for word what the host gives, over the inputs
+//! of `tests/ptx/units.rs`. Only where `TESSERA_GPU_UNITS` says over how many.
 
 use crate::gpu::Gpu;
 use crate::scenes::{self, Case};
@@ -21,7 +21,12 @@ fn say(text: &str) {
 }
 
 /// What the device computes.
-fn on_device(gpu: &mut Gpu, function: &UnitFunction, view: &DeviceScene, inputs: &[u32]) -> Vec<u32> {
+fn on_device(
+    gpu: &mut Gpu,
+    function: &UnitFunction,
+    view: &DeviceScene,
+    inputs: &[u32],
+) -> Vec<u32> {
     let count = inputs.len() / function.inputs.len();
     let bytes: Vec<u8> = inputs.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut outputs = vec![0; count * function.outputs * 4];
@@ -34,10 +39,14 @@ fn on_device(gpu: &mut Gpu, function: &UnitFunction, view: &DeviceScene, inputs:
     gpu.download(to, &mut outputs).unwrap_or_else(|error| panic!("{}: {error}", function.name));
     gpu.release(from);
     gpu.release(to);
-    outputs.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    outputs
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect()
 }
 
-/// Output words of a function that are other than the host's, over its inputs for one scene; says where the first one is.
+/// Output words of a function that are other than the host's, over its inputs for one scene; says
+/// where the first one is.
 fn different(
     gpu: &mut Gpu,
     function: &UnitFunction,
@@ -52,14 +61,16 @@ fn different(
         let words = function.make_inputs(count, (position * batches + batch + 1) as u32);
         let want = function.run_on_host(&case.scene, &words);
         let got = on_device(gpu, function, &view, &words);
-        let places: Vec<usize> = (0..want.len()).filter(|at| got.get(*at) != Some(&want[*at])).collect();
+        let places: Vec<usize> =
+            (0..want.len()).filter(|at| got.get(*at) != Some(&want[*at])).collect();
         if let (0, Some(at)) = (wrong, places.first()) {
             let call = at / function.outputs * function.inputs.len();
             let given = &words[call..call + function.inputs.len()];
             let (name, word) = (function.name, at % function.outputs);
             let (got, want) = (got.get(*at), want[*at]);
             say(&format!(
-                "DIFFERENT: {name} on {}: word {word} is {got:x?}, on the host {want:x}, for {given:x?}",
+                "DIFFERENT: {name} on {}: word {word} is {got:x?}, on the host {want:x}, for \
+                    {given:x?}",
                 case.name
             ));
         }
@@ -71,16 +82,20 @@ fn different(
 
 #[test]
 fn every_function_gives_the_bits_of_the_host() {
-    let Some(inputs) = std::env::var("TESSERA_GPU_UNITS").ok().and_then(|count| count.parse::<usize>().ok())
+    let Some(inputs) =
+        std::env::var("TESSERA_GPU_UNITS").ok().and_then(|count| count.parse::<usize>().ok())
     else {
         return say(
-            "NOT RUN: functions of the kernels on a GPU (TESSERA_GPU_UNITS says over how many inputs)",
+            "NOT RUN: functions of the kernels on a GPU (TESSERA_GPU_UNITS says over how many \
+                inputs)",
         );
     };
     let device = std::env::var("TESSERA_GPU_DEVICE").unwrap_or_default();
-    let ordinal = device.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()).unwrap_or(0);
+    let ordinal =
+        device.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()).unwrap_or(0);
     let mut gpu = Gpu::open(ordinal, UNIT_TESTS_PTX).expect("a device that takes the kernels");
-    let cases: Vec<Case> = scenes::all().into_iter().filter(|case| SCENES.contains(&case.name)).collect();
+    let cases: Vec<Case> =
+        scenes::all().into_iter().filter(|case| SCENES.contains(&case.name)).collect();
     assert_eq!(cases.len(), SCENES.len());
     let (functions, each) = (unit_functions(), inputs.div_ceil(SCENES.len()));
     let mut wrong = 0;

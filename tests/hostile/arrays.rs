@@ -1,4 +1,5 @@
-//! Arrays (.npy) and kernels (PTX) that are none: the decoders that clients and nodes read them with.
+//! Arrays (.npy) and kernels (PTX) that are none: the decoders that clients and nodes read them
+//! with.
 
 use crate::dice::{Dice, damaged};
 use tessera_protocol::compute::npy::Header;
@@ -46,7 +47,10 @@ fn arrays_that_are_none_are_refused() {
         // Either is fine; what is read must lie within the file.
         if let Ok(header) = Header::read(&bad, bad.len() as u64) {
             let values: u64 = header.shape.iter().product();
-            assert_eq!(header.data_offset as u64 + values * header.element.bytes() as u64, bad.len() as u64);
+            assert_eq!(
+                header.data_offset as u64 + values * header.element.bytes() as u64,
+                bad.len() as u64
+            );
         }
     }
 }
@@ -58,9 +62,15 @@ fn kernels_that_are_none_are_refused() {
         String::new(),
         "\0".repeat(1000),
         ".version 99999999999.0".into(),
-        ".version 8.0\n.target sm_75\n.address_size 64\n.global .b8 x[18446744073709551615];".into(),
-        ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 9223372036854775808 .b8 x[4];".into(),
-        format!(".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry f(){}", "{".repeat(200_000)),
+        ".version 8.0\n.target sm_75\n.address_size 64\n.global .b8 x[18446744073709551615];"
+            .into(),
+        ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 9223372036854775808 .b8 \
+            x[4];"
+            .into(),
+        format!(
+            ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry f(){}",
+            "{".repeat(200_000)
+        ),
         PTX.replace("ret;", "bra nowhere;"),
         PTX.replace(".reg .b32", ".reg .b99"),
         PTX.replace("%r<", "%r<99999999999"),

@@ -1,4 +1,5 @@
-//! Mechanical families: every place of a whole scene with every kind of wrong value in it, and damaged texts.
+//! Mechanical families: every place of a whole scene with every kind of wrong value in it, and
+//! damaged texts.
 
 use crate::dice::{Dice, damaged};
 use crate::scenes::whole;
@@ -19,7 +20,11 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
         }
         Value::Object(entries) => {
             for (name, item) in entries {
-                places(item, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+                places(
+                    item,
+                    &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+                    found,
+                );
             }
         }
         _ => {}

@@ -48,7 +48,10 @@ pub(crate) fn all() -> Vec<Trap> {
         ("two JSON chunks", container(2, None, &[json.clone(), json.clone(), binary.clone()])),
         ("ten thousand empty chunks", container(2, None, &vec![chunk(7, &[]); 10_000])),
         ("no binary chunk", container(2, None, std::slice::from_ref(&json))),
-        ("a binary chunk that is too short", container(2, None, &[json.clone(), chunk(BIN, &[0; 3])])),
+        (
+            "a binary chunk that is too short",
+            container(2, None, &[json.clone(), chunk(BIN, &[0; 3])]),
+        ),
         ("JSON that is none", container(2, None, &[chunk(JSON, b"{{{{"), binary.clone()])),
         ("empty JSON", container(2, None, &[chunk(JSON, b""), binary])),
     ];

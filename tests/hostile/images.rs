@@ -1,10 +1,12 @@
-//! Images that are none, or far larger than their files: textures (PNG, JPEG, WebP), maps (HDR, EXR), pictures for `diff`.
+//! Images that are none, or far larger than their files: textures (PNG, JPEG, WebP), maps (HDR,
+//! EXR), pictures for `diff`.
 
 use crate::dice::{Dice, damaged};
 use crate::scenes::whole;
 use crate::traps::{Expected, Trap};
 use exr::prelude::{
-    AnyChannel, AnyChannels, Encoding, FlatSamples, Image, Layer, LayerAttributes, SmallVec, WritableImage,
+    AnyChannel, AnyChannels, Encoding, FlatSamples, Image, Layer, LayerAttributes, SmallVec,
+    WritableImage,
 };
 use serde_json::json;
 use std::io::{Cursor, Write};
@@ -27,7 +29,11 @@ fn textured(name: String, image: Vec<u8>) -> Trap {
 
 /// A scene in the light of this map.
 fn lit(name: String, map: Vec<u8>) -> Trap {
-    Trap { beside: vec![("map.hdr", map)], env: Some("map.hdr"), ..Trap::new(name, whole().to_string()) }
+    Trap {
+        beside: vec![("map.hdr", map)],
+        env: Some("map.hdr"),
+        ..Trap::new(name, whole().to_string())
+    }
 }
 
 /// A PNG of one colour whose rows are all there: small as a file, large as a picture.
@@ -102,13 +108,21 @@ pub(crate) fn all() -> Vec<Trap> {
         textured("JPEG: whole".into(), JPEG.to_vec()).good(),
         textured("WebP: whole".into(), WEBP.to_vec()).good(),
         textured("WebP: lossless".into(), LOSSLESS_WEBP.to_vec()).good(),
-        textured("WebP: a canvas that its picture does not fill".into(), webp_canvas(16_384, 16_384))
-            .refused("another size"),
-        textured("WebP: a picture larger than its canvas".into(), webp_of((35, 29), (16_383, 16_383)))
-            .refused("another size"),
-        textured("PNG: 16,000 by 16,000 of one colour".into(), flat_png(16_000, 16_000)).refused("image"),
+        textured(
+            "WebP: a canvas that its picture does not fill".into(),
+            webp_canvas(16_384, 16_384),
+        )
+        .refused("another size"),
+        textured(
+            "WebP: a picture larger than its canvas".into(),
+            webp_of((35, 29), (16_383, 16_383)),
+        )
+        .refused("another size"),
+        textured("PNG: 16,000 by 16,000 of one colour".into(), flat_png(16_000, 16_000))
+            .refused("image"),
         textured("an empty image".into(), Vec::new()).refused("image"),
-        textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec()).refused("PNG, JPEG, WebP and KTX2"),
+        textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec())
+            .refused("PNG, JPEG, WebP and KTX2"),
         textured("an SVG".into(), b"<svg><image href=\"file:///etc/passwd\"/></svg>".to_vec())
             .refused("image"),
         textured("the scene itself".into(), whole().to_string().into_bytes()).refused("image"),
@@ -124,14 +138,22 @@ pub(crate) fn all() -> Vec<Trap> {
         (65_536, 65_536),
         (16_384, 1),
     ] {
-        traps.push(textured(format!("PNG: a header of {width}x{height}"), png_header(width, height)));
+        traps.push(textured(
+            format!("PNG: a header of {width}x{height}"),
+            png_header(width, height),
+        ));
     }
-    for (width, height) in [(0, 0), (0, 8), (65_535, 65_535), (16_384, 16_384), (1, 65_535), (16_384, 1)] {
+    for (width, height) in
+        [(0, 0), (0, 8), (65_535, 65_535), (16_384, 16_384), (1, 65_535), (16_384, 1)]
+    {
         traps.push(textured(format!("JPEG: a header of {width}x{height}"), jpeg_of(width, height)));
     }
     for (width, height) in [(0, 0), (0, 29), (16_383, 16_383), (16_383, 1), (65_535, 65_535)] {
         let canvas = (u32::from(width & 0x3fff), u32::from(height & 0x3fff));
-        traps.push(textured(format!("WebP: headers of {width}x{height}"), webp_of(canvas, (width, height))));
+        traps.push(textured(
+            format!("WebP: headers of {width}x{height}"),
+            webp_of(canvas, (width, height)),
+        ));
     }
     for (width, height) in [(16_384, 16_384), (16_383, 16_383), (16_384, 1), (1, 16_383)] {
         traps.push(textured(
@@ -145,12 +167,16 @@ pub(crate) fn all() -> Vec<Trap> {
         traps.push(textured(format!("PNG: damage {round}"), damaged(&png, &mut dice)));
         traps.push(textured(format!("JPEG: damage {round}"), damaged(JPEG, &mut dice)));
         traps.push(textured(format!("WebP: damage {round}"), damaged(WEBP, &mut dice)));
-        traps.push(textured(format!("WebP: lossless damage {round}"), damaged(LOSSLESS_WEBP, &mut dice)));
+        traps.push(textured(
+            format!("WebP: lossless damage {round}"),
+            damaged(LOSSLESS_WEBP, &mut dice),
+        ));
     }
     let mut thousand = whole();
     thousand["images"] = json!(vec![json!({ "uri": "image.png" }); 1000]);
     thousand["textures"] = (0..1000).map(|source| json!({ "source": source })).collect();
-    let material = |index: u64| json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": index } } });
+    let material =
+        |index: u64| json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": index } } });
     thousand["materials"] = (0..1000).map(material).collect();
     let trap = Trap::new("a thousand images of 2,048 by 2,048", thousand.to_string());
     traps.push(Trap { beside: vec![("image.png", flat_png(2048, 2048))], ..trap }.refused("image"));
@@ -164,7 +190,8 @@ fn hdr(size: &str, bytes: &[u8]) -> Vec<u8> {
 /// An EXR of these channels.
 fn exr_of(names: &[String], size: (usize, usize)) -> Vec<u8> {
     let samples = || FlatSamples::F32(vec![0.5; size.0 * size.1]);
-    let list: SmallVec<_> = names.iter().map(|name| AnyChannel::new(name.as_str(), samples())).collect();
+    let list: SmallVec<_> =
+        names.iter().map(|name| AnyChannel::new(name.as_str(), samples())).collect();
     let layer = Layer::new(
         size,
         LayerAttributes { layer_name: None, ..LayerAttributes::default() },
@@ -242,11 +269,14 @@ pub(crate) fn maps() -> Vec<Trap> {
 
 /// Pictures for `diff`.
 pub(crate) fn pictures() -> Vec<(String, Vec<u8>)> {
-    let mut pictures =
-        vec![("nothing".to_owned(), Vec::new()), ("PNG 16,000 by 16,000".into(), png_header(16_000, 16_000))];
+    let mut pictures = vec![
+        ("nothing".to_owned(), Vec::new()),
+        ("PNG 16,000 by 16,000".into(), png_header(16_000, 16_000)),
+    ];
     pictures.extend(
-        [(i32::MAX, i32::MAX), (-5, -5), (40_000, 40_000)]
-            .map(|(right, bottom)| (format!("EXR to {right}, {bottom}"), exr_window(right, bottom))),
+        [(i32::MAX, i32::MAX), (-5, -5), (40_000, 40_000)].map(|(right, bottom)| {
+            (format!("EXR to {right}, {bottom}"), exr_window(right, bottom))
+        }),
     );
     let mut dice = Dice(0xd1ff);
     let (exr, png) = (good_exr(), flat_png(64, 64));

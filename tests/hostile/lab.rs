@@ -1,5 +1,5 @@
-//! Where traps are sprung: a folder for the scene, a canary outside of it that tells when somebody opens it, the real binary with
-//! little memory and a deadline.
+//! Where traps are sprung: a folder for the scene, a canary outside of it that tells when somebody
+//! opens it, the real binary with little memory and a deadline.
 
 use crate::traps::{Expected, Trap};
 use std::cell::Cell;
@@ -53,7 +53,8 @@ impl Lab {
         Self { folder, watch, peak_bytes: Cell::new(0) }
     }
 
-    /// Memory of the largest process that has been waited for here, importers that have refused a scene included.
+    /// Memory of the largest process that has been waited for here, importers that have refused a
+    /// scene included.
     pub(crate) fn peak_bytes(&self) -> u64 {
         self.peak_bytes.get()
     }
@@ -113,7 +114,8 @@ impl Lab {
         link("away", "../secret");
         link("zero.bin", "/dev/zero");
         link("loop.bin", "loop.bin");
-        let pipe = CString::new(folder.join("pipe.bin").as_os_str().as_bytes()).expect("no zero in a path");
+        let pipe = CString::new(folder.join("pipe.bin").as_os_str().as_bytes())
+            .expect("no zero in a path");
         // SAFETY: the call reads a string that lives as long.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0, "a pipe");
     }
@@ -150,7 +152,8 @@ impl Lab {
             }
             std::thread::sleep(Duration::from_millis(1));
         };
-        let words = String::from_utf8_lossy(&std::fs::read(&said).expect("what it said")).into_owned();
+        let words =
+            String::from_utf8_lossy(&std::fs::read(&said).expect("what it said")).into_owned();
         Outcome { status: status.code(), words, in_time }
     }
 
@@ -160,8 +163,13 @@ impl Lab {
             return wrong("it does not end");
         }
         let Some(status) = outcome.status else { return wrong("ended by a signal") };
-        for bad in ["panicked", "importer ended", "importer failed", "importer makes no sense", "overflowed"]
-        {
+        for bad in [
+            "panicked",
+            "importer ended",
+            "importer failed",
+            "importer makes no sense",
+            "overflowed",
+        ] {
             if outcome.words.contains(bad) {
                 return wrong("a crash");
             }
@@ -203,7 +211,8 @@ impl Lab {
 fn watch(folder: &Path) -> std::fs::File {
     use std::os::fd::FromRawFd;
     let path = CString::new(folder.as_os_str().as_bytes()).expect("no zero in a path");
-    // SAFETY: the calls read a string that lives as long; the descriptor is new and owned by nobody else.
+    // SAFETY: the calls read a string that lives as long; the descriptor is new and owned by nobody
+    // else.
     unsafe {
         let handle = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
         assert!(handle >= 0, "inotify");
@@ -213,7 +222,8 @@ fn watch(folder: &Path) -> std::fs::File {
     }
 }
 
-/// How a child ended, and the memory of the largest process among it and those that it waited for; None where it still runs.
+/// How a child ended, and the memory of the largest process among it and those that it waited for;
+/// None where it still runs.
 fn ended(child: libc::pid_t) -> Option<(ExitStatus, u64)> {
     let mut status = 0;
     // SAFETY: the structure is plain numbers, and the call writes to both.

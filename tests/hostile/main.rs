@@ -1,5 +1,6 @@
-//! Files made to do harm, through the real binary: every one is a clear error or a scene, nothing crashes, memory stays below its
-//! limit, and nothing outside of the scene's folder is opened. What a farm does with them is in `tests/farm`.
+//! Files made to do harm, through the real binary: every one is a clear error or a scene, nothing
+//! crashes, memory stays below its limit, and nothing outside of the scene's folder is opened. What
+//! a farm does with them is in `tests/farm`.
 
 mod arrays;
 mod dice;
@@ -17,7 +18,8 @@ use traps::Trap;
 /// Files that this test makes and shows to `inspect`, at least.
 const SCENES_LEAST: usize = 300;
 
-/// Each trap alone in a folder, beside a canary outside of it: what went wrong, and the memory of the largest process.
+/// Each trap alone in a folder, beside a canary outside of it: what went wrong, and the memory of
+/// the largest process.
 fn all_end_well(traps: &[Trap]) -> (Vec<String>, u64) {
     let (lab, mut findings) = (Lab::new(), Vec::new());
     for trap in traps {
@@ -43,7 +45,12 @@ fn hostile_scenes_are_an_error_or_a_scene() {
     });
     let peak = halves.iter().map(|(_, peak)| *peak).max().unwrap_or(0);
     let findings: Vec<String> = halves.into_iter().flat_map(|(findings, _)| findings).collect();
-    eprintln!("{} hostile files, {} findings, {} MiB at most", traps.len(), findings.len(), peak >> 20);
+    eprintln!(
+        "{} hostile files, {} findings, {} MiB at most",
+        traps.len(),
+        findings.len(),
+        peak >> 20
+    );
     assert!(findings.is_empty(), "{} of {}:\n{}", findings.len(), traps.len(), findings.join("\n"));
     // A process that has been started counts as large as this one was at that moment.
     let most = lab::own_peak_bytes().max(lab::MEMORY_BYTES + lab::MEMORY_BYTES / 4);

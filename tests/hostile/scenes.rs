@@ -1,4 +1,5 @@
-//! Scenes with traps that somebody thought of: ways out of the folder, numbers that explode, graphs that never end.
+//! Scenes with traps that somebody thought of: ways out of the folder, numbers that explode, graphs
+//! that never end.
 
 use crate::traps::Trap;
 use base64::Engine as _;
@@ -7,10 +8,12 @@ use serde_json::{Value, json};
 /// A buffer that embeds these bytes.
 fn buffer(bytes: &[u8]) -> Value {
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
-    json!({ "byteLength": bytes.len(), "uri": format!("data:application/octet-stream;base64,{data}") })
+    json!({ "byteLength": bytes.len(),
+        "uri": format!("data:application/octet-stream;base64,{data}") })
 }
 
-/// A scene of one triangle with indices, normals, UVs, a material, an animation, a skin and a camera: something to change everywhere.
+/// A scene of one triangle with indices, normals, UVs, a material, an animation, a skin and a
+/// camera: something to change everywhere.
 pub(crate) fn whole() -> Value {
     let floats: [f32; 36] = std::array::from_fn(|index| match index {
         3 | 7 | 11 | 14 | 17 => 1.0,
@@ -29,7 +32,8 @@ pub(crate) fn whole() -> Value {
             { "name": "lamp", "extensions": { "KHR_lights_punctual": { "light": 0 } } }
         ],
         "meshes": [{ "weights": [0.5], "primitives": [{
-            "attributes": { "POSITION": 0, "NORMAL": 1, "TEXCOORD_0": 2, "JOINTS_0": 6, "WEIGHTS_0": 5 },
+            "attributes": { "POSITION": 0, "NORMAL": 1, "TEXCOORD_0": 2, "JOINTS_0": 6,
+                "WEIGHTS_0": 5 },
             "indices": 3, "material": 0, "mode": 4, "targets": [{ "POSITION": 1 }]
         }] }],
         "materials": [{
@@ -43,14 +47,19 @@ pub(crate) fn whole() -> Value {
             "samplers": [{ "input": 4, "output": 0, "interpolation": "LINEAR" }]
         }],
         "extensionsUsed": ["KHR_lights_punctual"],
-        "extensions": { "KHR_lights_punctual": { "lights": [{ "type": "point", "intensity": 5, "color": [1, 1, 1] }] } },
+        "extensions": { "KHR_lights_punctual": { "lights": [{ "type": "point", "intensity": 5,
+        "color": [1, 1, 1] }] } },
         "accessors": [
             { "bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3" },
-            { "bufferView": 0, "byteOffset": 36, "componentType": 5126, "count": 3, "type": "VEC3" },
-            { "bufferView": 0, "byteOffset": 72, "componentType": 5126, "count": 3, "type": "VEC2" },
+            { "bufferView": 0, "byteOffset": 36, "componentType": 5126, "count": 3,
+            "type": "VEC3" },
+            { "bufferView": 0, "byteOffset": 72, "componentType": 5126, "count": 3,
+            "type": "VEC2" },
             { "bufferView": 1, "componentType": 5123, "count": 3, "type": "SCALAR" },
-            { "bufferView": 0, "byteOffset": 72, "componentType": 5126, "count": 3, "type": "SCALAR" },
-            { "bufferView": 0, "byteOffset": 96, "componentType": 5126, "count": 3, "type": "VEC4" },
+            { "bufferView": 0, "byteOffset": 72, "componentType": 5126, "count": 3,
+            "type": "SCALAR" },
+            { "bufferView": 0, "byteOffset": 96, "componentType": 5126, "count": 3,
+            "type": "VEC4" },
             { "componentType": 5123, "count": 3, "type": "VEC4" }
         ],
         "bufferViews": [
@@ -138,31 +147,38 @@ const URIS: &[&str] = &[
 fn ways_out() -> Vec<Trap> {
     let mut traps = Vec::new();
     for uri in URIS {
-        traps.push(changed(format!("buffer at {uri:?}"), |scene| scene["buffers"][0]["uri"] = json!(uri)));
+        traps.push(changed(format!("buffer at {uri:?}"), |scene| {
+            scene["buffers"][0]["uri"] = json!(uri)
+        }));
         let trap = changed(format!("image at {uri:?}"), |scene| {
             scene["images"] = json!([{ "uri": uri }]);
             scene["textures"] = json!([{ "source": 0 }]);
-            scene["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"] = json!({ "index": 0 });
+            scene["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"] =
+                json!({ "index": 0 });
         });
         traps.push(trap.refused(""));
     }
     let long = "a/".repeat(100_000);
     traps.push(
-        changed("a path of 200,000 bytes", |scene| scene["buffers"][0]["uri"] = json!(long)).refused(""),
+        changed("a path of 200,000 bytes", |scene| scene["buffers"][0]["uri"] = json!(long))
+            .refused(""),
     );
     traps
 }
 
 /// A little file that asks for much.
 fn bombs() -> Vec<Trap> {
-    let zeros = |count: u64, kind: &str| json!({ "componentType": 5126, "count": count, "type": kind });
+    let zeros =
+        |count: u64, kind: &str| json!({ "componentType": 5126, "count": count, "type": kind });
     let plain = |accessors: Value, mesh: Value, node: Value| {
         json!({
-            "asset": { "version": "2.0" }, "scenes": [{ "nodes": [0] }], "nodes": [node], "meshes": [mesh],
+            "asset": { "version": "2.0" }, "scenes": [{ "nodes": [0] }], "nodes": [node],
+                "meshes": [mesh],
             "accessors": accessors, "extensionsUsed": ["EXT_mesh_gpu_instancing"]
         })
     };
-    let instanced = json!({ "mesh": 0, "extensions": { "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": 0 } } } });
+    let instanced = json!({ "mesh": 0,
+        "extensions": { "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": 0 } } } });
     let mesh = json!({ "primitives": [{ "attributes": { "POSITION": 1 } }] });
     let empties = json!({ "primitives": vec![json!({ "attributes": {} }); 1000] });
     let indices = json!({ "componentType": 5125, "count": 4_000_000, "type": "SCALAR" });
@@ -171,7 +187,10 @@ fn bombs() -> Vec<Trap> {
     let only = json!({ "mesh": 0 });
     let many = |count: u64| json!([zeros(count, "VEC3"), zeros(3, "VEC3"), indices]);
     let scenes = [
-        ("four million instances of a fan", plain(many(4_000_000), mesh.clone(), instanced.clone())),
+        (
+            "four million instances of a fan",
+            plain(many(4_000_000), mesh.clone(), instanced.clone()),
+        ),
         ("more instances than there are numbers", plain(many(u64::MAX), mesh, instanced.clone())),
         ("four billion primitives in place", plain(many(4_000_000), empties, instanced)),
         ("a thousand targets of twelve million vertices", plain(many(3), targets, only.clone())),
@@ -180,28 +199,42 @@ fn bombs() -> Vec<Trap> {
                 .map(|set| (format!("TEXCOORD_{set}"), json!(0)))
                 .chain([("POSITION".into(), json!(0))])
                 .collect();
-            let primitive =
-                |number: u64| json!({ "attributes": copies, "mode": 4, "material": null, "extras": number });
+            let primitive = |number: u64| {
+                json!({ "attributes": copies, "mode": 4,
+                "material": null, "extras": number })
+            };
             let primitives: Vec<Value> = (0..10_000).map(primitive).collect();
             plain(json!([zeros(4_000_000, "VEC3")]), json!({ "primitives": primitives }), only)
         }),
     ];
-    let mut traps: Vec<Trap> =
-        scenes.into_iter().map(|(name, scene)| Trap::new(name, scene.to_string()).refused("")).collect();
+    let mut traps: Vec<Trap> = scenes
+        .into_iter()
+        .map(|(name, scene)| Trap::new(name, scene.to_string()).refused(""))
+        .collect();
     let many = "{},".repeat(8_000_000);
     traps.push(
-        Trap::new("eight million nodes", format!(r#"{{"asset":{{"version":"2.0"}},"nodes":[{many}{{}}]}}"#))
-            .refused("--scene-memory"),
+        Trap::new(
+            "eight million nodes",
+            format!(r#"{{"asset":{{"version":"2.0"}},"nodes":[{many}{{}}]}}"#),
+        )
+        .refused("--scene-memory"),
     );
     traps.push(changed("matrices for a hundred thousand skins", |scene| {
         scene["accessors"][6] = json!({ "componentType": 5126, "count": 250_000, "type": "MAT4" });
         scene["skins"] = json!(vec![json!({ "joints": [2], "inverseBindMatrices": 6 }); 100_000]);
     }));
     traps.push(changed("a key a channel, a hundred thousand times", |scene| {
-        scene["accessors"][6] = json!({ "componentType": 5126, "count": 1_000_000, "type": "SCALAR" });
-        scene["animations"][0]["samplers"] = json!(vec![json!({ "input": 6, "output": 6 }); 10_000]);
-        let channel =
-            |sampler: u64| json!({ "sampler": sampler, "target": { "node": 2, "path": "weights" } });
+        scene["accessors"][6] = json!({ "componentType": 5126, "count": 1_000_000,
+            "type": "SCALAR" });
+        scene["animations"][0]["samplers"] = json!(vec![
+            json!({ "input": 6,
+            "output": 6 });
+            10_000
+        ]);
+        let channel = |sampler: u64| {
+            json!({ "sampler": sampler, "target": { "node": 2,
+                "path": "weights" } })
+        };
         scene["animations"][0]["channels"] = (0..10_000).map(channel).collect();
         scene["nodes"][2]["mesh"] = json!(0);
     }));
@@ -211,7 +244,8 @@ fn bombs() -> Vec<Trap> {
 /// Nodes, children and indices that form no tree.
 fn graphs() -> Vec<Trap> {
     let chain = |length: usize| -> Value {
-        let mut nodes: Vec<Value> = (1..length).map(|child| json!({ "children": [child] })).collect();
+        let mut nodes: Vec<Value> =
+            (1..length).map(|child| json!({ "children": [child] })).collect();
         nodes.push(json!({ "mesh": 0 }));
         json!(nodes)
     };
@@ -240,10 +274,12 @@ fn graphs() -> Vec<Trap> {
         })
         .refused("nodes[2]"),
         changed("a hundred thousand extensions", |scene| {
-            scene["extensionsUsed"] = (0..100_000).map(|number| json!(format!("X_{number}"))).collect();
+            scene["extensionsUsed"] =
+                (0..100_000).map(|number| json!(format!("X_{number}"))).collect();
         }),
         changed("a hundred thousand required extensions", |scene| {
-            scene["extensionsRequired"] = (0..100_000).map(|number| json!(format!("X_{number}"))).collect();
+            scene["extensionsRequired"] =
+                (0..100_000).map(|number| json!(format!("X_{number}"))).collect();
         })
         .refused("extensionsRequired"),
         changed("a hundred thousand cameras", |scene| {
@@ -261,18 +297,24 @@ fn graphs() -> Vec<Trap> {
     for (name, value) in
         [("NaN", "NaN"), ("infinity", "1e999"), ("the smallest", "1e-45"), ("beyond f32", "1e39")]
     {
-        let text = whole().to_string().replace("\"scale\":[1,1,1]", &format!("\"scale\":[{value},1,1]"));
+        let text =
+            whole().to_string().replace("\"scale\":[1,1,1]", &format!("\"scale\":[{value},1,1]"));
         traps.push(Trap::new(format!("a scale of {name}"), text));
     }
-    for scale in [json!([0, 0, 0]), json!([1e30, 1e30, 1e30]), json!([-1, -1, -1]), json!([1e-30, 1, 1])] {
-        traps.push(changed(format!("a scale of {scale}"), |scene| scene["nodes"][0]["scale"] = scale));
+    for scale in
+        [json!([0, 0, 0]), json!([1e30, 1e30, 1e30]), json!([-1, -1, -1]), json!([1e-30, 1, 1])]
+    {
+        traps.push(changed(format!("a scale of {scale}"), |scene| {
+            scene["nodes"][0]["scale"] = scale
+        }));
     }
     traps
 }
 
 /// Texts that are no scene at all.
 fn texts() -> Vec<Trap> {
-    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(200_000), close.repeat(200_000));
+    let deep =
+        |open: &str, close: &str| format!("{}{}", open.repeat(200_000), close.repeat(200_000));
     let texts = [
         ("nothing", String::new()),
         ("a brace", "{".into()),
@@ -285,13 +327,17 @@ fn texts() -> Vec<Trap> {
         ("zeros", "\0".repeat(4096)),
         ("a byte order mark alone", "\u{feff}".into()),
         ("UTF-16", whole().to_string().chars().flat_map(|c| [c, '\0']).collect()),
-        ("a number of a million digits", format!("{{\"asset\":{{\"version\":{}}}}}", "9".repeat(1 << 20))),
+        (
+            "a number of a million digits",
+            format!("{{\"asset\":{{\"version\":{}}}}}", "9".repeat(1 << 20)),
+        ),
         ("glTF 1.0", r#"{"asset":{"version":"1.0"}}"#.into()),
         ("glTF 2.99", r#"{"asset":{"version":"2.0","minVersion":"2.99"}}"#.into()),
         ("no scene", r#"{"asset":{"version":"2.0"}}"#.into()),
         (
             "XML",
-            "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY a SYSTEM \"file:///etc/passwd\">]><x>&a;</x>"
+            "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY a SYSTEM \
+                \"file:///etc/passwd\">]><x>&a;</x>"
                 .into(),
         ),
     ];

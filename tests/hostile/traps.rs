@@ -28,7 +28,14 @@ pub(crate) struct Trap {
 impl Trap {
     pub(crate) fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         let (name, bytes) = (name.into(), bytes.into());
-        Self { name, main: "scene.gltf", bytes, beside: Vec::new(), env: None, expected: Expected::Either }
+        Self {
+            name,
+            main: "scene.gltf",
+            bytes,
+            beside: Vec::new(),
+            env: None,
+            expected: Expected::Either,
+        }
     }
 
     pub(crate) fn refused(self, text: &'static str) -> Self {

@@ -1,4 +1,5 @@
-//! Command lines, settings and token files with values that make no sense: each is told as such, and none is obeyed.
+//! Command lines, settings and token files with values that make no sense: each is told as such,
+//! and none is obeyed.
 
 use crate::lab::Lab;
 use std::path::Path;
@@ -80,7 +81,10 @@ const NONSENSE: &[&[&str]] = &[
 ];
 
 fn scene() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library/cornell-box.gltf").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("scenes/library/cornell-box.gltf")
+        .display()
+        .to_string()
 }
 
 #[test]
@@ -97,7 +101,8 @@ fn options_that_make_no_sense_are_refused_by_name() {
         if given("--frames") || given("--frame") {
             arguments.truncate(arguments.len() - 2);
         }
-        for (name, value) in [("--size", "4x4"), ("--spp", "1"), ("--depth", "1"), ("-o", "x.exr")] {
+        for (name, value) in [("--size", "4x4"), ("--spp", "1"), ("--depth", "1"), ("-o", "x.exr")]
+        {
             if !given(name) {
                 arguments.extend([name, value]);
             }
@@ -147,7 +152,8 @@ fn settings_files_that_make_no_sense_are_refused() {
 fn token_files_that_make_no_sense_are_refused() {
     let lab = Lab::new();
     let file = lab.folder().join("token").display().to_string();
-    let tokens: [&[u8]; 6] = [b"", b"\0\0\0", b"\xff\xfe", &[b'a'; 5000], b"a.b.c.d.e", &[b'A'; 4000]];
+    let tokens: [&[u8]; 6] =
+        [b"", b"\0\0\0", b"\xff\xfe", &[b'a'; 5000], b"a.b.c.d.e", &[b'A'; 4000]];
     for token in tokens {
         std::fs::write(&file, token).expect("a token file");
         let arguments =
@@ -156,7 +162,8 @@ fn token_files_that_make_no_sense_are_refused() {
         assert!(status != 0, "{words}");
     }
     for path in ["/dev/zero", ".", "/nowhere/at/all"] {
-        let arguments = ["enrol", "--token-file", path, "--coordinator", "127.0.0.1:9", "--identity", "here"];
+        let arguments =
+            ["enrol", "--token-file", path, "--coordinator", "127.0.0.1:9", "--identity", "here"];
         assert!(lab.say(&arguments).expect("it ends well").0 != 0, "{path}");
     }
 }

@@ -1,4 +1,5 @@
-//! Whole pictures: the PTX that ships, run by the machine, gives the film and the counts of every host build.
+//! Whole pictures: the PTX that ships, run by the machine, gives the film and the counts of every
+//! host build.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,13 +25,14 @@ pub(crate) fn on_host(case: &Case, isa: tessera_kernels::host::Isa) -> (Vec<i64>
 pub(crate) fn plans(case: &Case) -> Vec<Plan> {
     let shapes = [Shape::Compact, Shape::Staged];
     let paths = [1 << 20, PATHS_IN_FLIGHT_MIN];
-    let plan =
-        |shape, paths| Plan::new(&case.unit, &SHAPE, paths).expect("the unit is in range").in_shape(shape);
+    let plan = |shape, paths| {
+        Plan::new(&case.unit, &SHAPE, paths).expect("the unit is in range").in_shape(shape)
+    };
     shapes.into_iter().flat_map(|shape| paths.map(|paths| plan(shape, paths))).collect()
 }
 
-/// Runs every plan of every case on a module, and compares with the host's best build: film and counts, and in the staged
-/// shape what every launch leaves in the workspace. Says what it did.
+/// Runs every plan of every case on a module, and compares with the host's best build: film and
+/// counts, and in the staged shape what every launch leaves in the workspace. Says what it did.
 pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
     let mut launched = BTreeSet::new();
     for case in cases {
@@ -45,8 +47,12 @@ pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
                 Shape::Staged => by_stages(&mut device, case, &plan),
             };
             let got = got.unwrap_or_else(|error| panic!("{}: {error}", case.name));
-            let how =
-                format!("{}: {:?}, {} paths in flight", case.name, plan.shape(), plan.paths_in_flight());
+            let how = format!(
+                "{}: {:?}, {} paths in flight",
+                case.name,
+                plan.shape(),
+                plan.paths_in_flight()
+            );
             assert_eq!(got.1, want.1, "{how}: counts");
             assert!(got.0 == want.0, "{how}: {} sums differ", differing(&got.0, &want.0));
             assert_eq!(device.machine.free_bytes(), before, "{how}: memory is given back");
@@ -67,11 +73,19 @@ pub(crate) fn compare(module: &Arc<Module>, cases: &[Case]) {
     let is_layered = cases.iter().any(|case| !case.scene.layers.is_empty());
     let of_layers = [Kernel::RenderLayered, Kernel::ShadeLayered];
     let all = Kernel::ALL.into_iter().filter(|kernel| is_layered || !of_layers.contains(kernel));
-    assert_eq!(launched.into_iter().collect::<Vec<_>>(), all.collect::<Vec<_>>(), "every kernel takes part");
+    assert_eq!(
+        launched.into_iter().collect::<Vec<_>>(),
+        all.collect::<Vec<_>>(),
+        "every kernel takes part"
+    );
 }
 
 /// Renders stage by stage, and compares what every launch leaves with what the host's stages leave.
-fn by_stages(device: &mut Device, case: &Case, plan: &Plan) -> Result<(Vec<i64>, RayCounts), DeviceError> {
+fn by_stages(
+    device: &mut Device,
+    case: &Case,
+    plan: &Plan,
+) -> Result<(Vec<i64>, RayCounts), DeviceError> {
     let want = stages::on_host(&case.scene, plan);
     let mut at = 0;
     let workspace = device.render_watched(&case.scene, plan, |kernel, got| {
@@ -142,7 +156,11 @@ fn every_host_build_gives_the_same() {
         let want = on_host(&case, best_isa());
         let beauty = &want.0[..3 * (case.unit.width * case.unit.height) as usize];
         let lit = beauty.iter().filter(|sum| **sum != 0).count();
-        assert!(case.name == "dark" || lit * 4 > beauty.len(), "{}: the picture is empty", case.name);
+        assert!(
+            case.name == "dark" || lit * 4 > beauty.len(),
+            "{}: the picture is empty",
+            case.name
+        );
         for isa in available_isas() {
             assert!(on_host(&case, isa) == want, "{}: {isa}", case.name);
         }

@@ -1,4 +1,5 @@
-//! A second compiler: clang makes PTX of the same source, with no file of NVIDIA's, and the machine gives the same bits.
+//! A second compiler: clang makes PTX of the same source, with no file of NVIDIA's, and the machine
+//! gives the same bits.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,8 @@ use crate::{bits, scenes, units};
 use tessera_kernels::test_hooks;
 use tessera_ptx::{Module, whitelist};
 
-/// Exactness as for the host builds; warp operations need PTX 6.3, which old clangs do not choose by themselves.
+/// Exactness as for the host builds; warp operations need PTX 6.3, which old clangs do not choose
+/// by themselves.
 const FLAGS: [&str; 13] = [
     "-x",
     "cuda",
@@ -52,11 +54,17 @@ pub(crate) fn compile(compiler: &str, entry: &str) -> Arc<Module> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let to = folder.path().join("image.ptx");
     let source = Path::new(test_hooks::SOURCE_FOLDER).join(entry);
-    let status = Command::new(compiler).args(FLAGS).arg("-S").arg(source).arg("-o").arg(&to).status();
+    let status =
+        Command::new(compiler).args(FLAGS).arg("-S").arg(source).arg("-o").arg(&to).status();
     assert!(status.expect("it was found").success(), "{compiler} does not compile {entry}");
     let text = std::fs::read_to_string(&to).expect("clang wrote it");
     let violations = whitelist::check(&text);
-    assert!(violations.is_empty(), "{entry}: {} violations, first {}", violations.len(), violations[0]);
+    assert!(
+        violations.is_empty(),
+        "{entry}: {} violations, first {}",
+        violations.len(),
+        violations[0]
+    );
     Arc::new(Module::parse(&text).expect("clang's PTX can be read"))
 }
 
@@ -68,6 +76,8 @@ fn ptx_of_clang_gives_the_bits_of_the_host() {
 
 #[test]
 fn every_function_by_clang_gives_the_bits_of_the_host() {
-    let Some(compiler) = compiler("every_function_by_clang_gives_the_bits_of_the_host") else { return };
+    let Some(compiler) = compiler("every_function_by_clang_gives_the_bits_of_the_host") else {
+        return;
+    };
     units::compare_all(&compile(&compiler, "entry_unit_tests.cu"), units::INPUTS / 10);
 }

@@ -61,7 +61,8 @@ impl Device {
         Device { machine, module, steps: 0, steps_max: u64::MAX, launched: BTreeSet::new() }
     }
 
-    /// A unit in the staged shape; `look` is given what each launch leaves. The workspace at the end.
+    /// A unit in the staged shape; `look` is given what each launch leaves. The workspace at the
+    /// end.
     pub(crate) fn render_watched(
         &mut self,
         scene: &CheckedScene,
@@ -98,7 +99,8 @@ impl Device {
         let (address, view) = cuda::upload(self, image)?;
         let workspace = self.allocate(plan.workspace_bytes())?;
         self.upload(workspace, before)?;
-        let Some(Step::Launch { kernel, grid, block, params }) = plan.steps(&view, workspace).nth(step)
+        let Some(Step::Launch { kernel, grid, block, params }) =
+            plan.steps(&view, workspace).nth(step)
         else {
             return Ok(Vec::new());
         };
@@ -151,10 +153,17 @@ impl Queue for Device {
         Ok(self.machine.fill(address, 0, bytes)?)
     }
 
-    fn launch(&mut self, kernel: Kernel, grid: u32, block: u32, params: &[u8]) -> Result<(), DeviceError> {
+    fn launch(
+        &mut self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        params: &[u8],
+    ) -> Result<(), DeviceError> {
         let limits = Limits { steps: self.steps_max, cancel: None };
         let (grid, block) = ([grid, 1, 1], [block, 1, 1]);
-        let stats = self.machine.launch(&self.module, kernel.name(), grid, block, 0, params, &limits)?;
+        let stats =
+            self.machine.launch(&self.module, kernel.name(), grid, block, 0, params, &limits)?;
         self.steps += stats.steps;
         self.launched.insert(kernel);
         Ok(())
@@ -182,4 +191,5 @@ fn read(set: KernelSet) -> Arc<Module> {
 }
 
 /// A small device, on which a plan has few paths in flight.
-pub(crate) const SHAPE: DeviceShape = DeviceShape { multiprocessors: 2, threads_per_multiprocessor: 1024 };
+pub(crate) const SHAPE: DeviceShape =
+    DeviceShape { multiprocessors: 2, threads_per_multiprocessor: 1024 };

@@ -1,6 +1,6 @@
-//! Pictures in which the last place decides: every pixel has a surface of its own, whose cutoff or opacity is found by
-//! bisection on the host so that the next float would decide otherwise; boxes without padding; lamps at grazing angles. Made
-//! for the mutation check; knows no machine.
+//! Pictures in which the last place decides: every pixel has a surface of its own, whose cutoff or
+//! opacity is found by bisection on the host so that the next float would decide otherwise; boxes
+//! without padding; lamps at grazing angles. Made for the mutation check; knows no machine.
 
 use std::sync::Arc;
 
@@ -37,9 +37,11 @@ enum Places {
     OnTexels,
 }
 
-/// Pictures in which a float decides whether a ray passes, for every pixel: another set for another seed.
+/// Pictures in which a float decides whether a ray passes, for every pixel: another set for another
+/// seed.
 pub(crate) fn panes_of_pixels(seed: u32) -> Vec<Case> {
-    let names = ["lattice, just there", "lattice, just not", "canopy, just there", "canopy, just not"];
+    let names =
+        ["lattice, just there", "lattice, just not", "canopy, just there", "canopy, just not"];
     decided(names, seed, Places::Anywhere)
 }
 
@@ -73,8 +75,9 @@ fn is_blend(pixel: u32) -> bool {
     pixel % 3 == 1
 }
 
-/// Two scenes whose numbers, one for each pixel, are next to each other, and between which the pixel changes: a cutoff that
-/// still lets a surface stop a ray and one that does not, or an opacity that does not and one that does.
+/// Two scenes whose numbers, one for each pixel, are next to each other, and between which the
+/// pixel changes: a cutoff that still lets a surface stop a ray and one that does not, or an
+/// opacity that does not and one that does.
 fn edges(
     build: impl Fn(&[f32]) -> CheckedScene,
     unit: &UnitParams,
@@ -84,20 +87,24 @@ fn edges(
     let mut low = vec![0u32; pixels as usize];
     let mut high: Vec<u32> =
         (0..pixels).map(|at| if is_blend(at) { 64.0f32 } else { 2.0 }.to_bits()).collect();
-    let floats = |bits: &[u32]| -> Vec<f32> { bits.iter().map(|bits| f32::from_bits(*bits)).collect() };
+    let floats =
+        |bits: &[u32]| -> Vec<f32> { bits.iter().map(|bits| f32::from_bits(*bits)).collect() };
     for _ in 0..32 {
-        let middle: Vec<u32> = low.iter().zip(&high).map(|(low, high)| low + (high - low) / 2).collect();
+        let middle: Vec<u32> =
+            low.iter().zip(&high).map(|(low, high)| low + (high - low) / 2).collect();
         let case = Case { name: "bisection", scene: build(&floats(&middle)), unit: *unit };
         let film = on_host(&case, best_isa()).0;
         for (pixel, middle) in (0..pixels).zip(middle) {
-            let side = if is_stopped(&film, pixel) != is_blend(pixel) { &mut low } else { &mut high };
+            let side =
+                if is_stopped(&film, pixel) != is_blend(pixel) { &mut low } else { &mut high };
             side[pixel as usize] = middle;
         }
     }
     [build(&floats(&low)), build(&floats(&high))]
 }
 
-/// Adds a material for each pixel: every format, wrap mode, filter and set of coordinates, cut out or blended.
+/// Adds a material for each pixel: every format, wrap mode, filter and set of coordinates, cut out
+/// or blended.
 fn panes(builder: &mut Builder, numbers: &[f32], seed: u32, places: Places) -> Vec<u32> {
     use TexelFormat::{Rgba8Linear, Rgba8Srgb, Rgba16Linear};
     use Wrap::{ClampToEdge, MirroredRepeat, Repeat};
@@ -108,14 +115,15 @@ fn panes(builder: &mut Builder, numbers: &[f32], seed: u32, places: Places) -> V
         (Rgba16Linear, (MirroredRepeat, MirroredRepeat), false, (9, 16)),
         (Rgba8Srgb, (Repeat, ClampToEdge), false, (8, 8)),
     ];
-    let textures = textures.map(|(format, wrap, bilinear, (width, height)): (_, _, _, (u32, u32))| {
-        // Centres and borders of texels are floats where the size is a power of two.
-        let size = match places {
-            Places::Anywhere => (width, height),
-            Places::OnTexels => (width.next_power_of_two(), height.next_power_of_two()),
-        };
-        texture(builder, format, wrap, bilinear, size)
-    });
+    let textures =
+        textures.map(|(format, wrap, bilinear, (width, height)): (_, _, _, (u32, u32))| {
+            // Centres and borders of texels are floats where the size is a power of two.
+            let size = match places {
+                Places::Anywhere => (width, height),
+                Places::OnTexels => (width.next_power_of_two(), height.next_power_of_two()),
+            };
+            texture(builder, format, wrap, bilinear, size)
+        });
     let mut noise = Noise(seed + 66);
     (0..)
         .zip(numbers)
@@ -141,7 +149,8 @@ fn panes(builder: &mut Builder, numbers: &[f32], seed: u32, places: Places) -> V
                     ..TextureRef::ABSENT
                 },
             };
-            let mut look = Material { base_color_texture: used, ..material([0.3, 0.6, 0.8], 0.0, 0.6) };
+            let mut look =
+                Material { base_color_texture: used, ..material([0.3, 0.6, 0.8], 0.0, 0.6) };
             if places == Places::OnTexels {
                 (look.metallic_roughness_texture, look.normal_texture) = (used, used);
                 (look.emission_texture, look.emission) = (used, [0.2, 0.3, 0.1]);
@@ -167,10 +176,12 @@ fn vary(builder: &mut Builder, seed: u32) {
     }
 }
 
-/// The corners of a pixel of a picture whose pixels are a metre wide, moved and at a height over each corner.
+/// The corners of a pixel of a picture whose pixels are a metre wide, moved and at a height over
+/// each corner.
 fn cell(pixel: u32, moved: [f32; 2], mut height: impl FnMut() -> f32) -> [[f32; 3]; 4] {
     let half = SIZE as f32 / 2.0;
-    let (x, y) = ((pixel % SIZE) as f32 - half + moved[0], half - 1.0 - (pixel / SIZE) as f32 + moved[1]);
+    let (x, y) =
+        ((pixel % SIZE) as f32 - half + moved[0], half - 1.0 - (pixel / SIZE) as f32 + moved[1]);
     [[x, y], [x + 1.0, y], [x + 1.0, y + 1.0], [x, y + 1.0]].map(|[x, y]| [x, y, height()])
 }
 
@@ -222,14 +233,16 @@ fn canopy(numbers: &[f32], seed: u32, places: Places) -> CheckedScene {
     builder.finish()
 }
 
-/// Boxes along the axes in a closed room, all of them lamps, whose triangles have next to no padding: every ray is at the
-/// edge of a triangle's own box. Scaled down, every coordinate is near zero, where origins are moved by another rule.
+/// Boxes along the axes in a closed room, all of them lamps, whose triangles have next to no
+/// padding: every ray is at the edge of a triangle's own box. Scaled down, every coordinate is near
+/// zero, where origins are moved by another rule.
 fn crates(padding: f32, scale: f32) -> CheckedScene {
     let mut builder = Builder::default();
     let mut noise = Noise(53);
     let looks: Vec<u32> = (0..6)
         .map(|at| {
-            let mut look = material([0.9, 0.8, 0.85], [0.0, 1.0, 0.5][at % 3], noise.between(0.1, 0.9));
+            let mut look =
+                material([0.9, 0.8, 0.85], [0.0, 1.0, 0.5][at % 3], noise.between(0.1, 0.9));
             let channel = |noise: &mut Noise| noise.between(50.0, 300.0);
             look.emission = [channel(&mut noise), channel(&mut noise), channel(&mut noise)];
             if at > 2 {
@@ -244,12 +257,14 @@ fn crates(padding: f32, scale: f32) -> CheckedScene {
         for axis in 0..3 {
             for side in [low[axis], high[axis]] {
                 let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-                let corners = [[low[a], low[b]], [high[a], low[b]], [high[a], high[b]], [low[a], high[b]]];
+                let corners =
+                    [[low[a], low[b]], [high[a], low[b]], [high[a], high[b]], [low[a], high[b]]];
                 let corners = corners.map(|[across, up]| {
                     let mut corner = [0.0; 3];
                     (corner[a], corner[b]) = (across, up);
                     // Some a little off their plane, by less than anybody can see.
-                    corner[axis] = if noise.bits().is_multiple_of(4) { side.next_up() } else { side };
+                    corner[axis] =
+                        if noise.bits().is_multiple_of(4) { side.next_up() } else { side };
                     corner
                 });
                 let id = builder.quad(corners, looks[noise.bits() as usize % looks.len()]);
@@ -291,6 +306,7 @@ fn horizon() -> CheckedScene {
     builder.lights.push((point, 1.0));
     // Straight down.
     let world_from_camera = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 3.0, 0.0, -1.0, 0.0, 0.0];
-    builder.camera = Camera { world_from_camera, ..camera_at([0.0; 3], CameraKind::Perspective, 0.6) };
+    builder.camera =
+        Camera { world_from_camera, ..camera_at([0.0; 3], CameraKind::Perspective, 0.6) };
     builder.finish()
 }

@@ -1,5 +1,6 @@
-//! Pictures in which numbers meet exactly: a sun level with what it could light, channels of which one alone is more than a film
-//! takes, each in turn. Pixels of panes stand in `edges.rs`. Made for the mutation check; knows no machine.
+//! Pictures in which numbers meet exactly: a sun level with what it could light, channels of which
+//! one alone is more than a film takes, each in turn. Pixels of panes stand in `edges.rs`. Made for
+//! the mutation check; knows no machine.
 
 use crate::scenes::Case;
 use crate::support::*;
@@ -22,10 +23,12 @@ pub(crate) fn all() -> Vec<Case> {
     ]
 }
 
-/// Samples that a film drops, for one channel alone: not among [`all`], where nothing may be dropped.
+/// Samples that a film drops, for one channel alone: not among [`all`], where nothing may be
+/// dropped.
 pub(crate) fn overflowing() -> Case {
     let mut builder = Builder::default();
-    // Two texels wide each, so that some pixels see one channel alone too large; finite, and infinite once 512 times brighter.
+    // Two texels wide each, so that some pixels see one channel alone too large; finite, and
+    // infinite once 512 times brighter.
     builder.map(24, 8, |x, y| {
         let mut texel = [0.5, 0.25, 0.75];
         texel[x as usize / 2 % 3] = [f32::MAX, 1e4][y as usize / 2 % 2];
@@ -37,8 +40,8 @@ pub(crate) fn overflowing() -> Case {
     Case { name: "overflowing sky", scene: builder.finish(), unit }
 }
 
-/// The inside of a corner, each side along two axes, under suns that lie exactly in one of the sides, or none; shading normals lean
-/// towards them.
+/// The inside of a corner, each side along two axes, under suns that lie exactly in one of the
+/// sides, or none; shading normals lean towards them.
 fn level_suns() -> CheckedScene {
     let mut builder = Builder::default();
     let look = builder.add_material(material([0.7, 0.6, 0.8], 0.3, 0.6));
@@ -76,8 +79,9 @@ fn level_suns() -> CheckedScene {
     builder.finish()
 }
 
-/// A vast room seen from a point of its axis: a side's points are beyond the film's range in one coordinate, the far end's in
-/// depth or in their third coordinate. Before it hang panes, each beyond in one channel of what it emits or of its colour.
+/// A vast room seen from a point of its axis: a side's points are beyond the film's range in one
+/// coordinate, the far end's in depth or in their third coordinate. Before it hang panes, each
+/// beyond in one channel of what it emits or of its colour.
 fn beyond(eye: f32) -> CheckedScene {
     let mut builder = Builder::default();
     let grey = builder.add_material(material([0.5; 3], 0.0, 0.8));

@@ -1,4 +1,5 @@
-//! What a scene and its unit make the kernels do, read from the flattened scene: the proof is worth what its scenes use.
+//! What a scene and its unit make the kernels do, read from the flattened scene: the proof is worth
+//! what its scenes use.
 
 use std::collections::BTreeSet;
 
@@ -142,7 +143,8 @@ fn textures(found: &mut BTreeSet<&'static str>, scene: &FlatScene, material: &Ma
 }
 
 fn layers(found: &mut BTreeSet<&'static str>, scene: &FlatScene, shown: &BTreeSet<u32>) {
-    let numbers = shown.iter().map(|at| scene.materials[*at as usize].layers).filter(|number| *number != 0);
+    let numbers =
+        shown.iter().map(|at| scene.materials[*at as usize].layers).filter(|number| *number != 0);
     let all: Vec<&Layers> = numbers.map(|number| &scene.layers[number as usize]).collect();
     let media: Vec<&Medium> = all
         .iter()
@@ -192,8 +194,16 @@ fn lights(found: &mut BTreeSet<&'static str>, scene: &FlatScene) {
         add(found, "light: point with a range", is(LightKind::Point) && light.range > 0.0);
         add(found, "light: spot", is(LightKind::Spot));
         add(found, "light: directional", is(LightKind::Directional));
-        add(found, "light: constant environment", is(LightKind::Environment) && scene.environment.width == 0);
-        add(found, "light: environment map", is(LightKind::Environment) && scene.environment.width > 0);
+        add(
+            found,
+            "light: constant environment",
+            is(LightKind::Environment) && scene.environment.width == 0,
+        );
+        add(
+            found,
+            "light: environment map",
+            is(LightKind::Environment) && scene.environment.width > 0,
+        );
         if is(LightKind::Triangle) {
             let triangle = &scene.triangles[light.triangle as usize];
             let material = &scene.materials[triangle.material as usize];
@@ -205,7 +215,8 @@ fn lights(found: &mut BTreeSet<&'static str>, scene: &FlatScene) {
             add(found, "light: double-sided", is_double);
         }
     }
-    let is_turned = scene.environment.map_from_world != [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    let is_turned =
+        scene.environment.map_from_world != [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     add(found, "light: turned environment", scene.environment.width > 0 && is_turned);
 }
 

@@ -1,12 +1,13 @@
-//! A scene in which the last place of a texture coordinate decides what a ray meets. Made for the mutation check; renders
-//! nothing.
+//! A scene in which the last place of a texture coordinate decides what a ray meets. Made for the
+//! mutation check; renders nothing.
 
 use crate::scenes::{Noise, bright, look, texture};
 use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
-/// Texels are as wide as the last place of a coordinate: 16 of them in a unit, and coordinates near 2^18.
+/// Texels are as wide as the last place of a coordinate: 16 of them in a unit, and coordinates near
+/// 2^18.
 const STEEP: f32 = 200_000.0;
 
 fn steep(texture: u32, uv_set: u32) -> TextureRef {
@@ -18,14 +19,31 @@ fn steep(texture: u32, uv_set: u32) -> TextureRef {
     }
 }
 
-/// Layers that are cut out by steep textures, and by colours that equal their cutoff but for rounding, before lamps.
+/// Layers that are cut out by steep textures, and by colours that equal their cutoff but for
+/// rounding, before lamps.
 pub(crate) fn gauze() -> CheckedScene {
     let mut builder = Builder::default();
-    let srgb =
-        texture(&mut builder, TexelFormat::Rgba8Srgb, (Wrap::Repeat, Wrap::MirroredRepeat), false, (16, 13));
-    let soft =
-        texture(&mut builder, TexelFormat::Rgba8Linear, (Wrap::MirroredRepeat, Wrap::Repeat), true, (16, 16));
-    let fine = texture(&mut builder, TexelFormat::Rgba16Linear, (Wrap::Repeat, Wrap::Repeat), true, (9, 16));
+    let srgb = texture(
+        &mut builder,
+        TexelFormat::Rgba8Srgb,
+        (Wrap::Repeat, Wrap::MirroredRepeat),
+        false,
+        (16, 13),
+    );
+    let soft = texture(
+        &mut builder,
+        TexelFormat::Rgba8Linear,
+        (Wrap::MirroredRepeat, Wrap::Repeat),
+        true,
+        (16, 16),
+    );
+    let fine = texture(
+        &mut builder,
+        TexelFormat::Rgba16Linear,
+        (Wrap::Repeat, Wrap::Repeat),
+        true,
+        (9, 16),
+    );
     let base = material([0.7, 0.8, 0.6], 0.3, 0.5);
     let mask = |cutoff, used| Material {
         alpha_mode: AlphaMode::Mask as u32,
@@ -55,8 +73,10 @@ pub(crate) fn gauze() -> CheckedScene {
     let mut noise = Noise(41);
     for at in 0..25usize {
         let centre = noise.point(1.6);
-        let corner = |noise: &mut Noise| std::array::from_fn(|axis| centre[axis] + noise.between(-0.9, 0.9));
-        let corners = [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
+        let corner =
+            |noise: &mut Noise| std::array::from_fn(|axis| centre[axis] + noise.between(-0.9, 0.9));
+        let corners =
+            [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
         builder.quad(corners, looks[at % looks.len()]);
     }
     for side in [-2.5, 2.5f32] {
@@ -69,12 +89,14 @@ pub(crate) fn gauze() -> CheckedScene {
         builder.emit(lit + 1, 0.5);
     }
     for vertex in &mut builder.vertices {
-        vertex.color = [noise.between(0.4, 1.0), noise.between(0.4, 1.0), noise.between(0.4, 1.0), 0.7];
+        vertex.color =
+            [noise.between(0.4, 1.0), noise.between(0.4, 1.0), noise.between(0.4, 1.0), 0.7];
         (vertex.u0, vertex.v0) = (noise.between(-1.0, 1.0), noise.between(-1.0, 1.0));
         vertex.uv1 = [noise.between(-1.0, 1.0), noise.between(-1.0, 1.0)];
     }
     let mut spot = light(LightKind::Spot, [30.0, 25.0, 20.0]);
-    (spot.position, spot.range, spot.spot_scale, spot.spot_offset) = ([1.5, 2.3, 2.0], 9.0, 5.0, -3.4);
+    (spot.position, spot.range, spot.spot_scale, spot.spot_offset) =
+        ([1.5, 2.3, 2.0], 9.0, 5.0, -3.4);
     spot.direction = unit([-1.2, -2.6, -1.9]);
     let mut sun = light(LightKind::Directional, [1.5, 1.4, 1.2]);
     sun.direction = unit([0.999, -0.03, -0.02]);

@@ -1,4 +1,5 @@
-//! Scenes with instances, which have kernels of their own: the device's walk through meshes that are held once gives the host's bits.
+//! Scenes with instances, which have kernels of their own: the device's walk through meshes that
+//! are held once gives the host's bits.
 
 use crate::device::shipped_for_instances;
 use crate::instanced::{instanced, places};
@@ -10,7 +11,8 @@ use tessera_kernels::CheckedScene;
 /// With veils, with layers, and with neither.
 const INSTANCED: [&str; 3] = ["veils", "vitrine", "parlour"];
 
-/// Pixels across and down: fewer than of scenes without instances, since four places of everything are four times the work.
+/// Pixels across and down: fewer than of scenes without instances, since four places of everything
+/// are four times the work.
 const SIZE: u32 = 16;
 
 /// The case with every surface that does not shine in four places.
@@ -33,6 +35,8 @@ fn every_launch_and_every_film_of_instances_has_the_bits_of_the_host() {
 
 #[test]
 fn instances_by_clang_have_the_bits_of_the_host() {
-    let Some(compiler) = clang::compiler("instances_by_clang_have_the_bits_of_the_host") else { return };
+    let Some(compiler) = clang::compiler("instances_by_clang_have_the_bits_of_the_host") else {
+        return;
+    };
     bits::compare(&clang::compile(&compiler, "entry_cuda_instances.cu"), &all());
 }

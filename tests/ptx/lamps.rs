@@ -1,12 +1,13 @@
-//! Rooms of many bright lamps: pictures in which the last place of a lamp's chance is seen, in the plain and in the layered kernels. Made
-//! for the mutation check; knows no machine.
+//! Rooms of many bright lamps: pictures in which the last place of a lamp's chance is seen, in the
+//! plain and in the layered kernels. Made for the mutation check; knows no machine.
 
 use crate::scenes::{Case, Noise, bright, coat, look};
 use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
-/// Rooms of few lamps, one node of the tree, and of many; and of lamps that shine one way. All also with a coat on some materials.
+/// Rooms of few lamps, one node of the tree, and of many; and of lamps that shine one way. All also
+/// with a coat on some materials.
 pub(crate) fn all(size: u32) -> Vec<Case> {
     let unit = UnitParams { aovs: 15, ..whole(size, size, 2, 3) };
     let rooms = [("five lamps", room(5)), ("eight lamps", room(8)), ("sixty lamps", room(60))];
@@ -14,15 +15,17 @@ pub(crate) fn all(size: u32) -> Vec<Case> {
     both.map(|(name, scene)| Case { name, scene, unit }).chain(one_way(8..11, size)).collect()
 }
 
-/// Rooms of lamps that shine about one way, of so many seeds: plain, with a coat on the floor, and with one on all panes that shine as well.
+/// Rooms of lamps that shine about one way, of so many seeds: plain, with a coat on the floor, and
+/// with one on all panes that shine as well.
 pub(crate) fn one_way(seeds: std::ops::Range<u32>, size: u32) -> Vec<Case> {
     let unit = UnitParams { aovs: 15, ..whole(size, size, 2, 3) };
     let rooms = seeds.map(one_way_room).flat_map(|scene| [coat(&scene, 2), coat(&scene, 3), scene]);
     rooms.map(|scene| Case { name: "lamps of one way", scene, unit }).collect()
 }
 
-/// By turns eight lamps, which are the eight parts of the tree's only node, and two hundred, whose groups have narrow cones of directions; and by
-/// turns small panes and spots, and panes so large that many a ray meets them and many a surface lies within the sphere about one.
+/// By turns eight lamps, which are the eight parts of the tree's only node, and two hundred, whose
+/// groups have narrow cones of directions; and by turns small panes and spots, and panes so large
+/// that many a ray meets them and many a surface lies within the sphere about one.
 fn one_way_room(seed: u32) -> CheckedScene {
     let mut noise = Noise(seed);
     let mut builder = bare_room();
@@ -55,9 +58,14 @@ fn one_way_room(seed: u32) -> CheckedScene {
 fn facing(centre: [f32; 3], normal: [f32; 3], size: f32) -> [[f32; 3]; 4] {
     let [x, y, z] = normal;
     let right = unit([y + 0.1, -x, 0.3 * z]);
-    let up = unit([y * right[2] - z * right[1], z * right[0] - x * right[2], x * right[1] - y * right[0]]);
-    let corner =
-        |a: f32, b: f32| std::array::from_fn(|axis| centre[axis] + size * (a * right[axis] + b * up[axis]));
+    let up = unit([
+        y * right[2] - z * right[1],
+        z * right[0] - x * right[2],
+        x * right[1] - y * right[0],
+    ]);
+    let corner = |a: f32, b: f32| {
+        std::array::from_fn(|axis| centre[axis] + size * (a * right[axis] + b * up[axis]))
+    };
     [corner(0.0, 0.0), corner(1.0, 0.0), corner(1.0, 1.0), corner(0.0, 1.0)]
 }
 
@@ -73,7 +81,8 @@ fn room(lamps: u32) -> CheckedScene {
         let power = f64::from(0.2 + 3.0 * noise.unit());
         if index % 4 == 3 {
             let [x, y, z] = place;
-            let shape = [[x, y, z], [x + 0.2, y, z + 0.03], [x + 0.2, y + 0.02, z + 0.2], [x, y, z + 0.2]];
+            let shape =
+                [[x, y, z], [x + 0.2, y, z + 0.03], [x + 0.2, y + 0.02, z + 0.2], [x, y, z + 0.2]];
             let first = builder.quad(shape, glow);
             builder.emit(first, 0.5 * power);
             builder.emit(first + 1, 0.5 * power);
@@ -93,8 +102,10 @@ fn bare_room() -> Builder {
     let mut builder = Builder::default();
     let floor = builder.add_material(material([0.7, 0.6, 0.5], 0.4, 0.5));
     let wall = builder.add_material(material([0.5, 0.6, 0.7], 0.0, 0.8));
-    builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], floor);
-    builder.quad([[-3.0, -1.0, -2.0], [3.0, -1.0, -2.0], [3.0, 3.0, -2.4], [-3.0, 3.0, -2.4]], wall);
+    builder
+        .quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], floor);
+    builder
+        .quad([[-3.0, -1.0, -2.0], [3.0, -1.0, -2.0], [3.0, 3.0, -2.4], [-3.0, 3.0, -2.4]], wall);
     builder.quad([[-1.0, -1.0, 0.5], [0.2, -1.0, 0.1], [0.2, 0.2, 0.0], [-1.0, 0.3, 0.6]], wall);
     builder.quad([[3.0, -1.0, 5.0], [-3.0, -1.0, 5.0], [-3.0, 3.0, 5.4], [3.0, 3.0, 5.4]], wall);
     builder.camera = look([0.0, 0.1, 4.4]);

@@ -1,4 +1,5 @@
-//! Scenes from files: the library, and, where they are found, some of the shared ones, at tiny sizes.
+//! Scenes from files: the library, and, where they are found, some of the shared ones, at tiny
+//! sizes.
 
 use crate::bits;
 use crate::device::{shipped, shipped_for_instances};
@@ -19,8 +20,13 @@ fn case(name: &'static str, path: &std::path::Path) -> Case {
 
 #[test]
 fn scenes_of_the_library_have_the_bits_of_the_host() {
-    let names =
-        ["cornell-box.gltf", "drink.gltf", "many-lights.gltf", "material-row.gltf", "spinning-cube.gltf"];
+    let names = [
+        "cornell-box.gltf",
+        "drink.gltf",
+        "many-lights.gltf",
+        "material-row.gltf",
+        "spinning-cube.gltf",
+    ];
     let cases: Vec<Case> = names.map(|name| case(name, &file("scenes/library").join(name))).into();
     bits::compare(shipped(), &cases);
     let sunflower = case("sunflower.gltf", &file("scenes/library/sunflower.gltf"));

@@ -1,5 +1,6 @@
-//! Made-up paths: workspaces to which no picture leads, for one launch each. Rays through corners, along planes and to ends
-//! that are exactly what they hit, hits anywhere on any triangle, radiances that a film refuses. Runs nothing on the machine.
+//! Made-up paths: workspaces to which no picture leads, for one launch each. Rays through corners,
+//! along planes and to ends that are exactly what they hit, hits anywhere on any triangle,
+//! radiances that a film refuses. Runs nothing on the machine.
 
 use crate::scenes::{Case, Noise};
 use crate::support::{unit, whole};
@@ -43,9 +44,14 @@ pub(crate) fn launches(case: &Case, plan: &Plan, seed: u32) -> Vec<Made> {
         made.push(maker.made(Kernel::Extend, 0, |_, at, bytes| put_rays(bytes, at, &rays)));
         let at = maker.find(Kernel::Extend, 0).1;
         let hits = &maker.host.workspace()[at.hit..];
-        let ends: Vec<f32> = rays.iter().zip(hits.chunks_exact(16)).map(|(_, hit)| float(hit)).collect();
-        let rays: Vec<Ray> =
-            rays.iter().zip(&ends).enumerate().map(|(slot, (ray, end))| ray.ending(slot, *end)).collect();
+        let ends: Vec<f32> =
+            rays.iter().zip(hits.chunks_exact(16)).map(|(_, hit)| float(hit)).collect();
+        let rays: Vec<Ray> = rays
+            .iter()
+            .zip(&ends)
+            .enumerate()
+            .map(|(slot, (ray, end))| ray.ending(slot, *end))
+            .collect();
         made.push(maker.made(Kernel::Extend, 0, |_, at, bytes| put_rays(bytes, at, &rays)));
         made.push(maker.made(Kernel::Shadow, 1, |_, at, bytes| put_shadows(bytes, at, &rays)));
         for depth in [0, 2] {
@@ -103,7 +109,12 @@ fn put_shadows(bytes: &mut [u8], at: &Offsets, rays: &[Ray]) {
         let [dx, dy, dz] = ray.direction;
         put(bytes, at.shadow_direction, slot, [dx, dy, dz, ray.end]);
         let share = slot as f32 * 0.01;
-        put(bytes, at.shadow_radiance, slot, [1.0 + share, 2.0 - share, 0.3, f32::from_bits(slot as u32)]);
+        put(
+            bytes,
+            at.shadow_radiance,
+            slot,
+            [1.0 + share, 2.0 - share, 0.3, f32::from_bits(slot as u32)],
+        );
         put(bytes, at.radiance, slot, [share, 0.1, 0.7, 0.0]);
     }
 }
@@ -119,7 +130,8 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         if at.depth > 0 {
             put_word(bytes, at.queue, slot, slot as u32);
         }
-        let triangle = if noise.bits().is_multiple_of(16) { NONE } else { noise.bits() % triangles };
+        let triangle =
+            if noise.bits().is_multiple_of(16) { NONE } else { noise.bits() % triangles };
         let [_, u, v] = place(noise);
         put(bytes, at.hit, slot, [noise.between(0.01, 5.0), f32::from_bits(triangle), u, v]);
         let [x, y, z] = noise.point(2.0);
@@ -134,7 +146,8 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         let media = match count_of_media {
             0 => 0,
             count => {
-                [0, noise.bits() % count, ((noise.bits() % count) << 8) | (noise.bits() % count)][slot % 3]
+                [0, noise.bits() % count, ((noise.bits() % count) << 8) | (noise.bits() % count)]
+                    [slot % 3]
             }
         };
         put(bytes, at.radiance, slot, [r, g, b, f32::from_bits(media)]);
@@ -144,8 +157,18 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
 /// Radiances of all magnitudes and signs, some of which no film takes, and first surfaces.
 fn put_results(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
     let noise = &mut maker.noise;
-    let special =
-        [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e9, -1e9, 262_144.0, 3.0e-8, -3.0e-8];
+    let special = [
+        0.0,
+        -0.0,
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        1e9,
+        -1e9,
+        262_144.0,
+        3.0e-8,
+        -3.0e-8,
+    ];
     for slot in 0..at.capacity as usize {
         let mut value = || match noise.bits() % 16 {
             0 => special[noise.bits() as usize % special.len()],
@@ -192,7 +215,9 @@ fn direction(noise: &mut Noise) -> [f32; 3] {
 
 fn on_triangle(triangle: &Triangle, weights: [f32; 3]) -> [f32; 3] {
     let [a, b, c] = weights;
-    std::array::from_fn(|axis| a * triangle.v0[axis] + b * triangle.v1[axis] + c * triangle.v2[axis])
+    std::array::from_fn(|axis| {
+        a * triangle.v0[axis] + b * triangle.v1[axis] + c * triangle.v2[axis]
+    })
 }
 
 struct Maker<'a> {
@@ -203,14 +228,16 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn point(&mut self) -> [f32; 3] {
-        let triangle = self.scene.triangles[self.noise.bits() as usize % self.scene.triangles.len()];
+        let triangle =
+            self.scene.triangles[self.noise.bits() as usize % self.scene.triangles.len()];
         on_triangle(&triangle, place(&mut self.noise))
     }
 
     /// From one surface, or from anywhere, to another; some along an axis or within a plane of two.
     fn ray(&mut self) -> Ray {
         let target = self.point();
-        let from = if self.noise.bits().is_multiple_of(2) { self.point() } else { self.noise.point(4.0) };
+        let from =
+            if self.noise.bits().is_multiple_of(2) { self.point() } else { self.noise.point(4.0) };
         let mut origin = from;
         let along = self.noise.bits() as usize % 3;
         let zero = if self.noise.bits().is_multiple_of(2) { 0.0 } else { -0.0f32 };

@@ -1,4 +1,5 @@
-//! Proof of bits without a GPU: the PTX that ships, executed on a CPU, gives what the host builds give.
+//! Proof of bits without a GPU: the PTX that ships, executed on a CPU, gives what the host builds
+//! give.
 
 mod bits;
 mod clang;

@@ -1,6 +1,6 @@
-//! Walls of mirrored and of repeated textures, so large in the picture that what is done for such a coordinate runs often in every copy of
-//! the look-up, near and so far away that coarse levels are read.
-//! Made for the mutation check; knows no machine.
+//! Walls of mirrored and of repeated textures, so large in the picture that what is done for such a
+//! coordinate runs often in every copy of the look-up, near and so far away that coarse levels are
+//! read. Made for the mutation check; knows no machine.
 
 use crate::scenes::{Case, bright, coat, look, texture, used};
 use crate::support::*;
@@ -35,7 +35,8 @@ fn wall((wrap, bilinear, often): (Wrap, bool, f32)) -> tessera_kernels::CheckedS
     (look_of.normal_texture, look_of.emission_texture) = (used(fine), used(colour));
     (look_of.emission, look_of.normal_scale) = ([0.5, 0.6, 0.7], 0.5);
     let wall = builder.add_material(look_of);
-    builder.quad([[-9.0, -9.0, -1.0], [9.0, -9.0, -1.0], [9.0, 9.0, -1.4], [-9.0, 9.0, -1.2]], wall);
+    builder
+        .quad([[-9.0, -9.0, -1.0], [9.0, -9.0, -1.0], [9.0, 9.0, -1.4], [-9.0, 9.0, -1.2]], wall);
     builder.constant([0.8, 0.9, 1.1]);
     builder.camera = look([0.0, 0.0, 4.4]);
     bright(builder)

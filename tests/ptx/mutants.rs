@@ -1,7 +1,8 @@
 //! The mutation check: how many faults of one instruction the comparison of bits finds.
 //!
-//! Faults are planted in the text of the shipped image and of the functions' image, one at a time, in instructions that
-//! the comparison runs. A fault is found where any compared output differs, a thread faults, or a launch does not end.
+//! Faults are planted in the text of the shipped image and of the functions' image, one at a time,
+//! in instructions that the comparison runs. A fault is found where any compared output differs, a
+//! thread faults, or a launch does not end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,7 +59,12 @@ struct Image {
 }
 
 impl Image {
-    fn new(name: &'static str, source: &'static str, tiers: usize, make: fn(usize) -> Vec<Probe>) -> Image {
+    fn new(
+        name: &'static str,
+        source: &'static str,
+        tiers: usize,
+        make: fn(usize) -> Vec<Probe>,
+    ) -> Image {
         let lines = (1..).zip(source.lines());
         let entries = lines.filter_map(|(number, line)| {
             let (_, rest) = line.split_once(".entry ")?;
@@ -91,15 +97,19 @@ impl Image {
         let kernel = self.entries.range(..=line).next_back().map_or("", |(_, name)| name.as_str());
         let tiers = 0..self.tried;
         tiers
-            .flat_map(move |tier| self.tier(tier).get(kernel).map(Vec::as_slice).unwrap_or_default())
+            .flat_map(move |tier| {
+                self.tier(tier).get(kernel).map(Vec::as_slice).unwrap_or_default()
+            })
             .filter(move |probe| probe.sound(&self.sound).lines.contains(&line))
     }
 
-    /// Every mutant of an instruction that the first probes run, in an order without pattern; says which do not count.
+    /// Every mutant of an instruction that the first probes run, in an order without pattern; says
+    /// which do not count.
     fn mutants(&self) -> Vec<Mutation> {
         let first = self.tier(0).values().flatten();
         let executed = first.flat_map(|probe| &probe.sound(&self.sound).lines).copied().collect();
-        let everything = mutations::all(self.source, &(1..=self.source.lines().count() as u32).collect());
+        let everything =
+            mutations::all(self.source, &(1..=self.source.lines().count() as u32).collect());
         let mut mutants = mutations::all(self.source, &executed);
         let in_lines = mutants.len();
         let mut wider = culling::lines(self.source);
@@ -120,7 +130,8 @@ impl Image {
         let unread = unread::lines(self.source);
         mutants.retain(|mutation| !unread.contains(&mutation.line));
         let of_unread = in_lines - of_one_place - of_keeping_more - mutants.len();
-        let (unheeded, lines) = (Unheeded::of(self.source), self.source.lines().collect::<Vec<_>>());
+        let (unheeded, lines) =
+            (Unheeded::of(self.source), self.source.lines().collect::<Vec<_>>());
         mutants.retain(|mutation| !unheeded.hides(mutation, lines[mutation.line as usize - 1]));
         eprintln!(
             "{}: {} lines run; {in_lines} mutants of {} are in them; {of_one_place} change one place of a bound that is wide, \
@@ -159,8 +170,9 @@ impl Image {
         if is_no_fault { Outcome::NoFault } else { Outcome::Missed }
     }
 
-    /// Asserts that enough of the mutants are found. The last `rare` tiers, which take most of the time, are tried only where the
-    /// others find too few, or where a number of mutants is asked for.
+    /// Asserts that enough of the mutants are found. The last `rare` tiers, which take most of the
+    /// time, are tried only where the others find too few, or where a number of mutants is asked
+    /// for.
     fn check(mut self, rare: usize) {
         let wanted = asked("TESSERA_MUTANTS", SAMPLE);
         let is_of_ci = wanted == SAMPLE && asked("TESSERA_MUTANT_SEED", SEED) == SEED;
@@ -178,8 +190,8 @@ impl Image {
         assert!(found >= least, "only {found} of {sample} found, and at least {least} must be");
     }
 
-    /// Tries mutants in order until as many have counted as are asked for; prints those that are not found. How many are found,
-    /// and have counted.
+    /// Tries mutants in order until as many have counted as are asked for; prints those that are
+    /// not found. How many are found, and have counted.
     fn found(&self, mutants: &[Mutation], wanted: usize) -> (usize, usize) {
         let mut outcomes: Vec<(usize, Outcome)> = Vec::new();
         let counted = |outcomes: &[(usize, Outcome)]| {
@@ -213,7 +225,11 @@ impl Image {
     }
 
     /// What becomes of some mutants, on all processors.
-    fn try_all(&self, mutants: &[Mutation], range: std::ops::Range<usize>) -> Vec<(usize, Outcome)> {
+    fn try_all(
+        &self,
+        mutants: &[Mutation],
+        range: std::ops::Range<usize>,
+    ) -> Vec<(usize, Outcome)> {
         let next = AtomicUsize::new(range.start);
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let work = || {
@@ -244,8 +260,8 @@ fn least_of_ci(sample: usize) -> usize {
     (FOUND_MIN * sample as f64).ceil() as usize
 }
 
-/// The least number of another sample that must be found: a comparison that finds [`FOUND_MIN`] of all mutants finds fewer with a
-/// chance of at most [`CHANCE_MAX`], by the binomial distribution.
+/// The least number of another sample that must be found: a comparison that finds [`FOUND_MIN`] of
+/// all mutants finds fewer with a chance of at most [`CHANCE_MAX`], by the binomial distribution.
 fn least_by_chance(sample: usize) -> usize {
     // Logarithms, because the chance that none of thousands is missed is no float.
     let odds = (1.0 - FOUND_MIN) / FOUND_MIN;
@@ -286,7 +302,8 @@ fn both_shapes(case: &Case) -> Vec<Probe> {
     probes
 }
 
-/// Small pictures; pictures in which the last place decides, and made-up paths; larger pictures and more of those.
+/// Small pictures; pictures in which the last place decides, and made-up paths; larger pictures and
+/// more of those.
 fn probes_of_pictures(tier: usize) -> Vec<Probe> {
     let made_up = |cases: &[Case], seeds: std::ops::Range<u32>| -> Vec<Probe> {
         let of_case = |case: &Case| {
@@ -314,7 +331,10 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             // Cut off early, so that what a path computes on the way is seen.
             let cut = |depth| {
                 let cases = scenes::sized(24).into_iter();
-                cases.map(move |case| Case { unit: UnitParams { depth, aovs: 15, ..case.unit }, ..case })
+                cases.map(move |case| Case {
+                    unit: UnitParams { depth, aovs: 15, ..case.unit },
+                    ..case
+                })
             };
             let cases: Vec<Case> = [0, 1, 2]
                 .into_iter()
@@ -336,19 +356,25 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
             let picture = |case: &Case| Probe::picture(&Stage::new(case), case);
             let seeds = [7..11, 11..23][tier - 3].clone();
             let larger = seeds.flat_map(|seed| {
-                let cases = scenes::sized(40).into_iter().chain(scenes::coated(40, 3)).chain(edges::all());
-                cases.map(move |case| Case { unit: UnitParams { seed, aovs: 15, ..case.unit }, ..case })
+                let cases =
+                    scenes::sized(40).into_iter().chain(scenes::coated(40, 3)).chain(edges::all());
+                cases.map(move |case| Case {
+                    unit: UnitParams { seed, aovs: 15, ..case.unit },
+                    ..case
+                })
             });
             let mut probes: Vec<Probe> = larger.map(|case| picture(&case)).collect();
             let one_way = lamps::one_way([16..20, 20..32][tier - 3].clone(), 24).into_iter();
             probes.extend(one_way.flat_map(|case| both_shapes(&case)));
             if tier == 3 {
-                let layered = scenes::sized(48).into_iter().filter(|case| !case.scene.layers.is_empty());
+                let layered =
+                    scenes::sized(48).into_iter().filter(|case| !case.scene.layers.is_empty());
                 let large: Vec<Case> = layered.chain(mirrors::all(64)).chain([soap(64)]).collect();
                 probes.extend(large.iter().flat_map(both_shapes));
             } else {
                 probes.push(picture(&soap(160)));
-                let cases: Vec<Case> = scenes::sized(8).into_iter().chain(scenes::coated(8, 3)).collect();
+                let cases: Vec<Case> =
+                    scenes::sized(8).into_iter().chain(scenes::coated(8, 3)).collect();
                 probes.extend(made_up(&cases, 6..18));
             }
             probes
@@ -356,11 +382,16 @@ fn probes_of_pictures(tier: usize) -> Vec<Probe> {
     }
 }
 
-/// Wardrobes with textures of one format, each format in turn, so that every layer's texture is read in every way.
+/// Wardrobes with textures of one format, each format in turn, so that every layer's texture is
+/// read in every way.
 fn uniform_wardrobes(size: u32) -> Vec<Case> {
     let formats = [TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear];
     let unit = UnitParams { aovs: 15, ..whole(size, size, 3, 4) };
-    let case = |format| Case { name: "wardrobe, one format", scene: layers::wardrobe_of([format; 3]), unit };
+    let case = |format| Case {
+        name: "wardrobe, one format",
+        scene: layers::wardrobe_of([format; 3]),
+        unit,
+    };
     formats.map(case).into()
 }
 

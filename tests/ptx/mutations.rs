@@ -1,4 +1,5 @@
-//! Faults of one instruction, as a compiler or a translator of PTX might make them. Plants them in text, runs nothing.
+//! Faults of one instruction, as a compiler or a translator of PTX might make them. Plants them in
+//! text, runs nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,8 +38,9 @@ pub(crate) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
     for (number, text) in (1..).zip(source.lines()).filter(|(number, _)| lines.contains(number)) {
         let mut add = |kind, text| found.push(Mutation { line: number, kind, text });
         if let Some(branch) = text.trim().strip_prefix('@') {
-            let turned =
-                branch.strip_prefix('!').map_or_else(|| format!("@!{branch}"), |rest| format!("@{rest}"));
+            let turned = branch
+                .strip_prefix('!')
+                .map_or_else(|| format!("@!{branch}"), |rest| format!("@{rest}"));
             add("negated branch", turned);
         } else if let Some(instruction) = parse(text) {
             of_instruction(&instruction, text, add);
@@ -47,13 +49,14 @@ pub(crate) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
     found
 }
 
-/// The text with one mutation in it, and without the kernels in which it is not. Lines keep their numbers.
+/// The text with one mutation in it, and without the kernels in which it is not. Lines keep their
+/// numbers.
 pub(crate) fn planted(source: &str, mutation: &Mutation) -> String {
     with_line(source, mutation.line, &mutation.text)
 }
 
-/// A dropped instruction again, if nothing else in its kernel writes the register: that register then holds anything on a device, the
-/// interpreter's poison in [`planted`], and 0 here.
+/// A dropped instruction again, if nothing else in its kernel writes the register: that register
+/// then holds anything on a device, the interpreter's poison in [`planted`], and 0 here.
 pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<String> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let at = mutation.line as usize - 1;
@@ -74,9 +77,10 @@ pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<Strin
 /// Whether a line writes a register.
 pub(crate) fn writes(line: &str, name: &str) -> bool {
     match line.split_once('{').filter(|_| line.starts_with("ld.")) {
-        Some((_, vector)) => {
-            vector.split('}').next().is_some_and(|names| names.split(", ").any(|other| other == name))
-        }
+        Some((_, vector)) => vector
+            .split('}')
+            .next()
+            .is_some_and(|names| names.split(", ").any(|other| other == name)),
         None => parse(line).is_some_and(|instruction| instruction.operands[0] == name),
     }
 }
@@ -92,9 +96,11 @@ pub(crate) fn kernel_of(lines: &[&str], at: usize) -> std::ops::Range<usize> {
 pub(crate) fn with_lines(source: &str, changed: &BTreeMap<u32, String>) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let first = changed.keys().next().map_or(0, |line| *line as usize - 1);
-    let entries: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains(".entry ")).collect();
+    let entries: Vec<usize> =
+        (0..lines.len()).filter(|at| lines[*at].contains(".entry ")).collect();
     let kernel = entries.iter().rposition(|at| *at <= first);
-    let kept = kernel.map_or(0..lines.len(), |at| entries[at]..*entries.get(at + 1).unwrap_or(&lines.len()));
+    let kept = kernel
+        .map_or(0..lines.len(), |at| entries[at]..*entries.get(at + 1).unwrap_or(&lines.len()));
     let header = 0..entries.first().map_or(0, |at| *at);
     let shown = (1..).zip(lines.iter().enumerate()).map(|(number, (at, line))| {
         let is_kept = kept.contains(&at) || header.contains(&at);
@@ -111,22 +117,25 @@ pub(crate) fn parse(line: &str) -> Option<Instruction<'_>> {
     let statement = line.trim().strip_suffix(';')?;
     let (opcode, operands) = statement.split_once(char::is_whitespace)?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
-    (!opcode.starts_with('.') && !opcode.starts_with('{')).then_some(Instruction { opcode, operands })
+    (!opcode.starts_with('.') && !opcode.starts_with('{'))
+        .then_some(Instruction { opcode, operands })
 }
 
 fn of_instruction(i: &Instruction<'_>, text: &str, mut add: impl FnMut(&'static str, String)) {
     let target = i.operands[0];
     let is = |name: &str| i.opcode.starts_with(name);
     let is_float = i.opcode.ends_with(".f32");
-    let rounded =
-        ["add.rn", "sub.rn", "mul.rn", "fma.rn", "div.rn", "sqrt.rn", "rcp.rn"].iter().any(|name| is(name));
+    let rounded = ["add.rn", "sub.rn", "mul.rn", "fma.rn", "div.rn", "sqrt.rn", "rcp.rn"]
+        .iter()
+        .any(|name| is(name));
     if rounded
         || ((is("min.") || is("max.")) && is_float)
         || i.opcode == "cvt.rn.f32.s32"
         || i.opcode == "cvt.rn.f32.u32"
     {
-        let flip =
-            format!("mov.b32 %mutant, {target}; xor.b32 %mutant, %mutant, 1; mov.b32 {target}, %mutant;");
+        let flip = format!(
+            "mov.b32 %mutant, {target}; xor.b32 %mutant, %mutant, 1; mov.b32 {target}, %mutant;"
+        );
         add(LAST_BIT, format!("{{ .reg .b32 %mutant; {} {flip} }}", text.trim()));
     }
     if is("add.rn.f32") || is("mul.rn.f32") || is("fma.rn.f32") || is("sub.rn.f32") {

@@ -1,5 +1,6 @@
-//! What a mutant is tried on: pictures, single launches of stages, calls of single functions, each with what the host gives.
-//! Knows which instructions each of them runs, so that a mutant is tried only where it is met.
+//! What a mutant is tried on: pictures, single launches of stages, calls of single functions, each
+//! with what the host gives. Knows which instructions each of them runs, so that a mutant is tried
+//! only where it is met.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +16,8 @@ use tessera_kernels::stages::HostStages;
 use tessera_kernels::unit_tests::UnitFunction;
 use tessera_ptx::{Limits, Module, Settings};
 
-/// How much longer than the sound kernel a mutant may run before it counts as one that does not end.
+/// How much longer than the sound kernel a mutant may run before it counts as one that does not
+/// end.
 const STEPS_FACTOR: u64 = 20;
 
 /// A scene, laid out once.
@@ -87,7 +89,10 @@ impl Probe {
             let before = host.workspace().to_vec();
             if let (Step::Launch { kernel, .. }, Some(left)) = (what, host.take(what)) {
                 let (plan, left) = (Arc::clone(&plan), hash(&left));
-                probes.push(Probe::new(stage, Part::Launch { plan, step, kernel: *kernel, before, left }));
+                probes.push(Probe::new(
+                    stage,
+                    Part::Launch { plan, step, kernel: *kernel, before, left },
+                ));
             }
         }
         probes
@@ -106,7 +111,12 @@ impl Probe {
     }
 
     /// Calls of a function.
-    pub(crate) fn calls(stage: &Arc<Stage>, function: UnitFunction, count: usize, seed: u32) -> Probe {
+    pub(crate) fn calls(
+        stage: &Arc<Stage>,
+        function: UnitFunction,
+        count: usize,
+        seed: u32,
+    ) -> Probe {
         Probe::new(stage, Part::Calls { function, count, seed })
     }
 
@@ -150,8 +160,8 @@ impl Probe {
         })
     }
 
-    /// Whether a mutant gives anything else than the host, faults or does not end; and the instructions that it took more
-    /// than the sound module.
+    /// Whether a mutant gives anything else than the host, faults or does not end; and the
+    /// instructions that it took more than the sound module.
     pub(crate) fn tells(&self, sound: &Arc<Module>, mutant: &Arc<Module>) -> (bool, u64) {
         let usual = self.sound(sound).steps;
         let mut device = Device::new(mutant);

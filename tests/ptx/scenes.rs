@@ -1,4 +1,5 @@
-//! Small scenes that between them use every feature of the kernels. What each is for stands in its name.
+//! Small scenes that between them use every feature of the kernels. What each is for stands in its
+//! name.
 
 use crate::gauze::gauze;
 use crate::layers::{vitrine, wardrobe};
@@ -39,12 +40,21 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
         case("gauze", gauze(), unit(3, 5, PixelFilter::Gaussian, 15)),
         case("vitrine", vitrine(), UnitParams { clamp: 0.5, ..unit(3, 8, PixelFilter::Box, 15) }),
         case("wardrobe", wardrobe(), unit(3, 4, PixelFilter::Gaussian, 15)),
-        case("sky", sky(), UnitParams { first_sample: 5, frame: 3, ..unit(2, 2, PixelFilter::Gaussian, 15) }),
-        case("dark", dark(), UnitParams { x: size / 4, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) }),
+        case(
+            "sky",
+            sky(),
+            UnitParams { first_sample: 5, frame: 3, ..unit(2, 2, PixelFilter::Gaussian, 15) },
+        ),
+        case(
+            "dark",
+            dark(),
+            UnitParams { x: size / 4, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) },
+        ),
     ]
 }
 
-/// The cases of plain materials with a coat on every third: everything that plain surfaces do, in the layered kernels.
+/// The cases of plain materials with a coat on every third: everything that plain surfaces do, in
+/// the layered kernels.
 pub(crate) fn coated(size: u32, every: usize) -> Vec<Case> {
     let plain = sized(size).into_iter().filter(|case| case.scene.layers.is_empty());
     plain.map(|case| Case { scene: coat(&case.scene, every), ..case }).collect()
@@ -61,8 +71,8 @@ pub(crate) fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
     CheckedScene::new(Arc::new(flat)).expect("scenes of tests are right")
 }
 
-/// How much brighter the scenes are than a picture would be: the film's steps are 2^-24, and with radiances in the hundreds
-/// the last bit of every one of them is seen.
+/// How much brighter the scenes are than a picture would be: the film's steps are 2^-24, and with
+/// radiances in the hundreds the last bit of every one of them is seen.
 const BRIGHTNESS: f32 = 512.0;
 
 pub(crate) fn bright(mut builder: Builder) -> CheckedScene {
@@ -109,8 +119,8 @@ pub(crate) fn texture(
     let offset = builder.texels.len() as u64;
     let mut noise = Noise(offset as u32 + 77);
     let level_count = Texture::levels_of(size.0, size.1);
-    let words =
-        Texture::level_texels(size, level_count) * if format == TexelFormat::Rgba16Linear { 2 } else { 1 };
+    let words = Texture::level_texels(size, level_count)
+        * if format == TexelFormat::Rgba16Linear { 2 } else { 1 };
     for _ in 0..words {
         builder.texels.extend((noise.bits() | 0x2000_2020).to_le_bytes());
     }
@@ -129,11 +139,19 @@ pub(crate) fn texture(
 }
 
 pub(crate) fn used(texture: u32, uv_set: u32) -> TextureRef {
-    TextureRef { uv_from_mesh: [2.6, 0.4, -0.7, -0.5, 3.1, 0.2], texture, uv_set, ..TextureRef::ABSENT }
+    TextureRef {
+        uv_from_mesh: [2.6, 0.4, -0.7, -0.5, 3.1, 0.2],
+        texture,
+        uv_set,
+        ..TextureRef::ABSENT
+    }
 }
 
 fn floor(builder: &mut Builder, material: u32) {
-    builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], material);
+    builder.quad(
+        [[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]],
+        material,
+    );
 }
 
 /// A camera whose lens has so many blades.
@@ -176,9 +194,12 @@ fn parlour() -> CheckedScene {
     let lamp = builder.add_material(lamp);
     builder.sphere(7, glaze);
     floor(&mut builder, wall);
-    builder.quad([[-3.0, -1.0, -2.0], [3.0, -1.0, -2.0], [3.0, 3.0, -2.0], [-3.0, 3.0, -2.0]], wall);
-    builder.quad([[-2.0, -1.0, -1.9], [-1.2, -1.0, 1.2], [-1.2, 1.5, 1.2], [-2.0, 1.5, -1.9]], mirror);
-    let lit = builder.quad([[0.2, 2.2, 0.1], [1.1, 2.3, 0.3], [1.0, 2.2, 1.2], [0.3, 2.1, 1.0]], lamp);
+    builder
+        .quad([[-3.0, -1.0, -2.0], [3.0, -1.0, -2.0], [3.0, 3.0, -2.0], [-3.0, 3.0, -2.0]], wall);
+    builder
+        .quad([[-2.0, -1.0, -1.9], [-1.2, -1.0, 1.2], [-1.2, 1.5, 1.2], [-2.0, 1.5, -1.9]], mirror);
+    let lit =
+        builder.quad([[0.2, 2.2, 0.1], [1.1, 2.3, 0.3], [1.0, 2.2, 1.2], [0.3, 2.1, 1.0]], lamp);
     builder.emit(lit, 2.0);
     builder.emit(lit + 1, 1.0);
     let mut point = light(LightKind::Point, [4.0, 5.0, 6.0]);
@@ -191,8 +212,13 @@ fn parlour() -> CheckedScene {
 /// Rough metals, which scatter more than once, and mixtures, under a map, through a lens.
 fn foundry() -> CheckedScene {
     let mut builder = Builder::default();
-    let linear =
-        texture(&mut builder, TexelFormat::Rgba8Linear, (Wrap::MirroredRepeat, Wrap::Repeat), true, (13, 9));
+    let linear = texture(
+        &mut builder,
+        TexelFormat::Rgba8Linear,
+        (Wrap::MirroredRepeat, Wrap::Repeat),
+        true,
+        (13, 9),
+    );
     let rough = builder.add_material(material([0.95, 0.6, 0.3], 1.0, 0.9));
     let mut mixed = material([0.7, 0.8, 0.9], 0.6, 0.8);
     mixed.metallic_roughness_texture = used(linear, 0);
@@ -200,7 +226,11 @@ fn foundry() -> CheckedScene {
     builder.sphere(6, rough);
     floor(&mut builder, mixed);
     builder.map(17, 8, |x, y| {
-        [0.1 + (x % 5) as f32 * 0.2, 0.3 + y as f32 * 0.05, if (x, y) == (11, 2) { 40.0 } else { 0.25 }]
+        [
+            0.1 + (x % 5) as f32 * 0.2,
+            0.3 + y as f32 * 0.05,
+            if (x, y) == (11, 2) { 40.0 } else { 0.25 },
+        ]
     });
     builder.environment.map_from_world = [0.6, 0.0, 0.8, 0.0, 1.0, 0.0, -0.8, 0.0, 0.6];
     builder.environment.intensity = 1.3;
@@ -209,11 +239,17 @@ fn foundry() -> CheckedScene {
     bright(builder)
 }
 
-/// Cut-out and see-through surfaces, normal maps, vertex colours, a second set of texture coordinates, a textured lamp.
+/// Cut-out and see-through surfaces, normal maps, vertex colours, a second set of texture
+/// coordinates, a textured lamp.
 fn veils() -> CheckedScene {
     let mut builder = Builder::default();
-    let colour =
-        texture(&mut builder, TexelFormat::Rgba8Srgb, (Wrap::Repeat, Wrap::ClampToEdge), true, (16, 11));
+    let colour = texture(
+        &mut builder,
+        TexelFormat::Rgba8Srgb,
+        (Wrap::Repeat, Wrap::ClampToEdge),
+        true,
+        (16, 11),
+    );
     let sharp = texture(
         &mut builder,
         TexelFormat::Rgba8Srgb,
@@ -221,7 +257,13 @@ fn veils() -> CheckedScene {
         false,
         (5, 7),
     );
-    let fine = texture(&mut builder, TexelFormat::Rgba16Linear, (Wrap::Repeat, Wrap::Repeat), true, (9, 9));
+    let fine = texture(
+        &mut builder,
+        TexelFormat::Rgba16Linear,
+        (Wrap::Repeat, Wrap::Repeat),
+        true,
+        (9, 9),
+    );
     let mut bumpy = material([0.9, 0.9, 0.8], 0.2, 0.4);
     (bumpy.normal_texture, bumpy.normal_scale, bumpy.base_color_texture) =
         (used(fine, 0), 0.7, used(colour, 1));
@@ -232,12 +274,14 @@ fn veils() -> CheckedScene {
         (AlphaMode::Blend as u32, used(sharp, 0), 0.8);
     let mut lamp = material([0.1; 3], 0.0, 1.0);
     (lamp.emission, lamp.emission_texture) = ([7.0, 5.0, 4.0], used(sharp, 1));
-    let [bumpy, mask, blend, lamp] = [bumpy, mask, blend, lamp].map(|look| builder.add_material(look));
+    let [bumpy, mask, blend, lamp] =
+        [bumpy, mask, blend, lamp].map(|look| builder.add_material(look));
     floor(&mut builder, bumpy);
     builder.sphere(5, bumpy);
     builder.quad([[-1.6, -1.0, 1.3], [0.3, -1.0, 1.5], [0.4, 0.9, 1.4], [-1.5, 1.0, 1.2]], mask);
     builder.quad([[0.0, -0.8, 1.8], [1.9, -0.9, 1.2], [1.8, 1.1, 1.0], [0.1, 1.2, 1.6]], blend);
-    let lit = builder.quad([[-0.5, 2.4, 0.6], [-0.4, 2.4, -0.7], [0.8, 2.5, -0.6], [0.7, 2.5, 0.5]], lamp);
+    let lit = builder
+        .quad([[-0.5, 2.4, 0.6], [-0.4, 2.4, -0.7], [0.8, 2.5, -0.6], [0.7, 2.5, 0.5]], lamp);
     builder.emit(lit, 1.0);
     builder.emit(lit + 1, 3.0);
     let mut noise = Noise(5);
@@ -255,21 +299,27 @@ fn veils() -> CheckedScene {
     bright(builder)
 }
 
-/// Parallel rays between two planes; a spot with a range, a sun, something unlit, and a lamp seen from behind.
+/// Parallel rays between two planes; a spot with a range, a sun, something unlit, and a lamp seen
+/// from behind.
 fn stage() -> CheckedScene {
     let mut builder = Builder::default();
     let boards = builder.add_material(material([0.5, 0.4, 0.3], 0.1, 0.5));
-    let sign = builder
-        .add_material(Material { flags: material_flags::UNLIT, ..material([0.2, 0.9, 0.4], 0.0, 1.0) });
-    let lamp = builder.add_material(Material { emission: [3.0, 2.0, 4.0], ..material([0.3; 3], 0.0, 0.6) });
+    let sign = builder.add_material(Material {
+        flags: material_flags::UNLIT,
+        ..material([0.2, 0.9, 0.4], 0.0, 1.0)
+    });
+    let lamp = builder
+        .add_material(Material { emission: [3.0, 2.0, 4.0], ..material([0.3; 3], 0.0, 0.6) });
     floor(&mut builder, boards);
     builder.sphere(5, boards);
     builder.quad([[-1.9, 0.2, 0.9], [-1.1, 0.3, 1.1], [-1.2, 1.0, 1.0], [-1.8, 0.9, 0.8]], sign);
-    let lit = builder.quad([[1.1, 0.0, 0.3], [1.0, 1.0, 0.2], [1.9, 1.1, 0.6], [1.8, 0.1, 0.7]], lamp);
+    let lit =
+        builder.quad([[1.1, 0.0, 0.3], [1.0, 1.0, 0.2], [1.9, 1.1, 0.6], [1.8, 0.1, 0.7]], lamp);
     builder.emit(lit, 1.0);
     builder.emit(lit + 1, 1.0);
     let mut spot = light(LightKind::Spot, [30.0, 25.0, 20.0]);
-    (spot.position, spot.range, spot.spot_scale, spot.spot_offset) = ([1.5, 2.5, 2.0], 9.0, 5.0, -3.4);
+    (spot.position, spot.range, spot.spot_scale, spot.spot_offset) =
+        ([1.5, 2.5, 2.0], 9.0, 5.0, -3.4);
     spot.direction = unit([-1.2, -2.6, -1.9]);
     let mut sun = light(LightKind::Directional, [1.5, 1.4, 1.2]);
     sun.direction = unit([0.3, -1.0, -0.4]);
@@ -294,8 +344,10 @@ fn overcast() -> CheckedScene {
     let mut noise = Noise(11);
     for _ in 0..30 {
         let at = noise.point(1.3);
-        let corner = |noise: &mut Noise| std::array::from_fn(|axis| at[axis] + noise.between(-0.5, 0.5));
-        let corners = [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
+        let corner =
+            |noise: &mut Noise| std::array::from_fn(|axis| at[axis] + noise.between(-0.5, 0.5));
+        let corners =
+            [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
         builder.quad(corners, leaf);
     }
     builder.constant([0.8, 0.9, 1.1]);
@@ -303,8 +355,8 @@ fn overcast() -> CheckedScene {
     bright(builder)
 }
 
-/// Triangles in general position, some twice in the same place, deep in the hierarchy; every kind of light at once, through a lens of
-/// seven blades.
+/// Triangles in general position, some twice in the same place, deep in the hierarchy; every kind
+/// of light at once, through a lens of seven blades.
 fn thicket() -> CheckedScene {
     let mut builder = Builder::default();
     let fine = texture(
@@ -336,8 +388,10 @@ fn thicket() -> CheckedScene {
     }
     for at in 0..120usize {
         let centre = noise.point(2.0);
-        let corner = |noise: &mut Noise| std::array::from_fn(|axis| centre[axis] + noise.between(-0.6, 0.6));
-        let corners = [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
+        let corner =
+            |noise: &mut Noise| std::array::from_fn(|axis| centre[axis] + noise.between(-0.6, 0.6));
+        let corners =
+            [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
         let id = builder.quad(corners, looks[at % looks.len()]);
         if at % 10 == 0 {
             builder.quad(corners, looks[(at + 1) % looks.len()]);
@@ -360,7 +414,8 @@ fn thicket() -> CheckedScene {
 /// No surface at all: the map alone.
 fn sky() -> CheckedScene {
     let mut builder = Builder::default();
-    builder.map(6, 3, |x, y| [x as f32, y as f32 * 0.5, 1e7 * f32::from(u8::from((x, y) == (2, 1)))]);
+    builder
+        .map(6, 3, |x, y| [x as f32, y as f32 * 0.5, 1e7 * f32::from(u8::from((x, y) == (2, 1)))]);
     builder.camera = look([0.0; 3]);
     bright(builder)
 }

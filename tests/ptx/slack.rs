@@ -1,8 +1,10 @@
-//! Which instructions make the bounds that lights are left out by wider than they are. Reads text, runs nothing.
+//! Which instructions make the bounds that lights are left out by wider than they are. Reads text,
+//! runs nothing.
 //!
-//! The rule by which mutants are left out of the count: one place of a bound with that slack, which nothing reads but a comparison. The
-//! slack is ten thousand of its last places, and the angles that are compared with it are known to a few: what one place more or less
-//! leaves out could not shine here anyway (`light_tree.h`).
+//! The rule by which mutants are left out of the count: one place of a bound with that slack, which
+//! nothing reads but a comparison. The slack is ten thousand of its last places, and the angles
+//! that are compared with it are known to a few: what one place more or less leaves out could not
+//! shine here anyway (`light_tree.h`).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +18,9 @@ const SLACK: &str = "0fBA83126F";
 pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let bounds = (0..lines.len()).filter(|at| {
-        let Some(bound) = parse(lines[*at]).filter(|it| it.opcode == "add.rn.f32") else { return false };
+        let Some(bound) = parse(lines[*at]).filter(|it| it.opcode == "add.rn.f32") else {
+            return false;
+        };
         bound.operands.last() == Some(&SLACK)
             && readers(&lines, *at, bound.operands[0]).all(|(_, line)| line.starts_with("setp."))
     });

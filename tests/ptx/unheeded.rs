@@ -1,9 +1,10 @@
-//! Which instructions have a result of which its readers do not heed everything: the sign of what is squared or made positive, and all
-//! of what is multiplied by zero. Reads text, runs nothing.
+//! Which instructions have a result of which its readers do not heed everything: the sign of what
+//! is squared or made positive, and all of what is multiplied by zero. Reads text, runs nothing.
 //!
-//! The rule by which mutants are left out of the count: the sign of a result is turned, and nothing reads it but squares, magnitudes, and
-//! selections and copies of which the same holds; or the result is anything else that is finite, and nothing reads it but the factor
-//! of a constant 0 in a step of a polynomial, which a compiler may not leave out.
+//! The rule by which mutants are left out of the count: the sign of a result is turned, and nothing
+//! reads it but squares, magnitudes, and selections and copies of which the same holds; or the
+//! result is anything else that is finite, and nothing reads it but the factor of a constant 0 in a
+//! step of a polynomial, which a compiler may not leave out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +89,8 @@ fn is_only_a_magnitude(readers: &Readers<'_>, name: &str, ways: usize) -> bool {
             "mul.rn.f32" => operands[1..] == [name, name],
             "fma.rn.f32" => operands[1..3] == [name, name] && operands.get(3) != Some(&name),
             "mov.b32" => readers.get(operands[0]).is_some_and(|bits| {
-                bits.iter().all(|line| line.starts_with("and.b32") && line.ends_with(", 2147483647;"))
+                bits.iter()
+                    .all(|line| line.starts_with("and.b32") && line.ends_with(", 2147483647;"))
             }),
             "selp.f32" | "mov.f32" | "neg.f32" => {
                 ways > 0 && is_only_a_magnitude(readers, operands[0], ways - 1)
@@ -103,7 +105,8 @@ fn is_only_times_zero(readers: &Readers<'_>, zeros: &BTreeSet<&str>, name: &str)
     let Some(lines) = readers.get(name) else { return false };
     lines.iter().all(|line| {
         let operands = names(line);
-        let is_product = line.starts_with("fma.rn.f32") && operands.len() == 4 && operands[3] != name;
+        let is_product =
+            line.starts_with("fma.rn.f32") && operands.len() == 4 && operands[3] != name;
         is_product
             && !zeros.contains(operands[3])
             && ((operands[1] == name && zeros.contains(operands[2]))

@@ -1,6 +1,7 @@
-//! Every function of the kernels by itself: its kernel on the machine gives, word for word, what the host gives, over
-//! inputs with every special value. A NaN may leave a function; the functions' doors write every NaN as 0x7fffffff
-//! (`unit_functions.h`), so that its payload is not compared and everything else is, bit for bit.
+//! Every function of the kernels by itself: its kernel on the machine gives, word for word, what
+//! the host gives, over inputs with every special value. A NaN may leave a function; the functions'
+//! doors write every NaN as 0x7fffffff (`unit_functions.h`), so that its payload is not compared
+//! and everything else is, bit for bit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +37,8 @@ pub(crate) fn on_machine(
     machine.write(from, &bytes).expect("the memory is there");
     let params = function.params(&view, from, to, count as u32);
     let grid = [(count as u32).div_ceil(64), 1, 1];
-    let outcome = machine.launch(&device.module, &function.kernel(), grid, [64, 1, 1], 0, &params, limits);
+    let outcome =
+        machine.launch(&device.module, &function.kernel(), grid, [64, 1, 1], 0, &params, limits);
     let mut outputs = vec![0; out_bytes];
     machine.read(to, &mut outputs).expect("the memory is there");
     for address in [scene, from, to] {

@@ -1,16 +1,17 @@
-//! Which instructions compute what nobody reads: a texel's colour where only its alpha is wanted, which the compiler looks up
-//! all the same. Reads text, runs nothing.
+//! Which instructions compute what nobody reads: a texel's colour where only its alpha is wanted,
+//! which the compiler looks up all the same. Reads text, runs nothing.
 //!
-//! The rule by which mutants are left out of the count: no store, no comparison, no branch, no atomic sum and no other
-//! instruction with an effect has the result among its operands, directly or by way of others. Loads are ways, not effects.
+//! The rule by which mutants are left out of the count: no store, no comparison, no branch, no
+//! atomic sum and no other instruction with an effect has the result among its operands, directly
+//! or by way of others. Loads are ways, not effects.
 
 use std::collections::BTreeSet;
 
 /// What leaves no trace but its result.
 const PURE: [&str; 27] = [
-    "abs.", "add.", "and.", "bfe.", "clz.", "cvt.", "cvta.", "div.", "fma.", "ld.", "mad.", "max.", "min.",
-    "mov.", "mul.", "neg.", "not.", "or.", "popc.", "prmt.", "rcp.", "rem.", "selp.", "shl.", "shr.",
-    "sqrt.", "sub.",
+    "abs.", "add.", "and.", "bfe.", "clz.", "cvt.", "cvta.", "div.", "fma.", "ld.", "mad.", "max.",
+    "min.", "mov.", "mul.", "neg.", "not.", "or.", "popc.", "prmt.", "rcp.", "rem.", "selp.",
+    "shl.", "shr.", "sqrt.", "sub.",
 ];
 
 /// Lines, from 1, of whose result nothing comes.
@@ -33,8 +34,9 @@ pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
                 break;
             }
         }
-        let unread =
-            pure.iter().filter(|(_, line)| names(line).first().is_some_and(|name| !read.contains(name)));
+        let unread = pure
+            .iter()
+            .filter(|(_, line)| names(line).first().is_some_and(|name| !read.contains(name)));
         found.extend(unread.map(|(number, _)| *number));
     }
     found
@@ -42,7 +44,9 @@ pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
 
 /// Several results in braces count as read.
 pub(crate) fn is_pure(line: &str) -> bool {
-    PURE.iter().any(|opcode| line.starts_with(opcode)) && !line.contains('{') && !line.contains(".volatile")
+    PURE.iter().any(|opcode| line.starts_with(opcode))
+        && !line.contains('{')
+        && !line.contains(".volatile")
 }
 
 /// The registers of a line, in order.

@@ -1,17 +1,19 @@
-//! Texts in which a fault of one place does not happen but is watched for: they trap where it would have changed anything that is looked at.
-//! Plants nothing and runs nothing.
+//! Texts in which a fault of one place does not happen but is watched for: they trap where it would
+//! have changed anything that is looked at. Plants nothing and runs nothing.
 //!
 //! What is looked at is the result of the instruction, unless nothing reads that but
 //! - a floor: then the whole number;
 //! - the choice of a texture's level: then the exponent;
 //! - the comparison by which a floor sees that it has to go one down: then what comes of that;
-//! - the next step of a polynomial with constant coefficients by Horner's rule: then the whole polynomial.
+//! - the next step of a polynomial with constant coefficients by Horner's rule: then the whole
+//!   polynomial.
 
 use std::collections::BTreeMap;
 
 use crate::mutations::{self, Instruction, LAST_BIT, Mutation, ROUNDED, kernel_of, parse, writes};
 
-/// The bounds to which a number is clamped before it is floored (`floor_to_int` in `arithmetic.h`). Nothing else has them.
+/// The bounds to which a number is clamped before it is floored (`floor_to_int` in `arithmetic.h`).
+/// Nothing else has them.
 const FLOOR_BOUNDS: [&str; 2] = ["0fCE800000", "0f4E800000"];
 
 /// A text, and what it costs.
@@ -37,16 +39,20 @@ struct Step<'a> {
     before: &'a str,
 }
 
-/// The text for a fault of one place; None for another fault, and for a last bit of which anything is made.
+/// The text for a fault of one place; None for another fault, and for a last bit of which anything
+/// is made.
 pub(crate) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let line = lines[mutation.line as usize - 1];
     let target = *parse(line)?.operands.first()?;
     // The right result in its register, and the other in `%otherwise`.
     let (both, steps) = match mutation.kind {
-        ROUNDED => (format!("{} {line}", mutation.text.trim().replacen(target, "%otherwise", 1)), 1),
+        ROUNDED => {
+            (format!("{} {line}", mutation.text.trim().replacen(target, "%otherwise", 1)), 1)
+        }
         LAST_BIT => {
-            let flip = format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
+            let flip =
+                format!("mov.b32 %one, {target}; xor.b32 %one, %one, 1; mov.b32 %otherwise, %one;");
             (format!("{line} {flip}"), 3)
         }
         _ => return None,
@@ -75,9 +81,12 @@ fn look(place: &Place<'_>, result: &str) -> (String, u64) {
         Place::Result | Place::Polynomial { .. } => {
             (format!("mov.b32 %one, {result}; mov.b32 %two, %otherwise;"), 2)
         }
-        Place::Floor => (format!("cvt.rmi.s32.f32 %one, {result}; cvt.rmi.s32.f32 %two, %otherwise;"), 2),
+        Place::Floor => {
+            (format!("cvt.rmi.s32.f32 %one, {result}; cvt.rmi.s32.f32 %two, %otherwise;"), 2)
+        }
         Place::Exponent => {
-            let shifted = |from: &str, to: &str| format!("mov.b32 {to}, {from}; shr.u32 {to}, {to}, 23;");
+            let shifted =
+                |from: &str, to: &str| format!("mov.b32 {to}, {from}; shr.u32 {to}, {to}, 23;");
             (format!("{} {}", shifted(result, "%one"), shifted("%otherwise", "%two")), 4)
         }
         Place::Comparison { floored } => {
@@ -92,7 +101,8 @@ fn look(place: &Place<'_>, result: &str) -> (String, u64) {
 impl Step<'_> {
     /// It, and the same with what would have been otherwise.
     fn of_both(&self) -> String {
-        let operands = self.text.split_once(' ').or(self.text.split_once('\t')).map_or("", |(_, rest)| rest);
+        let operands =
+            self.text.split_once(' ').or(self.text.split_once('\t')).map_or("", |(_, rest)| rest);
         let (_, sources) = operands.split_once(',').unwrap_or_default();
         let sources = sources.split(',').map(|name| match name.trim().trim_end_matches(';') {
             name if name == self.before => "%otherwise",
@@ -131,21 +141,24 @@ fn is_floored(lines: &[&str], at: usize) -> bool {
             "max.f32" if last == FLOOR_BOUNDS[0] => {
                 readers.all(|line| line.starts_with("min.f32") && line.contains(FLOOR_BOUNDS[1]))
             }
-            "min.f32" if last == FLOOR_BOUNDS[1] => {
-                readers.all(|line| line.starts_with("cvt.rzi.s32.f32") || line.starts_with("setp.lt.f32"))
-            }
+            "min.f32" if last == FLOOR_BOUNDS[1] => readers
+                .all(|line| line.starts_with("cvt.rzi.s32.f32") || line.starts_with("setp.lt.f32")),
             _ => readers.all(|line| line.starts_with("max.f32") && line.contains(FLOOR_BOUNDS[0])),
         }
 }
 
-/// Whether nothing is read of a result but its exponent: its bits without the lower 23, or compared with a power of two.
+/// Whether nothing is read of a result but its exponent: its bits without the lower 23, or compared
+/// with a power of two.
 fn is_exponent(lines: &[&str], at: usize) -> bool {
-    let Some(instruction) = parse(lines[at]).filter(|it| it.opcode.ends_with(".f32")) else { return false };
+    let Some(instruction) = parse(lines[at]).filter(|it| it.opcode.ends_with(".f32")) else {
+        return false;
+    };
     let reads_exponent = |line: &str| {
         let Some(reader) = parse(line) else { return false };
         let constant = reader.operands.last().copied().unwrap_or_default();
         let is_power = || constant.parse::<u32>().is_ok_and(|bits| bits & 0x7f_ffff == 0);
-        (reader.opcode == "shr.u32" && constant == "23") || (reader.opcode.starts_with("setp.") && is_power())
+        (reader.opcode == "shr.u32" && constant == "23")
+            || (reader.opcode.starts_with("setp.") && is_power())
     };
     let mut moves = readers(lines, at, instruction.operands[0]).peekable();
     moves.peek().is_some()
@@ -156,7 +169,8 @@ fn is_exponent(lines: &[&str], at: usize) -> bool {
         })
 }
 
-/// The clamped number of a floor whose whole part an instruction makes a float of again, if that is nothing but compared with it.
+/// The clamped number of a floor whose whole part an instruction makes a float of again, if that is
+/// nothing but compared with it.
 fn compared_in_floor<'a>(lines: &[&'a str], at: usize) -> Option<&'a str> {
     let whole = parse(lines[at]).filter(|it| it.opcode == "cvt.rn.f32.s32")?;
     let writer = |name: &str, opcode: &str| {
@@ -187,13 +201,15 @@ fn rest_of_polynomial<'a>(lines: &[&'a str], at: usize) -> Vec<Step<'a>> {
     rest
 }
 
-/// The only reader of a result, where that multiplies it and adds a constant, and no way but one leads there.
+/// The only reader of a result, where that multiplies it and adds a constant, and no way but one
+/// leads there.
 fn next_of_polynomial<'a>(lines: &[&'a str], at: usize) -> Option<Step<'a>> {
     let before = parse(lines[at])?.operands[0];
     let mut readers = readers(lines, at, before);
     let ((next, text), None) = (readers.next()?, readers.next()) else { return None };
     let [_, a, b, c] = parse(text)?.operands[..] else { return None };
-    let is_straight = next > at && lines[at..next].iter().all(|line| parse(line).is_some_and(is_plain));
+    let is_straight =
+        next > at && lines[at..next].iter().all(|line| parse(line).is_some_and(is_plain));
     let is_step = is_horner(lines, next) && (a == before) != (b == before) && c != before;
     (is_straight && is_step && writers(lines, at, before).count() == 1).then_some(Step {
         number: next as u32 + 1,
@@ -212,8 +228,9 @@ fn is_horner(lines: &[&str], at: usize) -> bool {
     let Some(step) = parse(lines[at]).filter(|it| it.opcode == "fma.rn.f32") else { return false };
     let is_literal = |name: &str| name.starts_with("0f");
     let moves = |line: &str| {
-        parse(line)
-            .is_some_and(|it| it.opcode == "mov.f32" && it.operands[1..].iter().all(|name| is_literal(name)))
+        parse(line).is_some_and(|it| {
+            it.opcode == "mov.f32" && it.operands[1..].iter().all(|name| is_literal(name))
+        })
     };
     let addend = step.operands[3];
     let mut writers = writers(lines, at, addend).map(|(_, line)| line).peekable();
@@ -226,7 +243,8 @@ pub(crate) fn readers<'a>(
     at: usize,
     name: &str,
 ) -> impl Iterator<Item = (usize, &'a str)> {
-    let reads = move |line: &str| parse(line).is_some_and(|read| read.operands[1..].contains(&name));
+    let reads =
+        move |line: &str| parse(line).is_some_and(|read| read.operands[1..].contains(&name));
     in_kernel(lines, at).filter(move |(_, line)| reads(line))
 }
 
@@ -257,7 +275,8 @@ fn a_polynomial_is_watched_at_its_end_and_a_sum_of_products_is_not() {
     assert!(lines[2].ends_with("mov.b32 %otherwise, %one;"), "{text}");
     assert!(lines[3].contains("fma.rn.f32 %otherwise, %f1, %otherwise, 0f3F800000;"), "{text}");
     assert!(lines[3].ends_with(
-        "mov.b32 %one, %f3; mov.b32 %two, %otherwise; setp.ne.s32 %differ, %one, %two; @%differ trap;"
+        "mov.b32 %one, %f3; mov.b32 %two, %otherwise; setp.ne.s32 %differ, %one, %two; @%differ \
+            trap;"
     ));
     assert!(of(4).is_none() && of(5).is_none() && of(6).is_none());
 }

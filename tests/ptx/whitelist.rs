@@ -1,11 +1,13 @@
-//! Every instruction of the shipped PTX is one that cannot differ from the host; four wrong builds are refused.
+//! Every instruction of the shipped PTX is one that cannot differ from the host; four wrong builds
+//! are refused.
 
 use tessera_kernels::cuda::KernelSet;
 use tessera_kernels::{SOURCES, unit_tests};
 use tessera_nvrtc::{Nvrtc, Program, STRICT_OPTIONS, Target};
 use tessera_ptx::whitelist::{Violation, check, opcodes};
 
-/// Builds of `planted/kernel.cu` and `planted/float_atomics.cu`: name, text, what the first violation is about.
+/// Builds of `planted/kernel.cu` and `planted/float_atomics.cu`: name, text, what the first
+/// violation is about.
 const PLANTED: [(&str, &str, &str); 4] = [
     ("default fmad", include_str!("planted/contracted.ptx"), "fuse"),
     ("fast-math", include_str!("planted/fast-math.ptx"), "approximation"),
@@ -43,7 +45,11 @@ fn the_shipped_images_have_no_violation() {
         let violations = check(text);
         assert!(violations.is_empty(), "{name}: {}", listed(&violations));
         let opcodes = opcodes(text);
-        eprintln!("{name}: {} instructions of {} kinds", opcodes.values().sum::<u32>(), opcodes.len());
+        eprintln!(
+            "{name}: {} instructions of {} kinds",
+            opcodes.values().sum::<u32>(),
+            opcodes.len()
+        );
         assert!(opcodes.values().sum::<u32>() > 5000, "{name}: the instructions were not found");
     }
 }
@@ -79,12 +85,16 @@ fn the_sign_of_zero_is_watched() {
 fn wrong_builds_of_the_shipped_source_are_refused() {
     let compiler = match Nvrtc::find() {
         Ok(found) => found,
-        Err(error) => return eprintln!("NOT RUN: wrong_builds_of_the_shipped_source_are_refused: {error}"),
+        Err(error) => {
+            return eprintln!("NOT RUN: wrong_builds_of_the_shipped_source_are_refused: {error}");
+        }
     };
     // Each takes half a minute of one processor.
     std::thread::scope(|scope| {
-        let building: Vec<_> =
-            WRONG_BUILDS.iter().map(|wrong| scope.spawn(|| wrong_build(&compiler, wrong))).collect();
+        let building: Vec<_> = WRONG_BUILDS
+            .iter()
+            .map(|wrong| scope.spawn(|| wrong_build(&compiler, wrong)))
+            .collect();
         for ((name, ..), built) in WRONG_BUILDS.iter().zip(building) {
             let violations = check(&built.join().expect("the sources compile"));
             eprintln!("{name}: {}", listed(&violations));
@@ -95,11 +105,15 @@ fn wrong_builds_of_the_shipped_source_are_refused() {
 
 /// PTX of the shipped source by one of [`WRONG_BUILDS`].
 fn wrong_build(compiler: &Nvrtc, (_, options, (from, to)): &WrongBuild) -> String {
-    let replaced = |text: &str| if from.is_empty() { text.to_owned() } else { text.replace(from, to) };
+    let replaced =
+        |text: &str| if from.is_empty() { text.to_owned() } else { text.replace(from, to) };
     let headers = SOURCES.iter().filter(|(name, _)| name.ends_with(".h"));
-    let headers: Vec<(&str, String)> = headers.map(|(name, text)| (*name, replaced(text))).collect();
-    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    let (name, source) = SOURCES.iter().find(|(name, _)| *name == "entry_cuda.cu").expect("it is a source");
+    let headers: Vec<(&str, String)> =
+        headers.map(|(name, text)| (*name, replaced(text))).collect();
+    let headers: Vec<(&str, &str)> =
+        headers.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let (name, source) =
+        SOURCES.iter().find(|(name, _)| *name == "entry_cuda.cu").expect("it is a source");
     let target = Target::Ptx { compute: 75 };
     let program = Program { name, source, headers: &headers, target, options };
     compiler.compile(&program).and_then(|made| made.text()).expect("the sources compile")

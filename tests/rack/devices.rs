@@ -1,4 +1,5 @@
-//! Any number of devices: none, unfit ones, one, two, eight; each told clearly, all with the same bits.
+//! Any number of devices: none, unfit ones, one, two, eight; each told clearly, all with the same
+//! bits.
 
 use crate::stand::{PICTURE, Stand, device, on_cpu};
 use tessera_fake_cuda::{Config, Device, Slice};
@@ -9,7 +10,8 @@ fn refusal(config: &Config) -> String {
     let token = stand.farm.text(&["token", "create", "--role", "node"]);
     let path = stand.farm.folder().join("token");
     std::fs::write(&path, token).expect("a token file");
-    let mut node = stand.farm.command(&["node", "--device", "cuda", "--name", "rack", "--data", "rack"]);
+    let mut node =
+        stand.farm.command(&["node", "--device", "cuda", "--name", "rack", "--data", "rack"]);
     node.arg("--token-file").arg(path).envs(stand.rack.environment());
     let output = node.output().expect("the binary runs");
     assert!(!output.status.success(), "a node without a fit device serves");

@@ -1,14 +1,17 @@
-//! Each fault ends as designed: the job is done with the same bits, and the node and its other device go on.
+//! Each fault ends as designed: the job is done with the same bits, and the node and its other
+//! device go on.
 
 use crate::stand::{PICTURE, Stand, on_cpu, with_fault};
 use tessera_fake_cuda::{Config, Fault, FaultKind};
 
-/// A node of two devices, both ready; the first meets the fault at the first thing that a job asks of it.
+/// A node of two devices, both ready; the first meets the fault at the first thing that a job asks
+/// of it.
 fn struck(fault: Fault) -> Stand {
     let mut config = with_fault(fault);
     let mut stand = Stand::prepare(&config);
     if config.devices[0].faults[0].kind == FaultKind::Endless {
-        // Far longer than a worker that works is ever silent, even on a machine with much else to do.
+        // Far longer than a worker that works is ever silent, even on a machine with much else to
+        // do.
         stand.watchdog_secs = 8;
     }
     let trigger = stand.rack.folder().join("now");

@@ -1,5 +1,5 @@
-//! Rack: farms of real processes whose GPUs are fake: any number of devices, each fault, mixed speeds, mixed frames. The bits
-//! are those of the CPU, and nothing but the faulty device is lost.
+//! Rack: farms of real processes whose GPUs are fake: any number of devices, each fault, mixed
+//! speeds, mixed frames. The bits are those of the CPU, and nothing but the faulty device is lost.
 
 mod devices;
 mod faults;

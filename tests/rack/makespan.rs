@@ -1,5 +1,6 @@
-//! How long one frame takes on a CPU node and a node of GPUs together, beside what it would take if every device worked until the end.
-//! Minutes of waiting, so only where `TESSERA_MIXED` is set; `mixed` compares the bits in every run.
+//! How long one frame takes on a CPU node and a node of GPUs together, beside what it would take if
+//! every device worked until the end. Minutes of waiting, so only where `TESSERA_MIXED` is set;
+//! `mixed` compares the bits in every run.
 
 use crate::harness::Farm;
 use crate::stand::{Stand, rendered_on_cpu, scene};
@@ -11,14 +12,15 @@ use tessera_fake_cuda::{Config, Device, Rack};
 /// The frame: 192 units of 2,048 samples.
 const FRAME: [&str; 10] =
     ["--size", "128x96", "--spp", "32", "--depth", "3", "--tile", "16", "--unit-samples", "8"];
-/// What all devices at work until the end would need, times this, is the longest that the frame may take.
+/// What all devices at work until the end would need, times this, is the longest that the frame may
+/// take.
 const RATIO_MAX: f64 = 1.15;
 /// Fake GPUs of the one node. An interpreter is a slow GPU: here the CPU is the fast device.
 const GPUS: usize = 2;
 /// How many times as fast as a GPU the CPU node is.
 const FASTER: f64 = 10.0;
-/// Seconds that a GPU should need for the whole frame: so slow that the interpreter needs a small part of it, whatever else this
-/// machine does.
+/// Seconds that a GPU should need for the whole frame: so slow that the interpreter needs a small
+/// part of it, whatever else this machine does.
 const GPU_SECS: f64 = 300.0;
 
 /// What the devices have to be told so that they are as slow as they should be.
@@ -58,7 +60,8 @@ fn cpu_secs() -> f64 {
     report["cpu_s"].as_f64().filter(|secs| *secs > 0.0).expect("seconds")
 }
 
-/// A stand whose coordinator checks nothing: new nodes' results would be rendered twice, and the dealing is what is measured.
+/// A stand whose coordinator checks nothing: new nodes' results would be rendered twice, and the
+/// dealing is what is measured.
 fn unchecked(config: &Config) -> Stand {
     let rack = Rack::new(config).expect("a rack");
     let mut farm = Farm::prepare();
@@ -68,7 +71,8 @@ fn unchecked(config: &Config) -> Stand {
     Stand { farm, rack, watchdog_secs: 60 }
 }
 
-/// Seconds of the frame on the CPU node, or on it and the node of GPUs, and the CPU node's part of it; the bits must be right.
+/// Seconds of the frame on the CPU node, or on it and the node of GPUs, and the CPU node's part of
+/// it; the bits must be right.
 fn makespan(paces: &Paces, gpus: bool) -> (f64, f64) {
     let device = Device { nanos_per_step: paces.nanos_per_step, ..Device::default() };
     let mut stand = unchecked(&Config::of(GPUS, device));
@@ -92,7 +96,8 @@ fn makespan(paces: &Paces, gpus: bool) -> (f64, f64) {
     (secs, by_cpu / (by_cpu + by_gpus))
 }
 
-/// Straight to standard error: what a passing test says is not shown, and minutes of silence are not wanted.
+/// Straight to standard error: what a passing test says is not shown, and minutes of silence are
+/// not wanted.
 fn say(text: &str) {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "mixed frame: {text}");
@@ -107,13 +112,15 @@ fn one_frame_by_processors_and_gpus_ends_within_its_bound() {
     say(&format!("the CPU node gets {:.2} % of a processor", 100.0 * paces.share));
     let (cpu, _) = makespan(&paces, false);
     let (together, part) = makespan(&paces, true);
-    // Rates add up. Processor time is worth more or less as this machine is busy: the CPU's rate is that of the better of its two runs, the
-    // second as if it had worked until the end. The GPUs' is their pace and nothing else, not even the tests behind their work.
+    // Rates add up. Processor time is worth more or less as this machine is busy: the CPU's rate is
+    // that of the better of its two runs, the second as if it had worked until the end. The GPUs'
+    // is their pace and nothing else, not even the tests behind their work.
     let rate = f64::max(1.0 / cpu, part / together);
     let bound = 1.0 / (rate + GPUS as f64 / GPU_SECS);
     let (speeds, ratio) = (GPU_SECS * rate, together / bound);
     say(&format!(
-        "the CPU alone {cpu:.2} s, one of {GPUS} GPUs alone {GPU_SECS} s ({speeds:.1} : 1); together {together:.2} s, bound {bound:.2} s, ratio {ratio:.3}"
+        "the CPU alone {cpu:.2} s, one of {GPUS} GPUs alone {GPU_SECS} s ({speeds:.1} : 1); \
+            together {together:.2} s, bound {bound:.2} s, ratio {ratio:.3}"
     ));
     assert!(ratio <= RATIO_MAX, "{ratio:.3} times the bound");
 }

@@ -16,7 +16,8 @@ fn a_thousand_units_leave_the_memory_as_it_was() {
     let before = held();
     let many = picture("1000");
     assert_eq!(stand.render(&many), rendered_on_cpu(&many), "{}", stand.farm.logs());
-    // Another workspace may have come into use: far less than the smallest allocation for every unit.
+    // Another workspace may have come into use: far less than the smallest allocation for every
+    // unit.
     let after = held();
     let grown = before.iter().zip(after).map(|(before, after)| after.saturating_sub(*before)).max();
     assert!(grown < Some(128 << 10), "{before:?} became {after:?}");

@@ -22,12 +22,15 @@ fn a_slow_device_does_its_share_and_no_more() {
 #[test]
 fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
     let mut config = Config::of(2, device());
-    // They alone would take the better part of a minute: a processor, which is far quicker, comes in time to do the rest.
+    // They alone would take the better part of a minute: a processor, which is far quicker, comes
+    // in time to do the rest.
     config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 300_000);
     let mut stand = Stand::prepare(&config);
     stand.add_node("gpus", "cuda");
-    let committed = |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
-    let finer = ["--size", "64x48", "--spp", "4", "--depth", "3", "--tile", "8", "--unit-samples", "1"];
+    let committed =
+        |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
+    let finer =
+        ["--size", "64x48", "--spp", "4", "--depth", "3", "--tile", "8", "--unit-samples", "1"];
     let job = stand.farm.submit(&crate::stand::scene(), &finer);
     stand.farm.wait_for("the GPUs' first unit", |_| committed(&stand, "gpus") > 0);
     stand.add_node("cpus", "cpu");

@@ -59,7 +59,8 @@ impl Stand {
     /// A device of the node `rack`: `ready`, `testing`, or why it is quarantined.
     pub(crate) fn standing(&self, device: usize) -> String {
         let state = &self.node("rack")["devices"][device]["state"];
-        let reason = state["quarantined"]["reason"].as_str().map(|reason| format!("quarantined: {reason}"));
+        let reason =
+            state["quarantined"]["reason"].as_str().map(|reason| format!("quarantined: {reason}"));
         reason.or_else(|| state.as_str().map(str::to_owned)).unwrap_or_default()
     }
 
@@ -87,7 +88,8 @@ pub(crate) fn rendered_on_cpu(options: &[&str]) -> String {
     rendered(&scene(), options)
 }
 
-/// A device that takes a little time for each launch, so that those of several overlap on few processors.
+/// A device that takes a little time for each launch, so that those of several overlap on few
+/// processors.
 pub(crate) fn device() -> Device {
     Device { pause_micros_per_launch: 4_000, ..Device::default() }
 }

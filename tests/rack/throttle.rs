@@ -1,4 +1,5 @@
-//! A process held to a share of one processor, by stopping it and letting it go on: a slow machine, however fast or busy this one is.
+//! A process held to a share of one processor, by stopping it and letting it go on: a slow machine,
+//! however fast or busy this one is.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,11 +53,13 @@ impl Drop for Throttle {
 }
 
 fn signal(process: u32, signal: i32) {
-    // SAFETY: the call takes numbers alone; the process is a child that has not been waited for, so that its number is its own.
+    // SAFETY: the call takes numbers alone; the process is a child that has not been waited for, so
+    // that its number is its own.
     unsafe { libc::kill(process as i32, signal) };
 }
 
-/// Time that all threads of a process have had of a processor: exact, unlike the ticks of `/proc/PID/stat`.
+/// Time that all threads of a process have had of a processor: exact, unlike the ticks of
+/// `/proc/PID/stat`.
 fn processor_time(process: u32) -> Duration {
     let threads = std::fs::read_dir(PathBuf::from(format!("/proc/{process}/task")));
     let nanos = threads.into_iter().flatten().flatten().filter_map(|thread| {

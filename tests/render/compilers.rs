@@ -1,4 +1,5 @@
-//! Same bits from every build: instruction sets, compilers and optimisation levels, on whole scenes.
+//! Same bits from every build: instruction sets, compilers and optimisation levels, on whole
+//! scenes.
 
 use crate::picture::{Sky, checked, file, flatten, hash, shared, skipped, sums, whole_frame};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use tessera_kernels::host::{self, RayCounts};
 use tessera_layout::{FlatScene, SceneView, UnitParams};
 use tessera_scenes::{CameraChoice, FlattenOptions};
 
-type RenderUnit = unsafe extern "C" fn(*const SceneView, *const UnitParams, *mut i64, *mut RayCounts);
+type RenderUnit =
+    unsafe extern "C" fn(*const SceneView, *const UnitParams, *mut i64, *mut RayCounts);
 
 /// Compiler and its flags beyond those that exactness needs.
 const BUILDS: &[(&str, &[&str])] = &[
@@ -17,13 +19,18 @@ const BUILDS: &[(&str, &[&str])] = &[
     ("clang++", &["-O3", "-march=x86-64-v3"]),
 ];
 
-/// The scenes of the issue of same bits, small: the Cornell box, and two real models where they are at hand.
+/// The scenes of the issue of same bits, small: the Cornell box, and two real models where they are
+/// at hand.
 pub(crate) fn scenes(width: u32, height: u32) -> Vec<(&'static str, FlatScene)> {
     let still = FlattenOptions::still(width, height);
-    let mut found = vec![("cornell-box", flatten(&file("scenes/library/cornell-box.gltf"), None, &still))];
+    let mut found =
+        vec![("cornell-box", flatten(&file("scenes/library/cornell-box.gltf"), None, &still))];
     let sky = file("tests/render/scenes/sky.hdr");
     let sky: Sky<'_> = Some(&sky);
-    found.push(("textured-knot", flatten(&file("tests/render/scenes/textured-knot.glb"), sky, &still)));
+    found.push((
+        "textured-knot",
+        flatten(&file("tests/render/scenes/textured-knot.glb"), sky, &still),
+    ));
     if let Some(helmet) = shared("DamagedHelmet.glb") {
         found.push(("DamagedHelmet", flatten(&helmet, sky, &still)));
     }
@@ -40,8 +47,10 @@ fn instruction_sets_give_the_same_bits() {
     let frame = whole_frame(64, 48, 16, 6);
     for (name, scene) in scenes(64, 48) {
         let scene = checked(scene);
-        let hashes: Vec<String> =
-            host::available_isas().into_iter().map(|isa| hash(&sums(isa, &scene, &frame))).collect();
+        let hashes: Vec<String> = host::available_isas()
+            .into_iter()
+            .map(|isa| hash(&sums(isa, &scene, &frame)))
+            .collect();
         println!("{name}: {} builds, {}", hashes.len(), hashes[0]);
         assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "{name}: {hashes:?}");
     }
@@ -53,8 +62,10 @@ fn compilers_and_levels_give_the_same_bits() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let frame = whole_frame(64, 48, 16, 6);
     let scenes = scenes(64, 48);
-    let ours: Vec<Vec<[i64; 3]>> =
-        scenes.iter().map(|(_, scene)| sums(host::best_isa(), &checked(scene.clone()), &frame)).collect();
+    let ours: Vec<Vec<[i64; 3]>> = scenes
+        .iter()
+        .map(|(_, scene)| sums(host::best_isa(), &checked(scene.clone()), &frame))
+        .collect();
     for (index, (compiler, flags)) in BUILDS.iter().enumerate() {
         if Command::new(compiler).arg("--version").output().is_err() {
             skipped(&format!("{compiler} is not installed"));
@@ -62,11 +73,16 @@ fn compilers_and_levels_give_the_same_bits() {
         }
         let library = compile(compiler, flags, &folder.path().join(format!("kernels{index}.so")));
         // SAFETY: the library holds nothing but the kernels, which run no initialiser.
-        let library = unsafe { libloading::Library::new(&library) }.expect("the compiled kernels load");
+        let library =
+            unsafe { libloading::Library::new(&library) }.expect("the compiled kernels load");
         // SAFETY: the symbol is the kernels' entry, of this signature.
-        let render = unsafe { library.get::<RenderUnit>(b"tessera_render_unit_other\0") }.expect("the entry");
+        let render = unsafe { library.get::<RenderUnit>(b"tessera_render_unit_other\0") }
+            .expect("the entry");
         for ((name, scene), want) in scenes.iter().zip(&ours) {
-            assert!(film(&frame, *render, scene) == *want, "{name}: {compiler} {flags:?} gives other bits");
+            assert!(
+                film(&frame, *render, scene) == *want,
+                "{name}: {compiler} {flags:?} gives other bits"
+            );
         }
         println!("{compiler} {flags:?}: {} scenes agree", scenes.len());
     }
@@ -85,7 +101,16 @@ fn compile(compiler: &str, flags: &[&str], out: &Path) -> PathBuf {
     let output = Command::new(compiler)
         .args(exact)
         .args(flags)
-        .args(["-Wall", "-Wextra", "-Wno-psabi", "-Werror", "-shared", "-fPIC", "-DTESSERA_ISA=other", "-o"])
+        .args([
+            "-Wall",
+            "-Wextra",
+            "-Wno-psabi",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-DTESSERA_ISA=other",
+            "-o",
+        ])
         .arg(out)
         .arg(file("kernels/source/entry_host.cpp"))
         .output()

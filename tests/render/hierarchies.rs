@@ -31,8 +31,11 @@ fn builders_change_no_bit() {
 
 /// Largest coordinate of a corner or of the camera, metres.
 fn reach(scene: &tessera_layout::FlatScene) -> f32 {
-    let corners =
-        scene.triangles.iter().flat_map(|triangle| [triangle.v0, triangle.v1, triangle.v2]).flatten();
+    let corners = scene
+        .triangles
+        .iter()
+        .flat_map(|triangle| [triangle.v0, triangle.v1, triangle.v2])
+        .flatten();
     let camera = scene.camera.world_from_camera.into_iter();
     corners.chain(camera).fold(0.0, |reach, coordinate| reach.max(coordinate.abs()))
 }

@@ -1,4 +1,5 @@
-//! Meshes that are held once: through the importer and its hierarchies, the bits of copies, and the picture that a scene without instances has.
+//! Meshes that are held once: through the importer and its hierarchies, the bits of copies, and the
+//! picture that a scene without instances has.
 
 use crate::picture::{checked, file, hash, pixels, shared, sums, whole_frame};
 use serde_json::{Value, json};
@@ -12,15 +13,17 @@ use tessera_scenes::{FlattenOptions, LoadOptions};
 fn flat(scene: &Path, instanced_from: u64) -> FlatScene {
     let options = LoadOptions { instanced_from, ..LoadOptions::default() };
     let (folder, name) = (scene.parent().expect("a folder"), scene.file_name().expect("a name"));
-    let loaded = tessera_scenes::load(folder, name.to_str().expect("text"), &options).expect("a scene");
+    let loaded =
+        tessera_scenes::load(folder, name.to_str().expect("text"), &options).expect("a scene");
     loaded.flatten(&FlattenOptions::still(96, 72)).expect("a frame")
 }
 
-/// The library's cube in five places, one of them mirrored. Turned so that no face looks along a plane of the axes: there a
-/// rounding turns the frame that directions are drawn in, and noise would be all that is compared.
+/// The library's cube in five places, one of them mirrored. Turned so that no face looks along a
+/// plane of the axes: there a rounding turns the frame that directions are drawn in, and noise
+/// would be all that is compared.
 fn cubes(folder: &Path) -> PathBuf {
-    let text =
-        std::fs::read_to_string(file("scenes/library/spinning-cube.gltf")).expect("a file of the library");
+    let text = std::fs::read_to_string(file("scenes/library/spinning-cube.gltf"))
+        .expect("a file of the library");
     let mut scene: Value = serde_json::from_str(&text).expect("JSON");
     scene.as_object_mut().expect("an object").remove("animations");
     let nodes = scene["nodes"].as_array_mut().expect("nodes");
@@ -30,8 +33,10 @@ fn cubes(folder: &Path) -> PathBuf {
     let first = nodes.len();
     nodes.extend([
         json!({ "mesh": cube, "translation": [-1.6, 0.7, 0.3], "rotation": [0.2, 0.5, 0.1, 0.8] }),
-        json!({ "mesh": cube, "translation": [1.5, 0.6, -0.6], "rotation": [0.1, 0.3, -0.1, 0.9], "scale": [0.8, 0.8, 1.7] }),
-        json!({ "mesh": cube, "translation": [0.4, 0.3, 1.4], "rotation": [0.48, 0.6, 0.0, 0.64], "scale": [0.5, 0.5, 0.5] }),
+        json!({ "mesh": cube, "translation": [1.5, 0.6, -0.6], "rotation": [0.1, 0.3, -0.1, 0.9],
+        "scale": [0.8, 0.8, 1.7] }),
+        json!({ "mesh": cube, "translation": [0.4, 0.3, 1.4], "rotation": [0.48, 0.6, 0.0, 0.64],
+        "scale": [0.5, 0.5, 0.5] }),
         json!({ "mesh": cube, "translation": [-0.6, 1.9, -0.4], "scale": [-0.6, 0.6, 0.6] }),
     ]);
     let more = (first..nodes.len()).map(|node| json!(node));
@@ -46,7 +51,9 @@ fn instances_have_the_bits_of_copies_and_the_picture_of_the_scene() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let shared_ones =
         ["generated/instances_ext.glb", "generated/instances_nodes.glb", "SimpleInstancing.glb"];
-    for path in std::iter::once(cubes(folder.path())).chain(shared_ones.into_iter().filter_map(shared)) {
+    for path in
+        std::iter::once(cubes(folder.path())).chain(shared_ones.into_iter().filter_map(shared))
+    {
         let (scene, copied) = (checked(flat(&path, 1)), checked(flat(&path, u64::MAX)));
         let name = path.display();
         assert!(scene.instances.len() > 1, "{name} has no instances");

@@ -1,4 +1,5 @@
-//! Render: pictures of whole scenes. Same bits from every build and hierarchy, stored hashes, and references by another renderer.
+//! Render: pictures of whole scenes. Same bits from every build and hierarchy, stored hashes, and
+//! references by another renderer.
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod compilers;

@@ -17,7 +17,8 @@ pub(crate) fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is
+/// not shown.
 pub(crate) fn skipped(what: &str) {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
@@ -36,15 +37,16 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
 /// Light at infinity for a test: none, or an environment map.
 pub(crate) type Sky<'a> = Option<&'a Path>;
 
-/// Loads a scene and flattens one frame of it. The scene's files and its sky are gathered in one folder first, since an
-/// importer reads nothing outside a scene's own.
+/// Loads a scene and flattens one frame of it. The scene's files and its sky are gathered in one
+/// folder first, since an importer reads nothing outside a scene's own.
 pub(crate) fn flatten(scene: &Path, sky: Sky<'_>, view: &FlattenOptions) -> FlatScene {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let files =
-        tessera_scenes::files_of(scene).unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
+    let files = tessera_scenes::files_of(scene)
+        .unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
     for (name, source) in files {
         let target = folder.path().join(&name);
-        std::fs::create_dir_all(target.parent().expect("a file stands in a folder")).expect("a folder");
+        std::fs::create_dir_all(target.parent().expect("a file stands in a folder"))
+            .expect("a folder");
         std::fs::copy(source, target).expect("a scene's file can be copied");
     }
     let mut options = LoadOptions::default();
@@ -104,7 +106,9 @@ pub(crate) fn sums(isa: Isa, scene: &CheckedScene, frame: &UnitParams) -> Vec<[i
 
 /// Linear pixels of film sums, rounded as in a frame file.
 pub(crate) fn pixels(sums: &[[i64; 3]], samples: u32) -> Vec<[f32; 3]> {
-    sums.iter().map(|sum| sum.map(|value| (value as f64 * FILM_UNIT / f64::from(samples)) as f32)).collect()
+    sums.iter()
+        .map(|sum| sum.map(|value| (value as f64 * FILM_UNIT / f64::from(samples)) as f32))
+        .collect()
 }
 
 /// SHA-256 of film sums, little endian.

@@ -1,4 +1,5 @@
-//! Right pictures: ours at 4,096 samples a pixel against Mitsuba 3's at many more (references/make.py made them).
+//! Right pictures: ours at 4,096 samples a pixel against Mitsuba 3's at many more
+//! (references/make.py made them).
 
 use crate::picture::{checked, file, flatten, pixels, sums, whole_frame};
 use tessera_cli::picture::Picture;
@@ -21,12 +22,14 @@ fn compare(name: &str, scene: &str, sky: bool) {
     let (width, height) = (want.width, want.height);
     let scene = file(scene);
     let light = file("tests/render/scenes/sky.hdr");
-    let flat = flatten(&scene, sky.then_some(light.as_path()), &FlattenOptions::still(width, height));
+    let flat =
+        flatten(&scene, sky.then_some(light.as_path()), &FlattenOptions::still(width, height));
     let scene = checked(flat);
     let frame = whole_frame(width, height, SAMPLES, 5);
     let got = pixels(&sums(host::best_isa(), &scene, &frame), SAMPLES);
     let got = Picture { pixels: got, alpha: None, ..want.clone() };
-    let found = tessera_cli::picture::compare(&got, &want).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let found = tessera_cli::picture::compare(&got, &want)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     let relmse = found.rel_mse;
     let difference = found.mean_ratio.expect("a reference is not black") - 1.0;
     assert_eq!(found.excluded_pixels, 0, "{name}: a pixel is not finite");

@@ -1,4 +1,5 @@
-//! Virtual time: what is to happen, and when. Events of one moment happen in the order in which they were planned.
+//! Virtual time: what is to happen, and when. Events of one moment happen in the order in which
+//! they were planned.
 
 use crate::client::Ask;
 use crate::film::Film;
@@ -60,7 +61,8 @@ pub(crate) enum Event {
     Ask(Ask),
     /// A job whose files are uploaded (its position in the plan) is submitted.
     Submit(usize),
-    /// Nobody may work any more on a job whose pause or end was told: by then every message has arrived.
+    /// Nobody may work any more on a job whose pause or end was told: by then every message has
+    /// arrived.
     Stopped(crate::halt::Halt),
     /// The coordinator looks for blobs that no job names.
     Sweep,

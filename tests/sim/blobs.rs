@@ -1,5 +1,5 @@
-//! The coordinator's blobs, by name and age: what clients upload, what frames are written to, and the sweep that removes what no job
-//! names. Blobs survive crashes. No bytes are kept.
+//! The coordinator's blobs, by name and age: what clients upload, what frames are written to, and
+//! the sweep that removes what no job names. Blobs survive crashes. No bytes are kept.
 
 use crate::agenda::Event;
 use crate::markers::sometimes;
@@ -11,7 +11,8 @@ use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
 use tessera_protocol::job::JobKind;
 
-/// Younger blobs stay, so that an upload does not lose to a sweep before its job is submitted; milliseconds.
+/// Younger blobs stay, so that an upload does not lose to a sweep before its job is submitted;
+/// milliseconds.
 const GRACE: u64 = 6_000;
 /// A blob goes in the second round that finds it without a name.
 const ROUND: u64 = 2_500;
@@ -75,7 +76,8 @@ impl World {
     pub(crate) fn sweep_blobs(&mut self) {
         self.after(ROUND, Event::Sweep);
         let Some(process) = &self.shell.process else { return };
-        // What a job has named may go once its end is durable: a crash before that opens the job again.
+        // What a job has named may go once its end is durable: a crash before that opens the job
+        // again.
         if process.is_behind() {
             return;
         }

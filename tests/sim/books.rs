@@ -1,4 +1,5 @@
-//! The farm as its records tell it, kept by rules of the simulator's own: the core's state is compared with it, never copied.
+//! The farm as its records tell it, kept by rules of the simulator's own: the core's state is
+//! compared with it, never copied.
 
 mod compare;
 
@@ -63,7 +64,8 @@ pub(crate) struct FrameBook {
     /// How these go.
     pub(crate) rounds: Option<RoundBook>,
     pub(crate) committed: BTreeMap<u32, (Epoch, NodeId)>,
-    /// Units that were committed and are not any more: taken back from a liar, or of a frame that is tried again.
+    /// Units that were committed and are not any more: taken back from a liar, or of a frame that
+    /// is tried again.
     pub(crate) undone: BTreeSet<u32>,
     /// Results of the units that are to be checked, the committed one first.
     pub(crate) checks: BTreeMap<u32, Vec<(NodeId, BlobHash)>>,
@@ -148,12 +150,14 @@ impl Books {
         let going = self.jobs.get(&unit.job).is_some_and(|job| job.ended.is_none());
         let frame = self.frame(unit);
         let open = frame.is_some_and(|frame| frame.end == FrameEnd::Open);
-        let waits =
-            |frame: &FrameBook| frame.wants(unit.unit.0) && !frame.committed.contains_key(&unit.unit.0);
+        let waits = |frame: &FrameBook| {
+            frame.wants(unit.unit.0) && !frame.committed.contains_key(&unit.unit.0)
+        };
         going && open && frame.is_some_and(waits)
     }
 
-    /// The journal knows the result of this lease, and its frame waits for results or for its files.
+    /// The journal knows the result of this lease, and its frame waits for results or for its
+    /// files.
     pub(crate) fn keeps_result(&self, lease: Lease) -> bool {
         let Some(frame) = self.frame(lease.unit).filter(|frame| frame.end == FrameEnd::Open) else {
             return false;
@@ -167,8 +171,9 @@ impl Books {
     /// The unit is committed, and its frame waits for its check.
     pub(crate) fn is_to_be_checked(&self, unit: UnitKey) -> bool {
         let going = self.jobs.get(&unit.job).is_some_and(|job| job.ended.is_none());
-        let waits =
-            |frame: &FrameBook| frame.end == FrameEnd::Open && frame.checks.contains_key(&unit.unit.0);
+        let waits = |frame: &FrameBook| {
+            frame.end == FrameEnd::Open && frame.checks.contains_key(&unit.unit.0)
+        };
         going && self.frame(unit).is_some_and(waits)
     }
 
@@ -187,7 +192,10 @@ impl Books {
         match record {
             Record::EpochsReserved { up_to } => {
                 if up_to.0 <= self.reserved {
-                    return violated(format!("epochs up to {up_to} are reserved after {}", self.reserved));
+                    return violated(format!(
+                        "epochs up to {up_to} are reserved after {}",
+                        self.reserved
+                    ));
                 }
                 self.reserved = up_to.0;
                 Ok(())
@@ -203,25 +211,34 @@ impl Books {
             Record::AttemptsEnded { node, attempts, .. } => {
                 attempts.iter().try_for_each(|attempt| self.end_attempt(*node, attempt))
             }
-            Record::FrameFinished { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Done),
-            Record::FrameFailed { job, frame, .. } => self.end_frame(*job, *frame, FrameEnd::Failed),
+            Record::FrameFinished { job, frame, .. } => {
+                self.end_frame(*job, *frame, FrameEnd::Done)
+            }
+            Record::FrameFailed { job, frame, .. } => {
+                self.end_frame(*job, *frame, FrameEnd::Failed)
+            }
             Record::JobEnded { job, state, .. } => self.end(*job, *state),
             Record::JobForgotten { .. } => Ok(()),
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
             Record::JobRetried { job, below, .. } => self.retry(*job, *below),
             Record::NodeDrained { node, drained } => {
-                let changed = if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
+                let changed =
+                    if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
                 if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
             }
-            Record::UnitChecked { job, frame, redone } => self.compare_results(*job, *frame, redone),
+            Record::UnitChecked { job, frame, redone } => {
+                self.compare_results(*job, *frame, redone)
+            }
             Record::CheckWaived { job, frame, unit } => {
                 let book = self.open_frame(*job, *frame)?;
                 let results = book.checks.get(&unit.0).cloned();
                 book.end_check(unit.0, false);
                 match results {
                     Some(results) if results.len() == 1 => Ok(()),
-                    other => violated(format!("the check of {job}/{frame}/{unit:?} is waived: {other:?}")),
+                    other => violated(format!(
+                        "the check of {job}/{frame}/{unit:?} is waived: {other:?}"
+                    )),
                 }
             }
             Record::PartCommitted { job, frame, commit, first, samples } => {
@@ -259,11 +276,17 @@ impl Books {
         }
     }
 
-    /// A check is over where a second node says what is committed, and no more than that are against it.
+    /// A check is over where a second node says what is committed, and no more than that are
+    /// against it.
     fn compare_results(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) -> Checked {
         let unit = UnitKey { job, frame, unit: redone.unit };
-        if redone.epoch.0 >= self.reserved || self.commit_epochs.insert(redone.epoch.0, unit).is_some() {
-            return violated(format!("{unit} is checked with {}, which is not its own", redone.epoch));
+        if redone.epoch.0 >= self.reserved
+            || self.commit_epochs.insert(redone.epoch.0, unit).is_some()
+        {
+            return violated(format!(
+                "{unit} is checked with {}, which is not its own",
+                redone.epoch
+            ));
         }
         self.settled.insert(Lease { unit, epoch: redone.epoch });
         let book = self.open_frame(job, frame)?;
@@ -321,7 +344,12 @@ impl Books {
         self.rewind(job, frame, units)
     }
 
-    fn end_round(&mut self, (job, frame): (JobId, FrameNumber), round: u32, going: &TileSet) -> Checked {
+    fn end_round(
+        &mut self,
+        (job, frame): (JobId, FrameNumber),
+        round: u32,
+        going: &TileSet,
+    ) -> Checked {
         let book = self.open_frame(job, frame)?;
         if book.committed.len() < book.wanted() as usize || !book.checks.is_empty() {
             return violated(format!("round {round} of {job}/{frame} is measured before its end"));
@@ -359,7 +387,9 @@ impl Books {
         let parts = book.parts.remove(&unit.0).unwrap_or_default();
         let all_alike = !parts.is_empty() && parts.iter().all(|part| part.alike);
         if (book.verified.remove(&unit.0) || all_alike) && !follows {
-            return violated(format!("{key} is taken back, and other nodes have rendered it alike"));
+            return violated(format!(
+                "{key} is taken back, and other nodes have rendered it alike"
+            ));
         }
         book.undone.insert(unit.0);
         book.checks.remove(&unit.0);
@@ -429,7 +459,8 @@ impl Books {
                 let unit = UnitKey { job, frame: *number, unit: UnitIndex(unit) };
                 Lease { unit, epoch }
             }));
-            (frame.checks, frame.verified, frame.parts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+            (frame.checks, frame.verified, frame.parts) =
+                (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
             (frame.attempts, frame.end) = (BTreeMap::new(), FrameEnd::Open);
             frame.rounds = RoundBook::of(&book.spec.kind);
         }
@@ -447,7 +478,8 @@ impl Books {
 
     /// The result of this lease is committed now, and was not taken back since.
     pub(crate) fn stands(&self, lease: Lease) -> bool {
-        let committed = self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));
+        let committed =
+            self.frame(lease.unit).and_then(|frame| frame.committed.get(&lease.unit.unit.0));
         committed.is_some_and(|(epoch, _)| *epoch == lease.epoch)
     }
 
@@ -459,12 +491,19 @@ impl Books {
     /// A job that has not ended.
     fn going(&mut self, job: JobId) -> Result<&mut JobBook, Violation> {
         let book = self.jobs.get_mut(&job).filter(|job| job.ended.is_none());
-        book.ok_or_else(|| Violation(format!("a record speaks of job {job}, which is unknown or has ended")))
+        book.ok_or_else(|| {
+            Violation(format!("a record speaks of job {job}, which is unknown or has ended"))
+        })
     }
 
     /// A frame that has not ended, of a job that has not.
-    pub(crate) fn open_frame(&mut self, job: JobId, frame: FrameNumber) -> Result<&mut FrameBook, Violation> {
-        let book = self.going(job)?.frames.get_mut(&frame).filter(|frame| frame.end == FrameEnd::Open);
+    pub(crate) fn open_frame(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+    ) -> Result<&mut FrameBook, Violation> {
+        let book =
+            self.going(job)?.frames.get_mut(&frame).filter(|frame| frame.end == FrameEnd::Open);
         book.ok_or_else(|| {
             Violation(format!("a record speaks of {job}/{frame}, which is unknown or has ended"))
         })
@@ -473,7 +512,10 @@ impl Books {
     /// What holds of every result that is committed, and of every part.
     pub(crate) fn check_commit(&mut self, unit: UnitKey, commit: &Commit) -> Checked {
         if commit.epoch.0 >= self.reserved {
-            return violated(format!("{unit} is committed with {}, which was never reserved", commit.epoch));
+            return violated(format!(
+                "{unit} is committed with {}, which was never reserved",
+                commit.epoch
+            ));
         }
         if let Some(other) = self.commit_epochs.insert(commit.epoch.0, unit) {
             return violated(format!("{} is committed for {unit} and for {other}", commit.epoch));
@@ -487,7 +529,8 @@ impl Books {
     fn commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) -> Checked {
         let unit = UnitKey { job, frame, unit: commit.unit };
         self.check_commit(unit, commit)?;
-        let whole = self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
+        let whole =
+            self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
         let book = self.open_frame(job, frame)?;
         if commit.unit.0 >= book.units || !book.wants(commit.unit.0) {
             return violated(format!("{unit} is committed, and does not exist or is not wanted"));
@@ -524,7 +567,10 @@ impl Books {
             ));
         }
         if end == FrameEnd::Done && !book.checks.is_empty() {
-            return violated(format!("{job}/{frame} is finished, and {:?} are to be checked", book.checks));
+            return violated(format!(
+                "{job}/{frame} is finished, and {:?} are to be checked",
+                book.checks
+            ));
         }
         book.end = end;
         book.failures += u32::from(end == FrameEnd::Failed);
@@ -547,8 +593,8 @@ impl Books {
     }
 }
 
-/// What is committed stands: of the nodes that always say the same, more say this than anything else, and two at least, or all that are left
-/// where some contradict themselves.
+/// What is committed stands: of the nodes that always say the same, more say this than anything
+/// else, and two at least, or all that are left where some contradict themselves.
 fn stands(results: &[(NodeId, BlobHash)]) -> bool {
     let steady = |node: NodeId| {
         results.iter().all(|(other, hash)| {

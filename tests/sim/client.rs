@@ -1,4 +1,5 @@
-//! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they are answered.
+//! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they
+//! are answered.
 
 use crate::agenda::Event;
 use crate::blobs::inputs;
@@ -111,12 +112,22 @@ impl World {
                 let JobPlan { id, mut spec, owner, .. } = job(self, index);
                 spec.name.push_str(" again");
                 let caller = caller(owner);
-                self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+                self.ask_core(ask, |request| Input::Submit {
+                    request,
+                    job: id,
+                    spec: Box::new(spec),
+                    caller,
+                })
             }
             Ask::Foreign(index) => {
                 let JobPlan { id, spec, owner, .. } = job(self, index);
                 let caller = caller(other_than(owner));
-                self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+                self.ask_core(ask, |request| Input::Submit {
+                    request,
+                    job: id,
+                    spec: Box::new(spec),
+                    caller,
+                })
             }
             Ask::Cancel(index) => {
                 let JobPlan { id, owner, .. } = job(self, index);
@@ -140,7 +151,8 @@ impl World {
             }
             Ask::Retry(index) => {
                 let JobPlan { id, spec, owner, .. } = job(self, index);
-                // The shell refuses where a file of the job is gone, and begins the grace of those that are there anew.
+                // The shell refuses where a file of the job is gone, and begins the grace of those
+                // that are there anew.
                 let files = inputs(&spec.kind);
                 if !files.iter().all(|hash| self.blobs.has(*hash)) {
                     return Ok(());
@@ -161,7 +173,11 @@ impl World {
             }
             Ask::CancelUnknown => {
                 let id = JobId(uuid::Uuid::from_u128(7));
-                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller: caller(USERS[0]) })
+                self.ask_core(ask, |request| Input::Cancel {
+                    request,
+                    job: id,
+                    caller: caller(USERS[0]),
+                })
             }
             Ask::Drain(node, drain) => {
                 let plan = &self.nodes[node].plan;
@@ -175,11 +191,18 @@ impl World {
     pub(crate) fn submit(&mut self, index: usize) -> Checked {
         let JobPlan { id, spec, owner, .. } = self.clients.jobs[index].plan.clone();
         if inputs(&spec.kind).into_iter().any(|hash| !self.blobs.has(hash)) {
-            return violated(format!("a file of job {id} was swept between its upload and the submit"));
+            return violated(format!(
+                "a file of job {id} was swept between its upload and the submit"
+            ));
         }
         let caller = Caller { name: owner.to_owned(), admin: false };
         let ask = Ask::Submit(index);
-        self.ask_core(ask, |request| Input::Submit { request, job: id, spec: Box::new(spec), caller })
+        self.ask_core(ask, |request| Input::Submit {
+            request,
+            job: id,
+            spec: Box::new(spec),
+            caller,
+        })
     }
 
     fn is_wanted(&self, ask: Ask) -> bool {
@@ -205,16 +228,21 @@ impl World {
             (Ask::Cancel(index), Response::Done) => {
                 let id = self.clients.jobs[index].plan.id;
                 self.is_recorded(|record| {
-                    matches!(record, Record::JobEnded { job, state, .. } if *job == id && *state == JobState::Cancelled)
+                    matches!(record, Record::JobEnded { job, state,
+                        .. } if *job == id && *state == JobState::Cancelled)
                 })
             }
             (Ask::Retry(index), Response::Done) => {
                 let id = self.clients.jobs[index].plan.id;
-                self.is_recorded(|record| matches!(record, Record::JobRetried { job, .. } if *job == id))
+                self.is_recorded(
+                    |record| matches!(record, Record::JobRetried { job, .. } if *job == id),
+                )
             }
             (Ask::Pause(index) | Ask::CalmPause(index), Response::Done) => {
                 let id = self.clients.jobs[index].plan.id;
-                self.is_recorded(|record| matches!(record, Record::JobPaused { job, .. } if *job == id))
+                self.is_recorded(
+                    |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
+                )
             }
             (Ask::Drain(index, true), Response::Done) => {
                 let id = self.nodes[index].plan.id;
@@ -256,7 +284,8 @@ impl World {
             (Ask::Submit(index), Response::Error(RequestError::Invalid(text))) => {
                 let job = &mut self.clients.jobs[index];
                 job.refused = true;
-                let (too_large, both) = (job.plan.spec.device_bytes > LARGEST, text.contains("40.0 GiB"));
+                let (too_large, both) =
+                    (job.plan.spec.device_bytes > LARGEST, text.contains("40.0 GiB"));
                 // Where nothing larger was known at that moment, a smaller one is refused as well.
                 let known = text.contains("largest device known has");
                 self.tally.count(Fault::JobRefused);
@@ -309,7 +338,8 @@ impl World {
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
     }
 
-    /// A job that was accepted while no node was known, and that no device can hold, waits until its owner ends it.
+    /// A job that was accepted while no node was known, and that no device can hold, waits until
+    /// its owner ends it.
     fn give_up_later(&mut self, index: usize) {
         let plan = &self.clients.jobs[index].plan;
         if plan.spec.device_bytes > LARGEST {
@@ -351,7 +381,8 @@ impl World {
             (Fault::RetryOwn, Ask::Retry(index)),
         ];
         if self.chance(Fault::PauseOwn) {
-            let (pause, resume) = (self.random.between(1, 25_000), self.random.between(500, 20_000));
+            let (pause, resume) =
+                (self.random.between(1, 25_000), self.random.between(500, 20_000));
             self.after(pause, Event::Ask(Ask::Pause(index)));
             self.after(pause + resume, Event::Ask(Ask::Resume(index)));
         }
@@ -374,7 +405,10 @@ impl World {
         let committed: usize = frames.map(|frame| frame.committed.len()).sum();
         match report.units_committed == committed as u64 {
             true => Ok(()),
-            false => violated(format!("the audit counts {} units, {committed} are", report.units_committed)),
+            false => violated(format!(
+                "the audit counts {} units, {committed} are",
+                report.units_committed
+            )),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The coordinator ends, at any point of its way to the disk, and starts again from what the disk has.
+//! The coordinator ends, at any point of its way to the disk, and starts again from what the disk
+//! has.
 
 use crate::agenda::{Event, LinkId};
 use crate::faults::Fault;
@@ -15,7 +16,8 @@ impl World {
     pub(crate) fn crash(&mut self) -> Checked {
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         let count = process.syncing;
-        let lost = process.pending.iter().skip(count).filter(|pending| pending.snapshot.is_some()).count();
+        let lost =
+            process.pending.iter().skip(count).filter(|pending| pending.snapshot.is_some()).count();
         let group: Vec<Pending> = process.pending.drain(..count).collect();
         (0..lost).for_each(|_| self.tally.count(Fault::SnapshotLost));
         if group.is_empty() {
@@ -26,7 +28,8 @@ impl World {
         self.end_process()
     }
 
-    /// Results come first, then records in their order, then nothing else: a crash may cut this anywhere.
+    /// Results come first, then records in their order, then nothing else: a crash may cut this
+    /// anywhere.
     fn half_write(&mut self, mut group: Vec<Pending>) -> Checked {
         let results: usize = group.iter().map(|pending| pending.results.len()).sum();
         let records: usize = group.iter().map(|pending| pending.records.len()).sum();
@@ -45,7 +48,9 @@ impl World {
                     if let Some(torn) = pending.records.get(kept) {
                         let share = self.random.between(0, 999);
                         if torn_reads_whole(torn, share)? {
-                            return violated(format!("a part of {torn:?} is read as a whole record"));
+                            return violated(format!(
+                                "a part of {torn:?} is read as a whole record"
+                            ));
                         }
                         self.tally.count(Fault::TornRecord);
                     }
@@ -78,7 +83,8 @@ impl World {
         }
     }
 
-    /// The store's checksums find a flipped bit. Where they did not, the core must still say so, or go on, and never panic.
+    /// The store's checksums find a flipped bit. Where they did not, the core must still say so, or
+    /// go on, and never panic.
     fn read_damaged(&mut self, parts: &[SnapshotPart], records: &[Record]) -> Checked {
         let Some(position) = (!records.is_empty()).then(|| self.random.index(records.len())) else {
             return Ok(());
@@ -92,7 +98,9 @@ impl World {
         let (settings, now) = (self.plan.settings.clone(), self.clock());
         let replayed = Core::replay(settings, parts.to_vec(), damaged.clone(), now);
         let report = Core::audit(parts.to_vec(), damaged);
-        self.note(|| format!("a flipped bit: {:?}, {} problems", replayed.err(), report.problems.len()));
+        self.note(|| {
+            format!("a flipped bit: {:?}, {} problems", replayed.err(), report.problems.len())
+        });
         Ok(())
     }
 
@@ -101,20 +109,27 @@ impl World {
         self.shell.process = None;
         self.ended_at = self.now;
         self.ledger.believed = self.ledger.durable.clone();
-        let open: Vec<LinkId> =
-            self.links.links.iter().filter(|(_, link)| link.coordinator_open).map(|(id, _)| *id).collect();
+        let open: Vec<LinkId> = self
+            .links
+            .links
+            .iter()
+            .filter(|(_, link)| link.coordinator_open)
+            .map(|(id, _)| *id)
+            .collect();
         for id in open {
             let notice = self.random.between(1, 10_000);
             self.hang_up(id, notice);
         }
         let long = self.chance(Fault::LongOutage);
-        let away = if long { self.random.between(20_000, 60_000) } else { self.random.between(50, 4_000) };
+        let away =
+            if long { self.random.between(20_000, 60_000) } else { self.random.between(50, 4_000) };
         self.note(|| format!("the coordinator ends, for {away} ms"));
         self.after(away, Event::Restart);
         Ok(())
     }
 
-    /// A new process reads the disk: it must know exactly what is durable, whether from a snapshot or from the beginning.
+    /// A new process reads the disk: it must know exactly what is durable, whether from a snapshot
+    /// or from the beginning.
     pub(crate) fn restart(&mut self) -> Checked {
         if self.shell.process.is_some() {
             return Ok(());
@@ -123,7 +138,11 @@ impl World {
         let (parts, mut records) = self.disk.load()?;
         sometimes!(self, RestartFromSnapshot, !parts.is_empty() && !records.is_empty());
         sometimes!(self, RestartOfLongJournal, records.len() >= 500);
-        sometimes!(self, RestartAfterAck, self.acknowledged_at + 1_000 > self.ended_at && self.ended_at > 0);
+        sometimes!(
+            self,
+            RestartAfterAck,
+            self.acknowledged_at + 1_000 > self.ended_at && self.ended_at > 0
+        );
         if self.chance(Fault::BitFlip) {
             self.read_damaged(&parts, &records)?;
         }

@@ -1,4 +1,5 @@
-//! The coordinator's disk: what survives a crash. Snapshot and records as bytes, and the frames' spools.
+//! The coordinator's disk: what survives a crash. Snapshot and records as bytes, and the frames'
+//! spools.
 
 use crate::film::Film;
 use crate::trouble::{Checked, Violation, violated};
@@ -27,7 +28,8 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn append(&mut self, record: Record) -> Checked {
-        self.records.push(record.to_bytes().map_err(|error| Violation(format!("record: {error}")))?);
+        self.records
+            .push(record.to_bytes().map_err(|error| Violation(format!("record: {error}")))?);
         self.history.push(record);
         Ok(())
     }
@@ -48,7 +50,9 @@ impl Disk {
             self.records.iter().map(|record| Record::from_bytes(record)).collect();
         match (parts, records) {
             (Ok(parts), Ok(records)) => Ok((parts, records)),
-            (Err(error), _) | (_, Err(error)) => violated(format!("the disk is unreadable: {error}")),
+            (Err(error), _) | (_, Err(error)) => {
+                violated(format!("the disk is unreadable: {error}"))
+            }
         }
     }
 
@@ -69,7 +73,8 @@ impl Disk {
         self.spools.retain(|(of, _), _| *of != job);
     }
 
-    /// A start cuts off what was written and the journal does not know, so that a result of the same lease may be written again.
+    /// A start cuts off what was written and the journal does not know, so that a result of the
+    /// same lease may be written again.
     pub(crate) fn cut_spools(&mut self, is_known: impl Fn(Lease) -> bool) {
         self.spools.retain(|(job, frame), spool| {
             let lease = |entry: &Spooled| {

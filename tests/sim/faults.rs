@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 macro_rules! faults {
     ($($name:ident $permille:literal $text:literal,)*) => {
-        /// A kind of fault. With a chance above 0 it is rolled for at each opportunity; with 0 it follows from others.
+        /// A kind of fault. With a chance above 0 it is rolled for at each opportunity; with 0 it
+        /// follows from others.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub(crate) enum Fault { $($name,)* }
 

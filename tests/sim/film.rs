@@ -1,4 +1,5 @@
-//! Results without pixels: a number that depends on unit and fingerprint alone, as the same-bits law says, and adds up as films do.
+//! Results without pixels: a number that depends on unit and fingerprint alone, as the same-bits
+//! law says, and adds up as films do.
 
 use crate::random::mix;
 use tessera_core::{Arrived, FilmShape, ResultShape};
@@ -17,7 +18,8 @@ pub(crate) struct Film {
 pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint, shape: ResultShape) -> u64 {
     let job = unit.job.0.as_u128();
     let place = u64::from(unit.frame.0) << 32 | u64::from(unit.unit.0);
-    let whole = mix(mix(job as u64 ^ (job >> 64) as u64) ^ mix(place) ^ u64::from(fingerprint.0[0]));
+    let whole =
+        mix(mix(job as u64 ^ (job >> 64) as u64) ^ mix(place) ^ u64::from(fingerprint.0[0]));
     match shape {
         ResultShape::Film(film) => {
             let samples = film.first..film.first.saturating_add(film.samples);
@@ -43,7 +45,13 @@ pub(crate) fn shape_of(kind: &JobKind, task: Task) -> Option<ResultShape> {
 /// The film of a tile.
 pub(crate) fn film_of(tile: TileRect, samples: SampleRange, channels: u8) -> ResultShape {
     let TileRect { width, height, .. } = tile;
-    ResultShape::Film(FilmShape { width, height, channels, first: samples.first, samples: samples.count })
+    ResultShape::Film(FilmShape {
+        width,
+        height,
+        channels,
+        first: samples.first,
+        samples: samples.count,
+    })
 }
 
 /// A shape that looks well and is wrong.
@@ -67,7 +75,12 @@ pub(crate) fn hash_of(sum: u64) -> BlobHash {
 
 impl Film {
     /// None where the task is not of such a job.
-    pub(crate) fn of(unit: UnitKey, fingerprint: Fingerprint, kind: &JobKind, task: Task) -> Option<Self> {
+    pub(crate) fn of(
+        unit: UnitKey,
+        fingerprint: Fingerprint,
+        kind: &JobKind,
+        task: Task,
+    ) -> Option<Self> {
         let shape = shape_of(kind, task)?;
         Some(Self { sum: sum_of(unit, fingerprint, shape), shape })
     }

@@ -1,4 +1,5 @@
-//! One node of ten flips a bit in one of each hundred of its results: when it is found, and whether the pictures are right.
+//! One node of ten flips a bit in one of each hundred of its results: when it is found, and whether
+//! the pictures are right.
 
 use crate::film::film_of;
 use crate::mixed::render;
@@ -54,7 +55,9 @@ fn join(node: u64) -> Input {
 /// What a unit renders to.
 fn truth(unit: UnitKey) -> BlobHash {
     let mut hash = [0; 32];
-    hash[..8].copy_from_slice(&mix(u64::from(unit.frame.0) << 32 | u64::from(unit.unit.0)).to_le_bytes());
+    hash[..8].copy_from_slice(
+        &mix(u64::from(unit.frame.0) << 32 | u64::from(unit.unit.0)).to_le_bytes(),
+    );
     BlobHash(hash)
 }
 
@@ -104,8 +107,14 @@ impl Farm {
                 }
                 Action::ResolveFrame { job, frame } => {
                     let units = self.committed.iter().filter(|(unit, _)| unit.frame == frame);
-                    let wrong = units.clone().filter(|(unit, hash)| truth(**unit) != **hash).count();
-                    assert_eq!((wrong, units.count()), (0, self.grid.units() as usize), "seed {}", self.seed);
+                    let wrong =
+                        units.clone().filter(|(unit, hash)| truth(**unit) != **hash).count();
+                    assert_eq!(
+                        (wrong, units.count()),
+                        (0, self.grid.units() as usize),
+                        "seed {}",
+                        self.seed
+                    );
                     let format = "exr".to_owned();
                     let (hash, pixels_sha256) = (BlobHash([3; 32]), [0; 32]);
                     let files = vec![FrameFile { format, hash, length: 1, pixels_sha256 }];
@@ -129,21 +138,29 @@ impl Farm {
                 }
             }
             Record::NodeSuspected { node, guilty, reason, .. } => {
-                assert!(*guilty && node.0.as_u128() == FORGER.into(), "seed {}: {node}: {reason}", self.seed);
+                assert!(
+                    *guilty && node.0.as_u128() == FORGER.into(),
+                    "seed {}: {node}: {reason}",
+                    self.seed
+                );
                 self.outcome.found_after.get_or_insert(self.results[FORGER as usize]);
             }
             _ => {}
         }
     }
 
-    /// A node renders a unit; one of each hundred of the forger's comes out with a bit flipped, at a place of its own in each hundred.
+    /// A node renders a unit; one of each hundred of the forger's comes out with a bit flipped, at
+    /// a place of its own in each hundred.
     fn render(&mut self, session: SessionId, lease: Lease) {
         let node = session.0;
         let count = self.results[node as usize];
         self.results[node as usize] += 1;
         self.outcome.results += 1;
         let mut hash = truth(lease.unit);
-        if self.lies && node == FORGER && count % LIES == mix((self.seed << 32) | (count / LIES)) % LIES {
+        if self.lies
+            && node == FORGER
+            && count % LIES == mix((self.seed << 32) | (count / LIES)) % LIES
+        {
             hash.0[9] ^= 1 << (count % 8);
         }
         let Some((tile, samples)) = self.grid.unit(lease.unit.unit) else { return };
@@ -161,12 +178,17 @@ impl Farm {
 }
 
 #[test]
-fn one_node_of_ten_that_flips_a_bit_in_a_hundredth_of_its_results_is_found_and_no_picture_is_wrong() {
+fn one_node_of_ten_that_flips_a_bit_in_a_hundredth_of_its_results_is_found_and_no_picture_is_wrong()
+{
     let (mut latest, mut taken_back, mut results, mut units) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         let outcome = Farm::run(Settings::default(), seed, true);
         let found = outcome.found_after.unwrap_or(u64::MAX);
-        assert!(found <= FOUND_WITHIN, "seed {seed}: found after {:?} of its results", outcome.found_after);
+        assert!(
+            found <= FOUND_WITHIN,
+            "seed {seed}: found after {:?} of its results",
+            outcome.found_after
+        );
         latest = latest.max(found);
         taken_back += outcome.taken_back;
         (results, units) = (results + outcome.results, units + outcome.units);

@@ -1,5 +1,6 @@
-//! P6 in virtual time: once a pause or a cancel has been answered, no node works on the job any more than messages take to arrive. Looked at
-//! when nothing goes wrong any more; the bound is then the longest time of a message.
+//! P6 in virtual time: once a pause or a cancel has been answered, no node works on the job any
+//! more than messages take to arrive. Looked at when nothing goes wrong any more; the bound is then
+//! the longest time of a message.
 
 use crate::agenda::Event;
 use crate::client::Ask;
@@ -9,7 +10,8 @@ use crate::world::World;
 use tessera_core::SessionId;
 use tessera_protocol::ids::JobId;
 
-/// Longest time of a message between coordinator and node when nothing is wrong, milliseconds: twice the largest latency of a plan.
+/// Longest time of a message between coordinator and node when nothing is wrong, milliseconds:
+/// twice the largest latency of a plan.
 const MESSAGE_MAX: u64 = 300;
 /// What was slow when the last fault happened has arrived after so long.
 const CALM_AFTER: u64 = 20_000;
@@ -56,7 +58,8 @@ impl World {
         }
         sometimes!(self, StoppedInTime);
         for (id, link) in &self.links.links {
-            let working = self.nodes[link.node].process.as_ref().filter(|process| process.link == Some(*id));
+            let working =
+                self.nodes[link.node].process.as_ref().filter(|process| process.link == Some(*id));
             let leases = working.into_iter().flat_map(|process| process.units.keys());
             let mut of_job = leases.filter(|lease| lease.unit.job == halt.job);
             let was_there = link.session.is_some_and(|session| session < halt.before);

@@ -1,4 +1,5 @@
-//! What outlives a process of the coordinator, from outside: what was made durable, and what was promised to whom.
+//! What outlives a process of the coordinator, from outside: what was made durable, and what was
+//! promised to whom.
 
 use crate::books::{Books, FrameBook, FrameEnd};
 use crate::disk::Disk;
@@ -42,7 +43,12 @@ impl Ledger {
     }
 
     /// Checks that what an action tells is true and durable.
-    pub(crate) fn on_performed(&mut self, action: &Action, to: Option<NodeId>, disk: &Disk) -> Checked {
+    pub(crate) fn on_performed(
+        &mut self,
+        action: &Action,
+        to: Option<NodeId>,
+        disk: &Disk,
+    ) -> Checked {
         match action {
             Action::Send { message, .. } => self.on_sent(message, to),
             Action::ResolveFrame { job, frame } => self.check_spool(*job, *frame, disk),
@@ -92,14 +98,20 @@ impl Ledger {
         }
     }
 
-    /// A lease leaves for its node: its epoch is reserved, new, and above all former ones of its unit, whichever process gave those.
+    /// A lease leaves for its node: its epoch is reserved, new, and above all former ones of its
+    /// unit, whichever process gave those.
     fn issue(&mut self, lease: Lease, node: NodeId) -> Checked {
         let Lease { unit, epoch } = lease;
-        self.must(epoch.0 < self.durable.reserved, || format!("{lease} is sent with a reservation"))?;
+        self.must(epoch.0 < self.durable.reserved, || {
+            format!("{lease} is sent with a reservation")
+        })?;
         if let Some((other, holder)) = self.issued.insert(epoch.0, (unit, node)) {
-            return violated(format!("{epoch} is given for {unit} and was given to {holder} for {other}"));
+            return violated(format!(
+                "{epoch} is given for {unit} and was given to {holder} for {other}"
+            ));
         }
-        if let Some(newest) = self.newest.insert(unit, epoch.0).filter(|newest| *newest >= epoch.0) {
+        if let Some(newest) = self.newest.insert(unit, epoch.0).filter(|newest| *newest >= epoch.0)
+        {
             return violated(format!("{lease} follows e{newest}"));
         }
         self.leases.push((lease, node));
@@ -109,7 +121,9 @@ impl Ledger {
 
     /// The action gives a unit away for the third time.
     pub(crate) fn leased_thrice(&self, action: &Action) -> bool {
-        let Action::Send { message: CoordinatorToNode::Work(work), .. } = action else { return false };
+        let Action::Send { message: CoordinatorToNode::Work(work), .. } = action else {
+            return false;
+        };
         work.iter().any(|assignment| self.times.get(&assignment.lease().unit) == Some(&3))
     }
 
@@ -121,7 +135,8 @@ impl Ledger {
     pub(crate) fn on_reply(&mut self, response: &Response) -> Checked {
         if let Response::Accepted(job) = response {
             self.accepted.insert(*job);
-            return self.must(self.durable.jobs.contains_key(job), || format!("job {job} is accepted"));
+            return self
+                .must(self.durable.jobs.contains_key(job), || format!("job {job} is accepted"));
         }
         Ok(())
     }
@@ -131,7 +146,9 @@ impl Ledger {
         if let Some(job) = self.accepted.iter().find(|job| !self.durable.jobs.contains_key(job)) {
             return violated(format!("job {job} was accepted and is lost"));
         }
-        if let Some(lease) = self.acknowledged.iter().find(|lease| !self.durable.has_commit(**lease)) {
+        if let Some(lease) =
+            self.acknowledged.iter().find(|lease| !self.durable.has_commit(**lease))
+        {
             return violated(format!("the result of {lease} was acknowledged and is lost"));
         }
         match self.ended.iter().find(|job| !self.has_ended(**job)) {
@@ -140,10 +157,13 @@ impl Ledger {
         }
     }
 
-    /// A frame that is to be resolved has every unit's result in its spool, once, and they add up to the picture.
+    /// A frame that is to be resolved has every unit's result in its spool, once, and they add up
+    /// to the picture.
     fn check_spool(&self, job: JobId, frame: FrameNumber, disk: &Disk) -> Checked {
         let Some(book) = self.durable.jobs.get(&job) else {
-            return violated(format!("{job}/{frame} is to be resolved, and its job is not durable"));
+            return violated(format!(
+                "{job}/{frame} is to be resolved, and its job is not durable"
+            ));
         };
         let Some(frame_book) = book.frames.get(&frame) else {
             return violated(format!("{job}/{frame} is to be resolved and does not exist"));
@@ -154,7 +174,9 @@ impl Ledger {
         }
         if frame_book.committed.len() + frame_book.undone() != frame_book.wanted() as usize {
             let (there, all) = (frame_book.committed.len(), frame_book.wanted());
-            return violated(format!("{job}/{frame} is to be resolved with {there} of {all} units"));
+            return violated(format!(
+                "{job}/{frame} is to be resolved with {there} of {all} units"
+            ));
         }
         if frame_book.undone() > 0 {
             // By a later step of the same sync: what comes of this is not looked at.
@@ -180,7 +202,9 @@ impl Ledger {
             for part in frame_book.parts.get(unit).map_or(own.as_slice(), Vec::as_slice) {
                 let epoch = part.epoch;
                 let mut entries = disk.spool(job, frame).iter();
-                let Some(entry) = entries.find(|entry| entry.unit.0 == *unit && entry.epoch == epoch) else {
+                let Some(entry) =
+                    entries.find(|entry| entry.unit.0 == *unit && entry.epoch == epoch)
+                else {
                     return violated(format!(
                         "{key}@{epoch} is committed, and its result is not in the spool"
                     ));

@@ -1,4 +1,5 @@
-//! What a node may say that is not true: of old epochs, of epochs never issued, of leases that are not its own.
+//! What a node may say that is not true: of old epochs, of epochs never issued, of leases that are
+//! not its own.
 
 use crate::agenda::Parcel;
 use crate::faults::Fault;
@@ -16,15 +17,21 @@ impl World {
     /// Leases that other nodes have or had lately.
     pub(crate) fn leases_of_others(&mut self, node: usize, count: usize) -> Vec<Lease> {
         let id = self.nodes[node].plan.id;
-        let recent = self.ledger.leases.iter().rev().take(RECENT).filter(|(_, holder)| *holder != id);
+        let recent =
+            self.ledger.leases.iter().rev().take(RECENT).filter(|(_, holder)| *holder != id);
         let recent: Vec<Lease> = recent.map(|(lease, _)| *lease).collect();
         (0..count).filter_map(|_| self.random.pick(&recent)).collect()
     }
 
     /// Leases that nobody ever had: units and epochs of others, mixed.
     pub(crate) fn mixed_leases(&mut self, node: usize, count: usize) -> Vec<Lease> {
-        let (units, epochs) = (self.leases_of_others(node, count), self.leases_of_others(node, count));
-        units.iter().zip(&epochs).map(|(unit, epoch)| Lease { epoch: epoch.epoch, ..*unit }).collect()
+        let (units, epochs) =
+            (self.leases_of_others(node, count), self.leases_of_others(node, count));
+        units
+            .iter()
+            .zip(&epochs)
+            .map(|(unit, epoch)| Lease { epoch: epoch.epoch, ..*unit })
+            .collect()
     }
 
     /// An opportunity for each kind of lie.
@@ -95,8 +102,13 @@ impl World {
             Film::of(claimed.unit, fingerprint, &kind, task)
         });
         let film = film.unwrap_or_else(|| {
-            let shape =
-                ResultShape::Film(FilmShape { width: 8, height: 8, channels: 3, first: 0, samples: 1 });
+            let shape = ResultShape::Film(FilmShape {
+                width: 8,
+                height: 8,
+                channels: 3,
+                first: 0,
+                samples: 1,
+            });
             Film { sum: sum_of(claimed.unit, fingerprint, shape), shape }
         });
         self.send_up(link, Parcel::Result(claimed, film), 0);

@@ -1,5 +1,6 @@
-//! The simulator: a farm of 200 nodes or more in virtual time, with everything that can go wrong, driving the coordinator's core and
-//! nothing else of the product. What a step touches is checked after it, and everything now and then; a failure is a seed.
+//! The simulator: a farm of 200 nodes or more in virtual time, with everything that can go wrong,
+//! driving the coordinator's core and nothing else of the product. What a step touches is checked
+//! after it, and everything now and then; a failure is a seed.
 //!
 //! ```text
 //! TESSERA_SIM_SEEDS=100000 cargo test --release --test sim no_seed -- --nocapture    # many seeds
@@ -52,7 +53,8 @@ use runs::{Outcome, run_seeds};
 
 /// Seeds of a run without `TESSERA_SIM_SEEDS`.
 const SEEDS: u64 = 400;
-/// Seeds within which a planted bug must be caught, where `TESSERA_SIM_PLANTED` does not say otherwise.
+/// Seeds within which a planted bug must be caught, where `TESSERA_SIM_PLANTED` does not say
+/// otherwise.
 const PLANTED_SEEDS: u64 = 2000;
 
 /// A number of the environment, decimal or hexadecimal with `0x`.
@@ -62,9 +64,9 @@ fn number(name: &str) -> Option<u64> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    Some(
-        parsed.unwrap_or_else(|_| panic!("{name} is `{text}`; write a number, or 0x and hexadecimal digits")),
-    )
+    Some(parsed.unwrap_or_else(|_| {
+        panic!("{name} is `{text}`; write a number, or 0x and hexadecimal digits")
+    }))
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Situations that runs must meet now and then: a run that never gets into them proves nothing about them. Faults are counted in
-//! `faults`; these are what the farm made of them.
+//! Situations that runs must meet now and then: a run that never gets into them proves nothing
+//! about them. Faults are counted in `faults`; these are what the farm made of them.
 
 use std::fmt::Write;
 
@@ -100,7 +100,8 @@ markers! {
     RoundInTime "another round of a frame fits into its time",
     TimeOver "no other round of a frame fits into its time",
     MeasureAfterRestart "a round whose units were all in is measured after a restart",
-    StoppedInTime "no node works on a job as long after its pause or cancel as messages take at most",
+    StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
+        most",
 }
 
 /// How often each situation was met.
@@ -132,8 +133,13 @@ impl Met {
         let mut table = String::new();
         for marker in Marker::ALL {
             let count = self.0[*marker as usize];
-            writeln!(table, "{count:>12}  {:<20} sometimes {}", format!("{marker:?}"), marker.text())
-                .expect("a string takes all");
+            writeln!(
+                table,
+                "{count:>12}  {:<20} sometimes {}",
+                format!("{marker:?}"),
+                marker.text()
+            )
+            .expect("a string takes all");
         }
         table
     }

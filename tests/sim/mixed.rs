@@ -1,4 +1,5 @@
-//! Frames on nodes of different speeds: how much longer they take than all devices at work until the end, in virtual time.
+//! Frames on nodes of different speeds: how much longer they take than all devices at work until
+//! the end, in virtual time.
 
 use crate::mixed_farm::{Farm, Machine, Run};
 use crate::plain;
@@ -8,8 +9,8 @@ use tessera_protocol::job::RenderSpec;
 
 /// What the end of a frame may cost: makespan over the lower bound.
 const RATIO_MAX: f64 = 1.15;
-/// Seconds that a frame costs beyond that, however short it is: messages, and units that were given before speeds were known.
-/// A part of the ratio where the bound is above two seconds.
+/// Seconds that a frame costs beyond that, however short it is: messages, and units that were given
+/// before speeds were known. A part of the ratio where the bound is above two seconds.
 const FIXED: f64 = 0.25;
 /// Bounds below this are allowed the fixed costs as well.
 const SHORT: f64 = 2.0;
@@ -19,7 +20,8 @@ const SEEDS: u64 = 5;
 const SLOW: f64 = 1.5e6;
 
 pub(crate) fn render(width: u32, height: u32, spp: u32, frames: u32) -> RenderSpec {
-    let frames = FrameSet::from_frames((0..frames).map(FrameNumber)).expect("a few frames are a set");
+    let frames =
+        FrameSet::from_frames((0..frames).map(FrameNumber)).expect("a few frames are a set");
     RenderSpec { width, height, spp, frames, tile: 64, unit_samples: 0, ..plain::render() }
 }
 
@@ -40,7 +42,8 @@ fn runs(name: &str, machines: &[Machine]) -> Vec<Run> {
         let of_job: Vec<Run> = (0..SEEDS).map(|seed| Farm::run(machines, &render, seed)).collect();
         let worst = of_job.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("some seeds");
         eprintln!(
-            "{name:<28} {job:<16} {:>5} units  bound {:>8.2} s  makespan {:>8.2} s  ratio {:.3}  stopped {:>3}  by node {:?}",
+            "{name:<28} {job:<16} {:>5} units  bound {:>8.2} s  makespan {:>8.2} s  ratio {:.3}  \
+                stopped {:>3}  by node {:?}",
             worst.units,
             worst.bound,
             worst.makespan,

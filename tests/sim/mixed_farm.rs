@@ -1,5 +1,5 @@
-//! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last unit was committed. Drives the core
-//! alone; what it finds is judged in `mixed`.
+//! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last
+//! unit was committed. Drives the core alone; what it finds is judged in `mixed`.
 
 use crate::film::film_of;
 use crate::plain;
@@ -105,7 +105,8 @@ pub(crate) struct Farm {
 }
 
 impl Farm {
-    /// Renders a job on these machines. `seed` decides what each tile costs: from half of the mean to half as much again.
+    /// Renders a job on these machines. `seed` decides what each tile costs: from half of the mean
+    /// to half as much again.
     pub(crate) fn run(machines: &[Machine], render: &RenderSpec, seed: u64) -> Run {
         let grid = Grid::of(render);
         let nodes = machines.iter().map(|machine| {
@@ -127,7 +128,8 @@ impl Farm {
             revoked: 0,
         };
         let frames = f64::from(render.frames.len());
-        let work: f64 = (0..grid.units()).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
+        let work: f64 =
+            (0..grid.units()).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
         farm.begin(render);
         farm.go_on();
         Run {
@@ -211,7 +213,10 @@ impl Farm {
                     length: 1,
                     pixels_sha256: [0; 32],
                 };
-                self.at(WAY, Event::ToCore(Box::new(Input::FrameResolved { job, frame, files: vec![file] })));
+                self.at(
+                    WAY,
+                    Event::ToCore(Box::new(Input::FrameResolved { job, frame, files: vec![file] })),
+                );
             }
             _ => {}
         }
@@ -241,21 +246,24 @@ impl Farm {
             }
             let Some(unit) = self.nodes[node].waiting.pop_front() else { return };
             self.nodes[node].running[device] = Some((unit, self.now));
-            let micros = (self.cost(unit.unit) / self.machines[node].speed_at(self.now) * 1e6) as u64;
+            let micros =
+                (self.cost(unit.unit) / self.machines[node].speed_at(self.now) * 1e6) as u64;
             self.at(micros.max(1), Event::Ended(node, device, unit.lease()));
         }
     }
 
     fn on_ended(&mut self, node: usize, device: usize, lease: Lease) {
         let working = &mut self.nodes[node];
-        let Some((unit, began)) = working.running[device].filter(|(unit, _)| unit.lease() == lease) else {
+        let Some((unit, began)) = working.running[device].filter(|(unit, _)| unit.lease() == lease)
+        else {
             return;
         };
         working.running[device] = None;
         let micros = self.now - began;
         let mean = working.mean_micros.unwrap_or(micros as f64) * 0.75 + micros as f64 * 0.25;
         working.mean_micros = Some(mean);
-        let capacity = (1.0 + (HOLD / mean).ceil()).clamp(2.0, 128.0) as u32 * working.running.len() as u32;
+        let capacity =
+            (1.0 + (HOLD / mean).ceil()).clamp(2.0, 128.0) as u32 * working.running.len() as u32;
         if capacity != working.capacity {
             working.capacity = capacity;
             let session = SessionId(node as u64);

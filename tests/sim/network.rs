@@ -1,4 +1,5 @@
-//! Connections: control messages in order, results and heartbeats out of order, everything with a delay, and nothing after the end.
+//! Connections: control messages in order, results and heartbeats out of order, everything with a
+//! delay, and nothing after the end.
 
 use crate::agenda::{Event, LinkId, NodeEvent, Parcel};
 use crate::faults::Fault;
@@ -76,7 +77,9 @@ impl World {
         let Some(node) = self.links.links.get(&id).map(|link| link.node) else { return };
         let delay = self.latency(node) + slow;
         let ordered = matches!(parcel, Parcel::Join(..) | Parcel::Control(_));
-        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.node_open) else { return };
+        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.node_open) else {
+            return;
+        };
         // Nothing overtakes the join, and control messages do not overtake each other.
         let mut at = self.now + delay;
         if ordered {
@@ -108,7 +111,8 @@ impl World {
     /// One direction is gone. Both ends find out, because what the other one answers is missing.
     pub(crate) fn deafen(&mut self, id: LinkId, up: bool) {
         let last = self.now + self.random.between(3_000, 9_000);
-        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.dead_from == u64::MAX) else {
+        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.dead_from == u64::MAX)
+        else {
             return;
         };
         if up {
@@ -127,7 +131,8 @@ impl World {
 
     fn end_at(&mut self, id: LinkId, last: u64) {
         let (up, down) = (self.random.between(10, 12_000), self.random.between(10, 12_000));
-        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.dead_from == u64::MAX) else {
+        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.dead_from == u64::MAX)
+        else {
             return;
         };
         link.dead_from = last;
@@ -178,7 +183,8 @@ impl World {
         link.down -= 1;
         let arrives = link.node_open && self.now <= link.dead_from && !link.deaf_down;
         let (node, process) = (link.node, link.process);
-        let current = self.nodes[node].process.as_ref().is_some_and(|known| known.number == process);
+        let current =
+            self.nodes[node].process.as_ref().is_some_and(|known| known.number == process);
         if arrives && current { self.on_node_message(node, message) } else { Ok(()) }
     }
 
@@ -196,9 +202,12 @@ impl World {
     }
 
     pub(crate) fn on_node_notices(&mut self, id: LinkId) {
-        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.node_open) else { return };
+        let Some(link) = self.links.links.get_mut(&id).filter(|link| link.node_open) else {
+            return;
+        };
         let (node, number, coordinator_open) = (link.node, link.process, link.coordinator_open);
-        if coordinator_open && link.session.is_some() && link.incarnation == self.shell.incarnation {
+        if coordinator_open && link.session.is_some() && link.incarnation == self.shell.incarnation
+        {
             self.tally.count(Fault::QuickReturn);
         }
         link.node_open = false;

@@ -1,5 +1,5 @@
-//! Simulated nodes: processes that come and go, their sessions, and the outbox that outlives them. What they do about work is in
-//! `node_work`, what liars do besides in `liar`.
+//! Simulated nodes: processes that come and go, their sessions, and the outbox that outlives them.
+//! What they do about work is in `node_work`, what liars do besides in `liar`.
 
 use crate::agenda::{Event, LinkId, NodeEvent, Parcel};
 use crate::faults::Fault;
@@ -263,7 +263,8 @@ impl World {
         process.told.clear();
         let units = &process.units;
         process.jobs.retain(|job, _| units.keys().any(|lease| lease.unit.job == *job));
-        let mut running: Vec<Lease> = process.units.keys().chain(process.untold.keys()).copied().collect();
+        let mut running: Vec<Lease> =
+            process.units.keys().chain(process.untold.keys()).copied().collect();
         let mut finished: Vec<Lease> = node.outbox.keys().copied().collect();
         let (first, second) = lies.split_at(lies.len() / 2);
         running.extend(first);
@@ -285,7 +286,11 @@ impl World {
     /// What a node's devices say of themselves.
     pub(crate) fn devices_of(&self, index: usize) -> Vec<DeviceInfo> {
         let node = &self.nodes[index];
-        let state = |device: u32| match node.process.as_ref().and_then(|process| process.out.get(&device)) {
+        let state = |device: u32| match node
+            .process
+            .as_ref()
+            .and_then(|process| process.out.get(&device))
+        {
             None => DeviceState::Ready,
             Some(true) => DeviceState::Testing,
             Some(false) => {
@@ -331,7 +336,8 @@ impl World {
         if let Some(link) = link
             && !self.chance(Fault::BeatLost)
         {
-            let late = if self.chance(Fault::BeatLate) { self.random.between(1_000, 8_000) } else { 0 };
+            let late =
+                if self.chance(Fault::BeatLate) { self.random.between(1_000, 8_000) } else { 0 };
             if self.chance(Fault::BeatRepeated) {
                 let again = self.random.between(1, 4_000);
                 self.send_up(link, Parcel::Beat(heartbeat.clone()), again);
@@ -345,7 +351,9 @@ impl World {
 
     /// Sends a control message, if there is a session; nothing depends on one that is not sent.
     pub(crate) fn control(&mut self, node: usize, message: NodeToCoordinator) {
-        let Some(link) = self.nodes[node].process.as_ref().and_then(|process| process.link) else { return };
+        let Some(link) = self.nodes[node].process.as_ref().and_then(|process| process.link) else {
+            return;
+        };
         if self.chance(Fault::ControlRepeated) {
             self.send_up(link, Parcel::Control(message.clone()), 0);
         }
@@ -354,7 +362,9 @@ impl World {
 
     /// Sends a result of the outbox.
     pub(crate) fn offer(&mut self, node: usize, lease: Lease) {
-        let Some(link) = self.nodes[node].process.as_ref().and_then(|process| process.link) else { return };
+        let Some(link) = self.nodes[node].process.as_ref().and_then(|process| process.link) else {
+            return;
+        };
         let Some(mut film) = self.nodes[node].outbox.get(&lease).copied() else { return };
         let lease_millis = self.plan.settings.lease.as_millis() as u64;
         let slow = if self.chance(Fault::ResultSlow) { lease_millis } else { 0 };

@@ -1,4 +1,5 @@
-//! What a node does about its leases, as the node's own agent does: hold, render, store, offer, forget.
+//! What a node does about its leases, as the node's own agent does: hold, render, store, offer,
+//! forget.
 
 use crate::agenda::NodeEvent;
 use crate::faults::Fault;
@@ -9,7 +10,9 @@ use crate::tasks::task_of;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator};
+use tessera_protocol::node::{
+    Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator,
+};
 
 /// Old leases that a liar remembers.
 const PAST_MAX: usize = 64;
@@ -54,16 +57,23 @@ impl World {
             let predicted = self.clients.jobs.iter().find(|known| known.plan.id == assignment.job);
             let pool = predicted.and_then(|known| known.plan.spec.pool.as_deref());
             if pool.is_some() && pool != self.nodes[node].plan.pool {
-                return violated(format!("{lease} of a job for pool {pool:?} is given to a node of another"));
+                return violated(format!(
+                    "{lease} of a job for pool {pool:?} is given to a node of another"
+                ));
             }
-            let least = predicted.map_or(0, |known| known.plan.spec.device_bytes.min(known.plan.needs));
+            let least =
+                predicted.map_or(0, |known| known.plan.spec.device_bytes.min(known.plan.needs));
             if least > self.nodes[node].plan.memory {
-                return violated(format!("{lease} is given to a node whose devices cannot hold it"));
+                return violated(format!(
+                    "{lease} is given to a node whose devices cannot hold it"
+                ));
             }
             let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
             let told = process.told.contains(&assignment.job);
             let Some(kind) = process.jobs.get(&assignment.job).filter(|_| told) else {
-                return violated(format!("{lease} is given to a node that was not told of its job"));
+                return violated(format!(
+                    "{lease} is given to a node that was not told of its job"
+                ));
             };
             let kind = kind.clone();
             self.fetch_inputs(assignment.job, &kind)?;
@@ -74,7 +84,9 @@ impl World {
             if process.draining {
                 returned.push(lease);
             } else {
-                process.units.insert(lease, Unit { assignment, state: UnitState::Waiting, done: 0 });
+                process
+                    .units
+                    .insert(lease, Unit { assignment, state: UnitState::Waiting, done: 0 });
                 process.waiting.push_back(lease);
             }
         }
@@ -98,9 +110,11 @@ impl World {
         if process.out.insert(device, false).is_some() {
             return;
         }
-        let waits = |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
+        let waits =
+            |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
         let all_out = process.out.len() == all;
-        let returned: Vec<Lease> = process.units.iter().filter_map(waits).filter(|_| all_out).collect();
+        let returned: Vec<Lease> =
+            process.units.iter().filter_map(waits).filter(|_| all_out).collect();
         process.units.retain(|_, unit| !all_out || unit.state != UnitState::Waiting);
         let devices = self.devices_of(node);
         self.control(node, NodeToCoordinator::Devices(devices));
@@ -149,7 +163,8 @@ impl World {
         let Some(process) = &mut self.nodes[node].process else { return };
         process.jobs.remove(&job);
         process.told.remove(&job);
-        let held: Vec<Lease> = process.units.keys().filter(|lease| lease.unit.job == job).copied().collect();
+        let held: Vec<Lease> =
+            process.units.keys().filter(|lease| lease.unit.job == job).copied().collect();
         held.into_iter().for_each(|lease| self.stop_unit(node, lease));
         self.nodes[node].outbox.retain(|lease, _| lease.unit.job != job);
     }
@@ -164,7 +179,8 @@ impl World {
                 return;
             }
             let Some(lease) = process.waiting.pop_front() else { return };
-            let Some(unit) = process.units.get_mut(&lease).filter(|unit| unit.state == UnitState::Waiting)
+            let Some(unit) =
+                process.units.get_mut(&lease).filter(|unit| unit.state == UnitState::Waiting)
             else {
                 continue;
             };
@@ -197,7 +213,9 @@ impl World {
         match self.failure(node, lease) {
             Some(failure) => self.fail_unit(node, lease, failure),
             None => {
-                if let Some(unit) = self.nodes[node].process.as_mut().and_then(|p| p.units.get_mut(&lease)) {
+                if let Some(unit) =
+                    self.nodes[node].process.as_mut().and_then(|p| p.units.get_mut(&lease))
+                {
                     unit.state = UnitState::Storing;
                 }
                 let delay = self.random.between(1, 40);
@@ -238,7 +256,8 @@ impl World {
         } else if self.chance(Fault::FailDevice) {
             Some(Failure::Device(text()))
         } else if self.chance(Fault::FailMemory) {
-            let shortage = MemoryShortage { device: 0, needed: 0, available: memory / 2, reason: text() };
+            let shortage =
+                MemoryShortage { device: 0, needed: 0, available: memory / 2, reason: text() };
             Some(Failure::OutOfMemory(shortage))
         } else if self.chance(Fault::FailWorker) {
             Some(Failure::Worker(text()))
@@ -275,7 +294,9 @@ impl World {
         // One that was taken away meanwhile is not wanted.
         let Some(unit) = process.units.remove(&lease) else { return };
         let Some(kind) = process.jobs.get(&lease.unit.job) else { return };
-        let Some(mut film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else { return };
+        let Some(mut film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else {
+            return;
+        };
         if self.nodes[node].plan.forger && self.chance(Fault::WrongSums) {
             film.sum ^= 1 << self.random.between(0, 63);
         }
@@ -286,11 +307,13 @@ impl World {
 
     /// Takes no new work, gives back what has not begun, and leaves when the rest is acknowledged.
     pub(crate) fn drain_node(&mut self, node: usize) {
-        let Some(process) = self.nodes[node].process.as_mut().filter(|process| !process.draining) else {
+        let Some(process) = self.nodes[node].process.as_mut().filter(|process| !process.draining)
+        else {
             return;
         };
         process.draining = true;
-        let waiting = |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
+        let waiting =
+            |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
         let returned: Vec<Lease> = process.units.iter().filter_map(waiting).collect();
         process.units.retain(|_, unit| unit.state != UnitState::Waiting);
         self.control(node, NodeToCoordinator::Draining);
@@ -301,9 +324,11 @@ impl World {
     }
 
     pub(crate) fn leave_if_done(&mut self, node: usize) {
-        let idle =
-            |process: &NodeProcess| process.draining && process.units.is_empty() && process.untold.is_empty();
-        let done = self.nodes[node].process.as_ref().is_some_and(idle) && self.nodes[node].outbox.is_empty();
+        let idle = |process: &NodeProcess| {
+            process.draining && process.units.is_empty() && process.untold.is_empty()
+        };
+        let done = self.nodes[node].process.as_ref().is_some_and(idle)
+            && self.nodes[node].outbox.is_empty();
         if done {
             let away = self.random.between(2_000, 15_000);
             self.end_node(node, away);

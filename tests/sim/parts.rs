@@ -1,4 +1,5 @@
-//! Units in parts, in the books and on nodes: what is there, what is missing, and what a node hands in when it has to leave.
+//! Units in parts, in the books and on nodes: what is there, what is missing, and what a node hands
+//! in when it has to leave.
 
 use crate::agenda::NodeEvent;
 use crate::books::{Books, FrameBook};
@@ -7,7 +8,9 @@ use crate::tasks::task_of;
 use crate::trouble::{Checked, violated};
 use crate::world::World;
 use tessera_core::journal::Commit;
-use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{
+    BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
+};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{NodeToCoordinator, SampleRange, Task};
 
@@ -152,7 +155,8 @@ fn part_of(commit: &Commit, samples: u32) -> PartBook {
 }
 
 impl Books {
-    /// A unit has as many parts as it may have: another one is set aside, and the rest is leased anew.
+    /// A unit has as many parts as it may have: another one is set aside, and the rest is leased
+    /// anew.
     pub(crate) fn takes_no_part(&self, unit: UnitKey) -> bool {
         let parts = self.frame(unit).and_then(|frame| frame.parts.get(&unit.unit.0));
         parts.is_some_and(|parts| parts.len() >= PARTS_MAX)
@@ -173,7 +177,8 @@ impl Books {
         let unit = UnitKey { job, frame, unit: commit.unit };
         let lease = Lease { unit, epoch: commit.epoch };
         self.check_commit(unit, commit)?;
-        let whole = self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
+        let whole =
+            self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
         let book = self.open_frame(job, frame)?;
         let before = book.in_parts(commit.unit.0);
         if book.committed.contains_key(&commit.unit.0) {
@@ -219,7 +224,9 @@ impl World {
     pub(crate) fn node_to_leave(&mut self) -> Option<usize> {
         let (mut all, mut rests, mut forgers) = (Vec::new(), Vec::new(), Vec::new());
         for (index, node) in self.nodes.iter().enumerate() {
-            let Some(process) = node.process.as_ref().filter(|process| !process.draining) else { continue };
+            let Some(process) = node.process.as_ref().filter(|process| !process.draining) else {
+                continue;
+            };
             let units = process.running.values().filter_map(|lease| process.units.get(lease));
             for unit in units.filter(|unit| matches!(unit.assignment.task, Task::Tile { .. })) {
                 if size_of(unit.assignment.task) < 2 {
@@ -245,17 +252,20 @@ impl World {
         }
     }
 
-    /// A node has to be gone soon: its devices stop at a sample, and what they have is handed in. What has none goes back.
+    /// A node has to be gone soon: its devices stop at a sample, and what they have is handed in.
+    /// What has none goes back.
     pub(crate) fn cut_units(&mut self, node: usize) {
         let Some(process) = &mut self.nodes[node].process else { return };
-        let running: Vec<(u64, Lease)> = process.running.iter().map(|(run, lease)| (*run, *lease)).collect();
+        let running: Vec<(u64, Lease)> =
+            process.running.iter().map(|(run, lease)| (*run, *lease)).collect();
         let (mut returned, mut stored) = (Vec::new(), Vec::new());
         for (run, lease) in running {
             let Some(unit) = process.units.get_mut(&lease) else { continue };
             process.running.remove(&run);
             let most = u64::from(size_of(unit.assignment.task));
             // Often so soon that there is little.
-            let done = if self.random.permille(500) { 1 } else { self.random.between(0, most) as u32 };
+            let done =
+                if self.random.permille(500) { 1 } else { self.random.between(0, most) as u32 };
             if done == 0 || matches!(unit.assignment.task, Task::Chunk { .. }) {
                 process.units.remove(&lease);
                 returned.push(lease);

@@ -1,4 +1,5 @@
-//! What a seed stands for: the settings, the weather, the nodes and the jobs of one run. Nothing here happens yet.
+//! What a seed stands for: the settings, the weather, the nodes and the jobs of one run. Nothing
+//! here happens yet.
 
 use crate::faults::Fault;
 use crate::random::Random;
@@ -11,8 +12,8 @@ use tessera_protocol::compute::{
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
-    AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RawJobSpec,
-    RenderSpec, ToneMapSpec,
+    AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec,
+    RawJobSpec, RenderSpec, ToneMapSpec,
 };
 use uuid::Uuid;
 
@@ -106,7 +107,14 @@ impl Plan {
         let jobs = (0..random.between(4, 14))
             .map(|number| job(random, number, climate.submit_until, large))
             .collect();
-        Self { settings, heal_at, rates: rates(random, climate.divisor), mixed: herd.mixed, nodes, jobs }
+        Self {
+            settings,
+            heal_at,
+            rates: rates(random, climate.divisor),
+            mixed: herd.mixed,
+            nodes,
+            jobs,
+        }
     }
 
     pub(crate) fn rate(&self, fault: Fault) -> u32 {
@@ -124,8 +132,9 @@ pub(crate) fn fingerprint(number: u8) -> Fingerprint {
     Fingerprint([number; 32])
 }
 
-/// How long and how heavy the faults are. In storms hardly a job comes to its end before the healing; in long and mild weather most do,
-/// and faults meet what happens late: resolves, ends, retries.
+/// How long and how heavy the faults are. In storms hardly a job comes to its end before the
+/// healing; in long and mild weather most do, and faults meet what happens late: resolves, ends,
+/// retries.
 struct Climate {
     heal_at: u64,
     /// Jobs are submitted before, milliseconds.
@@ -145,7 +154,8 @@ impl Climate {
     }
 }
 
-/// Each run has its own weather: a third of the faults do not occur at all, others more often than in the mean.
+/// Each run has its own weather: a third of the faults do not occur at all, others more often than
+/// in the mean.
 fn rates(random: &mut Random, divisor: u32) -> Vec<u32> {
     let rate = |fault: &Fault| {
         let factor = [0, 0, 1, 1, 1, 3][random.index(6)];
@@ -189,7 +199,8 @@ struct Herd {
 }
 
 fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
-    // The first four keep both fingerprints present: whatever a job is pinned to, somebody can finish it.
+    // The first four keep both fingerprints present: whatever a job is pinned to, somebody can
+    // finish it.
     let anchored = index < 4;
     let foreign = herd.mixed && (index < 2 || random.permille(250));
     NodePlan {
@@ -201,7 +212,11 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
         devices: random.between(1, 3) as u32,
         compiles: anchored || random.permille(500),
         // Those who are always there are of every pool that jobs ask for.
-        pool: if anchored { Some(POOL) } else { [None, None, Some(POOL), Some("other")][random.index(4)] },
+        pool: if anchored {
+            Some(POOL)
+        } else {
+            [None, None, Some(POOL), Some("other")][random.index(4)]
+        },
         memory: if anchored { LARGEST } else { [4, 8, 16, 24][random.index(4)] * GIB },
         unit_millis: random.between(500, 6_000),
         latency: [1, 5, 20, 150][random.index(4)],
@@ -229,7 +244,11 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
         device_bytes,
         pool: random.permille(250).then(|| POOL.to_owned()),
     };
-    let needs = if device_bytes == 0 || random.permille(200) { sizes[random.index(6)] } else { device_bytes };
+    let needs = if device_bytes == 0 || random.permille(200) {
+        sizes[random.index(6)]
+    } else {
+        device_bytes
+    };
     let id = JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number)));
     adapt(&mut spec, id);
     JobPlan {
@@ -242,12 +261,18 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
 }
 
 fn compute(random: &mut Random) -> ComputeSpec {
-    let domain =
-        Domain { width: random.between(1, 40) as u32, height: random.between(1, 4) as u32, depth: 1 };
+    let domain = Domain {
+        width: random.between(1, 40) as u32,
+        height: random.between(1, 4) as u32,
+        depth: 1,
+    };
     let first = random.between(0, 90) as u32;
     let frames = (0..random.between(1, 4) as u32).map(|number| FrameNumber(first + number * 2));
-    let file =
-        AssetFile { path: "kernel".to_owned(), hash: BlobHash([random.between(1, 3) as u8; 32]), length: 9 };
+    let file = AssetFile {
+        path: "kernel".to_owned(),
+        hash: BlobHash([random.between(1, 3) as u8; 32]),
+        length: 9,
+    };
     let program = match random.index(3) {
         0 => Program::Builtin("merge".to_owned()),
         1 => Program::Ptx(file),
@@ -280,7 +305,11 @@ fn compute(random: &mut Random) -> ComputeSpec {
 
 fn render(random: &mut Random, large: bool) -> RenderSpec {
     let scene = format!("scene{}.gltf", random.between(1, 3));
-    let file = AssetFile { path: scene.clone(), hash: BlobHash([random.between(1, 3) as u8; 32]), length: 9 };
+    let file = AssetFile {
+        path: scene.clone(),
+        hash: BlobHash([random.between(1, 3) as u8; 32]),
+        length: 9,
+    };
     let first = random.between(0, 90) as u32;
     let step = random.between(1, 4) as u32;
     let frames = (0..random.between(1, 6) as u32).map(|number| FrameNumber(first + number * step));
@@ -288,7 +317,8 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
     let unit_samples = random.between(0, 4).min(u64::from(spp)) as u32;
     // Where a unit has all samples, it may have many.
     let spp = if unit_samples == 0 { spp * 4 } else { spp };
-    let formats = [vec![FormatSpec::Exr], vec![FormatSpec::Png], vec![FormatSpec::Exr, FormatSpec::Png16]];
+    let formats =
+        [vec![FormatSpec::Exr], vec![FormatSpec::Png], vec![FormatSpec::Exr, FormatSpec::Png16]];
     RenderSpec {
         scene,
         files: vec![file],

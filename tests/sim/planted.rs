@@ -1,4 +1,5 @@
-//! Bugs planted between the simulator and the core, to see that they are caught. The core itself stays whole.
+//! Bugs planted between the simulator and the core, to see that they are caught. The core itself
+//! stays whole.
 
 use crate::books::Books;
 use crate::film::{hash_of, sum_of};
@@ -23,25 +24,30 @@ pub(crate) enum Bug {
     LeaseNotRevoked,
     /// Lease: work is sent to two nodes.
     LeaseGivenTwice,
-    /// Epoch: a result is taken by its unit alone, as if it had the epoch of the lease that is held now.
+    /// Epoch: a result is taken by its unit alone, as if it had the epoch of the lease that is held
+    /// now.
     EpochNotCompared,
     /// Epoch: after a restart, the epochs of the last reservation are given out again.
     EpochReused,
     /// Commits are acknowledged, and submits answered, before they are durable.
     EarlyAcknowledgement,
-    /// A unit whose attempt ended is never given to a node again: the message is lost, and nobody notices.
+    /// A unit whose attempt ended is never given to a node again: the message is lost, and nobody
+    /// notices.
     RetryLost,
     /// A result counts twice.
     CountedTwice,
     /// A part of a unit counts twice: whoever renders the rest renders all of it.
     PartCountedTwice,
-    /// Results of one job are passed over, as if its nodes had given the units back: it never ends, while others do.
+    /// Results of one job are passed over, as if its nodes had given the units back: it never ends,
+    /// while others do.
     JobStarved,
-    /// A node that fails everything is quarantined although no other one is here: the core believes in one that does not exist.
+    /// A node that fails everything is quarantined although no other one is here: the core believes
+    /// in one that does not exist.
     LastNodeQuarantined,
     /// The sweep removes what jobs that go on read.
     LiveBlobCollected,
-    /// Nobody compares what two nodes made of a unit: every result is taken for the true one, whatever is in it.
+    /// Nobody compares what two nodes made of a unit: every result is taken for the true one,
+    /// whatever is in it.
     LiarNotVerified,
     /// Replay: a record is passed over.
     ReplayDropsRecord,
@@ -73,19 +79,21 @@ impl Planted {
         self.bug == Bug::EpochReused
     }
 
-    /// What everybody takes an input for: the end of the run alone is to show that a job is starved.
+    /// What everybody takes an input for: the end of the run alone is to show that a job is
+    /// starved.
     pub(crate) fn disguise(&mut self, input: Input, books: &Books) -> Input {
         match input {
             Input::ResultArrived { session, mut result } if self.bug == Bug::LiarNotVerified => {
                 let unit = result.lease.unit;
                 let pinned = books.jobs.get(&unit.job).and_then(|job| job.pinned);
-                result.hash =
-                    pinned.map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned, result.shape)));
+                result.hash = pinned
+                    .map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned, result.shape)));
                 Input::ResultArrived { session, result }
             }
             Input::ResultArrived { session, result }
                 if self.bug == Bug::JobStarved
-                    && *self.victim.get_or_insert(result.lease.unit.job) == result.lease.unit.job =>
+                    && *self.victim.get_or_insert(result.lease.unit.job)
+                        == result.lease.unit.job =>
             {
                 self.passed_over.push((session, result.lease));
                 Input::Returned { session, leases: vec![result.lease] }
@@ -95,15 +103,22 @@ impl Planted {
     }
 
     /// What the core is handed instead of an input.
-    pub(crate) fn on_input(&mut self, input: Input, process: &Process, random: &mut Random) -> Option<Input> {
+    pub(crate) fn on_input(
+        &mut self,
+        input: Input,
+        process: &Process,
+        random: &mut Random,
+    ) -> Option<Input> {
         match (self.bug, input) {
             (Bug::LeaseOutlivesNode, Input::SessionLost { .. }) if random.permille(300) => None,
             (Bug::LeaseNotFreed, Input::Returned { .. }) => None,
             (Bug::EpochNotCompared, Input::ResultArrived { session, mut result }) => {
-                let held: Vec<(Lease, NodeId)> = process.core.leases_of(result.lease.unit).collect();
+                let held: Vec<(Lease, NodeId)> =
+                    process.core.leases_of(result.lease.unit).collect();
                 let own = held.iter().any(|(lease, _)| *lease == result.lease);
-                let holder =
-                    held.last().and_then(|(lease, node)| Some((*lease, process.watch.session_of(*node)?)));
+                let holder = held
+                    .last()
+                    .and_then(|(lease, node)| Some((*lease, process.watch.session_of(*node)?)));
                 let Some((lease, holder)) = holder.filter(|_| !own) else {
                     return Some(Input::ResultArrived { session, result });
                 };
@@ -130,15 +145,23 @@ impl Planted {
     pub(crate) fn told_early(&self, action: &Action) -> bool {
         let told = matches!(
             action,
-            Action::Send { message: CoordinatorToNode::Committed { .. }, .. } | Action::Reply { .. }
+            Action::Send { message: CoordinatorToNode::Committed { .. }, .. }
+                | Action::Reply { .. }
         );
         told && self.bug == Bug::EarlyAcknowledgement
     }
 
     /// Changes what the core decided.
-    pub(crate) fn on_step(&mut self, step: &mut Step, process: &Process, books: &Books, random: &mut Random) {
+    pub(crate) fn on_step(
+        &mut self,
+        step: &mut Step,
+        process: &Process,
+        books: &Books,
+        random: &mut Random,
+    ) {
         for action in &mut step.actions {
-            if let Action::KeepResult { session, lease } | Action::DropResult { session, lease } = action
+            if let Action::KeepResult { session, lease } | Action::DropResult { session, lease } =
+                action
                 && let Some((true_session, true_lease)) = self.forged.remove(&(*session, *lease))
             {
                 (*session, *lease) = (true_session, true_lease);
@@ -187,7 +210,8 @@ impl Planted {
     fn pass_over(&mut self, step: &mut Step) {
         for (session, lease) in std::mem::take(&mut self.passed_over) {
             step.actions.push(Action::DropResult { session, lease });
-            step.actions.push(Action::Send { session, message: CoordinatorToNode::Unwanted { lease } });
+            step.actions
+                .push(Action::Send { session, message: CoordinatorToNode::Unwanted { lease } });
         }
     }
 
@@ -234,7 +258,10 @@ fn lose_retries(step: &mut Step, books: &Books) {
             });
         }
     }
-    let empty = |action: &Action| matches!(action, Action::Send { message: CoordinatorToNode::Work(work), .. } if work.is_empty());
+    let empty = |action: &Action| {
+        matches!(action,
+        Action::Send { message: CoordinatorToNode::Work(work), .. } if work.is_empty())
+    };
     step.actions.retain(|action| !empty(action));
 }
 

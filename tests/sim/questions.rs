@@ -1,5 +1,5 @@
-//! Users who ask how things are, and nodes that are told of commits: what they are answered goes to the history checker, which knows
-//! nothing else of the farm.
+//! Users who ask how things are, and nodes that are told of commits: what they are answered goes to
+//! the history checker, which knows nothing else of the farm.
 
 use crate::agenda::Event;
 use crate::books::FrameEnd;
@@ -43,7 +43,8 @@ impl World {
         if self.shell.process.is_none() {
             return Ok(());
         }
-        // An answer tells what has been decided so far: whatever that is goes to the disk before it.
+        // An answer tells what has been decided so far: whatever that is goes to the disk before
+        // it.
         self.take_step()?;
         let asked = self.history.ask();
         let job = self.clients.jobs[index].plan.id;
@@ -84,7 +85,8 @@ impl World {
         answers.seen.iter().try_for_each(|seen| self.saw(answers.asked, seen))
     }
 
-    /// Failed frames of a job are going to be open again, durably: nothing of them is committed any more.
+    /// Failed frames of a job are going to be open again, durably: nothing of them is committed any
+    /// more.
     pub(crate) fn saw_retry(&mut self, job: JobId) -> Checked {
         let Some(book) = self.ledger.durable.jobs.get(&job) else { return Ok(()) };
         let failed = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Failed);

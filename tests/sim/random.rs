@@ -1,6 +1,8 @@
-//! Chance: one seeded stream of numbers for a whole run. No other source of chance exists in the simulator.
+//! Chance: one seeded stream of numbers for a whole run. No other source of chance exists in the
+//! simulator.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014): a counter and a mixer.
+/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014): a
+/// counter and a mixer.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

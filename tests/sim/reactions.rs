@@ -1,4 +1,5 @@
-//! What the farm made of what happened: notes the situations of `markers` from steps and from the state. Checks nothing.
+//! What the farm made of what happened: notes the situations of `markers` from steps and from the
+//! state. Checks nothing.
 
 use crate::faults::Fault;
 use crate::markers::sometimes;
@@ -34,8 +35,12 @@ impl World {
             match action {
                 Action::Send { message, .. } => self.note_message(message, &kept, seen),
                 Action::CloseSession { .. } => sometimes!(self, SessionReplaced),
-                Action::ResolveFrame { .. } => sometimes!(self, ResolveAfterRestart, seen.inputs == 0),
-                Action::MeasureFrame { .. } => sometimes!(self, MeasureAfterRestart, seen.inputs == 0),
+                Action::ResolveFrame { .. } => {
+                    sometimes!(self, ResolveAfterRestart, seen.inputs == 0)
+                }
+                Action::MeasureFrame { .. } => {
+                    sometimes!(self, MeasureAfterRestart, seen.inputs == 0)
+                }
                 _ => {}
             }
         }
@@ -83,7 +88,8 @@ impl World {
                 sometimes!(self, RetriedUnderWay, ended.is_none());
             }
             Record::FrameFinished { job, frame, .. } => {
-                let book = self.ledger.believed.jobs.get(job).and_then(|book| book.frames.get(frame));
+                let book =
+                    self.ledger.believed.jobs.get(job).and_then(|book| book.frames.get(frame));
                 sometimes!(self, RetryFinished, book.is_some_and(|book| book.failures > 0));
             }
             Record::JobPaused { job, .. } => {
@@ -97,7 +103,11 @@ impl World {
                 sometimes!(self, CopyWon, winner > epoch);
                 sometimes!(self, CopyLost, winner < epoch);
                 let both = seen.has_result(Lease { unit, epoch: *epoch });
-                sometimes!(self, BothResults, both && seen.has_result(Lease { unit, epoch: *winner }));
+                sometimes!(
+                    self,
+                    BothResults,
+                    both && seen.has_result(Lease { unit, epoch: *winner })
+                );
             }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
             _ => {}
@@ -106,16 +116,20 @@ impl World {
 
     fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
         let unit = UnitKey { job, frame, unit: commit.unit };
-        let waited = self.shell.process.as_ref().is_some_and(|process| process.watch.was_short(unit));
+        let waited =
+            self.shell.process.as_ref().is_some_and(|process| process.watch.was_short(unit));
         sometimes!(self, CommitAfterShortage, waited);
         if self.shortages.remove(&unit) {
             self.tally.count(Fault::ShortageCleared);
         }
-        let attempt = self.ledger.believed.frame(unit).and_then(|frame| frame.attempts.get(&commit.unit.0));
+        let attempt =
+            self.ledger.believed.frame(unit).and_then(|frame| frame.attempts.get(&commit.unit.0));
         let elsewhere = attempt.is_some_and(|(_, node, failed)| *failed && *node != commit.node);
         let after_end = attempt.is_some_and(|(epoch, ..)| *epoch == commit.epoch);
-        let parts = self.ledger.believed.frame(unit).and_then(|frame| frame.parts.get(&commit.unit.0));
-        let by_others = parts.is_some_and(|parts| parts.iter().any(|part| part.node != commit.node));
+        let parts =
+            self.ledger.believed.frame(unit).and_then(|frame| frame.parts.get(&commit.unit.0));
+        let by_others =
+            parts.is_some_and(|parts| parts.iter().any(|part| part.node != commit.node));
         let elsewhere = elsewhere && parts.is_none();
         sometimes!(self, RestElsewhere, by_others);
         sometimes!(self, RetryElsewhere, elsewhere);
@@ -135,8 +149,16 @@ impl World {
             self.tally.count(Fault::JobFitsNowhere);
         }
         let Some(process) = &self.shell.process else { return };
-        sometimes!(self, CancelUnderWay, state == JobState::Cancelled && process.watch.holds_any(job));
-        sometimes!(self, PausedEnds, state == JobState::Done && self.ledger.believed.is_paused(job));
+        sometimes!(
+            self,
+            CancelUnderWay,
+            state == JobState::Cancelled && process.watch.holds_any(job)
+        );
+        sometimes!(
+            self,
+            PausedEnds,
+            state == JobState::Done && self.ledger.believed.is_paused(job)
+        );
         let done = self.ledger.believed.jobs.get(&job).is_some_and(|book| book.some_done());
         sometimes!(self, FrameFailsOthersGoOn, state == JobState::Failed && done);
     }
@@ -152,7 +174,9 @@ impl World {
             CoordinatorToNode::Committed { lease } => {
                 sometimes!(self, AcknowledgedAgain, !kept.contains(lease));
             }
-            CoordinatorToNode::Forget { .. } => sometimes!(self, ForgottenLater, seen.somebody_joined()),
+            CoordinatorToNode::Forget { .. } => {
+                sometimes!(self, ForgottenLater, seen.somebody_joined())
+            }
             CoordinatorToNode::Revoke { leases } => {
                 let void = leases.iter().any(|lease| seen.names(*lease));
                 sometimes!(self, RevokedLate, void && !seen.somebody_joined());
@@ -167,16 +191,27 @@ impl World {
                     sometimes!(self, LeaseOfACheck, check);
                     // Of several inputs, one may have ended the other lease.
                     let unit = assignment.lease().unit;
-                    let held = self.shell.process.as_ref().is_some_and(|process| process.watch.holds(unit));
+                    let held = self
+                        .shell
+                        .process
+                        .as_ref()
+                        .is_some_and(|process| process.watch.holds(unit));
                     let copy = held && seen.inputs == 1 && self.ledger.believed.is_wanted(unit);
                     sometimes!(self, CopyGiven, copy && !check);
                     sometimes!(self, CheckCopied, copy && check);
-                    let parts =
-                        self.ledger.believed.frame(unit).and_then(|frame| frame.parts.get(&unit.unit.0));
+                    let parts = self
+                        .ledger
+                        .believed
+                        .frame(unit)
+                        .and_then(|frame| frame.parts.get(&unit.unit.0));
                     let former = |epoch| {
-                        self.shell.process.as_ref().is_some_and(|process| process.watch.is_former(epoch))
+                        self.shell
+                            .process
+                            .as_ref()
+                            .is_some_and(|process| process.watch.is_former(epoch))
                     };
-                    let before = parts.is_some_and(|parts| parts.iter().all(|part| former(part.epoch)));
+                    let before =
+                        parts.is_some_and(|parts| parts.iter().all(|part| former(part.epoch)));
                     sometimes!(self, PartChecked, check && parts.is_some());
                     sometimes!(self, RestAfterRestart, !check && before);
                 }

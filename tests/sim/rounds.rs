@@ -1,5 +1,6 @@
-//! Frames that are sampled in rounds, worked out anew from the description: which units a round has, and what is decided after it. A decision is
-//! a number that depends on what the tile's results add up to, so that one that was made of wrong results is another one.
+//! Frames that are sampled in rounds, worked out anew from the description: which units a round
+//! has, and what is decided after it. A decision is a number that depends on what the tile's
+//! results add up to, so that one that was made of wrong results is another one.
 
 use crate::books::{FrameBook, JobBook};
 use crate::disk::Disk;
@@ -46,7 +47,8 @@ pub(crate) fn passes_of(spp: u32) -> u32 {
     (1..).take_while(|pass| FIRST << (pass - 1) < spp).count() as u32 + 1
 }
 
-/// Makes some jobs sample in rounds, by a number of their own: the other draws of a plan stay what they are.
+/// Makes some jobs sample in rounds, by a number of their own: the other draws of a plan stay what
+/// they are.
 pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
     let number = mix(id.0.as_u128() as u64 ^ (id.0.as_u128() >> 64) as u64);
     if let JobKind::Render(render) = &mut spec.kind
@@ -148,7 +150,10 @@ impl RoundBook {
     pub(crate) fn rewind(&mut self, round: u32) {
         self.round = self.round.min(round);
         self.stopped = self.stopped.filter(|stopped| *stopped < round);
-        self.ended.iter_mut().filter(|end| end.is_some_and(|end| end >= round)).for_each(|end| *end = None);
+        self.ended
+            .iter_mut()
+            .filter(|end| end.is_some_and(|end| end >= round))
+            .for_each(|end| *end = None);
     }
 }
 
@@ -159,21 +164,27 @@ pub(crate) fn is_noisy(sum: u64, round: u32) -> bool {
 
 impl Ledger {
     /// What a frame's spool says of its newest round.
-    pub(crate) fn noisy_tiles(&self, job: JobId, frame: FrameNumber, disk: &Disk) -> (u32, TileSet) {
+    pub(crate) fn noisy_tiles(
+        &self,
+        job: JobId,
+        frame: FrameNumber,
+        disk: &Disk,
+    ) -> (u32, TileSet) {
         let book = self.durable.jobs.get(&job).and_then(|book| book.frames.get(&frame));
         let Some((book, rounds)) = book.and_then(|book| Some((book, book.rounds.as_ref()?))) else {
             return (1, TileSet::default());
         };
         let noisy = (0..rounds.ended.len() as u32).filter(|tile| {
-            let units =
-                (tile * rounds.passes()..(tile + 1) * rounds.passes()).filter(|unit| rounds.wants(*unit));
+            let units = (tile * rounds.passes()..(tile + 1) * rounds.passes())
+                .filter(|unit| rounds.wants(*unit));
             let sum = units.map(|unit| spooled(book, unit, disk.spool(job, frame)));
             is_noisy(sum.fold(0, u64::wrapping_add), rounds.round)
         });
         (rounds.round, noisy.collect())
     }
 
-    /// What was decided of a complete frame is what true results decide; of tiles of which somebody saw to it that the results are true.
+    /// What was decided of a complete frame is what true results decide; of tiles of which somebody
+    /// saw to it that the results are true.
     pub(crate) fn check_rounds(
         &self,
         (id, number): (JobId, FrameNumber),
@@ -204,7 +215,8 @@ impl Ledger {
             let decided = decided.or(rounds.stopped);
             if rounds.ended[tile as usize] != decided {
                 return violated(format!(
-                    "tile {tile} of {id}/{number} ended after {:?}, and true results say {decided:?}",
+                    "tile {tile} of {id}/{number} ended after {:?}, and true results say \
+                        {decided:?}",
                     rounds.ended[tile as usize]
                 ));
             }
@@ -215,10 +227,13 @@ impl Ledger {
     /// Somebody who forges made some of a unit, and nobody rendered it alike.
     fn may_be_wrong(&self, frame: &FrameBook, unit: u32) -> bool {
         match frame.parts.get(&unit) {
-            Some(parts) => parts.iter().any(|part| self.forgers.contains(&part.node) && !part.alike),
+            Some(parts) => {
+                parts.iter().any(|part| self.forgers.contains(&part.node) && !part.alike)
+            }
             None => {
                 let maker = frame.committed.get(&unit).map(|(_, node)| node);
-                maker.is_some_and(|node| self.forgers.contains(node)) && !frame.verified.contains(&unit)
+                maker.is_some_and(|node| self.forgers.contains(node))
+                    && !frame.verified.contains(&unit)
             }
         }
     }

@@ -1,5 +1,6 @@
-//! Ten nodes, frames that are sampled in rounds, a node that lies now and then and is rarely looked at, and a coordinator that ends now and then:
-//! what was decided of lies is decided again, and every frame has the rounds that the truth gives it.
+//! Ten nodes, frames that are sampled in rounds, a node that lies now and then and is rarely looked
+//! at, and a coordinator that ends now and then: what was decided of lies is decided again, and
+//! every frame has the rounds that the truth gives it.
 
 use crate::film::film_of;
 use crate::mixed::render;
@@ -8,7 +9,8 @@ use crate::random::mix;
 use crate::rounds::is_noisy;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::{
-    Action, Arrived, Core, Course, Input, Moment, Record, SessionId, Settings, SnapshotPart, TileSet,
+    Action, Arrived, Core, Course, Input, Moment, Record, SessionId, Settings, SnapshotPart,
+    TileSet,
 };
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
 use tessera_protocol::job::RenderSpec;
@@ -59,7 +61,9 @@ struct Farm {
 /// What a unit renders to.
 fn truth(unit: UnitKey) -> BlobHash {
     let mut hash = [0; 32];
-    hash[..8].copy_from_slice(&mix(u64::from(unit.frame.0) << 32 | u64::from(unit.unit.0)).to_le_bytes());
+    hash[..8].copy_from_slice(
+        &mix(u64::from(unit.frame.0) << 32 | u64::from(unit.unit.0)).to_le_bytes(),
+    );
     BlobHash(hash)
 }
 
@@ -180,7 +184,10 @@ impl Farm {
                 Action::MeasureFrame { job, frame } => {
                     let course = self.core.course(job, frame).expect("a frame with rounds");
                     let noisy = self.noisy(frame, &course);
-                    self.after(30, Input::RoundMeasured { job, frame, round: course.round(), noisy });
+                    self.after(
+                        30,
+                        Input::RoundMeasured { job, frame, round: course.round(), noisy },
+                    );
                 }
                 Action::ResolveFrame { job, frame } => self.resolve(job, frame),
                 _ => {}
@@ -209,8 +216,9 @@ impl Farm {
         let there = self.committed.keys().filter(|unit| unit.frame == frame).count();
         assert_eq!(there, course.units() as usize, "seed {}", self.seed);
         for tile in 0..course.tiles() {
-            let is_true =
-                |unit: &UnitIndex| self.committed.get(&key(frame, *unit)) == Some(&truth(key(frame, *unit)));
+            let is_true = |unit: &UnitIndex| {
+                self.committed.get(&key(frame, *unit)) == Some(&truth(key(frame, *unit)))
+            };
             let units = (0..course.grid().units()).map(UnitIndex).filter(|unit| course.has(*unit));
             let mut own = units.filter(|unit| unit.0 / course.grid().passes() == tile);
             if !own.all(|unit| is_true(&unit)) {
@@ -219,8 +227,9 @@ impl Farm {
             }
             let decided = (1..course.rounds()).find(|round| {
                 let units = Self::units_of(&course, tile, *round);
-                let sum =
-                    units.iter().fold(0, |sum: u64, unit| sum.wrapping_add(value(truth(key(frame, *unit)))));
+                let sum = units
+                    .iter()
+                    .fold(0, |sum: u64, unit| sum.wrapping_add(value(truth(key(frame, *unit)))));
                 !is_noisy(sum, *round)
             });
             let samples = SPP.min(16 << decided.unwrap_or(course.rounds()));
@@ -235,12 +244,15 @@ impl Farm {
     fn note(&mut self, record: &Record) {
         match record {
             Record::UnitsCommitted { frame, commits, .. } => {
-                self.committed.extend(commits.iter().map(|commit| (key(*frame, commit.unit), commit.hash)));
+                self.committed
+                    .extend(commits.iter().map(|commit| (key(*frame, commit.unit), commit.hash)));
             }
             Record::UnitsTakenBack { frame, units, .. } => {
-                let passes: BTreeSet<u32> = units.iter().map(|unit| (unit.0 % PASSES).max(1)).collect();
+                let passes: BTreeSet<u32> =
+                    units.iter().map(|unit| (unit.0 % PASSES).max(1)).collect();
                 self.outcome.void += usize::from(passes.len() > 1);
-                self.committed.retain(|unit, _| unit.frame != *frame || !units.contains(&unit.unit));
+                self.committed
+                    .retain(|unit, _| unit.frame != *frame || !units.contains(&unit.unit));
             }
             Record::RoundMeasured { .. } => {
                 self.outcome.measured += 1;
@@ -250,7 +262,11 @@ impl Farm {
                 }
             }
             Record::NodeSuspected { node, guilty, reason, .. } => {
-                assert!(*guilty && node.0.as_u128() == FORGER.into(), "seed {}: {node}: {reason}", self.seed);
+                assert!(
+                    *guilty && node.0.as_u128() == FORGER.into(),
+                    "seed {}: {node}: {reason}",
+                    self.seed
+                );
             }
             _ => {}
         }
@@ -264,7 +280,8 @@ impl Farm {
         }
         let Task::Tile { tile, samples } = task else { return };
         let shape = film_of(tile, samples, 3);
-        let result = Arrived { lease, hash, shape, device: 0, device_micros: 1_000_000, device_bytes: 0 };
+        let result =
+            Arrived { lease, hash, shape, device: 0, device_micros: 1_000_000, device_bytes: 0 };
         self.after(800 + number % 1200, Input::ResultArrived { session, result });
     }
 }
@@ -285,7 +302,8 @@ fn what_was_decided_of_lies_is_decided_again_and_every_frame_has_the_rounds_of_t
         all.unseen += outcome.unseen;
     }
     println!(
-        "{SEEDS} seeds: {} measurements, {} times some were void, {} restarts; {} tiles right, {} with lies that nobody saw",
+        "{SEEDS} seeds: {} measurements, {} times some were void, {} restarts; {} tiles right, {} \
+            with lies that nobody saw",
         all.measured, all.void, all.restarts, all.right, all.unseen
     );
     assert!(all.void > 0 && all.restarts > 0 && all.right > 20 * all.unseen);

@@ -113,7 +113,8 @@ impl Report {
         self.steps += world.steps;
         self.records += world.disk.history.len() as u64;
         self.virtual_millis += world.now;
-        self.heal_millis_max = self.heal_millis_max.max(world.now.saturating_sub(world.plan.heal_at));
+        self.heal_millis_max =
+            self.heal_millis_max.max(world.now.saturating_sub(world.plan.heal_at));
         self.nodes += world.nodes.len() as u64;
         self.answers += world.history.answers();
         self.tally.add(&world.tally);
@@ -136,7 +137,8 @@ impl Report {
         let (wall, hours) = (self.wall.as_secs_f64(), self.virtual_millis as f64 / 3.6e6);
         let lines = [
             format!(
-                "{} seeds x {nodes:.0} nodes (at least {}) in {wall:.1} s, {hours:.1} hours of virtual time",
+                "{} seeds x {nodes:.0} nodes (at least {}) in {wall:.1} s, {hours:.1} hours of \
+                    virtual time",
                 self.runs,
                 crate::plan::NODES
             ),
@@ -145,7 +147,8 @@ impl Report {
                 self.steps, self.records, self.units_committed, self.answers
             ),
             format!(
-                "jobs: {} done, {} failed, {} cancelled; the last ended {:.0} s after the last fault at most",
+                "jobs: {} done, {} failed, {} cancelled; the last ended {:.0} s after the last \
+                    fault at most",
                 self.jobs_done,
                 self.jobs_failed,
                 self.jobs_cancelled,
@@ -153,7 +156,12 @@ impl Report {
             ),
             "  times met  fault".to_owned(),
         ];
-        format!("{}\n{}  times met  situation\n{}", lines.join("\n"), self.tally.table(), self.met.table())
+        format!(
+            "{}\n{}  times met  situation\n{}",
+            lines.join("\n"),
+            self.tally.table(),
+            self.met.table()
+        )
     }
 }
 
@@ -161,16 +169,23 @@ impl Report {
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let folder = env!("CARGO_MANIFEST_DIR");
-        let output = std::process::Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+        let output = std::process::Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(arguments)
+            .output()
+            .ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".to_owned() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
+    let changed =
+        git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|text| !text.is_empty());
     format!("{head}{}", if changed { "+" } else { "" })
 }
 
 impl Failure {
-    /// Runs the seed twice more, once as before and once looked at closely, and says where the diary is and how to do it again.
+    /// Runs the seed twice more, once as before and once looked at closely, and says where the
+    /// diary is and how to do it again.
     pub(crate) fn explain(&self) -> String {
         let Self { seed, violation } = self;
         let (far, again) = run_seed(*seed, None, Look::Diary);
@@ -180,13 +195,17 @@ impl Failure {
         diary.push(format!("violation: {}", violation.0));
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/sim");
         let path = folder.join(format!("{seed:#x}.events"));
-        let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, diary.join("\n")));
+        let written =
+            std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, diary.join("\n")));
         let events = match written {
             Ok(()) => format!("events: {}", path.display()),
             Err(error) => format!("events could not be written to {}: {error}", path.display()),
         };
-        let same =
-            if again.as_ref() == Some(violation) { "" } else { "\nthe seed did not fail the same way again" };
+        let same = if again.as_ref() == Some(violation) {
+            ""
+        } else {
+            "\nthe seed did not fail the same way again"
+        };
         let first = match first.filter(|first| sooner && first != violation) {
             Some(first) => format!("\nwith everything checked after every step: {}", first.0),
             None => String::new(),

@@ -1,5 +1,6 @@
-//! What a decision of the core costs as the farm grows: nodes that take a unit a second each, one job, no faults. Times are printed and
-//! never judged; what is judged is that every unit is committed once.
+//! What a decision of the core costs as the farm grows: nodes that take a unit a second each, one
+//! job, no faults. Times are printed and never judged; what is judged is that every unit is
+//! committed once.
 //!
 //! ```text
 //! TESSERA_SIM_SCALE=1 cargo test --release --test sim scale -- --nocapture    # up to 10,000 nodes and 10 million units

@@ -1,5 +1,6 @@
-//! A large farm in virtual time, as cheap as can be: every node works on a unit a second and sends a heartbeat every two. Measures the
-//! core's time on the processor for each kind of input; what it finds is judged in `scale`.
+//! A large farm in virtual time, as cheap as can be: every node works on a unit a second and sends
+//! a heartbeat every two. Measures the core's time on the processor for each kind of input; what it
+//! finds is judged in `scale`.
 
 use crate::film::film_of;
 use crate::plain;
@@ -33,13 +34,15 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Nanoseconds of the processor for each result: its commit, the next lease, its share of heartbeats, and this farm itself.
+    /// Nanoseconds of the processor for each result: its commit, the next lease, its share of
+    /// heartbeats, and this farm itself.
     pub(crate) fn decision_nanos(&self) -> u64 {
         self.nanos / self.decisions.max(1)
     }
 }
 
-/// Nanoseconds that this thread has had a processor for; of the clock where the system does not say.
+/// Nanoseconds that this thread has had a processor for; of the clock where the system does not
+/// say.
 fn nanos_on_processor(since: Instant) -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let told = text.split_whitespace().next().and_then(|first| first.parse().ok());
@@ -132,7 +135,8 @@ impl Farm {
                     }
                     Action::Send { session, message: CoordinatorToNode::Revoke { leases } } => {
                         self.held[session.0 as usize].retain(|lease| !leases.contains(lease));
-                        self.working.retain(|(_, _, assignment)| !leases.contains(&assignment.lease()));
+                        self.working
+                            .retain(|(_, _, assignment)| !leases.contains(&assignment.lease()));
                     }
                     Action::ResolveFrame { job, frame } => resolved.push((job, frame)),
                     _ => {}
@@ -153,7 +157,8 @@ impl Farm {
         }
     }
 
-    /// A node works on its units one after the other; which is so regular that the order of their ends is that of their beginnings.
+    /// A node works on its units one after the other; which is so regular that the order of their
+    /// ends is that of their beginnings.
     fn begin(&mut self, node: usize, work: Vec<Assignment>) {
         let spread = node as u64 * UNIT / self.nodes as u64;
         for assignment in work {

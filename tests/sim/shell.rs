@@ -1,4 +1,5 @@
-//! The coordinator's shell: hands inputs to the core, takes its steps, and performs them in the documented order. Crashes are in `crash`.
+//! The coordinator's shell: hands inputs to the core, takes its steps, and performs them in the
+//! documented order. Crashes are in `crash`.
 
 use crate::agenda::{Event, LinkId, Parcel};
 use crate::client::Ask;
@@ -10,7 +11,9 @@ use crate::trouble::{Checked, Violation, violated};
 use crate::watch::{Seen, Watch};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use tessera_core::{Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step};
+use tessera_core::{
+    Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step,
+};
 use tessera_protocol::ids::{Lease, NodeId, UnitKey};
 use tessera_protocol::node::{CoordinatorToNode, NodeToCoordinator};
 use tessera_protocol::status::{NodeState, NodeSummary};
@@ -100,7 +103,12 @@ impl World {
             if let Some(link) = self.links.links.get_mut(&id) {
                 link.session = Some(session);
             }
-            return self.input(Input::NodeJoined { session, join, fingerprint, build: "sim".to_owned() });
+            return self.input(Input::NodeJoined {
+                session,
+                join,
+                fingerprint,
+                build: "sim".to_owned(),
+            });
         }
         let Some(session) = self.links.links.get(&id).and_then(|link| link.session) else {
             return violated("something has overtaken its join");
@@ -118,14 +126,19 @@ impl World {
                 let node = self.links.links.get(&id).map(|link| link.node);
                 let micros = node.map_or(1, |node| self.nodes[node].plan.unit_millis * 1000);
                 let needs = self.needs(lease.unit.job);
-                let measured = Arrived { device_micros: micros, device_bytes: needs, ..film.arrived(lease) };
+                let measured =
+                    Arrived { device_micros: micros, device_bytes: needs, ..film.arrived(lease) };
                 Input::ResultArrived { session, result: measured }
             }
             Parcel::Control(message) => match message {
                 NodeToCoordinator::Join(_) => return violated("a join is no control message here"),
                 NodeToCoordinator::Capacity { units } => Input::Capacity { session, units },
-                NodeToCoordinator::Scene { scene, held } => Input::SceneHeld { session, scene, held },
-                NodeToCoordinator::Failed { lease, failure } => Input::UnitFailed { session, lease, failure },
+                NodeToCoordinator::Scene { scene, held } => {
+                    Input::SceneHeld { session, scene, held }
+                }
+                NodeToCoordinator::Failed { lease, failure } => {
+                    Input::UnitFailed { session, lease, failure }
+                }
                 NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
                 NodeToCoordinator::Devices(devices) => Input::DevicesChanged { session, devices },
                 NodeToCoordinator::Draining => Input::NodeDraining { session },
@@ -143,8 +156,11 @@ impl World {
 
     /// The core is woken by the last wakeup that was planned, and by none of those before it.
     pub(crate) fn on_tick(&mut self, wakeup: Moment) -> Checked {
-        let planned =
-            self.shell.process.as_mut().and_then(|process| process.wakeup.take_if(|at| *at == wakeup));
+        let planned = self
+            .shell
+            .process
+            .as_mut()
+            .and_then(|process| process.wakeup.take_if(|at| *at == wakeup));
         if planned.is_some() { self.input(Input::Tick) } else { Ok(()) }
     }
 
@@ -167,7 +183,9 @@ impl World {
         };
         process.watch.on_input(&input, &mut process.seen, now.0);
         let copied = match &input {
-            Input::ResultArrived { result, .. } => process.core.leases_of(result.lease.unit).count() > 1,
+            Input::ResultArrived { result, .. } => {
+                process.core.leases_of(result.lease.unit).count() > 1
+            }
             _ => false,
         };
         let passed = match &mut self.planted {
@@ -211,9 +229,9 @@ impl World {
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         if let Some(diary) = &mut self.diary {
             let lines = step.records.iter().map(|record| format!("{:>9}   > {record:?}", self.now));
-            diary.extend(
-                lines.chain(step.actions.iter().map(|action| format!("{:>9}   > {action:?}", self.now))),
-            );
+            diary.extend(lines.chain(
+                step.actions.iter().map(|action| format!("{:>9}   > {action:?}", self.now)),
+            ));
         }
         process.watch.on_step(&step, &seen, &process.core, &mut self.ledger.believed)?;
         sometimes!(self, LeaseTakenBack, process.watch.taken_back > 0);
@@ -227,8 +245,9 @@ impl World {
         self.check_last_node(&step, &seen)?;
         self.tell_early(&mut step)?;
         let pending = self.split_step(step)?;
-        let needs_sync =
-            !pending.results.is_empty() || !pending.records.is_empty() || pending.snapshot.is_some();
+        let needs_sync = !pending.results.is_empty()
+            || !pending.records.is_empty()
+            || pending.snapshot.is_some();
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         if needs_sync || !process.pending.is_empty() {
             process.pending.push_back(pending);
@@ -243,13 +262,15 @@ impl World {
     /// A bug tells things before they are durable.
     fn tell_early(&mut self, step: &mut Step) -> Checked {
         let Some(planted) = &self.planted else { return Ok(()) };
-        let (early, rest): (Vec<Action>, Vec<Action>) =
-            std::mem::take(&mut step.actions).into_iter().partition(|action| planted.told_early(action));
+        let (early, rest): (Vec<Action>, Vec<Action>) = std::mem::take(&mut step.actions)
+            .into_iter()
+            .partition(|action| planted.told_early(action));
         step.actions = rest;
         early.into_iter().try_for_each(|action| self.perform_one(action))
     }
 
-    /// The last node that takes work is never put out of it, whatever fails there. Nodes are looked at where an attempt may have failed.
+    /// The last node that takes work is never put out of it, whatever fails there. Nodes are looked
+    /// at where an attempt may have failed.
     fn check_last_node(&mut self, step: &Step, seen: &Seen) -> Checked {
         let now = self.clock();
         let Some(process) = &mut self.shell.process else { return Ok(()) };
@@ -265,19 +286,26 @@ impl World {
         }
         let rows = process.core.nodes(now);
         let known = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
-        let takes = |row: &&NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
-        let taking: BTreeSet<NodeId> = rows.iter().filter(known).filter(takes).map(|row| row.node).collect();
-        let out = rows.iter().filter(|row| row.note.contains("in a row")).map(|row| row.node).collect();
+        let takes =
+            |row: &&NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
+        let taking: BTreeSet<NodeId> =
+            rows.iter().filter(known).filter(takes).map(|row| row.node).collect();
+        let out =
+            rows.iter().filter(|row| row.note.contains("in a row")).map(|row| row.node).collect();
         let fresh = process.watch.note_out(&out, &taking);
         sometimes!(self, LastNodeFails, taking.is_subset(&failed));
-        // Of several inputs one may have put it out of work, and another have taken the others away.
+        // Of several inputs one may have put it out of work, and another have taken the others
+        // away.
         match fresh.intersection(&failed).next().filter(|_| taking.is_empty() && seen.inputs == 1) {
-            Some(node) => violated(format!("{node} is put out of work, and no other node takes any")),
+            Some(node) => {
+                violated(format!("{node} is put out of work, and no other node takes any"))
+            }
             None => Ok(()),
         }
     }
 
-    /// What is committed was leased to its node, once, by this process or another; and nobody is found guilty who did not lie.
+    /// What is committed was leased to its node, once, by this process or another; and nobody is
+    /// found guilty who did not lie.
     fn check_origins(&self, step: &Step) -> Checked {
         for record in &step.records {
             if let Record::NodeSuspected { node, reason, guilty: true, .. } = record
@@ -296,7 +324,10 @@ impl World {
                 let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
                 let lease = Lease { unit, epoch: commit.epoch };
                 if !self.ledger.was_issued(lease, commit.node) {
-                    return violated(format!("{lease} is committed for {}, which never had it", commit.node));
+                    return violated(format!(
+                        "{lease} is committed for {}, which never had it",
+                        commit.node
+                    ));
                 }
             }
         }
@@ -328,7 +359,9 @@ impl World {
             }
         }
         if let Some(((session, lease), _)) = process.arrived.first_key_value() {
-            return violated(format!("the result of {lease} from {session:?} is neither kept nor dropped"));
+            return violated(format!(
+                "the result of {lease} from {session:?} is neither kept nor dropped"
+            ));
         }
         if snapshot {
             pending.snapshot = Some(process.core.snapshot());
@@ -421,7 +454,8 @@ impl World {
             }
             _ => None,
         };
-        let node = link.and_then(|id| self.links.links.get(&id)).map(|link| self.nodes[link.node].plan.id);
+        let node =
+            link.and_then(|id| self.links.links.get(&id)).map(|link| self.nodes[link.node].plan.id);
         self.ledger.on_performed(&action, node, &self.disk)?;
         sometimes!(self, ThirdLease, self.ledger.leased_thrice(&action));
         if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {
@@ -487,14 +521,17 @@ impl World {
         }
     }
 
-    /// Leases equal running: where nothing is on its way, a node holds what the core says it holds, and its outbox is empty.
+    /// Leases equal running: where nothing is on its way, a node holds what the core says it holds,
+    /// and its outbox is empty.
     fn check_running(&self) -> Checked {
-        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0) else {
+        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0)
+        else {
             return Ok(());
         };
         for link in self.links.links.values().filter(|link| link.is_quiet()) {
             let node = &self.nodes[link.node];
-            let Some(running) = node.process.as_ref().filter(|known| known.number == link.process) else {
+            let Some(running) = node.process.as_ref().filter(|known| known.number == link.process)
+            else {
                 continue;
             };
             if node.plan.liar || process.step_planned {
@@ -521,7 +558,11 @@ impl World {
 }
 
 /// The result that an action speaks of.
-fn take_arrived(process: &mut Process, session: SessionId, lease: Lease) -> Result<Film, Violation> {
+fn take_arrived(
+    process: &mut Process,
+    session: SessionId,
+    lease: Lease,
+) -> Result<Film, Violation> {
     let films = process.arrived.get_mut(&(session, lease));
     let film = films.and_then(VecDeque::pop_front);
     if process.arrived.get(&(session, lease)).is_some_and(VecDeque::is_empty) {

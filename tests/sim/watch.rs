@@ -1,5 +1,6 @@
-//! Leases as the simulator sees them from outside one coordinator process: who may hold what, why a lease comes or goes, and when it must
-//! have ended. Compared with what the core says after every step.
+//! Leases as the simulator sees them from outside one coordinator process: who may hold what, why a
+//! lease comes or goes, and when it must have ended. Compared with what the core says after every
+//! step.
 
 mod leases;
 
@@ -66,7 +67,8 @@ struct Held {
     node: NodeId,
     granted: u64,
     renewed: u64,
-    /// What was granted or renewed may have been so much earlier: somewhere among the inputs of one step.
+    /// What was granted or renewed may have been so much earlier: somewhere among the inputs of one
+    /// step.
     earlier: u64,
 }
 
@@ -83,8 +85,8 @@ pub(crate) struct Watch {
     nodes: BTreeMap<SessionId, NodeId>,
     held: BTreeMap<Lease, Held>,
     by_node: BTreeMap<NodeId, BTreeSet<Lease>>,
-    /// Leases of checks and of units that have two, and when each is due if nothing is heard of it: their end is no attempt, so that no
-    /// record tells of it.
+    /// Leases of checks and of units that have two, and when each is due if nothing is heard of it:
+    /// their end is no attempt, so that no record tells of it.
     quiet: BTreeMap<Lease, u64>,
     /// Units that lacked what is not their own.
     short: BTreeSet<UnitKey>,
@@ -145,9 +147,13 @@ impl Watch {
         match input {
             Input::NodeJoined { session, join, fingerprint, .. } => {
                 seen.joined.insert(join.node);
-                seen.named.extend(join.running.iter().chain(&join.finished).map(|lease| (join.node, *lease)));
-                // Another session of the same process keeps its wish to leave until it says otherwise: it says so at once.
-                let former = self.known.get(&join.node).filter(|known| known.process == join.process);
+                seen.named.extend(
+                    join.running.iter().chain(&join.finished).map(|lease| (join.node, *lease)),
+                );
+                // Another session of the same process keeps its wish to leave until it says
+                // otherwise: it says so at once.
+                let former =
+                    self.known.get(&join.node).filter(|known| known.process == join.process);
                 let leaving = former.is_some_and(|known| known.leaving);
                 let known = Known {
                     process: join.process,
@@ -170,7 +176,10 @@ impl Watch {
                 let node = self.nodes.get(session).copied();
                 let held = &self.held;
                 let of_node = |lease: &Lease| held.get(lease).map(|held| held.node) == node;
-                self.quiet.iter_mut().filter(|(lease, _)| of_node(lease)).for_each(|(_, due)| *due = 0);
+                self.quiet
+                    .iter_mut()
+                    .filter(|(lease, _)| of_node(lease))
+                    .for_each(|(_, due)| *due = 0);
             }
             Input::Capacity { session, units } => {
                 if let Some(known) = self.of_session(*session) {
@@ -184,7 +193,9 @@ impl Watch {
             }
             Input::Heartbeat { session, heartbeat } => {
                 let node = self.node_of(*session);
-                seen.named.extend(node.iter().flat_map(|node| heartbeat.leases.iter().map(|l| (*node, *l))));
+                seen.named.extend(
+                    node.iter().flat_map(|node| heartbeat.leases.iter().map(|l| (*node, *l))),
+                );
             }
             Input::Returned { leases, .. } => seen.returned.extend(leases),
             // That the device is too small is nobody's fault, and no attempt.
@@ -235,8 +246,15 @@ impl Watch {
         epoch.0 > 0 && epoch.0 < self.start
     }
 
-    /// Checks a step against the state before it, takes it in, and compares what it touches with the core. `books` are taken along.
-    pub(crate) fn on_step(&mut self, step: &Step, seen: &Seen, core: &Core, books: &mut Books) -> Checked {
+    /// Checks a step against the state before it, takes it in, and compares what it touches with
+    /// the core. `books` are taken along.
+    pub(crate) fn on_step(
+        &mut self,
+        step: &Step,
+        seen: &Seen,
+        core: &Core,
+        books: &mut Books,
+    ) -> Checked {
         let mut changes = Changes::default();
         self.ended_quietly.clear();
         self.check_results(step)?;
@@ -286,7 +304,13 @@ impl Watch {
         }
     }
 
-    fn note_record(&self, record: &Record, seen: &Seen, books: &Books, changes: &mut Changes) -> Checked {
+    fn note_record(
+        &self,
+        record: &Record,
+        seen: &Seen,
+        books: &Books,
+        changes: &mut Changes,
+    ) -> Checked {
         match record {
             Record::UnitsCommitted { job, frame, commits } => {
                 for commit in commits {
@@ -300,14 +324,18 @@ impl Watch {
                 self.check_fence(lease, commit.node, seen, books)?;
                 changes.ended.insert(lease);
             }
-            // Whoever has the rest, or checks a part, has too little of the unit; and later rounds are off.
+            // Whoever has the rest, or checks a part, has too little of the unit; and later rounds
+            // are off.
             Record::PartsDropped { job, frame, units, .. }
             | Record::UnitsTakenBack { job, frame, units, .. } => {
                 if let Record::UnitsTakenBack { .. } = record {
                     changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
                 }
-                for unit in units.iter().map(|unit| UnitKey { job: *job, frame: *frame, unit: *unit }) {
-                    if books.frame(unit).is_some_and(|frame| frame.parts.contains_key(&unit.unit.0)) {
+                for unit in
+                    units.iter().map(|unit| UnitKey { job: *job, frame: *frame, unit: *unit })
+                {
+                    if books.frame(unit).is_some_and(|frame| frame.parts.contains_key(&unit.unit.0))
+                    {
                         changes.ended.extend(self.held_of(unit).map(|(lease, _)| *lease));
                     }
                 }
@@ -331,7 +359,10 @@ impl Watch {
                 changes.paused.insert(*job);
             }
             Record::CopyStopped { job, frame, unit, epoch, node, .. } => {
-                let lease = Lease { unit: UnitKey { job: *job, frame: *frame, unit: *unit }, epoch: *epoch };
+                let lease = Lease {
+                    unit: UnitKey { job: *job, frame: *frame, unit: *unit },
+                    epoch: *epoch,
+                };
                 if seen.inputs == 1 && self.held.get(&lease).is_none_or(|held| held.node != *node) {
                     return violated(format!("{lease} of {node} is stopped, and was not held"));
                 }
@@ -360,7 +391,8 @@ impl Watch {
         leases.filter(|lease| rounds.is_after(lease.unit.unit.0, round)).copied().collect()
     }
 
-    /// The rule by which a result may be accepted, from `results.rs`' description, with our own view of the leases.
+    /// The rule by which a result may be accepted, from `results.rs`' description, with our own
+    /// view of the leases.
     fn check_fence(&self, lease: Lease, node: NodeId, seen: &Seen, books: &Books) -> Checked {
         let fingerprint = self.known.get(&node).map(|known| known.fingerprint);
         let pinned = books.jobs.get(&lease.unit.job).and_then(|job| job.pinned);
@@ -374,7 +406,8 @@ impl Watch {
             return Ok(());
         }
         let held: Vec<(&Lease, &Held)> = self.held_of(lease.unit).collect();
-        let attempt = books.frame(lease.unit).and_then(|frame| frame.attempts.get(&lease.unit.unit.0));
+        let attempt =
+            books.frame(lease.unit).and_then(|frame| frame.attempts.get(&lease.unit.unit.0));
         let is_held = held.iter().any(|(of, held)| **of == lease && held.node == node);
         let fence = books.jobs.get(&lease.unit.job).map_or(0, |book| book.fence);
         let allowed = match attempt {
@@ -388,13 +421,15 @@ impl Watch {
         match allowed {
             true => Ok(()),
             false => violated(format!(
-                "{lease} of {node} is committed against the fence: held {held:?}, last attempt {attempt:?}, given {:?}",
+                "{lease} of {node} is committed against the fence: held {held:?}, last attempt \
+                    {attempt:?}, given {:?}",
                 self.given.get(&lease.unit)
             )),
         }
     }
 
-    /// No lease of a unit stands in the way of a result: what is due ends before an input is looked at.
+    /// No lease of a unit stands in the way of a result: what is due ends before an input is looked
+    /// at.
     fn is_free(&self, held: &[(&Lease, &Held)]) -> bool {
         held.iter().all(|(_, held)| self.may_be_due(held))
     }
@@ -406,7 +441,9 @@ impl Watch {
         let allowed = is_held || (self.is_free(&held) && self.is_former(lease.epoch));
         match allowed || seen.inputs > 1 {
             true => Ok(()),
-            false => violated(format!("{lease} of {node} is compared against the fence: held {held:?}")),
+            false => {
+                violated(format!("{lease} of {node} is compared against the fence: held {held:?}"))
+            }
         }
     }
 
@@ -440,7 +477,9 @@ impl Watch {
                 // A node that names the lease of another is told the same, and that lease goes on.
                 let told = self.nodes.get(&session);
                 let of_another = |lease: &&Lease| {
-                    self.held.get(lease).is_some_and(|held| told.is_some_and(|told| *told != held.node))
+                    self.held
+                        .get(lease)
+                        .is_some_and(|held| told.is_some_and(|told| *told != held.node))
                 };
                 changes.ended.extend(leases.iter().filter(|lease| !of_another(lease)));
                 Ok(())
@@ -449,7 +488,13 @@ impl Watch {
         }
     }
 
-    fn check_willing(&self, node: NodeId, work: &[Assignment], seen: &Seen, books: &Books) -> Checked {
+    fn check_willing(
+        &self,
+        node: NodeId,
+        work: &[Assignment],
+        seen: &Seen,
+        books: &Books,
+    ) -> Checked {
         if seen.inputs > 1 {
             return Ok(());
         }
@@ -494,7 +539,8 @@ impl Watch {
         let book = books.jobs.get(&lease.unit.job);
         let expected = books.lease_task(lease.unit);
         // With several inputs, parts may have come and gone after it.
-        let whole = book.and_then(|job| task_of(job.kind(), lease.unit)).filter(|_| seen.inputs > 1);
+        let whole =
+            book.and_then(|job| task_of(job.kind(), lease.unit)).filter(|_| seen.inputs > 1);
         let within = whole.is_some_and(|whole| is_within(assignment.task, whole));
         if expected != Some(assignment.task) && !within {
             return violated(format!("{assignment:?} should have {expected:?}"));
@@ -503,19 +549,27 @@ impl Watch {
             return violated(format!("{lease} is given, and its job is paused"));
         }
         if book.is_some_and(|job| job.lacks_feed(lease.unit.frame)) {
-            return violated(format!("{lease} is given before the frame that it reads is finished"));
+            return violated(format!(
+                "{lease} is given before the frame that it reads is finished"
+            ));
         }
         self.given.insert(lease.unit, (lease.epoch, node));
         Ok(())
     }
 
-    /// Nodes of which a lease has ended in the last step whose end no record tells of: checks, and one of a unit's two leases.
+    /// Nodes of which a lease has ended in the last step whose end no record tells of: checks, and
+    /// one of a unit's two leases.
     pub(crate) fn ended_quietly(&self) -> impl Iterator<Item = NodeId> {
         self.ended_quietly.iter().copied()
     }
 
-    /// Takes over which nodes are out of work for their failures, and which have work; those that were not out of it before.
-    pub(crate) fn note_out(&mut self, out: &BTreeSet<NodeId>, taking: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+    /// Takes over which nodes are out of work for their failures, and which have work; those that
+    /// were not out of it before.
+    pub(crate) fn note_out(
+        &mut self,
+        out: &BTreeSet<NodeId>,
+        taking: &BTreeSet<NodeId>,
+    ) -> BTreeSet<NodeId> {
         let fresh = out.difference(&self.out).copied().collect();
         self.out.retain(|node| !taking.contains(node));
         self.out.extend(out);

@@ -32,7 +32,8 @@ impl World {
             }
         }
         if self.chance(Fault::ClockStep) {
-            let (ahead, back) = (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
+            let (ahead, back) =
+                (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
             self.shell.clock_offset += if self.random.permille(500) { ahead } else { -back };
             if let Some(process) = &mut self.shell.process {
                 process.wakeup = None;
@@ -185,7 +186,9 @@ impl World {
         for row in process.core.nodes(self.clock()) {
             match row.state {
                 NodeState::Lost => self.tally.count(Fault::GraceOver),
-                NodeState::Unfit if row.note.contains("in a row") => self.tally.count(Fault::NodeUnfit),
+                NodeState::Unfit if row.note.contains("in a row") => {
+                    self.tally.count(Fault::NodeUnfit)
+                }
                 NodeState::Unfit if row.note.contains("quarantined") => {
                     self.tally.count(Fault::DevicesAllOut)
                 }
@@ -199,7 +202,8 @@ impl World {
         if process.core.jobs().iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);
         }
-        let waits: BTreeSet<Waits> = process.core.jobs().iter().filter_map(|row| row.waits).collect();
+        let waits: BTreeSet<Waits> =
+            process.core.jobs().iter().filter_map(|row| row.waits).collect();
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
         sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
         sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));
@@ -207,10 +211,12 @@ impl World {
         sometimes!(self, WaitsForOutOfWork, waits.contains(&Waits::OutOfWork));
     }
 
-    /// No job waits without a word: where nothing of it is leased and something is to be done, it says why.
+    /// No job waits without a word: where nothing of it is leased and something is to be done, it
+    /// says why.
     fn check_waits(&self) -> Checked {
         // Inputs whose step is not taken yet may have changed what the books do not have.
-        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0) else {
+        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0)
+        else {
             return Ok(());
         };
         let silent = |row: &&JobSummary| {
@@ -219,7 +225,9 @@ impl World {
             to_do && row.units_leased == 0 && (row.waits.is_none() || row.note.is_empty())
         };
         match process.core.jobs().iter().find(silent) {
-            Some(row) => violated(format!("job {} waits, and does not say for what: {row:?}", row.job)),
+            Some(row) => {
+                violated(format!("job {} waits, and does not say for what: {row:?}", row.job))
+            }
             None => Ok(()),
         }
     }
@@ -228,7 +236,11 @@ impl World {
     pub(crate) fn on_resolved(&mut self, job: JobId, frame: FrameNumber) -> Checked {
         let retry = |text: &str| ResolveFailure::Retry(text.to_owned());
         if self.chance(Fault::ResolveRetry) {
-            return self.input(Input::FrameResolveFailed { job, frame, failure: retry("the disk is full") });
+            return self.input(Input::FrameResolveFailed {
+                job,
+                frame,
+                failure: retry("the disk is full"),
+            });
         }
         if self.chance(Fault::ResolveFatal) {
             let failure = ResolveFailure::Fatal("no format takes it".to_owned());
@@ -270,7 +282,8 @@ impl World {
         self.input(Input::RoundMeasured { job, frame, round, noisy })
     }
 
-    /// From now on nothing goes wrong: whatever was stuck goes on, and everything must come to its end.
+    /// From now on nothing goes wrong: whatever was stuck goes on, and everything must come to its
+    /// end.
     pub(crate) fn heal(&mut self) -> Checked {
         self.healed = true;
         self.files_gone.clear();
@@ -305,8 +318,11 @@ impl World {
             .filter(|index| self.ledger.believed.is_paused(self.clients.jobs[*index].plan.id))
             .collect();
         paused.into_iter().for_each(|index| self.after(1, Event::Ask(Ask::Resume(index))));
-        let Some(process) = &self.shell.process else { return Some("the coordinator is away".to_owned()) };
-        let waits = |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
+        let Some(process) = &self.shell.process else {
+            return Some("the coordinator is away".to_owned());
+        };
+        let waits =
+            |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
         if let Some(job) = self.clients.jobs.iter().find(waits) {
             return Some(format!("job {} is not accepted", job.plan.id));
         }

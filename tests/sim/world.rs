@@ -19,10 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_history::History;
 use tessera_protocol::ids::{JobId, UnitKey};
 
-/// Virtual milliseconds after the last fault and the last commit within which everything must have ended.
+/// Virtual milliseconds after the last fault and the last commit within which everything must have
+/// ended.
 const STILL_MAX: u64 = 1800 * 1000;
-/// Virtual milliseconds after the last fault within which everything must have ended: a pool of one slow node needs hours for thousands of
-/// units.
+/// Virtual milliseconds after the last fault within which everything must have ended: a pool of one
+/// slow node needs hours for thousands of units.
 const HEAL_MAX: u64 = 4 * 3600 * 1000;
 /// Steps between two checks of everything: a check costs as much as dozens of steps.
 const WHOLE_EVERY: u64 = 64;
@@ -61,7 +62,8 @@ pub(crate) struct World {
     /// Units that nobody can render, and until when.
     pub(crate) poisoned: BTreeMap<UnitKey, u64>,
     pub(crate) steps: u64,
-    /// Everything is compared with everything after each so many steps, besides what a step touches, which is checked at once.
+    /// Everything is compared with everything after each so many steps, besides what a step
+    /// touches, which is checked at once.
     pub(crate) whole_every: u64,
     pub(crate) over: bool,
     /// What happened, if it is to be kept.
@@ -156,7 +158,9 @@ impl World {
             Event::NodeWakes(node) => self.wake_node(node),
             Event::TakeStep(incarnation) => self.if_current(incarnation, Self::take_step),
             Event::Synced(incarnation) => self.if_current(incarnation, Self::on_synced),
-            Event::Tick(incarnation, wakeup) => self.if_current(incarnation, |world| world.on_tick(wakeup)),
+            Event::Tick(incarnation, wakeup) => {
+                self.if_current(incarnation, |world| world.on_tick(wakeup))
+            }
             Event::LateLoss(incarnation, session) => {
                 self.if_current(incarnation, |world| world.on_session_lost(session))
             }
@@ -186,7 +190,11 @@ impl World {
 
     /// Does something unless it was meant for a process of the coordinator that is no more.
     fn if_current(&mut self, incarnation: u64, act: impl FnOnce(&mut Self) -> Checked) -> Checked {
-        if self.shell.process.is_some() && self.shell.incarnation == incarnation { act(self) } else { Ok(()) }
+        if self.shell.process.is_some() && self.shell.incarnation == incarnation {
+            act(self)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn after(&mut self, delay: u64, event: Event) {
@@ -228,9 +236,10 @@ impl World {
                 self.over = true;
                 self.check_end()
             }
-            Some(what) if self.now > self.deadline() => {
-                violated(format!("{} s after the last fault: {what}", (self.now - self.plan.heal_at) / 1000))
-            }
+            Some(what) if self.now > self.deadline() => violated(format!(
+                "{} s after the last fault: {what}",
+                (self.now - self.plan.heal_at) / 1000
+            )),
             Some(_) => {
                 self.after(1_000, Event::Look);
                 Ok(())

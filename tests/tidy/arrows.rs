@@ -1,4 +1,5 @@
-//! The arrows of docs/ARCHITECTURE.md: which crate may know which. An arrow not drawn there is a mistake.
+//! The arrows of docs/ARCHITECTURE.md: which crate may know which. An arrow not drawn there is a
+//! mistake.
 
 use crate::{files, none, root, shown};
 
@@ -102,8 +103,9 @@ fn what_reaches_pixels_uses_no_platform_mathematics() {
         ".cbrt()",
         ".hypot(",
     ];
-    let folders = ["scenes/src", "kernels/layout/src", "coordinator/src/resolve", "coordinator/src/measure"]
-        .map(|folder| root().join(folder));
+    let folders =
+        ["scenes/src", "kernels/layout/src", "coordinator/src/resolve", "coordinator/src/measure"]
+            .map(|folder| root().join(folder));
     let mut findings = Vec::new();
     for path in files(&["rs"]) {
         let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
@@ -114,7 +116,11 @@ fn what_reaches_pixels_uses_no_platform_mathematics() {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for (number, line) in code.lines().enumerate() {
             for call in banned.iter().filter(|call| line.contains(**call)) {
-                findings.push(format!("{}:{}: {call} (use the libm crate)", shown(&path), number + 1));
+                findings.push(format!(
+                    "{}:{}: {call} (use the libm crate)",
+                    shown(&path),
+                    number + 1
+                ));
             }
         }
     }

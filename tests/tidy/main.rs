@@ -1,4 +1,5 @@
-//! Tidy: what keeps the house easy to live in, checked as a test. Reads the repository's own files; runs nothing.
+//! Tidy: what keeps the house easy to live in, checked as a test. Reads the repository's own files;
+//! runs nothing.
 
 mod arrows;
 mod sizes;
@@ -11,7 +12,8 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below the root with one of these extensions, in order of path; nothing hidden, nothing built.
+/// Every file below the root with one of these extensions, in order of path; nothing hidden,
+/// nothing built.
 pub(crate) fn files(extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];

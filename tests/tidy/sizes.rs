@@ -34,9 +34,9 @@ fn functions_are_short() {
         let lines: Vec<&str> = text.lines().collect();
         for (start, line) in lines.iter().enumerate().filter(|(_, line)| opens_function(line)) {
             let indent = line.len() - line.trim_start().len();
-            let end = lines[start..]
-                .iter()
-                .position(|l| l.trim_start().starts_with('}') && l.len() - l.trim_start().len() == indent);
+            let end = lines[start..].iter().position(|l| {
+                l.trim_start().starts_with('}') && l.len() - l.trim_start().len() == indent
+            });
             if end.is_some_and(|length| length >= FUNCTION_LINES_MAX) {
                 findings.push(format!("{}:{}: {}", shown(&path), start + 1, line.trim()));
             }

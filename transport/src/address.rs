@@ -1,4 +1,5 @@
-//! Addresses of a coordinator as people write them: `HOST:PORT`, `HOST`, `[IPV6]:PORT`. Resolves names; opens no socket.
+//! Addresses of a coordinator as people write them: `HOST:PORT`, `HOST`, `[IPV6]:PORT`. Resolves
+//! names; opens no socket.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -21,7 +22,8 @@ pub struct Address {
 pub enum AddressError {
     /// Not of the form.
     #[error(
-        "`{text}` is not an address ({problem}); write HOST:PORT, such as farm.example:7420 or [::1]:7420"
+        "`{text}` is not an address ({problem}); write HOST:PORT, such as farm.example:7420 or \
+            [::1]:7420"
     )]
     Form {
         /// What was given.
@@ -74,7 +76,9 @@ impl FromStr for Address {
         let (host, port) = split(text).map_err(wrong)?;
         let port = match port {
             None => DEFAULT_PORT,
-            Some(digits) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(digits)
+                if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
                 digits.parse().map_err(|_| wrong("the port is above 65535"))?
             }
             Some(_) => return Err(wrong("the port is not a number")),

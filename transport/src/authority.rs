@@ -1,5 +1,5 @@
-//! The farm's own certificate authority: ECDSA P-256, one key in one folder, no one above it. Decides nothing about who may be
-//! signed; its caller does.
+//! The farm's own certificate authority: ECDSA P-256, one key in one folder, no one above it.
+//! Decides nothing about who may be signed; its caller does.
 
 use crate::files::{self, Access};
 use crate::identity::Identity;
@@ -8,15 +8,19 @@ use crate::rotation::Former;
 use crate::token::AuthorityPin;
 use crate::validity::{CLOCK_SKEW, Lifetimes};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose,
-    IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType,
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    PublicKeyData, SanType,
 };
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{
+    CertificateDer, CertificateSigningRequestDer, PrivateKeyDer, PrivatePkcs8KeyDer,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The name in every coordinator's certificate, so that a coordinator may be dialled at any address.
+/// The name in every coordinator's certificate, so that a coordinator may be dialled at any
+/// address.
 pub const SERVER_NAME: &str = "tessera-coordinator";
 pub(crate) const KEY_FILE: &str = "authority.key";
 pub(crate) const CERTIFICATE_FILE: &str = "authority.pem";
@@ -24,7 +28,8 @@ pub(crate) const CERTIFICATE_FILE: &str = "authority.pem";
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Longest certificate request taken, bytes; one of P-256 with a name is below 1 KiB.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
-/// A coordinator's own certificate holds for a year, and is made anew at each start and every day: peers' clocks may be ahead.
+/// A coordinator's own certificate holds for a year, and is made anew at each start and every day:
+/// peers' clocks may be ahead.
 const SERVER_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 /// The name in every authority's certificate.
 pub(crate) const AUTHORITY_NAME: &str = "Tessera farm authority";
@@ -52,7 +57,8 @@ pub enum AuthorityError {
         source: std::io::Error,
     },
     /// The files are no authority.
-    #[error("`{}` is not the farm's authority: {problem}; restore it from a backup, or move it away to found a new farm", path.display())]
+    #[error("`{}` is not the farm's authority: {problem}; restore it from a backup, or move it \
+        away to found a new farm", path.display())]
     Broken {
         /// Which file.
         path: PathBuf,
@@ -61,7 +67,8 @@ pub enum AuthorityError {
     },
     /// The former rotation is not over.
     #[error(
-        "the authority was rotated already, and the one before is trusted for {0} s more; rotate again after that"
+        "the authority was rotated already, and the one before is trusted for {0} s more; rotate \
+            again after that"
     )]
     Rotating(u64),
     /// The request is none.
@@ -78,10 +85,13 @@ pub enum AuthorityError {
 impl Authority {
     /// A new authority that is kept nowhere.
     pub fn generate() -> Result<Self, AuthorityError> {
-        Self::from_key(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?)
+        Self::from_key(
+            KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?,
+        )
     }
 
-    /// The authority kept in a folder; a new one where the folder has none. The key is readable by its owner alone.
+    /// The authority kept in a folder; a new one where the folder has none. The key is readable by
+    /// its owner alone.
     pub fn open_or_create(folder: &Path) -> Result<Self, AuthorityError> {
         let (key_path, certificate_path) = (folder.join(KEY_FILE), folder.join(CERTIFICATE_FILE));
         let failed = |path: &Path| {
@@ -101,11 +111,14 @@ impl Authority {
             });
         }
         files::create_private_folder(folder).map_err(failed(folder))?;
-        // A key without a certificate is a first start that was cut off: the same key gets its certificate now.
-        let authority = if key_there { Self::from_key(read_key(&key_path)?)? } else { Self::generate()? };
+        // A key without a certificate is a first start that was cut off: the same key gets its
+        // certificate now.
+        let authority =
+            if key_there { Self::from_key(read_key(&key_path)?)? } else { Self::generate()? };
         if !key_there {
             let key = authority.issuer.key().serialize_pem();
-            files::write_atomically(&key_path, key.as_bytes(), Access::Secret).map_err(failed(&key_path))?;
+            files::write_atomically(&key_path, key.as_bytes(), Access::Secret)
+                .map_err(failed(&key_path))?;
         }
         let text = crate::identity::pem_text("CERTIFICATE", &authority.certificate);
         files::write_atomically(&certificate_path, text.as_bytes(), Access::Public)
@@ -129,7 +142,12 @@ impl Authority {
         }
         let issuer = Issuer::from_ca_cert_der(&certificate, key)
             .map_err(|_| broken("its certificate is not an authority's"))?;
-        Ok(Self { issuer, certificate, lifetimes: Lifetimes::default(), former: Former::open(folder)? })
+        Ok(Self {
+            issuer,
+            certificate,
+            lifetimes: Lifetimes::default(),
+            former: Former::open(folder)?,
+        })
     }
 
     fn from_key(key: KeyPair) -> Result<Self, AuthorityError> {
@@ -166,15 +184,17 @@ impl Authority {
         AuthorityPin::of_public_key(&self.issuer.key().subject_public_key_info())
     }
 
-    /// A new identity, its key made here: for the coordinator's own first admin, and for farms within one process.
+    /// A new identity, its key made here: for the coordinator's own first admin, and for farms
+    /// within one process.
     pub fn issue(&self, peer: &PeerIdentity) -> Result<Identity, AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
         let chain = vec![self.sign(peer, &key)?, self.certificate.clone()];
         Ok(Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)?)
     }
 
-    /// The chain for whoever holds the key of a PKCS #10 request (DER): the new certificate, then the authority's. Of the request,
-    /// only its public key is used, and its signature is checked: the requester has the private key.
+    /// The chain for whoever holds the key of a PKCS #10 request (DER): the new certificate, then
+    /// the authority's. Of the request, only its public key is used, and its signature is checked:
+    /// the requester has the private key.
     pub fn sign_request(
         &self,
         peer: &PeerIdentity,
@@ -183,8 +203,11 @@ impl Authority {
         if request.len() > REQUEST_BYTES_MAX {
             return Err(AuthorityError::Request("it is too long"));
         }
-        let request = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
-            .map_err(|_| AuthorityError::Request("it cannot be read, or its signature is wrong"))?;
+        let request =
+            CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
+                .map_err(|_| {
+                    AuthorityError::Request("it cannot be read, or its signature is wrong")
+                })?;
         if request.public_key.algorithm() != &PKCS_ECDSA_P256_SHA256 {
             return Err(AuthorityError::Request("its key is not ECDSA P-256"));
         }
@@ -196,7 +219,8 @@ impl Authority {
         peer: &PeerIdentity,
         key: &impl PublicKeyData,
     ) -> Result<CertificateDer<'static>, AuthorityError> {
-        let peer = PeerIdentity::new(peer.role, &peer.name, peer.node)?.in_pool(peer.pool.as_deref())?;
+        let peer =
+            PeerIdentity::new(peer.role, &peer.name, peer.node)?.in_pool(peer.pool.as_deref())?;
         let mut params = parameters(&peer.name, self.lifetimes.life(peer.role))?;
         if let Some(pool) = &peer.pool {
             params.distinguished_name.push(DnType::OrganizationalUnitName, pool);
@@ -207,7 +231,8 @@ impl Authority {
         self.finish(params, key)
     }
 
-    /// A coordinator's chain and key, made anew: they need not be kept, since clients trust the authority.
+    /// A coordinator's chain and key, made anew: they need not be kept, since clients trust the
+    /// authority.
     pub(crate) fn issue_server(
         &self,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), AuthorityError> {
@@ -218,7 +243,8 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let mut chain = vec![self.finish(params, &key)?, self.certificate.clone()];
         if let Some(former) = &self.former {
-            // Who trusts the former one finds the way by the second, and a token that names it finds it in the third.
+            // Who trusts the former one finds the way by the second, and a token that names it
+            // finds it in the third.
             chain.extend([former.cross.clone(), former.certificate.clone()]);
         }
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
@@ -242,7 +268,10 @@ pub(crate) fn as_authority(mut params: CertificateParams) -> CertificateParams {
     params
 }
 
-pub(crate) fn parameters(common_name: &str, validity: Duration) -> Result<CertificateParams, AuthorityError> {
+pub(crate) fn parameters(
+    common_name: &str,
+    validity: Duration,
+) -> Result<CertificateParams, AuthorityError> {
     let mut params = CertificateParams::new(Vec::new()).map_err(AuthorityError::Crypto)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, common_name);
@@ -255,7 +284,8 @@ pub(crate) fn parameters(common_name: &str, validity: Duration) -> Result<Certif
 fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
     let bytes = files::read_bounded(path, FILE_BYTES_MAX)
         .map_err(|source| AuthorityError::File { path: path.to_owned(), source })?;
-    let broken = || AuthorityError::Broken { path: path.to_owned(), problem: "no P-256 key is in it" };
+    let broken =
+        || AuthorityError::Broken { path: path.to_owned(), problem: "no P-256 key is in it" };
     let text = std::str::from_utf8(&bytes).map_err(|_| broken())?;
     KeyPair::from_pkcs8_pem_and_sign_algo(text, &PKCS_ECDSA_P256_SHA256).map_err(|_| broken())
 }

@@ -58,8 +58,8 @@ impl FarmClient {
         &self.link
     }
 
-    /// Asks, and waits for the one answer. [`Response::Error`] comes as [`ClientError::Request`]. For [`Request::Watch`] see
-    /// [`Self::watch`].
+    /// Asks, and waits for the one answer. [`Response::Error`] comes as [`ClientError::Request`].
+    /// For [`Request::Watch`] see [`Self::watch`].
     pub async fn request(&self, request: &Request) -> Result<Response, ClientError> {
         let (mut sender, mut receiver) = self.ask(request).await?;
         sender.finish();
@@ -99,7 +99,8 @@ impl FarmClient {
         blob::put(&self.link.connection, blob, source, &self.link.timing, progress).await
     }
 
-    /// Fetches a blob of at most `length_max` bytes into the file `target`, continuing a former fetch; see [`blob::get`].
+    /// Fetches a blob of at most `length_max` bytes into the file `target`, continuing a former
+    /// fetch; see [`blob::get`].
     pub async fn get_blob(
         &self,
         hash: BlobHash,
@@ -107,7 +108,8 @@ impl FarmClient {
         target: &Path,
         progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<u64, BlobError> {
-        blob::get(&self.link.connection, hash, length_max, target, &self.link.timing, progress).await
+        blob::get(&self.link.connection, hash, length_max, target, &self.link.timing, progress)
+            .await
     }
 
     /// Says goodbye.

@@ -1,4 +1,5 @@
-//! Why a connection or a stream was ended, as numbers both sides know. The numbers are part of the protocol: never reused.
+//! Why a connection or a stream was ended, as numbers both sides know. The numbers are part of the
+//! protocol: never reused.
 
 use quinn::VarInt;
 
@@ -27,7 +28,8 @@ pub enum CloseCode {
     Silent = 7,
     /// This side failed at something that is not the peer's fault.
     Failed = 8,
-    /// The peer's identity is on the farm's deny-list; the reason says what ends that. Dialling again is of use only after that.
+    /// The peer's identity is on the farm's deny-list; the reason says what ends that. Dialling
+    /// again is of use only after that.
     Denied = 9,
     /// The peer's certificate has expired: it may dial again, and renew it before anything else.
     Expired = 10,

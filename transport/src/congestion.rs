@@ -1,8 +1,11 @@
-//! Congestion control: quinn's Cubic, with a floor under its window. Owns no timer and no figure of the path.
+//! Congestion control: quinn's Cubic, with a floor under its window. Owns no timer and no figure of
+//! the path.
 //!
-//! Cubic takes every lost datagram for a full queue. On a line that loses a fifth of them whatever is sent, its window falls to two datagrams and
-//! stays there: 6 KB a second at 400 ms, and a tile takes longer than its rendering. With a floor of 48 KiB the same line carries 100 KB a second. That
-//! is three initial windows of TCP (RFC 6928) a connection: no queue that matters is filled by it.
+//! Cubic takes every lost datagram for a full queue. On a line that loses a fifth of them whatever
+//! is sent, its window falls to two datagrams and stays there: 6 KB a second at 400 ms, and a tile
+//! takes longer than its rendering. With a floor of 48 KiB the same line carries 100 KB a second.
+//! That is three initial windows of TCP (RFC 6928) a connection: no queue that matters is filled by
+//! it.
 
 use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 use quinn_proto::RttEstimator;
@@ -31,15 +34,34 @@ impl Controller for Floored {
         self.0.on_sent(now, bytes, last_packet_number);
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
         self.0.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
         self.0.on_end_acks(now, in_flight, app_limited, largest);
     }
 
-    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        persistent: bool,
+        lost_bytes: u64,
+    ) {
         self.0.on_congestion_event(now, sent, persistent, lost_bytes);
     }
 

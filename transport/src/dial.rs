@@ -1,5 +1,5 @@
-//! The dialling end: resolves, connects, exchanges hellos, and says exactly what failed. Within the time to dial it asks more than once; after
-//! that it does not try again, but its caller may.
+//! The dialling end: resolves, connects, exchanges hellos, and says exactly what failed. Within the
+//! time to dial it asks more than once; after that it does not try again, but its caller may.
 
 use crate::address::Address;
 use crate::error::ConnectError;
@@ -18,11 +18,13 @@ use tessera_protocol::Hello;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// When handshakes begin that go on beside those before, in shares of the time to dial. One alone is fragile: a coordinator that hears nothing of it
-/// for three seconds forgets it, and on a line that loses every fifth datagram that is met once in some dozens.
+/// When handshakes begin that go on beside those before, in shares of the time to dial. One alone
+/// is fragile: a coordinator that hears nothing of it for three seconds forgets it, and on a line
+/// that loses every fifth datagram that is met once in some dozens.
 const TRIES: [f32; 3] = [0.0, 0.2, 0.5];
 
-/// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn, each for `timing.dial`.
+/// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn,
+/// each for `timing.dial`.
 pub async fn connect(
     address: &Address,
     identity: &Identity,
@@ -40,7 +42,8 @@ pub(crate) async fn connect_to_enrol(
     hello: &Hello,
     timing: Timing,
 ) -> Result<Link, ConnectError> {
-    let tls = tls::enrolling_client(pin).map_err(|error| ConnectError::Identity(error.to_string()))?;
+    let tls =
+        tls::enrolling_client(pin).map_err(|error| ConnectError::Identity(error.to_string()))?;
     dial(address, tls, hello, timing).await
 }
 
@@ -50,17 +53,22 @@ async fn dial(
     hello: &Hello,
     timing: Timing,
 ) -> Result<Link, ConnectError> {
-    let crypto =
-        QuicClientConfig::try_from(tls).map_err(|error| ConnectError::Identity(error.to_string()))?;
+    let crypto = QuicClientConfig::try_from(tls)
+        .map_err(|error| ConnectError::Identity(error.to_string()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     // An answer may be late; once there is a connection, the coordinator's idle time counts.
     config.transport_config(Arc::new(socket::transport(&timing, timing.dial.max(timing.idle))));
-    let dialling = Arc::new(Dialling { address: address.clone(), config, hello: hello.clone(), timing });
+    let dialling =
+        Arc::new(Dialling { address: address.clone(), config, hello: hello.clone(), timing });
     let mut candidates = address.resolve().await?.into_iter();
     loop {
-        // `resolve` gives at least one; a later one is tried only while the former cannot be reached.
+        // `resolve` gives at least one; a later one is tried only while the former cannot be
+        // reached.
         let Some(candidate) = candidates.next() else {
-            return Err(ConnectError::Unreachable { address: address.clone(), within: timing.dial });
+            return Err(ConnectError::Unreachable {
+                address: address.clone(),
+                within: timing.dial,
+            });
         };
         match dialling.reach(candidate).await {
             Err(
@@ -81,7 +89,8 @@ struct Dialling {
 }
 
 impl Dialling {
-    /// The first of several tries that gets through. One that meets silence leaves it to the others; any other verdict holds for all.
+    /// The first of several tries that gets through. One that meets silence leaves it to the
+    /// others; any other verdict holds for all.
     async fn reach(self: &Arc<Self>, candidate: SocketAddr) -> Result<Link, ConnectError> {
         let until = Instant::now() + self.timing.dial;
         let mut tries = JoinSet::new();
@@ -109,17 +118,20 @@ impl Dialling {
     }
 
     async fn attempt(&self, candidate: SocketAddr, until: Instant) -> Result<Link, ConnectError> {
-        let endpoint = socket::endpoint(any_address(candidate), None).map_err(ConnectError::Socket)?;
+        let endpoint =
+            socket::endpoint(any_address(candidate), None).map_err(ConnectError::Socket)?;
         let connecting = endpoint
             .connect_with(self.config.clone(), candidate, tls::server_name())
             .map_err(|error| ConnectError::Identity(error.to_string()))?;
         let limit = self.timing.dial;
         let connection = tokio::select! {
-            // Both may be ready on a busy machine; an answer is worth more than what the probe heard.
+            // Both may be ready on a busy machine; an answer is worth more than what the probe
+            // heard.
             biased;
             result = tokio::time::timeout_at(until, connecting) => match result {
                 Ok(Ok(connection)) => connection,
-                Ok(Err(error)) => return Err(ConnectError::from_connection(&self.address, error, limit)),
+                Ok(Err(error)) => return Err(ConnectError::from_connection(&self.address, error,
+                    limit)),
                 Err(_) => return Err(self.unreachable()),
             },
             error = bounced(candidate) => return Err(self.bounced(error)),
@@ -156,7 +168,8 @@ impl Dialling {
             HelloFailure::Frame(FrameError::Silent(_)) => {
                 ConnectError::Unreachable { address, within: self.timing.answer }
             }
-            // The server verifies our certificate after we have verified its own: its verdict comes as the connection's end.
+            // The server verifies our certificate after we have verified its own: its verdict comes
+            // as the connection's end.
             HelloFailure::Frame(FrameError::Ended(ended)) => match connection.close_reason() {
                 Some(error) if error != quinn::ConnectionError::LocallyClosed => {
                     ConnectError::from_connection(&self.address, error, self.timing.dial)
@@ -188,8 +201,9 @@ fn any_address(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, 0)
 }
 
-/// Returns only if the system learns that datagrams to this address come back (nothing listens there, or there is no route).
-/// QUIC's own socket is not connected, so the system does not tell it. One byte is sent, which QUIC ignores.
+/// Returns only if the system learns that datagrams to this address come back (nothing listens
+/// there, or there is no route). QUIC's own socket is not connected, so the system does not tell
+/// it. One byte is sent, which QUIC ignores.
 async fn bounced(address: SocketAddr) -> std::io::Error {
     let probe = async {
         let socket = tokio::net::UdpSocket::bind(any_address(address)).await?;
@@ -207,5 +221,8 @@ async fn bounced(address: SocketAddr) -> std::io::Error {
 }
 
 fn is_verdict(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable)
+    matches!(
+        kind,
+        ErrorKind::ConnectionRefused | ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable
+    )
 }

@@ -1,4 +1,5 @@
-//! Enrolment: a token and a name become an identity. Keeps no token ledger: the coordinator finds the role of a secret there.
+//! Enrolment: a token and a name become an identity. Keeps no token ledger: the coordinator finds
+//! the role of a secret there.
 
 use crate::address::Address;
 use crate::authority::{Authority, AuthorityError, public_key_info};
@@ -51,8 +52,9 @@ pub struct Applicant<'a> {
     pub node: Option<NodeId>,
 }
 
-/// Gets an identity from the coordinator at `address`, whose authority must be the token's. The key is made here and never
-/// leaves. Saves nothing: call [`Identity::save`] at once, since the token is now used.
+/// Gets an identity from the coordinator at `address`, whose authority must be the token's. The key
+/// is made here and never leaves. Saves nothing: call [`Identity::save`] at once, since the token
+/// is now used.
 pub async fn enrol(
     address: &Address,
     applicant: Applicant<'_>,
@@ -60,11 +62,14 @@ pub async fn enrol(
     timing: Timing,
 ) -> Result<Identity, EnrolError> {
     if !is_name(applicant.name) {
-        return Err(EnrolError::Name(PeerError::Name(crate::close::cut(applicant.name, 64).to_owned())));
+        return Err(EnrolError::Name(PeerError::Name(
+            crate::close::cut(applicant.name, 64).to_owned(),
+        )));
     }
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(EnrolError::Crypto)?;
     let blank = CertificateParams::new(Vec::new()).map_err(EnrolError::Crypto)?;
-    let certificate_request = blank.serialize_request(&key).map_err(EnrolError::Crypto)?.der().to_vec();
+    let certificate_request =
+        blank.serialize_request(&key).map_err(EnrolError::Crypto)?.der().to_vec();
     let request = EnrolRequest {
         secret: applicant.token.secret.to_vec(),
         certificate_request,
@@ -99,12 +104,15 @@ fn accept(
     shown: &[CertificateDer<'static>],
 ) -> Result<Identity, EnrolError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
-    let [own, authority] = chain.as_slice() else { return Err(EnrolError::Wrong("its chain is not of two")) };
+    let [own, authority] = chain.as_slice() else {
+        return Err(EnrolError::Wrong("its chain is not of two"));
+    };
     if public_key_info(own).as_deref() != Some(&key.subject_public_key_info()) {
         return Err(EnrolError::Wrong("it is of another key"));
     }
     let pin = public_key_info(authority).map(|info| AuthorityPin::of_public_key(&info));
-    // After a rotation the token names the former authority, by which the server has shown the new one in its handshake.
+    // After a rotation the token names the former authority, by which the server has shown the new
+    // one in its handshake.
     if pin != Some(applicant.token.authority) && !shown.iter().skip(1).any(|one| one == authority) {
         return Err(EnrolError::Wrong("it is of another authority"));
     }
@@ -125,8 +133,9 @@ pub fn grant_to(grant: &Grant, request: &EnrolRequest) -> Result<PeerIdentity, P
     PeerIdentity::new(grant.role, &request.name, request.node)?.in_pool(grant.pool.as_deref())
 }
 
-/// The coordinator's side, once its ledger has found what the request's secret grants: who this is now, and the answer with the
-/// chain. The error's text is fit for [`EnrolReply::Refused`]; the token should count as used only where this succeeds.
+/// The coordinator's side, once its ledger has found what the request's secret grants: who this is
+/// now, and the answer with the chain. The error's text is fit for [`EnrolReply::Refused`]; the
+/// token should count as used only where this succeeds.
 pub fn sign(
     authority: &Authority,
     grant: &Grant,
@@ -134,5 +143,10 @@ pub fn sign(
 ) -> Result<(PeerIdentity, EnrolReply), AuthorityError> {
     let peer = grant_to(grant, request)?;
     let chain = authority.sign_request(&peer, &request.certificate_request)?;
-    Ok((peer, EnrolReply::Certificate(chain.into_iter().map(|certificate| certificate.to_vec()).collect())))
+    Ok((
+        peer,
+        EnrolReply::Certificate(
+            chain.into_iter().map(|certificate| certificate.to_vec()).collect(),
+        ),
+    ))
 }

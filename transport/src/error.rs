@@ -1,4 +1,5 @@
-//! Why a connection was not made, or has ended, in terms that a person can act on. Names no exit status; the command line does.
+//! Why a connection was not made, or has ended, in terms that a person can act on. Names no exit
+//! status; the command line does.
 
 use crate::address::{Address, AddressError};
 use crate::close::{CLOSE_REASON_MAX, CloseCode, cut};
@@ -172,10 +173,14 @@ impl ConnectError {
             | Self::Unreachable { .. }
             | Self::Refused { .. } => ConnectFailure::Unreachable,
             Self::Ended { source, .. } => match source {
-                Ended::Closed { code: Some(code), .. } if code.turns_away() => ConnectFailure::NotAllowed,
+                Ended::Closed { code: Some(code), .. } if code.turns_away() => {
+                    ConnectFailure::NotAllowed
+                }
                 _ => ConnectFailure::Unreachable,
             },
-            Self::Foreign { .. } | Self::Rejected { .. } | Self::Expired { .. } => ConnectFailure::NotAllowed,
+            Self::Foreign { .. } | Self::Rejected { .. } | Self::Expired { .. } => {
+                ConnectFailure::NotAllowed
+            }
             Self::NotTessera { .. } | Self::Version { .. } | Self::VersionRefused { .. } => {
                 ConnectFailure::Version
             }
@@ -191,33 +196,49 @@ impl ConnectError {
             Self::Address(_) | Self::Socket(_) | Self::Ended { .. } => return None,
             Self::Identity(_) => "enrol again with a join token",
             Self::NoRoute { .. } => "check the network of this machine",
-            Self::Unreachable { .. } => "check the address, and that UDP to this port passes the firewalls",
-            Self::Refused { .. } => "start the coordinator, or give its address with --coordinator HOST:PORT",
-            Self::Foreign { .. } => "use the identity (or a join token) of the farm at this address",
+            Self::Unreachable { .. } => {
+                "check the address, and that UDP to this port passes the firewalls"
+            }
+            Self::Refused { .. } => {
+                "start the coordinator, or give its address with --coordinator HOST:PORT"
+            }
+            Self::Foreign { .. } => {
+                "use the identity (or a join token) of the farm at this address"
+            }
             Self::Rejected { .. } => {
                 "enrol again with a join token of this farm, and check both machines' clocks"
             }
             Self::Expired { .. } => {
                 "ask whoever runs the farm for a join token (`tessera token create`), and enrol again with it: people by `tessera enrol --replace \
-                 --token-file FILE`, a node by its start with --token-file FILE; check this machine's clock if that should not be"
+                 --token-file FILE`, a node by its start with --token-file FILE; check this \
+                 machine's clock if that should not be"
             }
             Self::NotTessera { .. } => {
                 "check the port: it is the coordinator's UDP port, 7420 unless changed"
             }
-            Self::Version { .. } | Self::VersionRefused { .. } => "install the same version on both sides",
+            Self::Version { .. } | Self::VersionRefused { .. } => {
+                "install the same version on both sides"
+            }
         })
     }
 
     /// How dialling `address` failed, from what QUIC says.
-    pub(crate) fn from_connection(address: &Address, error: ConnectionError, within: Duration) -> Self {
+    pub(crate) fn from_connection(
+        address: &Address,
+        error: ConnectionError,
+        within: Duration,
+    ) -> Self {
         let address = address.clone();
         let (code, reason, ours) = match &error {
-            // A reset comes from a peer that knows nothing of the connection: it has heard too little of it, or was started anew.
+            // A reset comes from a peer that knows nothing of the connection: it has heard too
+            // little of it, or was started anew.
             ConnectionError::TimedOut | ConnectionError::Reset => {
                 return Self::Unreachable { address, within };
             }
             ConnectionError::VersionMismatch => return Self::NotTessera { address },
-            ConnectionError::TransportError(error) => (u64::from(error.code), error.reason.clone(), true),
+            ConnectionError::TransportError(error) => {
+                (u64::from(error.code), error.reason.clone(), true)
+            }
             ConnectionError::ConnectionClosed(close) => {
                 (u64::from(close.error_code), printable(&close.reason), false)
             }

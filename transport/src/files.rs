@@ -13,8 +13,8 @@ pub enum Access {
     Public,
 }
 
-/// Writes a file under a temporary name in the same folder, syncs it, gives it its name, and syncs the folder. A reader sees
-/// the old bytes or the new ones. The folder must exist.
+/// Writes a file under a temporary name in the same folder, syncs it, gives it its name, and syncs
+/// the folder. A reader sees the old bytes or the new ones. The folder must exist.
 pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     let folder = folder_of(path);
     let mut builder = tempfile::Builder::new();
@@ -31,13 +31,15 @@ pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result
     sync_folder(folder)
 }
 
-/// Gives a whole, synced file its final name and syncs the folder, so that the name survives a power cut.
+/// Gives a whole, synced file its final name and syncs the folder, so that the name survives a
+/// power cut.
 pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
     sync_folder(folder_of(to))
 }
 
-/// Makes a folder (and those above it) that only its owner may enter: mode 0700 where it did not exist.
+/// Makes a folder (and those above it) that only its owner may enter: mode 0700 where it did not
+/// exist.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -52,7 +54,10 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("larger than {limit} bytes"),
+        ));
     }
     Ok(bytes)
 }
@@ -66,6 +71,7 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Folders cannot be opened for syncing everywhere; where they can, the rename must reach the disk.
+    // Folders cannot be opened for syncing everywhere; where they can, the rename must reach the
+    // disk.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

@@ -1,4 +1,5 @@
-//! Framed messages on QUIC streams: a kind byte first, then u32 lengths and the codec's bytes. Knows no message by name.
+//! Framed messages on QUIC streams: a kind byte first, then u32 lengths and the codec's bytes.
+//! Knows no message by name.
 
 use crate::close::CloseCode;
 use crate::error::Ended;
@@ -14,7 +15,8 @@ use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{CodecError, decode, encode};
 
 const LENGTH_BYTES: usize = 4;
-/// Bytes taken from QUIC at once: a length's word alone never makes this side allocate more than this ahead of what arrives.
+/// Bytes taken from QUIC at once: a length's word alone never makes this side allocate more than
+/// this ahead of what arrives.
 const STEP_BYTES: usize = 64 << 10;
 
 /// Why there is no message.
@@ -39,7 +41,10 @@ pub enum FrameError {
     #[error("the peer opened a stream of the unknown kind {0}")]
     Kind(u8),
     /// The peer gave the stream up.
-    #[error("the peer gave the stream up{}", .0.map(|code| format!(" ({code:?})")).unwrap_or_default())]
+    #[error(
+        "the peer gave the stream up{}",
+        .0.map(|code| format!(" ({code:?})")).unwrap_or_default()
+    )]
     Reset(Option<CloseCode>),
     /// The connection ended.
     #[error(transparent)]
@@ -49,7 +54,10 @@ pub enum FrameError {
 impl FrameError {
     /// Did the peer break the protocol (rather than the network or this side fail)?
     pub fn is_peers_fault(&self) -> bool {
-        matches!(self, Self::TooLong(_) | Self::Codec(_) | Self::Cut | Self::Missing | Self::Kind(_))
+        matches!(
+            self,
+            Self::TooLong(_) | Self::Codec(_) | Self::Cut | Self::Missing | Self::Kind(_)
+        )
     }
 }
 
@@ -68,9 +76,9 @@ impl From<ReadError> for FrameError {
         match error {
             ReadError::Reset(code) => reset(code),
             ReadError::ConnectionLost(error) => error.into(),
-            ReadError::ClosedStream | ReadError::IllegalOrderedRead | ReadError::ZeroRttRejected => {
-                Self::Ended(Ended::Here)
-            }
+            ReadError::ClosedStream
+            | ReadError::IllegalOrderedRead
+            | ReadError::ZeroRttRejected => Self::Ended(Ended::Here),
         }
     }
 }
@@ -116,7 +124,10 @@ pub async fn open_both(
 }
 
 /// Opens a stream of a kind, one way.
-pub async fn open_one_way(connection: &Connection, kind: StreamKind) -> Result<FrameSender, FrameError> {
+pub async fn open_one_way(
+    connection: &Connection,
+    kind: StreamKind,
+) -> Result<FrameSender, FrameError> {
     let mut stream = connection.open_uni().await?;
     stream.write_all(&[kind as u8]).await?;
     Ok(FrameSender { stream })
@@ -240,7 +251,8 @@ impl FrameReceiver {
         }
     }
 
-    /// The next message; None where the stream has ended between two. May be dropped and called again: nothing is lost.
+    /// The next message; None where the stream has ended between two. May be dropped and called
+    /// again: nothing is lost.
     pub async fn receive<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         loop {
             let wanted = self.wanted()?;
@@ -281,15 +293,19 @@ impl FrameReceiver {
         within(limit, self.receive()).await?.ok_or(FrameError::Missing)
     }
 
-    /// Raw bytes, where the kind of stream has them: at most `limit_bytes` of them; None at the end of the stream. Only
-    /// between messages.
-    pub async fn receive_raw(&mut self, limit_bytes: usize) -> Result<Option<bytes::Bytes>, FrameError> {
+    /// Raw bytes, where the kind of stream has them: at most `limit_bytes` of them; None at the end
+    /// of the stream. Only between messages.
+    pub async fn receive_raw(
+        &mut self,
+        limit_bytes: usize,
+    ) -> Result<Option<bytes::Bytes>, FrameError> {
         self.may_come().await;
         let chunk = self.stream.read_chunk(limit_bytes, true).await?;
         Ok(chunk.map(|chunk| chunk.bytes).inspect(|bytes| self.came(bytes.len())))
     }
 
-    /// Raw bytes into a buffer that has room, as many as have come: how many, at least one; None at the end of the stream.
+    /// Raw bytes into a buffer that has room, as many as have come: how many, at least one; None at
+    /// the end of the stream.
     pub async fn receive_into(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, FrameError> {
         self.may_come().await;
         let read = self.stream.read(buffer).await?;

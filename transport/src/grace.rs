@@ -1,5 +1,5 @@
-//! Which certificates of peers are let in: the farm's, and for a time after their end those that may be renewed. What an expired one
-//! may do is not decided here.
+//! Which certificates of peers are let in: the farm's, and for a time after their end those that
+//! may be renewed. What an expired one may do is not decided here.
 
 use crate::peer::PeerIdentity;
 use crate::validity::{Lifetimes, Validity};
@@ -10,7 +10,8 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Verifies as the web's verifier does; a certificate that has expired is verified as of its last second, within its role's grace.
+/// Verifies as the web's verifier does; a certificate that has expired is verified as of its last
+/// second, within its role's grace.
 #[derive(Debug)]
 pub(crate) struct GraceVerifier {
     pub(crate) strict: Arc<dyn ClientCertVerifier>,
@@ -31,7 +32,9 @@ impl GraceVerifier {
 fn is_expired(error: &Error) -> bool {
     matches!(
         error,
-        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. })
+        Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. }
+        )
     )
 }
 

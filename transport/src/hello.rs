@@ -1,4 +1,5 @@
-//! The exchange of hellos on a connection's first stream. Its bytes are the protocol's; see `tessera_protocol::hello`.
+//! The exchange of hellos on a connection's first stream. Its bytes are the protocol's; see
+//! `tessera_protocol::hello`.
 
 use crate::close::{CloseCode, close};
 use crate::frame::{FrameError, FrameSender, accept_kind};
@@ -22,7 +23,8 @@ pub enum HelloFailure {
     Early(StreamKind),
 }
 
-/// The dialling side: says hello, reads theirs, and agrees on a version. Closes the connection where that fails.
+/// The dialling side: says hello, reads theirs, and agrees on a version. Closes the connection
+/// where that fails.
 pub(crate) async fn offer(
     connection: &Connection,
     ours: &Hello,
@@ -40,7 +42,8 @@ pub(crate) async fn offer(
     settle(connection, theirs)
 }
 
-/// The accepting side. It says its own hello even where theirs has no version in common, so that both can name the versions.
+/// The accepting side. It says its own hello even where theirs has no version in common, so that
+/// both can name the versions.
 pub(crate) async fn answer(
     connection: &Connection,
     ours: &Hello,
@@ -131,12 +134,14 @@ mod tests {
     use tessera_protocol::Fingerprint;
     use tessera_protocol::client::Role;
 
-    /// What the server makes of a peer that opens its first stream with these bytes, and ends it or not.
+    /// What the server makes of a peer that opens its first stream with these bytes, and ends it or
+    /// not.
     async fn greeted_with(bytes: &[u8], end: bool) -> (HelloFailure, Option<CloseCode>) {
         let timing = Timing { answer: Duration::from_millis(400), ..Timing::default() };
         let authority = Authority::generate().unwrap();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), &authority, timing).unwrap();
-        let identity = authority.issue(&PeerIdentity::new(Role::Artist, "ada", None).unwrap()).unwrap();
+        let identity =
+            authority.issue(&PeerIdentity::new(Role::Artist, "ada", None).unwrap()).unwrap();
         let crypto = QuicClientConfig::try_from(tls::client(&identity).unwrap()).unwrap();
         let config = quinn::ClientConfig::new(Arc::new(crypto));
         let endpoint = socket::endpoint("127.0.0.1:0".parse().unwrap(), None).unwrap();
@@ -170,7 +175,8 @@ mod tests {
         assert!(matches!(failure, HelloFailure::Frame(FrameError::Silent(_))), "{failure:?}");
         assert_eq!(code, Some(CloseCode::Silent));
 
-        let foreign = [&[HelloKind as u8][..], b"GET / HTTP/1.1\r\nHost: farm.example.org\r\n\r\n"].concat();
+        let foreign =
+            [&[HelloKind as u8][..], b"GET / HTTP/1.1\r\nHost: farm.example.org\r\n\r\n"].concat();
         let (failure, code) = greeted_with(&foreign, false).await;
         assert!(matches!(failure, HelloFailure::Hello(HelloError::Foreign)), "{failure:?}");
         assert_eq!(code, Some(CloseCode::Protocol));

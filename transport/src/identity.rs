@@ -1,5 +1,6 @@
-//! Identity folders of nodes, users and admins: `identity.pem` (key, certificate, authority's certificate; mode 0600) and
-//! `coordinator` (the address it was enrolled at, a hint). Makes no certificate.
+//! Identity folders of nodes, users and admins: `identity.pem` (key, certificate, authority's
+//! certificate; mode 0600) and `coordinator` (the address it was enrolled at, a hint). Makes no
+//! certificate.
 
 use crate::address::Address;
 use crate::authority::public_key_info;
@@ -21,7 +22,8 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 pub struct Identity {
     /// Who.
     pub peer: PeerIdentity,
-    /// Where the farm's coordinator was when this was made, for commands that are not told otherwise.
+    /// Where the farm's coordinator was when this was made, for commands that are not told
+    /// otherwise.
     pub coordinator: Option<Address>,
     key: PrivatePkcs8KeyDer<'static>,
     chain: Vec<CertificateDer<'static>>,
@@ -31,7 +33,8 @@ pub struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// None is there.
-    #[error("no identity at `{}`; enrol this machine or person with a join token (`tessera token create` makes one)", folder.display())]
+    #[error("no identity at `{}`; enrol this machine or person with a join token (`tessera token \
+        create` makes one)", folder.display())]
     Missing {
         /// The folder.
         folder: PathBuf,
@@ -46,7 +49,10 @@ pub enum IdentityError {
         source: io::Error,
     },
     /// It is damaged.
-    #[error("the identity at `{}` is damaged: {problem}; remove it and enrol again", folder.display())]
+    #[error(
+        "the identity at `{}` is damaged: {problem}; remove it and enrol again",
+        folder.display()
+    )]
     Broken {
         /// The folder.
         folder: PathBuf,
@@ -83,18 +89,22 @@ impl Identity {
             }
             Err(source) => return Err(IdentityError::File { path, source }),
         };
-        let broken =
-            |problem: &str| IdentityError::Broken { folder: folder.to_owned(), problem: problem.to_owned() };
-        let key = PrivatePkcs8KeyDer::from_pem_slice(&bytes).map_err(|_| broken("it has no private key"))?;
+        let broken = |problem: &str| IdentityError::Broken {
+            folder: folder.to_owned(),
+            problem: problem.to_owned(),
+        };
+        let key = PrivatePkcs8KeyDer::from_pem_slice(&bytes)
+            .map_err(|_| broken("it has no private key"))?;
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
         let chain = chain.map_err(|_| broken("a certificate is not readable"))?;
-        let mut identity = Self::from_parts(key, chain).map_err(|error| broken(&error.to_string()))?;
+        let mut identity =
+            Self::from_parts(key, chain).map_err(|error| broken(&error.to_string()))?;
         identity.coordinator = read_address(&folder.join(ADDRESS_FILE));
         Ok(identity)
     }
 
-    /// Keeps the identity in a folder (made if need be), readable by its owner alone. The identity that was there is replaced
-    /// as a whole.
+    /// Keeps the identity in a folder (made if need be), readable by its owner alone. The identity
+    /// that was there is replaced as a whole.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         let failed = |path: PathBuf| move |source| IdentityError::File { path, source };
         files::create_private_folder(folder).map_err(failed(folder.to_owned()))?;
@@ -122,7 +132,8 @@ impl Identity {
         Validity::of_certificate(&self.chain[0])
     }
 
-    /// What tokens of the same farm name it by; None where the authority's certificate is not readable.
+    /// What tokens of the same farm name it by; None where the authority's certificate is not
+    /// readable.
     pub fn authority_pin(&self) -> Option<AuthorityPin> {
         Some(AuthorityPin::of_public_key(&public_key_info(self.authority())?))
     }

@@ -1,9 +1,11 @@
-//! QUIC connections as both ends share them: the farm's authority, identities, endpoints with mutual TLS, the hello, framed
-//! messages and blob streams. Takes no decision of the farm, and keeps no job, lease or token ledger.
+//! QUIC connections as both ends share them: the farm's authority, identities, endpoints with
+//! mutual TLS, the hello, framed messages and blob streams. Takes no decision of the farm, and
+//! keeps no job, lease or token ledger.
 //!
-//! A dialling side holds an [`Identity`] and calls [`connect`] (or [`FarmClient::connect`]); without one it calls
-//! [`enrol::enrol`] with a [`JoinToken`]. The coordinator holds an [`Authority`], binds a [`Server`], and gets a [`Link`] from
-//! each [`Arriving`] connection: a connection whose peer is known and has said a hello of a version in common.
+//! A dialling side holds an [`Identity`] and calls [`connect`] (or [`FarmClient::connect`]);
+//! without one it calls [`enrol::enrol`] with a [`JoinToken`]. The coordinator holds an
+//! [`Authority`], binds a [`Server`], and gets a [`Link`] from each [`Arriving`] connection: a
+//! connection whose peer is known and has said a hello of a version in common.
 
 pub mod address;
 pub mod authority;

@@ -1,5 +1,6 @@
-//! How much a peer may send: messages and bytes a second, over all its connections together. Who goes too fast is read more slowly, and waits
-//! by QUIC's flow control; nothing is thrown away. Keeps no list of peers.
+//! How much a peer may send: messages and bytes a second, over all its connections together. Who
+//! goes too fast is read more slowly, and waits by QUIC's flow control; nothing is thrown away.
+//! Keeps no list of peers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +25,10 @@ pub struct Meter {
 impl Meter {
     /// A peer that has sent nothing yet.
     pub fn new(rates: Rates) -> Self {
-        Self { messages: Bucket::new(f64::from(rates.messages)), bytes: Bucket::new(rates.bytes as f64) }
+        Self {
+            messages: Bucket::new(f64::from(rates.messages)),
+            bytes: Bucket::new(rates.bytes as f64),
+        }
     }
 
     /// One more message, or stream.
@@ -49,7 +53,8 @@ impl Meter {
     }
 }
 
-/// What may be spent: grows by `rate` a second up to twice that. May be overdrawn, since what came is known only afterwards.
+/// What may be spent: grows by `rate` a second up to twice that. May be overdrawn, since what came
+/// is known only afterwards.
 #[derive(Debug)]
 struct Bucket {
     rate: f64,

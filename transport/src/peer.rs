@@ -1,4 +1,5 @@
-//! Who a certificate is about: one URI among its alternative names, `tessera://ROLE/NAME`. Checks no signature; TLS has.
+//! Who a certificate is about: one URI among its alternative names, `tessera://ROLE/NAME`. Checks
+//! no signature; TLS has.
 
 use rustls::pki_types::CertificateDer;
 use std::fmt;
@@ -40,7 +41,8 @@ pub enum PeerError {
     NodeId,
     /// The token is for another.
     #[error(
-        "the token is for the name `{granted}`, and `{claimed}` was given; use --name {granted}, or another token"
+        "the token is for the name `{granted}`, and `{claimed}` was given; use --name {granted}, \
+            or another token"
     )]
     OtherName {
         /// Whom it is for.
@@ -54,7 +56,8 @@ pub enum PeerError {
 }
 
 impl PeerIdentity {
-    /// An identity that may be signed: the name is of letters, digits and `.`, `_`, `-`, `@`; exactly nodes have an id.
+    /// An identity that may be signed: the name is of letters, digits and `.`, `_`, `-`, `@`;
+    /// exactly nodes have an id.
     pub fn new(role: Role, name: &str, node: Option<NodeId>) -> Result<Self, PeerError> {
         if !is_name(name) {
             return Err(PeerError::Name(crate::close::cut(name, NAME_MAX).to_owned()));
@@ -89,13 +92,15 @@ impl PeerIdentity {
 
     /// Who a certificate (that TLS has verified) is about.
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Result<Self, PeerError> {
-        let (_, certificate) = X509Certificate::from_der(certificate).map_err(|_| PeerError::Malformed)?;
+        let (_, certificate) =
+            X509Certificate::from_der(certificate).map_err(|_| PeerError::Malformed)?;
         let names = certificate.subject_alternative_name().map_err(|_| PeerError::Malformed)?;
-        let mut uris =
-            names.iter().flat_map(|names| &names.value.general_names).filter_map(|name| match name {
+        let mut uris = names.iter().flat_map(|names| &names.value.general_names).filter_map(
+            |name| match name {
                 GeneralName::URI(uri) => uri.strip_prefix(SCHEME),
                 _ => None,
-            });
+            },
+        );
         let (Some(uri), None) = (uris.next(), uris.next()) else { return Err(PeerError::Nameless) };
         let (role, name) = uri.split_once('/').ok_or(PeerError::Nameless)?;
         let role: Role = role.parse().map_err(|_| PeerError::Nameless)?;

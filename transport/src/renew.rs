@@ -1,5 +1,6 @@
-//! The next certificate, over a connection that stands: asked for at half of a certificate's life, signed for whoever the connection is
-//! of. Keys are made where they are used. Decides nothing about who is denied; the coordinator does, before it answers.
+//! The next certificate, over a connection that stands: asked for at half of a certificate's life,
+//! signed for whoever the connection is of. Keys are made where they are used. Decides nothing
+//! about who is denied; the coordinator does, before it answers.
 
 use crate::authority::{Authority, public_key_info};
 use crate::close::cut;
@@ -17,7 +18,8 @@ use std::time::Duration;
 use tessera_protocol::renewal::{RenewReply, RenewRequest};
 use tessera_protocol::stream::StreamKind;
 
-/// Longest wait between two questions: within it, a peer has a certificate of the farm's newest authority.
+/// Longest wait between two questions: within it, a peer has a certificate of the farm's newest
+/// authority.
 const ASK_WITHIN: Duration = Duration::from_secs(600);
 /// Shortest wait between two questions.
 const ASK_PAUSE: Duration = Duration::from_millis(500);
@@ -59,21 +61,23 @@ pub async fn ask(
 ) -> Result<Renewal, RenewError> {
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(RenewError::Crypto)?;
     let blank = CertificateParams::new(Vec::new()).map_err(RenewError::Crypto)?;
-    let certificate_request = blank.serialize_request(&key).map_err(RenewError::Crypto)?.der().to_vec();
+    let certificate_request =
+        blank.serialize_request(&key).map_err(RenewError::Crypto)?.der().to_vec();
     let (mut sender, mut receiver) = open_both(connection, StreamKind::Renew).await?;
     sender.send(&RenewRequest { certificate_request }).await?;
     sender.finish();
     match receiver.expect(timing.answer).await? {
         RenewReply::Refused(reason) => Err(RenewError::Refused(reason)),
-        RenewReply::NotYet { ask_again_secs } => {
-            Ok(Renewal::NotYet(Duration::from_secs(ask_again_secs.into()).clamp(ASK_PAUSE, ASK_WITHIN)))
-        }
+        RenewReply::NotYet { ask_again_secs } => Ok(Renewal::NotYet(
+            Duration::from_secs(ask_again_secs.into()).clamp(ASK_PAUSE, ASK_WITHIN),
+        )),
         RenewReply::Certificate(chain) => accept(chain, &key, identity).map(Renewal::Renewed),
     }
 }
 
-/// Checks that what came is for this key and this identity. The authority may be a new one: the connection is the coordinator's, by the word
-/// of the authority that this side trusts, and says who signs from now on.
+/// Checks that what came is for this key and this identity. The authority may be a new one: the
+/// connection is the coordinator's, by the word of the authority that this side trusts, and says
+/// who signs from now on.
 fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, former: &Identity) -> Result<Identity, RenewError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
     let [own, _authority] = chain.as_slice() else {
@@ -91,14 +95,17 @@ fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, former: &Identity) -> Result<Ident
     Ok(identity)
 }
 
-/// The chain by which the other end made itself known: its own certificate, and then its authority's newest.
+/// The chain by which the other end made itself known: its own certificate, and then its
+/// authority's newest.
 pub(crate) fn shown(connection: &Connection) -> Vec<CertificateDer<'static>> {
-    let shown =
-        connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+    let shown = connection
+        .peer_identity()
+        .and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
     shown.map_or_else(Vec::new, |chain| *chain)
 }
 
-/// Is it time to ask before anything else: by this machine's clock, or because the server has another authority now?
+/// Is it time to ask before anything else: by this machine's clock, or because the server has
+/// another authority now?
 pub fn is_due(connection: &Connection, identity: &Identity) -> bool {
     let due = identity.validity().is_none_or(|validity| validity.is_due(now_secs()));
     due || shown(connection).get(1) != Some(identity.authority())
@@ -118,8 +125,8 @@ pub async fn renew_kept(
     Ok(renewal)
 }
 
-/// Keeps the identity in a folder fresh for as long as the connection stands; each new one is also given to `renewed`. What goes
-/// wrong is given to `failed`, and tried again.
+/// Keeps the identity in a folder fresh for as long as the connection stands; each new one is also
+/// given to `renewed`. What goes wrong is given to `failed`, and tried again.
 pub async fn keep_fresh(
     connection: Connection,
     mut identity: Arc<Identity>,
@@ -153,8 +160,8 @@ fn pause(identity: &Identity) -> Duration {
     Duration::from_secs(life / 4).clamp(ASK_PAUSE, ASK_WITHIN)
 }
 
-/// The coordinator's side, once it has found that the peer is not denied: the answer, and the new certificate's validity where there
-/// is one.
+/// The coordinator's side, once it has found that the peer is not denied: the answer, and the new
+/// certificate's validity where there is one.
 pub fn answer(
     authority: &Authority,
     credential: &Credential,

@@ -1,9 +1,10 @@
-//! A new authority beside the old one: made, kept and ended. While both are trusted, servers show the new one vouched for by the old one, and
-//! certificates of either are taken. The old key is gone from the moment of the rotation.
+//! A new authority beside the old one: made, kept and ended. While both are trusted, servers show
+//! the new one vouched for by the old one, and certificates of either are taken. The old key is
+//! gone from the moment of the rotation.
 
 use crate::authority::{
-    AUTHORITY_NAME, AUTHORITY_VALIDITY, Authority, AuthorityError, CERTIFICATE_FILE, FILE_BYTES_MAX,
-    KEY_FILE, as_authority, parameters,
+    AUTHORITY_NAME, AUTHORITY_VALIDITY, Authority, AuthorityError, CERTIFICATE_FILE,
+    FILE_BYTES_MAX, KEY_FILE, as_authority, parameters,
 };
 use crate::files::{self, Access};
 use crate::identity::pem_text;
@@ -16,7 +17,8 @@ use std::time::Duration;
 
 /// The former authority's certificate, and the new one's made by it.
 const FORMER_FILE: &str = "former.pem";
-/// Everything that a rotation changes: once it is there, the rotation has happened, and every start completes it.
+/// Everything that a rotation changes: once it is there, the rotation has happened, and every start
+/// completes it.
 const ROTATION_FILE: &str = "rotation.pem";
 const UNTIL: &str = "until ";
 
@@ -25,7 +27,8 @@ const UNTIL: &str = "until ";
 pub struct Former {
     /// Its certificate: what it has signed is taken.
     pub(crate) certificate: CertificateDer<'static>,
-    /// The present key, certified by the former: who trusts the former trusts the present one by it.
+    /// The present key, certified by the former: who trusts the former trusts the present one by
+    /// it.
     pub(crate) cross: CertificateDer<'static>,
     /// Seconds since the Unix epoch from which it is trusted no more.
     pub(crate) until: u64,
@@ -37,15 +40,21 @@ impl Authority {
         self.former.as_ref().map(|former| former.until)
     }
 
-    /// A new authority in the folder of this one, which is trusted until then beside it. Durable on return; the old key is gone.
-    /// Refused while another rotation is going on.
-    pub fn rotate(&self, folder: &Path, now_secs: u64, overlap: Duration) -> Result<Self, AuthorityError> {
+    /// A new authority in the folder of this one, which is trusted until then beside it. Durable on
+    /// return; the old key is gone. Refused while another rotation is going on.
+    pub fn rotate(
+        &self,
+        folder: &Path,
+        now_secs: u64,
+        overlap: Duration,
+    ) -> Result<Self, AuthorityError> {
         if let Some(until) = self.former_until().filter(|until| *until > now_secs) {
             return Err(AuthorityError::Rotating(until - now_secs));
         }
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
         let params = as_authority(parameters(AUTHORITY_NAME, AUTHORITY_VALIDITY)?);
-        let cross = params.signed_by(&key, &self.issuer).map_err(AuthorityError::Crypto)?.der().clone();
+        let cross =
+            params.signed_by(&key, &self.issuer).map_err(AuthorityError::Crypto)?.der().clone();
         let certificate = params.self_signed(&key).map_err(AuthorityError::Crypto)?.der().clone();
         let until = now_secs.saturating_add(overlap.as_secs());
         let former = Former { certificate: self.certificate.clone(), cross, until };
@@ -57,7 +66,11 @@ impl Authority {
     }
 
     /// The same without its former authority, where that one's time is over; None where it is not.
-    pub fn past_overlap(&self, folder: &Path, now_secs: u64) -> Result<Option<Self>, AuthorityError> {
+    pub fn past_overlap(
+        &self,
+        folder: &Path,
+        now_secs: u64,
+    ) -> Result<Option<Self>, AuthorityError> {
         match self.former_until() {
             Some(until) if until <= now_secs => {
                 let alone = Self::open(folder)?.with_lifetimes(self.lifetimes);
@@ -71,7 +84,8 @@ impl Authority {
 
 impl Former {
     fn to_text(&self) -> String {
-        let certificates = pem_text("CERTIFICATE", &self.cross) + &pem_text("CERTIFICATE", &self.certificate);
+        let certificates =
+            pem_text("CERTIFICATE", &self.cross) + &pem_text("CERTIFICATE", &self.certificate);
         format!("{UNTIL}{}\n{certificates}", self.until)
     }
 
@@ -94,11 +108,18 @@ pub(crate) fn complete(folder: &Path) -> Result<(), AuthorityError> {
     let Some((until, certificates, bytes)) = read(&path)? else { return Ok(()) };
     let key = PrivatePkcs8KeyDer::from_pem_slice(&bytes);
     let (Ok(key), [certificate, cross, former]) = (key, certificates.as_slice()) else {
-        return Err(AuthorityError::Broken { path, problem: "it has not a key and three certificates" });
+        return Err(AuthorityError::Broken {
+            path,
+            problem: "it has not a key and three certificates",
+        });
     };
     let former = Former { certificate: former.clone(), cross: cross.clone(), until };
     write(&folder.join(FORMER_FILE), &former.to_text(), Access::Public)?;
-    write(&folder.join(KEY_FILE), &pem_text("PRIVATE KEY", key.secret_pkcs8_der()), Access::Secret)?;
+    write(
+        &folder.join(KEY_FILE),
+        &pem_text("PRIVATE KEY", key.secret_pkcs8_der()),
+        Access::Secret,
+    )?;
     write(&folder.join(CERTIFICATE_FILE), &pem_text("CERTIFICATE", certificate), Access::Public)?;
     remove(&path)
 }
@@ -146,8 +167,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         let first = Authority::open_or_create(folder.path()).unwrap();
-        let before: Vec<Vec<u8>> =
-            [KEY_FILE, CERTIFICATE_FILE].iter().map(|name| std::fs::read(place(name)).unwrap()).collect();
+        let before: Vec<Vec<u8>> = [KEY_FILE, CERTIFICATE_FILE]
+            .iter()
+            .map(|name| std::fs::read(place(name)).unwrap())
+            .collect();
         let second = first.rotate(folder.path(), 100, Duration::from_secs(50)).unwrap();
         assert_ne!(first.pin(), second.pin());
         assert!(matches!(
@@ -165,7 +188,11 @@ mod tests {
             let rotation = all.concat().replace(UNTIL, &format!("\n{UNTIL}"));
             std::fs::write(place(ROTATION_FILE), rotation).unwrap();
             let opened = Authority::open_or_create(folder.path()).unwrap();
-            assert_eq!((opened.pin(), opened.former_until()), (second.pin(), Some(150)), "{replaced}");
+            assert_eq!(
+                (opened.pin(), opened.former_until()),
+                (second.pin(), Some(150)),
+                "{replaced}"
+            );
             assert!(!place(ROTATION_FILE).exists());
         }
         assert!(second.past_overlap(folder.path(), 149).unwrap().is_none());

@@ -1,4 +1,5 @@
-//! The coordinator's end of the transport: binds, accepts, and turns arriving connections into links. Serves no stream.
+//! The coordinator's end of the transport: binds, accepts, and turns arriving connections into
+//! links. Serves no stream.
 
 use crate::authority::{Authority, SERVER_NAME};
 use crate::close::{CloseCode, close};
@@ -66,15 +67,19 @@ pub struct Server {
 
 impl Server {
     /// Listens at a UDP address; port 0 takes a free one. Must be called within a tokio runtime.
-    pub fn bind(address: SocketAddr, authority: &Authority, timing: Timing) -> Result<Self, ServeError> {
+    pub fn bind(
+        address: SocketAddr,
+        authority: &Authority,
+        timing: Timing,
+    ) -> Result<Self, ServeError> {
         let config = server_config(authority, &timing)?;
-        let endpoint =
-            socket::endpoint(address, Some(config)).map_err(|source| ServeError::Bind { address, source })?;
+        let endpoint = socket::endpoint(address, Some(config))
+            .map_err(|source| ServeError::Bind { address, source })?;
         Ok(Self { endpoint, timing })
     }
 
-    /// Connections that arrive from now on see this authority's certificate, made anew, and are verified under it. Those that stand
-    /// stay as they are.
+    /// Connections that arrive from now on see this authority's certificate, made anew, and are
+    /// verified under it. Those that stand stay as they are.
     pub fn set_authority(&self, authority: &Authority) -> Result<(), ServeError> {
         self.endpoint.set_server_config(Some(server_config(authority, &self.timing)?));
         Ok(())
@@ -90,7 +95,8 @@ impl Server {
         self.endpoint.open_connections()
     }
 
-    /// The next connection that arrives; None once the server is closed. Establish it in a task of its own.
+    /// The next connection that arrives; None once the server is closed. Establish it in a task of
+    /// its own.
     pub async fn accept(&self) -> Option<Arriving> {
         let incoming = self.endpoint.accept().await?;
         Some(Arriving { incoming, timing: self.timing })
@@ -98,14 +104,19 @@ impl Server {
 
     /// Closes all connections, accepts no more, and waits (at most 2 s) until the peers can know.
     pub async fn close(&self, code: CloseCode, reason: &str) {
-        self.endpoint
-            .close(code.into(), crate::close::cut(reason, crate::close::CLOSE_REASON_MAX).as_bytes());
+        self.endpoint.close(
+            code.into(),
+            crate::close::cut(reason, crate::close::CLOSE_REASON_MAX).as_bytes(),
+        );
         // A peer that is gone makes this wait in vain; nothing is lost by that.
         let _ = tokio::time::timeout(CLOSE_WITHIN, self.endpoint.wait_idle()).await;
     }
 }
 
-fn server_config(authority: &Authority, timing: &Timing) -> Result<quinn::ServerConfig, ServeError> {
+fn server_config(
+    authority: &Authority,
+    timing: &Timing,
+) -> Result<quinn::ServerConfig, ServeError> {
     let broken = |error: &dyn std::fmt::Display| ServeError::Tls(error.to_string());
     let tls = tls::server(authority).map_err(|error| broken(&error))?;
     let crypto = QuicServerConfig::try_from(tls).map_err(|error| broken(&error))?;
@@ -141,19 +152,22 @@ impl Arriving {
         self.incoming.ignore();
     }
 
-    /// The peer has shown that it receives at its address. One that has not may have made the address up.
+    /// The peer has shown that it receives at its address. One that has not may have made the
+    /// address up.
     pub fn is_proven(&self) -> bool {
         self.incoming.remote_address_validated()
     }
 
-    /// Has the peer show it (QUIC's Retry): it costs this side one datagram and no memory. A peer that has shown it already is ignored.
+    /// Has the peer show it (QUIC's Retry): it costs this side one datagram and no memory. A peer
+    /// that has shown it already is ignored.
     pub fn prove(self) {
         if let Err(shown) = self.incoming.retry() {
             shown.into_incoming().ignore();
         }
     }
 
-    /// Does the handshake and exchanges hellos. Where this fails the connection is closed, with the reason, before it returns.
+    /// Does the handshake and exchanges hellos. Where this fails the connection is closed, with the
+    /// reason, before it returns.
     pub async fn establish(self, ours: &Hello) -> Result<Link, AcceptError> {
         let timing = self.timing;
         let handshake = async { self.incoming.accept()?.await };

@@ -1,4 +1,5 @@
-//! UDP sockets and QUIC's transport settings. The figures were measured on loopback; see docs/protocol.md.
+//! UDP sockets and QUIC's transport settings. The figures were measured on loopback; see
+//! docs/protocol.md.
 
 use crate::congestion::FlooredCubic;
 use crate::timing::Timing;
@@ -9,15 +10,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Asked of the system for each direction; with it a full-speed loopback transfer loses no packet. The system may give less.
+/// Asked of the system for each direction; with it a full-speed loopback transfer loses no packet.
+/// The system may give less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
-/// Streams of each kind that a peer may have open: a few dozen blobs side by side, and as many requests.
+/// Streams of each kind that a peer may have open: a few dozen blobs side by side, and as many
+/// requests.
 const STREAMS_MAX: u32 = 256;
-/// The same of a node: results and blobs. QUIC keeps an entry for each stream that may be opened, so that few make an idle node cheap.
+/// The same of a node: results and blobs. QUIC keeps an entry for each stream that may be opened,
+/// so that few make an idle node cheap.
 const NODE_STREAMS_MAX: u32 = 64;
 /// Bytes of one stream on their way: 8 MiB is 80 ms at 100 MB/s.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-/// Bytes of one connection on their way, and so the most that a peer can make this side hold: 16 MiB is 80 MB/s at 200 ms.
+/// Bytes of one connection on their way, and so the most that a peer can make this side hold: 16
+/// MiB is 80 MB/s at 200 ms.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// The same while the coordinator does not know who is there.
 const UNPROVEN_WINDOW_BYTES: u32 = 64 << 10;
@@ -25,7 +30,10 @@ const UNPROVEN_WINDOW_BYTES: u32 = 64 << 10;
 const UNPROVEN_STREAMS_MAX: u32 = 4;
 
 /// A QUIC endpoint on `address`; with a server's settings it accepts.
-pub(crate) fn endpoint(address: SocketAddr, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
+pub(crate) fn endpoint(
+    address: SocketAddr,
+    server: Option<quinn::ServerConfig>,
+) -> io::Result<Endpoint> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() && address.ip().is_unspecified() {
         // `[::]` serves IPv4 too; where the system cannot, it serves IPv6.
@@ -39,7 +47,8 @@ pub(crate) fn endpoint(address: SocketAddr, server: Option<quinn::ServerConfig>)
     Endpoint::new(EndpointConfig::default(), server, socket.into(), Arc::new(TokioRuntime))
 }
 
-/// Settings of every connection of the dialling side. Congestion control is Cubic with a floor ([`crate::congestion`]); MTU discovery stays at quinn's default.
+/// Settings of every connection of the dialling side. Congestion control is Cubic with a floor
+/// ([`crate::congestion`]); MTU discovery stays at quinn's default.
 pub(crate) fn transport(timing: &Timing, idle: Duration) -> TransportConfig {
     let mut config = TransportConfig::default();
     // Beyond QUIC's range (2^62 ms) there is no time-out.

@@ -1,4 +1,5 @@
-//! TLS 1.3 settings of both ends: mutual authentication under the farm's authority, or under a token's pin of it.
+//! TLS 1.3 settings of both ends: mutual authentication under the farm's authority, or under a
+//! token's pin of it.
 
 use crate::authority::{Authority, SERVER_NAME, public_key_info};
 use crate::grace::GraceVerifier;
@@ -32,13 +33,15 @@ fn roots_of(
     Ok(Arc::new(store))
 }
 
-/// The coordinator's side. A client's certificate is verified where it shows one; who shows none may only enrol.
+/// The coordinator's side. A client's certificate is verified where it shows one; who shows none
+/// may only enrol.
 pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
     let general = |error: &dyn std::fmt::Display| Error::General(error.to_string());
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots_of(authority.roots())?, provider())
-        .allow_unauthenticated()
-        .build()
-        .map_err(|error| general(&error))?;
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(roots_of(authority.roots())?, provider())
+            .allow_unauthenticated()
+            .build()
+            .map_err(|error| general(&error))?;
     let verifier = Arc::new(GraceVerifier { strict: verifier, lifetimes: *authority.lifetimes() });
     let (chain, key) = authority.issue_server().map_err(|error| general(&error))?;
     let mut config = ServerConfig::builder_with_provider(provider())
@@ -62,7 +65,8 @@ pub(crate) fn client(identity: &Identity) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The dialling side that enrols: trusts the authority whose key a token names, which the server must show in its chain.
+/// The dialling side that enrols: trusts the authority whose key a token names, which the server
+/// must show in its chain.
 pub(crate) fn enrolling_client(pin: AuthorityPin) -> Result<ClientConfig, Error> {
     let verifier = PinnedAuthority { pin, provider: provider() };
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -79,7 +83,8 @@ pub(crate) fn server_name() -> &'static str {
     SERVER_NAME
 }
 
-/// Verifies as the web's verifier does, under that certificate of the server's own chain which has the pinned key.
+/// Verifies as the web's verifier does, under that certificate of the server's own chain which has
+/// the pinned key.
 #[derive(Debug)]
 struct PinnedAuthority {
     pin: AuthorityPin,
@@ -96,13 +101,15 @@ impl ServerCertVerifier for PinnedAuthority {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let is_pinned = |certificate: &&CertificateDer<'_>| {
-            public_key_info(certificate).is_some_and(|info| AuthorityPin::of_public_key(&info) == self.pin)
+            public_key_info(certificate)
+                .is_some_and(|info| AuthorityPin::of_public_key(&info) == self.pin)
         };
         let unknown = || Error::InvalidCertificate(CertificateError::UnknownIssuer);
         let authority = intermediates.iter().find(is_pinned).ok_or_else(unknown)?;
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots(authority)?, self.provider.clone())
-            .build()
-            .map_err(|_| unknown())?;
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(roots(authority)?, self.provider.clone())
+                .build()
+                .map_err(|_| unknown())?;
         verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 

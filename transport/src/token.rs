@@ -1,7 +1,9 @@
-//! Join tokens: what lets a machine or a person ask for a certificate. Keeps no ledger; the coordinator does.
+//! Join tokens: what lets a machine or a person ask for a certificate. Keeps no ledger; the
+//! coordinator does.
 //!
-//! Text form: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash, 32 bytes of secret, and 4 bytes of checksum
-//! (the start of BLAKE3 over the other 64), so that a token cut short or mistyped is told from one that is not known.
+//! Text form: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash, 32 bytes of
+//! secret, and 4 bytes of checksum (the start of BLAKE3 over the other 64), so that a token cut
+//! short or mistyped is told from one that is not known.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -60,7 +62,8 @@ pub enum TokenError {
 }
 
 impl JoinToken {
-    /// A new token with a secret from the operating system's random source. The error is that source's failure.
+    /// A new token with a secret from the operating system's random source. The error is that
+    /// source's failure.
     pub fn generate(authority: AuthorityPin) -> Result<Self, std::io::Error> {
         let mut secret = [0; SECRET_BYTES];
         rustls::crypto::ring::default_provider()
@@ -76,7 +79,8 @@ impl JoinToken {
     }
 }
 
-/// What a ledger keeps of a token's secret. The secret has 256 random bits, so a plain hash cannot be searched.
+/// What a ledger keeps of a token's secret. The secret has 256 random bits, so a plain hash cannot
+/// be searched.
 pub fn hash_secret(secret: &[u8]) -> [u8; 32] {
     blake3::derive_key("tessera 2026 join token ledger", secret)
 }
@@ -101,14 +105,18 @@ impl FromStr for JoinToken {
 
     /// Reads the text form; white space around it does not matter.
     fn from_str(text: &str) -> Result<Self, TokenError> {
-        let code = text.trim().strip_prefix(PREFIX).ok_or(TokenError::Form("it has another beginning"))?;
-        let bytes = URL_SAFE_NO_PAD.decode(code).map_err(|_| TokenError::Form("it is cut or mistyped"))?;
-        let (body, check) =
-            bytes.split_at_checked(HASH_BYTES + SECRET_BYTES).ok_or(TokenError::Form("it is cut short"))?;
+        let code =
+            text.trim().strip_prefix(PREFIX).ok_or(TokenError::Form("it has another beginning"))?;
+        let bytes =
+            URL_SAFE_NO_PAD.decode(code).map_err(|_| TokenError::Form("it is cut or mistyped"))?;
+        let (body, check) = bytes
+            .split_at_checked(HASH_BYTES + SECRET_BYTES)
+            .ok_or(TokenError::Form("it is cut short"))?;
         if check != &blake3::hash(body).as_bytes()[..CHECK_BYTES] {
             return Err(TokenError::Form("it is cut or mistyped"));
         }
-        let mut token = Self { authority: AuthorityPin([0; HASH_BYTES]), secret: [0; SECRET_BYTES] };
+        let mut token =
+            Self { authority: AuthorityPin([0; HASH_BYTES]), secret: [0; SECRET_BYTES] };
         token.authority.0.copy_from_slice(&body[..HASH_BYTES]);
         token.secret.copy_from_slice(&body[HASH_BYTES..]);
         Ok(token)
@@ -169,8 +177,8 @@ struct NamelessRecord {
 }
 
 impl TokenRecord {
-    /// The line of these bytes, which [`tessera_protocol::encode`] has made, in this build or in one before tokens for a name, or before
-    /// pools and ranks.
+    /// The line of these bytes, which [`tessera_protocol::encode`] has made, in this build or in
+    /// one before tokens for a name, or before pools and ranks.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, tessera_protocol::CodecError> {
         // Each former one is shorter, so that none is ever read as another.
         let nameless = |_| {
@@ -227,9 +235,15 @@ mod tests {
     fn a_mistyped_or_cut_token_is_no_token() {
         let text = token().to_string();
         for length in 0..text.len() {
-            assert!(matches!(text[..length].parse::<JoinToken>(), Err(TokenError::Form(_))), "{length}");
+            assert!(
+                matches!(text[..length].parse::<JoinToken>(), Err(TokenError::Form(_))),
+                "{length}"
+            );
         }
-        assert!(matches!(text.replacen("CQkJ", "CQkK", 1).parse::<JoinToken>(), Err(TokenError::Form(_))));
+        assert!(matches!(
+            text.replacen("CQkJ", "CQkK", 1).parse::<JoinToken>(),
+            Err(TokenError::Form(_))
+        ));
         assert!(matches!((text + "AAAA").parse::<JoinToken>(), Err(TokenError::Form(_))));
     }
 
@@ -252,7 +266,10 @@ mod tests {
         assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), record());
         // The name, which stands last, was not there.
         bytes.truncate(bytes.len() - 5);
-        assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), TokenRecord { name: None, ..record() });
+        assert_eq!(
+            TokenRecord::from_bytes(&bytes).unwrap(),
+            TokenRecord { name: None, ..record() }
+        );
         // As version 1 of the ledger wrote it: hash, role (1 was `user`), expiry, uses left.
         let former = [vec![7; 32], vec![1, 99, 3]].concat();
         let read = TokenRecord::from_bytes(&former).unwrap();
@@ -276,7 +293,10 @@ mod tests {
     #[test]
     fn two_generated_tokens_differ() {
         let pin = AuthorityPin([0; 32]);
-        assert_ne!(JoinToken::generate(pin).unwrap().secret, JoinToken::generate(pin).unwrap().secret);
+        assert_ne!(
+            JoinToken::generate(pin).unwrap().secret,
+            JoinToken::generate(pin).unwrap().secret
+        );
     }
 
     #[test]

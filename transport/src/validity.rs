@@ -1,20 +1,24 @@
-//! How long certificates hold: what a farm gives, and what a certificate says. Reads no clock but where it says so.
+//! How long certificates hold: what a farm gives, and what a certificate says. Reads no clock but
+//! where it says so.
 
 use rustls::pki_types::CertificateDer;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tessera_protocol::client::Role;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// Certificates say that they hold from a day before they are made: the clock of the machine that checks them may be behind.
+/// Certificates say that they hold from a day before they are made: the clock of the machine that
+/// checks them may be behind.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
-/// Longest life that a farm may give. Whatever holds for longer is of a build before lives were short, and is renewed at once.
+/// Longest life that a farm may give. Whatever holds for longer is of a build before lives were
+/// short, and is renewed at once.
 pub const LIFE_MAX: Duration = Duration::from_secs(31 * 86_400);
 /// Shortest life: below it, renewals would be all that happens.
 pub const LIFE_MIN: Duration = Duration::from_secs(2);
 /// Longest grace.
 pub const GRACE_MAX: Duration = Duration::from_secs(31 * 86_400);
 
-/// How long a farm's certificates hold, and for how long after that they may still be renewed, and do nothing else.
+/// How long a farm's certificates hold, and for how long after that they may still be renewed, and
+/// do nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     /// Of nodes' certificates: 2 s to 31 days.
@@ -94,8 +98,9 @@ impl Validity {
         now_secs >= self.expires_at
     }
 
-    /// Is half of its life over, or was it made for longer than any farm gives? Then it is time for the next. So it is where it seems to
-    /// be of the future: this machine's clock is behind, and cannot tell.
+    /// Is half of its life over, or was it made for longer than any farm gives? Then it is time for
+    /// the next. So it is where it seems to be of the future: this machine's clock is behind, and
+    /// cannot tell.
     pub fn is_due(&self, now_secs: u64) -> bool {
         const AHEAD_SECS: u64 = 300;
         let half = self.issued_at.saturating_add(self.life_secs() / 2);

@@ -30,7 +30,8 @@ pub(super) fn luminance(rgb: [f32; 3]) -> f32 {
     transform(&XYZ_FROM_RGB, rgb)[1]
 }
 
-/// Opponent colours YCxCz, linear in light, in which the eye's sharpness is a filter of each component.
+/// Opponent colours YCxCz, linear in light, in which the eye's sharpness is a filter of each
+/// component.
 pub(super) fn opponent(rgb: [f32; 3]) -> [f32; 3] {
     let xyz = transform(&XYZ_FROM_RGB, rgb);
     let [x, y, z] = [xyz[0] / WHITE[0], xyz[1] / WHITE[1], xyz[2] / WHITE[2]];
@@ -49,11 +50,13 @@ fn rgb_from_opponent(color: [f32; 3]) -> [f32; 3] {
     transform(&RGB_FROM_XYZ, xyz).map(|value| value.clamp(0.0, 1.0))
 }
 
-/// CIELAB of a linear colour in [0, 1], its chroma scaled by lightness after Hunt: dark colours look less colourful.
+/// CIELAB of a linear colour in [0, 1], its chroma scaled by lightness after Hunt: dark colours
+/// look less colourful.
 fn hunt_lab(rgb: [f32; 3]) -> [f32; 3] {
     const DELTA: f32 = 6.0 / 29.0;
-    let root =
-        |t: f32| if t > DELTA * DELTA * DELTA { t.cbrt() } else { t / (3.0 * DELTA * DELTA) + 4.0 / 29.0 };
+    let root = |t: f32| {
+        if t > DELTA * DELTA * DELTA { t.cbrt() } else { t / (3.0 * DELTA * DELTA) + 4.0 / 29.0 }
+    };
     let xyz = transform(&XYZ_FROM_RGB, rgb);
     let [x, y, z] = [root(xyz[0] / WHITE[0]), root(xyz[1] / WHITE[1]), root(xyz[2] / WHITE[2])];
     let lightness = 116.0 * y - 16.0;
@@ -98,7 +101,10 @@ mod tests {
     fn opponent_colours_go_both_ways() {
         for color in [[0.0; 3], [1.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.2, 0.5, 0.9]] {
             let back = rgb_from_opponent(opponent(color));
-            assert!(color.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-5), "{color:?} became {back:?}");
+            assert!(
+                color.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-5),
+                "{color:?} became {back:?}"
+            );
         }
         assert!((achromatic(opponent([1.0; 3])[0]) - 1.0).abs() < 1e-6);
         assert!((luminance([1.0; 3]) - 1.0).abs() < 1e-6);

@@ -4,7 +4,8 @@ use super::color::luminance;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Numerator and denominator of a fit of the ACES curve by K. Narkowicz (2016), for light that was scaled by 0.6 as the paper does.
+/// Numerator and denominator of a fit of the ACES curve by K. Narkowicz (2016), for light that was
+/// scaled by 0.6 as the paper does.
 const NUMERATOR: [f64; 3] = [0.36 * 2.51, 0.6 * 0.03, 0.0];
 const DENOMINATOR: [f64; 3] = [0.36 * 2.43, 0.6 * 0.59, 0.14];
 /// Where the tone map counts as bright: 0.85 of white.
@@ -27,7 +28,8 @@ impl Exposures {
     /// After section 3.1 of the paper: the brightest and the median pixel of the reference decide.
     pub(super) fn of(reference: &[[f32; 3]]) -> Self {
         let finite = reference.par_iter().filter(|color| super::is_finite(color));
-        let mut values: Vec<f32> = finite.map(|color| luminance(color.map(|v| v.max(0.0)))).collect();
+        let mut values: Vec<f32> =
+            finite.map(|color| luminance(color.map(|v| v.max(0.0)))).collect();
         values.par_sort_unstable_by(f32::total_cmp);
         let brightest = values.last().copied().unwrap_or(0.0);
         let median = median(&values);

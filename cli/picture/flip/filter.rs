@@ -1,10 +1,12 @@
-//! The filters of FLIP: the eye's contrast sensitivity, and detectors of edges and points. Separable, over strips of rows.
+//! The filters of FLIP: the eye's contrast sensitivity, and detectors of edges and points.
+//! Separable, over strips of rows.
 
 use std::f64::consts::PI;
 
-/// Amplitude and width of the Gaussians whose sum is the contrast sensitivity of each opponent component (Movshon and Kiorpes 1988;
-/// Mullen 1985): achromatic, red-green, blue-yellow.
-const SENSITIVITY: [&[(f64, f64)]; 3] = [&[(1.0, 0.0047)], &[(1.0, 0.0053)], &[(34.1, 0.04), (13.5, 0.025)]];
+/// Amplitude and width of the Gaussians whose sum is the contrast sensitivity of each opponent
+/// component (Movshon and Kiorpes 1988; Mullen 1985): achromatic, red-green, blue-yellow.
+const SENSITIVITY: [&[(f64, f64)]; 3] =
+    [&[(1.0, 0.0047)], &[(1.0, 0.0053)], &[(34.1, 0.04), (13.5, 0.025)]];
 /// Width of the feature detectors in degrees of the visual field (Burbeck and Kelly 1980).
 const FEATURE_WIDTH_DEGREES: f64 = 0.082;
 
@@ -29,9 +31,11 @@ impl Filters {
     /// For an observer who sees so many pixels in a degree.
     pub(super) fn new(pixels_per_degree: f64) -> Self {
         // All components get the radius of the widest Gaussian: three of its standard deviations.
-        let widest = SENSITIVITY.iter().flat_map(|sum| sum.iter()).map(|(_, b)| *b).fold(0.0, f64::max);
+        let widest =
+            SENSITIVITY.iter().flat_map(|sum| sum.iter()).map(|(_, b)| *b).fold(0.0, f64::max);
         let radius = (3.0 * (widest / (2.0 * PI * PI)).sqrt() * pixels_per_degree).ceil() as usize;
-        let sensitivity = SENSITIVITY.map(|gaussians| sensitivity_taps(gaussians, radius, pixels_per_degree));
+        let sensitivity =
+            SENSITIVITY.map(|gaussians| sensitivity_taps(gaussians, radius, pixels_per_degree));
         let deviation = 0.5 * FEATURE_WIDTH_DEGREES * pixels_per_degree;
         let feature_radius = (3.0 * deviation).ceil() as usize;
         let gaussian = |x: f64| (-x * x / (2.0 * deviation * deviation)).exp();
@@ -39,14 +43,20 @@ impl Filters {
             sensitivity,
             smooth: balanced(feature_radius, gaussian),
             edge: balanced(feature_radius, |x| -x * gaussian(x)),
-            point: balanced(feature_radius, |x| (x * x / (deviation * deviation) - 1.0) * gaussian(x)),
+            point: balanced(feature_radius, |x| {
+                (x * x / (deviation * deviation) - 1.0) * gaussian(x)
+            }),
             radius: radius.max(feature_radius),
         }
     }
 }
 
 /// Gaussians of one component; the square of taps that they make together sums to 1.
-fn sensitivity_taps(gaussians: &[(f64, f64)], radius: usize, pixels_per_degree: f64) -> Vec<(f32, Taps)> {
+fn sensitivity_taps(
+    gaussians: &[(f64, f64)],
+    radius: usize,
+    pixels_per_degree: f64,
+) -> Vec<(f32, Taps)> {
     let gaussian = |b: f64, x: f64| (-(PI * x / pixels_per_degree).powi(2) / b).exp();
     let weight = |(a, b): (f64, f64)| {
         let sum: f64 = offsets(radius).map(|x| gaussian(b, x)).sum();
@@ -91,7 +101,12 @@ pub(super) struct Strip {
 
 impl Strip {
     /// `rows` of a picture, and as many beyond as `radius` reaches and the picture has.
-    pub(super) fn new(width: usize, height: usize, rows: std::ops::Range<usize>, radius: usize) -> Self {
+    pub(super) fn new(
+        width: usize,
+        height: usize,
+        rows: std::ops::Range<usize>,
+        radius: usize,
+    ) -> Self {
         let outer_first = rows.start.saturating_sub(radius);
         let outer_end = (rows.end + radius).min(height);
         Self { width, first: rows.start, end: rows.end, outer_first, outer_end }
@@ -113,14 +128,16 @@ impl Strip {
         out
     }
 
-    /// Filters downwards, and gives the rows with a result. Beyond the upper and lower edge, the edge goes on.
+    /// Filters downwards, and gives the rows with a result. Beyond the upper and lower edge, the
+    /// edge goes on.
     pub(super) fn down(&self, plane: &[f32], taps: &[f32]) -> Vec<f32> {
         let radius = taps.len() / 2;
         let mut out = vec![0.0; (self.end - self.first) * self.width];
         for (index, out) in out.chunks_exact_mut(self.width).enumerate() {
             for (offset, tap) in taps.iter().enumerate() {
                 let row = (self.first + index + offset).saturating_sub(radius);
-                let start = (row.clamp(self.outer_first, self.outer_end - 1) - self.outer_first) * self.width;
+                let start = (row.clamp(self.outer_first, self.outer_end - 1) - self.outer_first)
+                    * self.width;
                 add_scaled(out, &plane[start..start + self.width], *tap);
             }
         }

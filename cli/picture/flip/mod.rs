@@ -1,8 +1,11 @@
-//! FLIP: how different two pictures look to somebody who flips between them. Owns the way from pixels to one number.
+//! FLIP: how different two pictures look to somebody who flips between them. Owns the way from
+//! pixels to one number.
 //!
-//! Displayed pictures: Andersson, Nilsson, Akenine-Möller, Oskarsson, Åström and Fairchild, "FLIP: A Difference Evaluator for Alternating
-//! Images" (High Performance Graphics 2020). Scene-linear ones: Andersson, Nilsson, Shirley and Akenine-Möller, "Visualizing Errors in
-//! Rendered High Dynamic Range Images" (Eurographics 2021): the largest error over the exposures at which a display could show the reference.
+//! Displayed pictures: Andersson, Nilsson, Akenine-Möller, Oskarsson, Åström and Fairchild, "FLIP:
+//! A Difference Evaluator for Alternating Images" (High Performance Graphics 2020). Scene-linear
+//! ones: Andersson, Nilsson, Shirley and Akenine-Möller, "Visualizing Errors in Rendered High
+//! Dynamic Range Images" (Eurographics 2021): the largest error over the exposures at which a
+//! display could show the reference.
 //!
 //! A picture is worked on in strips of rows, so that memory does not grow with it.
 
@@ -20,7 +23,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::ops::Range;
 
-/// What an observer at 0.7 m sees of a screen with 3840 pixels on 0.7 m: pixels in one degree of the visual field.
+/// What an observer at 0.7 m sees of a screen with 3840 pixels on 0.7 m: pixels in one degree of
+/// the visual field.
 pub const PIXELS_PER_DEGREE: f64 = 0.7 * 3840.0 / 0.7 * std::f64::consts::PI / 180.0;
 
 /// Rows of a strip: filters reach 10 rows beyond, so a quarter is computed twice.
@@ -39,14 +43,20 @@ pub struct Flip {
     pub exposures: Option<Exposures>,
 }
 
-/// How different a picture looks from a reference of the same size to somebody who sees `pixels_per_degree` pixels in a degree of the
-/// visual field. HDR-FLIP where one of them is scene-linear, LDR-FLIP where both are displayed ones.
+/// How different a picture looks from a reference of the same size to somebody who sees
+/// `pixels_per_degree` pixels in a degree of the visual field. HDR-FLIP where one of them is
+/// scene-linear, LDR-FLIP where both are displayed ones.
 ///
-/// A pixel with a NaN or an infinity is black to its neighbours, and itself as different as can be unless both have the same bits.
+/// A pixel with a NaN or an infinity is black to its neighbours, and itself as different as can be
+/// unless both have the same bits.
 ///
 /// # Errors
 /// Where the sizes differ.
-pub fn flip(first: &Picture, second: &Picture, pixels_per_degree: f64) -> Result<Flip, PictureError> {
+pub fn flip(
+    first: &Picture,
+    second: &Picture,
+    pixels_per_degree: f64,
+) -> Result<Flip, PictureError> {
     if first.size() != second.size() {
         return Err(PictureError::Sizes { first: first.size(), second: second.size() });
     }
@@ -121,7 +131,8 @@ impl Pair<'_> {
         let strip = Strip::new(self.width, self.height, rows, self.filters.radius);
         let mut errors = vec![0.0f32; inner.len()];
         for show in shows {
-            let [first, second] = self.pixels.map(|pixels| View::new(pixels, &strip, *show, &self.filters));
+            let [first, second] =
+                self.pixels.map(|pixels| View::new(pixels, &strip, *show, &self.filters));
             for (index, error) in errors.iter_mut().enumerate() {
                 *error = error.max(first.error(&second, index, &self.distance));
             }
@@ -169,8 +180,10 @@ impl View {
     /// The difference in colour, made larger by the difference in features.
     fn error(&self, other: &Self, index: usize, distance: &ColorDistance) -> f32 {
         let color = |view: &Self| std::array::from_fn(|component| view.color[component][index]);
-        let feature = |kind: usize| (self.features[kind][index] - other.features[kind][index]).abs();
-        let features = (feature(0).max(feature(1)) * std::f32::consts::FRAC_1_SQRT_2).powf(FEATURE_EXPONENT);
+        let feature =
+            |kind: usize| (self.features[kind][index] - other.features[kind][index]).abs();
+        let features =
+            (feature(0).max(feature(1)) * std::f32::consts::FRAC_1_SQRT_2).powf(FEATURE_EXPONENT);
         distance.between(color(self), color(other)).powf(1.0 - features.min(1.0))
     }
 }

@@ -1,8 +1,10 @@
-//! FLIP against figures of the authors' own program, for a pair of small pictures that both make in the same way.
+//! FLIP against figures of the authors' own program, for a pair of small pictures that both make in
+//! the same way.
 
 use super::*;
 
-/// What a 48 × 32 pair made of ramps, a checkerboard, noise and a dark rectangle gives, from flip-evaluator 1.7.
+/// What a 48 × 32 pair made of ramps, a checkerboard, noise and a dark rectangle gives, from
+/// flip-evaluator 1.7.
 const LDR_MEAN: f64 = 0.175_263_8;
 const HDR_MEAN: f64 = 0.220_171_9;
 /// Exposures of the pair's reference times 8.
@@ -22,7 +24,8 @@ fn pair(width: u32, height: u32, scale: f64, encoding: Encoding) -> [Picture; 2]
     let (mut pixels, mut reference) = (Vec::new(), Vec::new());
     for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
         let checker = f64::from((x / 8 + y / 8) % 2) * 0.75 + 0.125;
-        let color = [f64::from(x) / f64::from(width - 1), f64::from(y) / f64::from(height - 1), checker];
+        let color =
+            [f64::from(x) / f64::from(width - 1), f64::from(y) / f64::from(height - 1), checker];
         let dark = (height / 4..height / 2).contains(&y) && (width / 4..width / 2).contains(&x);
         let index = 3 * u64::from(y * width + x);
         let noisy: [f64; 3] = std::array::from_fn(|i| {
@@ -69,7 +72,8 @@ fn strips_leave_no_seam() {
         distance: ColorDistance::new(),
     };
     let whole = pair.strip_errors(0..150, &[Show::Clipped]);
-    let parts = [0..64, 64..128, 128..150].map(|rows| pair.strip_errors(rows, &[Show::Clipped])).concat();
+    let parts =
+        [0..64, 64..128, 128..150].map(|rows| pair.strip_errors(rows, &[Show::Clipped])).concat();
     assert_eq!(whole, parts);
 }
 

@@ -10,10 +10,11 @@ use tessera_protocol::node::CoordinatorToNode;
 ///
 /// 1. the actions of [`Timing::BeforeRecords`], made durable;
 /// 2. the records, made durable (`fdatasync`);
-/// 3. the other actions, in order ([`Timing::AnyTime`] ones may go earlier, also while an older step is being synced).
+/// 3. the other actions, in order ([`Timing::AnyTime`] ones may go earlier, also while an older
+///    step is being synced).
 ///
-/// A shell that cannot do 1 or 2 (disk full) must wait and try again, or end the process: the core already counts on it.
-/// Nothing is acknowledged meanwhile. Several steps may be synced together.
+/// A shell that cannot do 1 or 2 (disk full) must wait and try again, or end the process: the core
+/// already counts on it. Nothing is acknowledged meanwhile. Several steps may be synced together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
     /// Durable facts, in order.
@@ -36,15 +37,17 @@ pub enum Timing {
     BeforeRecords,
     /// Whenever it suits.
     AnyTime,
-    /// Once the records of its step, and of all steps before, are durable: it tells somebody of them.
+    /// Once the records of its step, and of all steps before, are durable: it tells somebody of
+    /// them.
     AfterRecords,
 }
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Append the result's bytes to the spool of its frame: it is committed. At most one per unit and process; after a crash, bytes of
-    /// a lease that no `UnitsCommitted` record names may stand in the spool and are to be skipped.
+    /// Append the result's bytes to the spool of its frame: it is committed. At most one per unit
+    /// and process; after a crash, bytes of a lease that no `UnitsCommitted` record names may stand
+    /// in the spool and are to be skipped.
     KeepResult {
         /// Whose result.
         session: SessionId,
@@ -79,15 +82,17 @@ pub enum Action {
         /// The answer.
         response: Response,
     },
-    /// All units of the frame are in: make its files. Answered by `FrameResolved` or `FrameResolveFailed`. Asked again after a restart.
+    /// All units of the frame are in: make its files. Answered by `FrameResolved` or
+    /// `FrameResolveFailed`. Asked again after a restart.
     ResolveFrame {
         /// The job.
         job: JobId,
         /// The frame.
         frame: FrameNumber,
     },
-    /// All units of the frame's newest round are in: find out which of its tiles are too noisy ([`crate::Core::course`]). Answered by
-    /// `RoundMeasured` or `FrameResolveFailed`. Asked again after a restart.
+    /// All units of the frame's newest round are in: find out which of its tiles are too noisy
+    /// ([`crate::Core::course`]). Answered by `RoundMeasured` or `FrameResolveFailed`. Asked again
+    /// after a restart.
     MeasureFrame {
         /// The job.
         job: JobId,
@@ -108,7 +113,8 @@ pub enum Action {
         /// The frame.
         frame: FrameNumber,
     },
-    /// The job has ended, durably: spools of its frames that are not finished may go; watchers may be told.
+    /// The job has ended, durably: spools of its frames that are not finished may go; watchers may
+    /// be told.
     JobEnded {
         /// The job.
         job: JobId,

@@ -1,4 +1,5 @@
-//! Checks a journal against itself with bookkeeping of its own, so that a fault of the core does not hide itself.
+//! Checks a journal against itself with bookkeeping of its own, so that a fault of the core does
+//! not hide itself.
 
 use crate::bitmap::Bitmap;
 use crate::core::Core;
@@ -19,8 +20,9 @@ use tessera_protocol::status::JobState;
 const PROBLEMS_MAX: usize = 100;
 
 impl Core {
-    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once (and again only where it was taken back) and under a reserved epoch used for no
-    /// other unit, every finished frame with all its units, every job that is done with all its frames.
+    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once
+    /// (and again only where it was taken back) and under a reserved epoch used for no other unit,
+    /// every finished frame with all its units, every job that is done with all its frames.
     pub fn audit(
         snapshot: impl IntoIterator<Item = SnapshotPart>,
         records: impl IntoIterator<Item = Record>,
@@ -114,7 +116,9 @@ impl Entry {
         let Some(over) = self.unchecked.remove(&key) else { return false };
         let parts = self.parts.get_mut(&key).into_iter().flatten();
         let mut to_check = parts.filter(|(_, result)| result.is_some());
-        if let Some((_, result)) = to_check.next().filter(|(_, result)| *result == Some(over.committed)) {
+        if let Some((_, result)) =
+            to_check.next().filter(|(_, result)| *result == Some(over.committed))
+        {
             *result = None;
         }
         let next = to_check.find_map(|(_, result)| *result);
@@ -192,7 +196,9 @@ impl Ledger {
                 self.measure((job, frame), (round, spent_millis), &going);
             }
             Record::NodeSuspected { node, .. } => self.suspect(node),
-            Record::CopyStopped { job, frame, unit, epoch, .. } => self.stop_copy(job, frame, unit, epoch),
+            Record::CopyStopped { job, frame, unit, epoch, .. } => {
+                self.stop_copy(job, frame, unit, epoch)
+            }
             Record::PartCommitted { job, frame, commit, first, samples } => {
                 self.commit_part(job, frame, &commit, (first, samples));
             }
@@ -211,7 +217,8 @@ impl Ledger {
         match self.jobs.remove(&id) {
             None => self.problem(format!("job {id} is forgotten, and was never accepted")),
             Some(entry) => {
-                let units: u64 = entry.committed.values().map(|units| u64::from(units.ones())).sum();
+                let units: u64 =
+                    entry.committed.values().map(|units| u64::from(units.ones())).sum();
                 // What a snapshot told of frames that failed before it is a number alone.
                 let told = entry.units_of_failed + entry.units_of_done;
                 self.report.units_committed -= (units + told).min(self.report.units_committed);
@@ -276,7 +283,13 @@ impl Ledger {
         }
     }
 
-    fn commit_part(&mut self, id: JobId, frame: FrameNumber, commit: &Commit, (first, samples): (u32, u32)) {
+    fn commit_part(
+        &mut self,
+        id: JobId,
+        frame: FrameNumber,
+        commit: &Commit,
+        (first, samples): (u32, u32),
+    ) {
         self.take_epoch(id, frame, commit.epoch);
         let unit = commit.unit;
         let Some(entry) = self.open(id, "a part") else { return };
@@ -286,14 +299,16 @@ impl Ledger {
         let known = entry.numbers.binary_search(&frame).is_ok();
         let parts = entry.parts.entry((frame, unit)).or_default();
         let before = total_of(parts);
-        let follows =
-            first == before && samples > 0 && first.checked_add(samples).is_some_and(|end| end < whole);
+        let follows = first == before
+            && samples > 0
+            && first.checked_add(samples).is_some_and(|end| end < whole);
         let opinion = Opinion { node: commit.node, epoch: commit.epoch, hash: commit.hash };
         parts.push((samples, commit.check.then_some(opinion)));
         let many = parts.len() > PARTS_MAX;
         if closed || committed || !known || !follows || many {
             self.problem(format!(
-                "{id}/{frame}/u{:05}: {samples} samples from {first} are no part of {whole}, of which {before} were there",
+                "{id}/{frame}/u{:05}: {samples} samples from {first} are no part of {whole}, of \
+                    which {before} were there",
                 unit.0
             ));
         }
@@ -303,7 +318,10 @@ impl Ledger {
         let Some(entry) = self.open(id, "parts") else { return };
         let committed = entry.committed.get(&frame).is_some_and(|units| units.get(unit.0));
         if entry.parts.remove(&(frame, unit)).is_none() || committed {
-            self.problem(format!("{id}/{frame}/u{:05} loses parts, and had none, or is committed", unit.0));
+            self.problem(format!(
+                "{id}/{frame}/u{:05} loses parts, and had none, or is committed",
+                unit.0
+            ));
         }
     }
 
@@ -339,11 +357,13 @@ impl Ledger {
         }
         let Some(entry) = self.open(id, "a check") else { return };
         let Some(opinions) = entry.unchecked.get_mut(&(frame, unit)) else {
-            return self.problem(format!("{id}/{frame}/u{:05} is checked, and was not to be", unit.0));
+            return self
+                .problem(format!("{id}/{frame}/u{:05} is checked, and was not to be", unit.0));
         };
         let opinion = Opinion { node: redone.node, epoch, hash: redone.hash };
-        let stands =
-            opinions.verdict(&opinion).is_some_and(|verdict| verdict.truth == opinions.committed.hash);
+        let stands = opinions
+            .verdict(&opinion)
+            .is_some_and(|verdict| verdict.truth == opinions.committed.hash);
         opinions.others.push(opinion);
         if stands {
             entry.next_check(frame, unit);
@@ -363,7 +383,10 @@ impl Ledger {
     fn end_check(&mut self, id: JobId, frame: FrameNumber, unit: UnitIndex) {
         let Some(entry) = self.open(id, "a check") else { return };
         if !entry.next_check(frame, unit) {
-            self.problem(format!("{id}/{frame}/u{:05} is waived, and was not to be checked", unit.0));
+            self.problem(format!(
+                "{id}/{frame}/u{:05} is waived, and was not to be checked",
+                unit.0
+            ));
         }
     }
 
@@ -375,7 +398,8 @@ impl Ledger {
         let committed = entry.committed.get_mut(&frame).is_some_and(|units| units.clear(unit.0));
         match committed && !ended {
             true => self.report.units_committed -= 1,
-            false => self.problem(format!("{id}/{frame}/u{:05} is taken back, and was not there", unit.0)),
+            false => self
+                .problem(format!("{id}/{frame}/u{:05} is taken back, and was not there", unit.0)),
         }
     }
 
@@ -387,7 +411,9 @@ impl Ledger {
         course.rewind(round);
         let course = course.clone();
         if entry.committed.get(&frame).is_some_and(|units| course.check(units).is_err()) {
-            self.problem(format!("{id}/{frame} goes back to round {round}, and keeps units of later ones"));
+            self.problem(format!(
+                "{id}/{frame} goes back to round {round}, and keeps units of later ones"
+            ));
         }
     }
 
@@ -402,7 +428,8 @@ impl Ledger {
         let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);
         if committed != units || unchecked > 0 || ended {
             let text = format!(
-                "{id}/{frame}: round {round} is measured with {committed} of {units} units, {unchecked} to be checked"
+                "{id}/{frame}: round {round} is measured with {committed} of {units} units, \
+                    {unchecked} to be checked"
             );
             return self.problem(text);
         }
@@ -410,7 +437,9 @@ impl Ledger {
             Some(course) if spent_millis < course.spent_millis() => {
                 Err(format!("the time that it has had shrinks from {} ms", course.spent_millis()))
             }
-            Some(course) => course.end_round(round, going).map(|()| course.note_spent(spent_millis)),
+            Some(course) => {
+                course.end_round(round, going).map(|()| course.note_spent(spent_millis))
+            }
             None => Err("a round is measured, and there are none".to_owned()),
         };
         if let Err(problem) = measured {
@@ -432,7 +461,9 @@ impl Ledger {
             self.problem(format!("{id}/{frame} is finished with {committed} of {units} units"));
         }
         if unchecked > 0 {
-            self.problem(format!("{id}/{frame} is finished, and {unchecked} of its units are to be checked"));
+            self.problem(format!(
+                "{id}/{frame} is finished, and {unchecked} of its units are to be checked"
+            ));
         }
         match twice {
             true => self.problem(format!("{id}/{frame} ends twice")),
@@ -474,9 +505,11 @@ impl Ledger {
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => {
                 let entry = self.jobs.get_mut(&job);
-                let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+                let number =
+                    entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
                 let (Some(entry), Some(frame)) = (entry, number) else {
-                    return self.problem(format!("parts of a frame of job {job} that does not exist"));
+                    return self
+                        .problem(format!("parts of a frame of job {job} that does not exist"));
                 };
                 for (unit, parts) in units {
                     let to_check = |part: &UnitPart| {
@@ -525,7 +558,9 @@ impl Ledger {
             Frame::Open(open) => {
                 self.report.units_committed += u64::from(open.committed.ones());
                 entry.committed.insert(number, open.committed);
-                entry.unchecked.extend(open.checks.into_iter().map(|(unit, check)| ((number, unit), check)));
+                entry
+                    .unchecked
+                    .extend(open.checks.into_iter().map(|(unit, check)| ((number, unit), check)));
             }
             Frame::Complete(open) if entry.grid.has_rounds() => {
                 self.report.units_committed += u64::from(open.committed.ones());

@@ -46,7 +46,8 @@ impl Bitmap {
         self.ones
     }
 
-    /// The count stands for the bits, there are words for exactly `bits` of them, and none beyond is set.
+    /// The count stands for the bits, there are words for exactly `bits` of them, and none beyond
+    /// is set.
     pub(crate) fn is_sound(&self, bits: u32) -> bool {
         let counted: u32 = self.words.iter().map(|word| word.count_ones()).sum();
         let tail_clear = match (bits % 64, self.words.last()) {

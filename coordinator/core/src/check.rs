@@ -1,4 +1,5 @@
-//! The core's invariants, for tests and the simulator: everything that is kept twice says the same, and no unit is lost.
+//! The core's invariants, for tests and the simulator: everything that is kept twice says the same,
+//! and no unit is lost.
 
 use crate::core::Core;
 use crate::job::{Job, Place};
@@ -34,7 +35,9 @@ impl Core {
             let job = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final());
             let frame = job.and_then(|job| Some((job, job.frame(lease.unit.frame)?)));
             if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid)) {
-                return Err(format!("{lease} is held, and its unit is neither open nor to be checked"));
+                return Err(format!(
+                    "{lease} is held, and its unit is neither open nor to be checked"
+                ));
             }
             if self.roster.get(held.node).is_none_or(|node| node.presence == Presence::Lost) {
                 return Err(format!("{lease} is held by a node that is lost"));
@@ -49,17 +52,23 @@ impl Core {
         Ok(())
     }
 
-    /// Units that are to be checked are known as such, and are leased or to be leased: exactly one of them.
+    /// Units that are to be checked are known as such, and are leased or to be leased: exactly one
+    /// of them.
     fn check_checks(&self, job: &Job, work: &Work) -> Result<(), String> {
         let mut count = 0;
         for (position, frame) in (0..).zip(job.frames()) {
             for unit in frame.unfinished().into_iter().flat_map(|open| open.checks.keys()) {
                 count += 1;
                 let place = Place { position, unit: *unit };
-                let key = job.key(place).ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
+                let key = job
+                    .key(place)
+                    .ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
                 let leased = self.leases.is_leased(key);
                 if work.redo(place).is_none() || leased == work.to_check.contains(&place) {
-                    return Err(format!("{key} is to be checked; leased: {leased}, {:?}", work.redo(place)));
+                    return Err(format!(
+                        "{key} is to be checked; leased: {leased}, {:?}",
+                        work.redo(place)
+                    ));
                 }
                 if !self.looks.contains(&(key.job, key.frame)) {
                     return Err(format!("{key} is to be checked, and nobody looks whether it is"));
@@ -73,9 +82,9 @@ impl Core {
         let unchecked: u32 = makers.iter().map(|node| work.unchecked_of(*node)).sum();
         match redos == count && unchecked as usize == count && work.to_check.len() <= count {
             true => Ok(()),
-            false => {
-                Err(format!("{count} units are to be checked, {redos} are known, {unchecked} have makers"))
-            }
+            false => Err(format!(
+                "{count} units are to be checked, {redos} are known, {unchecked} have makers"
+            )),
         }
     }
 
@@ -86,10 +95,13 @@ impl Core {
         for (position, frame) in (0..).zip(job.frames()) {
             for unit in 0..job.grid.units() {
                 let place = Place { position, unit: UnitIndex(unit) };
-                let key = job.key(place).ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
+                let key = job
+                    .key(place)
+                    .ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
                 let leased = self.leases.is_leased(key);
                 let (ready, waiting) = (work.ready.contains_key(&place), work.waiting.get(&place));
-                let exceptions = u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
+                let exceptions =
+                    u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
                 if exceptions > u32::from(frame.unit_is_wanted(place.unit, &job.grid)) {
                     return Err(format!(
                         "{key} is {exceptions} times leased, ready or waiting, in {frame:?}"
@@ -100,14 +112,18 @@ impl Core {
                         continue;
                     }
                     if work.is_behind(place) {
-                        return Err(format!("{key} is lost: open, and neither leased nor to be leased"));
+                        return Err(format!(
+                            "{key} is lost: open, and neither leased nor to be leased"
+                        ));
                     }
                     leasable = true;
                 }
                 if ready && !work.is_behind(place) {
                     return Err(format!("{key} is ready and ahead of the cursor"));
                 }
-                if waiting.is_some_and(|until| !self.timers.contains(*until, Timer::Unit(job.id, place))) {
+                if waiting
+                    .is_some_and(|until| !self.timers.contains(*until, Timer::Unit(job.id, place)))
+                {
                     return Err(format!("{key} waits, and nothing wakes it"));
                 }
             }

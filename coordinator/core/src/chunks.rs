@@ -1,12 +1,15 @@
-//! How every frame of a compute job is cut: ranges of indices, all as long as the first but the last. Total and pure.
+//! How every frame of a compute job is cut: ranges of indices, all as long as the first but the
+//! last. Total and pure.
 
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::UnitIndex;
 use tessera_protocol::limits::{CHUNK_BYTES_MAX, FRAME_UNITS_MAX, JOB_UNITS_MAX};
 
-/// Chunks that a frame should have where the splitter chooses, so that a few nodes end it within some hundredths of each other.
+/// Chunks that a frame should have where the splitter chooses, so that a few nodes end it within
+/// some hundredths of each other.
 pub const FRAME_CHUNKS_WANTED: u64 = 256;
-/// Indices below which a chunk is not cut for the sake of [`FRAME_CHUNKS_WANTED`]: a device has more threads than that.
+/// Indices below which a chunk is not cut for the sake of [`FRAME_CHUNKS_WANTED`]: a device has
+/// more threads than that.
 pub const CHUNK_INDICES_LEAST: u64 = 1 << 16;
 /// Indices of a chunk at most where the splitter chooses.
 pub const CHUNK_INDICES_MOST: u64 = 1 << 20;
@@ -19,9 +22,10 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The chunks of a checked spec. Where it leaves their length open: a [`FRAME_CHUNKS_WANTED`]th of the domain, at least
-    /// [`CHUNK_INDICES_LEAST`] and at most [`CHUNK_INDICES_MOST`] and as many as the bytes of a result allow; longer where a frame or the
-    /// job would have more units than the limits.
+    /// The chunks of a checked spec. Where it leaves their length open: a [`FRAME_CHUNKS_WANTED`]th
+    /// of the domain, at least [`CHUNK_INDICES_LEAST`] and at most [`CHUNK_INDICES_MOST`] and as
+    /// many as the bytes of a result allow; longer where a frame or the job would have more units
+    /// than the limits.
     pub fn of(spec: &ComputeSpec) -> Self {
         let indices = spec.domain.len().max(1);
         let chunk = match spec.chunk {
@@ -30,7 +34,9 @@ impl Chunks {
                 let units_max = FRAME_UNITS_MAX.min(JOB_UNITS_MAX / frames).max(1);
                 let wanted = indices.div_ceil(FRAME_CHUNKS_WANTED);
                 let sensible = wanted.clamp(CHUNK_INDICES_LEAST, CHUNK_INDICES_MOST);
-                sensible.max(indices.div_ceil(units_max)).min(CHUNK_BYTES_MAX / spec.index_bytes().max(1))
+                sensible
+                    .max(indices.div_ceil(units_max))
+                    .min(CHUNK_BYTES_MAX / spec.index_bytes().max(1))
             }
             chunk => u64::from(chunk),
         };

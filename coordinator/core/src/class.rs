@@ -1,4 +1,5 @@
-//! The classes of failures, and what follows from each. One table; what a lease's end means is looked up here.
+//! The classes of failures, and what follows from each. One table; what a lease's end means is
+//! looked up here.
 
 use crate::journal::Ending;
 use tessera_protocol::node::Failure;
@@ -16,9 +17,11 @@ pub(crate) enum Class {
     TimedOut,
     /// The node gave it back, not begun.
     Refused,
-    /// The coordinator took it away: the node is not trusted, of another build, or the other lease of the unit was first.
+    /// The coordinator took it away: the node is not trusted, of another build, or the other lease
+    /// of the unit was first.
     Preempted,
-    /// What it needs from elsewhere is lacking: a file, room on the node's disk, memory of its host.
+    /// What it needs from elsewhere is lacking: a file, room on the node's disk, memory of its
+    /// host.
     SharedShortage,
 }
 
@@ -131,9 +134,16 @@ mod tests {
         let settings = format!("{:?}", crate::Settings::default());
         let named: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
         let known = |name: &&str| settings.contains(&format!(" {name}: ")) || name.contains(' ');
-        assert_eq!(named.iter().copied().find(|name| !known(name)), None, "no setting has this name");
-        let is_time = |field: &&str| field.contains(": ") && field.ends_with('s') && !field.contains('"');
-        for field in settings.trim_end_matches(" }").split([',', '{']).map(str::trim).filter(is_time) {
+        assert_eq!(
+            named.iter().copied().find(|name| !known(name)),
+            None,
+            "no setting has this name"
+        );
+        let is_time =
+            |field: &&str| field.contains(": ") && field.ends_with('s') && !field.contains('"');
+        for field in
+            settings.trim_end_matches(" }").split([',', '{']).map(str::trim).filter(is_time)
+        {
             let name = field.split(':').next().expect("a field has a name");
             assert!(named.contains(&name), "docs/operating.md has no wait for `{name}`");
         }

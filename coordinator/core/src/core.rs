@@ -1,4 +1,5 @@
-//! The core itself: takes inputs, keeps the state, gives steps. What each noun does is in its own module.
+//! The core itself: takes inputs, keeps the state, gives steps. What each noun does is in its own
+//! module.
 
 use crate::action::{Action, Step};
 use crate::fair::Shares;
@@ -20,7 +21,8 @@ use tessera_protocol::node::CoordinatorToNode;
 /// Commits in one record at most: 4096 of 60 bytes are a quarter of a megabyte.
 const COMMITS_MAX: usize = 4096;
 
-/// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired in silence.
+/// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired
+/// in silence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("entry {position} of the journal contradicts what is before it: {problem}")]
 pub struct ReplayError {
@@ -46,7 +48,8 @@ pub struct Core {
     pub(crate) timers: Timers,
     /// Orders that failed so far, of frames that wait for their files or to be measured.
     pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::resolve::Wait>,
-    /// Orders to resolve or to measure that are not answered yet, and whether units of the frame have been taken back since.
+    /// Orders to resolve or to measure that are not answered yet, and whether units of the frame
+    /// have been taken back since.
     pub(crate) resolving: BTreeMap<(JobId, FrameNumber), bool>,
     /// Frames whose checks are going to be looked at.
     pub(crate) looks: BTreeSet<(JobId, FrameNumber)>,
@@ -78,8 +81,8 @@ impl Core {
         Self::over(settings, Farm::default(), now)
     }
 
-    /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait for their files are asked for
-    /// again by the first step.
+    /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait
+    /// for their files are asked for again by the first step.
     pub fn replay(
         settings: Settings,
         snapshot: impl IntoIterator<Item = SnapshotPart>,
@@ -126,7 +129,8 @@ impl Core {
 
     /// Goes on with what was open when the records end.
     fn take_up(&mut self) {
-        let open: Vec<JobId> = self.farm.order.iter().copied().filter(|job| self.is_open(*job)).collect();
+        let open: Vec<JobId> =
+            self.farm.order.iter().copied().filter(|job| self.is_open(*job)).collect();
         for id in open {
             self.open_work(id);
             let Some(job) = self.farm.jobs.get(&id) else { continue };
@@ -145,8 +149,8 @@ impl Core {
         }
     }
 
-    /// The durable state in parts: all records so far, those of a step not yet taken included. Take the step first, and store
-    /// the snapshot after it.
+    /// The durable state in parts: all records so far, those of a step not yet taken included. Take
+    /// the step first, and store the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
         crate::snapshot::parts(&self.farm)
     }
@@ -157,9 +161,13 @@ impl Core {
         self.leases.pass(self.now);
         self.on_time();
         match input {
-            Input::Submit { request, job, spec, caller } => self.on_submit(request, job, spec, caller),
+            Input::Submit { request, job, spec, caller } => {
+                self.on_submit(request, job, spec, caller)
+            }
             Input::Cancel { request, job, caller } => self.on_cancel(request, job, &caller),
-            Input::Pause { request, job, pause, caller } => self.on_pause(request, job, pause, &caller),
+            Input::Pause { request, job, pause, caller } => {
+                self.on_pause(request, job, pause, &caller)
+            }
             Input::Retry { request, job, caller } => self.on_retry(request, job, &caller),
             Input::Forget { request, job, caller } => self.on_forget(request, job, &caller),
             Input::ForgetEnded { before } => self.on_forget_ended(before),
@@ -175,7 +183,9 @@ impl Core {
             Input::ResultDamaged { session, lease, reason } => {
                 self.on_result_damaged(session, lease, &reason)
             }
-            Input::UnitFailed { session, lease, failure } => self.on_unit_failed(session, lease, &failure),
+            Input::UnitFailed { session, lease, failure } => {
+                self.on_unit_failed(session, lease, &failure)
+            }
             Input::Returned { session, leases } => self.on_returned(session, &leases),
             Input::DevicesChanged { session, devices } => self.on_devices(session, &devices),
             Input::NodeDraining { session } => self.on_node_draining(session),
@@ -183,7 +193,9 @@ impl Core {
             Input::RoundMeasured { job, frame, round, noisy } => {
                 self.on_measured(job, frame, (round, &noisy))
             }
-            Input::FrameResolveFailed { job, frame, failure } => self.on_resolve_failed(job, frame, failure),
+            Input::FrameResolveFailed { job, frame, failure } => {
+                self.on_resolve_failed(job, frame, failure)
+            }
             Input::Tick => {}
         }
         self.give_work();
@@ -225,7 +237,8 @@ impl Core {
 
     /// Writes a commit down, in one record with the others of its frame in this step.
     pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
-        let record = Record::UnitsCommitted { job: unit.job, frame: unit.frame, commits: vec![commit] };
+        let record =
+            Record::UnitsCommitted { job: unit.job, frame: unit.frame, commits: vec![commit] };
         self.farm.apply(&record).expect("what is committed has been checked against the state");
         self.commits.entry((unit.job, unit.frame)).or_default().push(commit);
     }

@@ -1,5 +1,6 @@
-//! How a frame's rounds go, where it is sampled until its noise is low enough, or for a time: which round is open, and after which each tile has ended.
-//! Data alone; who measures is the shell's, and when is in `measure`.
+//! How a frame's rounds go, where it is sampled until its noise is low enough, or for a time: which
+//! round is open, and after which each tile has ended. Data alone; who measures is the shell's, and
+//! when is in `measure`.
 
 use crate::bitmap::Bitmap;
 use crate::splitter::{Grid, Split};
@@ -51,7 +52,8 @@ pub(crate) struct WrittenCourse {
     pub(crate) spent_millis: u64,
 }
 
-/// The rounds of one frame. Follows from what was measured, so that it is the same wherever the frame is rendered.
+/// The rounds of one frame. Follows from what was measured, so that it is the same wherever the
+/// frame is rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
     grid: Grid,
@@ -62,7 +64,8 @@ pub struct Course {
     ended: Vec<u8>,
     /// The last that was ever opened: beyond `round` where units have been taken back since.
     opened: u32,
-    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is counted.
+    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is
+    /// counted.
     spent_millis: u64,
     /// Units of all rounds so far, and their camera samples: what `ended` comes to.
     units: u32,
@@ -70,13 +73,22 @@ pub struct Course {
 }
 
 impl Course {
-    /// The course of a frame of which nothing is rendered; None of one that is not sampled in rounds.
+    /// The course of a frame of which nothing is rendered; None of one that is not sampled in
+    /// rounds.
     pub fn of(split: &Split) -> Option<Self> {
         let Split::Tiles(grid) = *split else { return None };
         let ended = vec![0; grid.tiles() as usize];
         let rounds = grid.rounds()?;
-        let course =
-            Self { grid, rounds, round: 1, ended, opened: 1, spent_millis: 0, units: 0, camera_samples: 0 };
+        let course = Self {
+            grid,
+            rounds,
+            round: 1,
+            ended,
+            opened: 1,
+            spent_millis: 0,
+            units: 0,
+            camera_samples: 0,
+        };
         Some(course.counted())
     }
 
@@ -158,7 +170,8 @@ impl Course {
 
     /// Samples per pixel in the mean over the frame, in the rounds so far.
     pub fn mean_samples(&self) -> f64 {
-        let pixels: u64 = (0..self.tiles()).filter_map(|tile| self.grid.tile_rect(tile)).map(pixels_of).sum();
+        let pixels: u64 =
+            (0..self.tiles()).filter_map(|tile| self.grid.tile_rect(tile)).map(pixels_of).sum();
         self.camera_samples as f64 / pixels as f64
     }
 
@@ -215,7 +228,8 @@ impl Course {
             ));
         }
         let known = |tile: &u32| !going.contains(*tile) || self.goes_on(*tile);
-        if going.len() > self.ended.len().div_ceil(8) || !(0..self.tiles()).all(|tile| known(&tile)) {
+        if going.len() > self.ended.len().div_ceil(8) || !(0..self.tiles()).all(|tile| known(&tile))
+        {
             return Err(format!("tiles go on after round {round} that were not in it"));
         }
         for (tile, end) in (0..).zip(&mut self.ended) {
@@ -231,7 +245,8 @@ impl Course {
         Ok(())
     }
 
-    /// What was measured after a round, and after any later one, is void: the round is open again for the tiles that it was for.
+    /// What was measured after a round, and after any later one, is void: the round is open again
+    /// for the tiles that it was for.
     pub(crate) fn rewind(&mut self, round: u32) {
         self.round = self.round.min(round);
         let void = |end: &&mut u8| u32::from(**end) >= round;
@@ -245,7 +260,9 @@ impl Course {
         let there = known.filter(|unit| committed.get(*unit)).count();
         match there == committed.ones() as usize && self.clone().counted() == *self {
             true => Ok(()),
-            false => Err(format!("{} units are committed, {there} of them wanted", committed.ones())),
+            false => {
+                Err(format!("{} units are committed, {there} of them wanted", committed.ones()))
+            }
         }
     }
 
@@ -255,7 +272,8 @@ impl Course {
         WrittenCourse { round, ended: self.ended.clone(), opened, spent_millis }
     }
 
-    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is counted.
+    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is
+    /// counted.
     pub(crate) fn spent_millis(&self) -> u64 {
         self.spent_millis
     }
@@ -270,9 +288,15 @@ impl Course {
         (0..self.tiles()).filter(|tile| self.goes_on(*tile)).collect()
     }
 
-    /// Whether a next round for these tiles fits into a time, of which so much is spent: its samples cost what those before them did. One that
-    /// was opened before, and whose units were taken back since, fits in any case.
-    pub(crate) fn fits_another(&self, going: &TileSet, spent_millis: u64, time_millis: u64) -> bool {
+    /// Whether a next round for these tiles fits into a time, of which so much is spent: its
+    /// samples cost what those before them did. One that was opened before, and whose units were
+    /// taken back since, fits in any case.
+    pub(crate) fn fits_another(
+        &self,
+        going: &TileSet,
+        spent_millis: u64,
+        time_millis: u64,
+    ) -> bool {
         if self.round < self.opened {
             return true;
         }
@@ -294,7 +318,8 @@ mod tests {
     use crate::journal::Record;
     use tessera_protocol::job::JobKind;
 
-    /// Three tiles of 32 px, of which the last is narrow, with at most 100 samples: passes of 16, 16, 32 and 36.
+    /// Three tiles of 32 px, of which the last is narrow, with at most 100 samples: passes of 16,
+    /// 16, 32 and 36.
     fn course() -> Course {
         let (accepted, _) = crate::journal_v4::tests::accepted_of(4, &[]);
         let Record::JobAccepted { spec, .. } = accepted else { panic!("a job") };
@@ -315,13 +340,21 @@ mod tests {
     #[test]
     fn a_round_is_for_the_tiles_that_go_on() {
         let mut course = course();
-        assert_eq!((course.round(), course.rounds(), units(&course)), (1, 3, vec![0, 1, 4, 5, 8, 9]));
+        assert_eq!(
+            (course.round(), course.rounds(), units(&course)),
+            (1, 3, vec![0, 1, 4, 5, 8, 9])
+        );
         course.end_round(1, &tiles(&[0, 2])).unwrap();
         assert_eq!(units(&course), [0, 1, 2, 4, 5, 8, 9, 10]);
-        assert_eq!((course.units(), course.camera_samples()), (8, 20 * (32 * 64 + 32 * 32 + 6 * 64)));
+        assert_eq!(
+            (course.units(), course.camera_samples()),
+            (8, 20 * (32 * 64 + 32 * 32 + 6 * 64))
+        );
         assert_eq!([0, 1, 2].map(|tile| course.samples(tile)), [64, 32, 64]);
         assert_eq!([0, 1, 2].map(|tile| course.last_half(tile)), [2, 1, 2]);
-        assert!(course.has(UnitIndex(10)) && !course.has(UnitIndex(6)) && !course.has(UnitIndex(12)));
+        assert!(
+            course.has(UnitIndex(10)) && !course.has(UnitIndex(6)) && !course.has(UnitIndex(12))
+        );
         assert!(course.end_round(1, &tiles(&[0])).is_err(), "measured already");
         assert!(course.end_round(2, &tiles(&[1])).is_err(), "it had ended");
         assert!(course.end_round(2, &tiles(&[0, 30])).is_err(), "there is no such tile");
@@ -377,17 +410,28 @@ mod tests {
     fn a_round_fits_where_its_samples_cost_what_those_before_did() {
         let mut course = course();
         let all = course.open_tiles();
-        // The second round doubles what is there; of the wide tiles alone it adds 32 samples for 64 of 70 pixels.
-        assert!(course.fits_another(&all, 5000, 10_000) && !course.fits_another(&all, 5001, 10_000));
+        // The second round doubles what is there; of the wide tiles alone it adds 32 samples for 64
+        // of 70 pixels.
+        assert!(
+            course.fits_another(&all, 5000, 10_000) && !course.fits_another(&all, 5001, 10_000)
+        );
         let wide = tiles(&[0, 1]);
-        assert!(course.fits_another(&wide, 5223, 10_000) && !course.fits_another(&wide, 5225, 10_000));
+        assert!(
+            course.fits_another(&wide, 5223, 10_000) && !course.fits_another(&wide, 5225, 10_000)
+        );
         assert!(course.fits_another(&tiles(&[]), 10_000, 10_000));
         course.end_round(1, &wide).unwrap();
         // The third has 36 samples, not 64.
         let next = (64 * 36) as f64 / (64 * 64 + 6 * 32) as f64;
         let most = (10_000.0 / (1.0 + next)) as u64;
-        assert!(course.fits_another(&wide, most, 10_000) && !course.fits_another(&wide, most + 1, 10_000));
-        assert!(!course.fits_another(&all, most + 1, 10_000), "a tile that has ended costs nothing");
+        assert!(
+            course.fits_another(&wide, most, 10_000)
+                && !course.fits_another(&wide, most + 1, 10_000)
+        );
+        assert!(
+            !course.fits_another(&all, most + 1, 10_000),
+            "a tile that has ended costs nothing"
+        );
         course.end_round(2, &wide).unwrap();
         course.rewind(1);
         assert!(course.fits_another(&all, u64::MAX, 1), "it was opened before");

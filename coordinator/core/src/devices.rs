@@ -1,4 +1,5 @@
-//! What nodes say of their devices, within limits, and which devices may have work. Chooses no unit.
+//! What nodes say of their devices, within limits, and which devices may have work. Chooses no
+//! unit.
 
 use crate::core::{Core, Hungry};
 use crate::input::SessionId;
@@ -18,7 +19,9 @@ fn bounded(device: &DeviceInfo) -> DeviceInfo {
     device.slot = cut(&device.slot, NAME_MAX);
     device.name = cut(&device.name, NAME_MAX);
     if let Some(cuda) = &mut device.cuda {
-        for text in [&mut cuda.uuid, &mut cuda.driver, &mut cuda.pcie].into_iter().chain(&mut cuda.mig) {
+        for text in
+            [&mut cuda.uuid, &mut cuda.driver, &mut cuda.pcie].into_iter().chain(&mut cuda.mig)
+        {
             *text = cut(text, NAME_MAX);
         }
     }
@@ -74,9 +77,11 @@ impl Core {
             && devices.len() == node.devices.len()
         {
             node.devices = listed(devices);
-            let gone = |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
+            let gone =
+                |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
             let all_gone = node.devices.iter().all(gone);
-            // A device that is back wants work; one that is gone leaves what was kept from others to them.
+            // A device that is back wants work; one that is gone leaves what was kept from others
+            // to them.
             self.hungry = Hungry::Anybody;
             if all_gone {
                 self.take_away(id);
@@ -84,7 +89,8 @@ impl Core {
         }
     }
 
-    /// A node will not end what it has, or is not to: others get it at once, and no attempt is counted.
+    /// A node will not end what it has, or is not to: others get it at once, and no attempt is
+    /// counted.
     pub(crate) fn take_away(&mut self, id: NodeId) {
         let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
         for Lease { unit, epoch } in leases {

@@ -1,12 +1,15 @@
-//! Shares: which priority is served next, and in what order the jobs of one priority are. Knows nothing of units or nodes.
+//! Shares: which priority is served next, and in what order the jobs of one priority are. Knows
+//! nothing of units or nodes.
 //!
-//! Priority is a share, not a rank. All jobs of one priority form a class; classes are served by stride: leasing `n` camera samples moves
-//! a class forward by `n / weight`, and the class that is furthest behind goes first. Work that is given back moves it back.
+//! Priority is a share, not a rank. All jobs of one priority form a class; classes are served by
+//! stride: leasing `n` camera samples moves a class forward by `n / weight`, and the class that is
+//! furthest behind goes first. Work that is given back moves it back.
 
 use std::collections::BTreeMap;
 use tessera_protocol::ids::JobId;
 
-/// Priority `p` above 0 weighs `4 p`, priority 0 weighs 1: a quarter of priority 1, so that it never starves.
+/// Priority `p` above 0 weighs `4 p`, priority 0 weighs 1: a quarter of priority 1, so that it
+/// never starves.
 fn weight(priority: u8) -> u128 {
     (4 * u128::from(priority)).max(1)
 }
@@ -14,7 +17,8 @@ fn weight(priority: u8) -> u128 {
 /// Fraction bits of a pass.
 const FRACTION: u32 = 20;
 
-/// A class that could not be served (no node suits its jobs) catches up by no more than this many camera samples at weight 1.
+/// A class that could not be served (no node suits its jobs) catches up by no more than this many
+/// camera samples at weight 1.
 const CATCH_UP: u128 = (1 << 32) << FRACTION;
 
 #[derive(Debug, Default)]
@@ -81,14 +85,16 @@ impl Shares {
         let class = self.classes.entry(priority).or_default();
         class.pass = class.pass.max(self.served.saturating_sub(CATCH_UP));
         self.served = self.served.max(class.pass);
-        class.pass = class.pass.saturating_add((u128::from(camera_samples) << FRACTION) / weight(priority));
+        class.pass =
+            class.pass.saturating_add((u128::from(camera_samples) << FRACTION) / weight(priority));
     }
 
     /// Leased work came back undone.
     pub(crate) fn refund(&mut self, priority: u8, camera_samples: u64) {
         if let Some(class) = self.classes.get_mut(&priority) {
-            class.pass =
-                class.pass.saturating_sub((u128::from(camera_samples) << FRACTION) / weight(priority));
+            class.pass = class
+                .pass
+                .saturating_sub((u128::from(camera_samples) << FRACTION) / weight(priority));
         }
     }
 }

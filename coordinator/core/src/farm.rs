@@ -1,4 +1,5 @@
-//! All durable state: what the journal tells, and nothing else. Changed by records only, so that replay and life are one path.
+//! All durable state: what the journal tells, and nothing else. Changed by records only, so that
+//! replay and life are one path.
 
 use crate::job::{Job, Pause};
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
@@ -8,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::status::FailureNote;
 
-/// Commits that are remembered with their epoch, so that a result sent again is acknowledged again. Results wait for their
-/// acknowledgement for seconds; a later repeat is answered `Unwanted`, which the node treats the same.
+/// Commits that are remembered with their epoch, so that a result sent again is acknowledged again.
+/// Results wait for their acknowledgement for seconds; a later repeat is answered `Unwanted`, which
+/// the node treats the same.
 pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 
 /// The durable state.
@@ -26,7 +28,8 @@ pub(crate) struct Farm {
 }
 
 impl Farm {
-    /// Takes a record in. An error says why it contradicts what was before; the state is then of no use any more.
+    /// Takes a record in. An error says why it contradicts what was before; the state is then of no
+    /// use any more.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
@@ -39,8 +42,12 @@ impl Farm {
             Record::AttemptsEnded { at, node, name, attempts } => {
                 attempts.iter().try_for_each(|attempt| self.end_attempt(*at, *node, name, attempt))
             }
-            Record::FrameFinished { job, frame, files } => self.job_mut(*job)?.finish_frame(*frame, files),
-            Record::FrameFailed { job, frame, reason } => self.job_mut(*job)?.fail_frame(*frame, reason),
+            Record::FrameFinished { job, frame, files } => {
+                self.job_mut(*job)?.finish_frame(*frame, files)
+            }
+            Record::FrameFailed { job, frame, reason } => {
+                self.job_mut(*job)?.fail_frame(*frame, reason)
+            }
             Record::JobEnded { job, state, at, note } => self.job_mut(*job)?.end(*state, *at, note),
             Record::NodeDrained { node, drained } => {
                 if *drained {
@@ -59,10 +66,15 @@ impl Farm {
             Record::NodeSuspected { node, name, at, reason, guilty } => {
                 let (name, reason) = (name.clone(), reason.clone());
                 self.trust.suspect(*node, Suspect { name, at: *at, reason, guilty: *guilty });
-                self.jobs.values_mut().filter(|job| !job.is_final()).for_each(|job| job.unhear(*node));
+                self.jobs
+                    .values_mut()
+                    .filter(|job| !job.is_final())
+                    .for_each(|job| job.unhear(*node));
                 Ok(())
             }
-            Record::JobPaused { job, by, at } => self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at }),
+            Record::JobPaused { job, by, at } => {
+                self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at })
+            }
             Record::JobResumed { job } => self.job_mut(*job)?.resume(),
             Record::CopyStopped { job, epoch, winner, millis, .. } => {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
@@ -100,7 +112,10 @@ impl Farm {
 
     fn reserve(&mut self, up_to: Epoch) -> Result<(), String> {
         if up_to <= self.epochs_reserved {
-            return Err(format!("epochs are reserved up to {up_to} after {}", self.epochs_reserved));
+            return Err(format!(
+                "epochs are reserved up to {up_to} after {}",
+                self.epochs_reserved
+            ));
         }
         self.epochs_reserved = up_to;
         Ok(())
@@ -108,7 +123,10 @@ impl Farm {
 
     fn commit(&mut self, job: JobId, frame: FrameNumber, commits: &[Commit]) -> Result<(), String> {
         if let Some(commit) = commits.iter().find(|commit| commit.epoch >= self.epochs_reserved) {
-            return Err(format!("a result of {} is committed, which was never reserved", commit.epoch));
+            return Err(format!(
+                "a result of {} is committed, which was never reserved",
+                commit.epoch
+            ));
         }
         self.job_mut(job)?.commit(frame, commits)?;
         for commit in commits {
@@ -125,7 +143,10 @@ impl Farm {
         (first, samples): (u32, u32),
     ) -> Result<(), String> {
         if commit.epoch >= self.epochs_reserved {
-            return Err(format!("a part of {} is committed, which was never reserved", commit.epoch));
+            return Err(format!(
+                "a part of {} is committed, which was never reserved",
+                commit.epoch
+            ));
         }
         self.job_mut(job)?.commit_part(frame, commit, first, samples)?;
         self.remember(commit.epoch, UnitKey { job, frame, unit: commit.unit });

@@ -1,9 +1,12 @@
-//! The end of a job on nodes of different speeds: when what is leased should end, and who should rather wait. Guesses times and nothing
-//! else: a wrong guess costs time, never a unit. What idle nodes do meanwhile is in `tail`.
+//! The end of a job on nodes of different speeds: when what is leased should end, and who should
+//! rather wait. Guesses times and nothing else: a wrong guess costs time, never a unit. What idle
+//! nodes do meanwhile is in `tail`.
 //!
-//! A unit is *withheld* from a node that would end it later than the other nodes, by their measured rates, would end everything that is
-//! left. It lasts at most twice as long as they should take, by the shortest guess so far or one near it, and never without another node
-//! that works; the one that would end it first is never kept waiting. While there is more work than the end of a job, it does not happen.
+//! A unit is *withheld* from a node that would end it later than the other nodes, by their measured
+//! rates, would end everything that is left. It lasts at most twice as long as they should take, by
+//! the shortest guess so far or one near it, and never without another node that works; the one
+//! that would end it first is never kept waiting. While there is more work than the end of a job,
+//! it does not happen.
 
 use crate::core::Core;
 use crate::job::{Job, Place};
@@ -18,10 +21,11 @@ use tessera_protocol::ids::{JobId, Lease, NodeId};
 const WITHHELD_BEYOND: f64 = 2.0;
 /// Seconds beyond which no time is told from another.
 const YEAR: f64 = 365.0 * 86_400.0;
-/// With more nodes at work than this, what is known of all of them is used for [`PACE_LASTS`] instead of worked out for each unit.
+/// With more nodes at work than this, what is known of all of them is used for [`PACE_LASTS`]
+/// instead of worked out for each unit.
 const PACE_FROM: usize = 16;
-/// A large farm as a whole changes slowly: at the end of a job it is looked at this often, and before that in a part of the time that is
-/// left, but often enough to see nodes come and go.
+/// A large farm as a whole changes slowly: at the end of a job it is looked at this often, and
+/// before that in a part of the time that is left, but often enough to see nodes come and go.
 pub(crate) const PACE_LASTS: Duration = Duration::from_millis(100);
 const PACE_LASTS_MOST: Duration = Duration::from_secs(5);
 /// Parts of the time that is left.
@@ -58,14 +62,16 @@ struct Soonest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub(crate) lease: Lease,
-    /// Seconds from now; below 0 where it should have ended; None where the node's speed is not known.
+    /// Seconds from now; below 0 where it should have ended; None where the node's speed is not
+    /// known.
     ends_in: Option<f64>,
     /// Seconds since it was given.
     pub(crate) age: f64,
 }
 
 impl Expected {
-    /// Seconds that it will take yet. What is overdue, or of unknown speed, is believed to take as long again as it took beyond.
+    /// Seconds that it will take yet. What is overdue, or of unknown speed, is believed to take as
+    /// long again as it took beyond.
     pub(crate) fn remaining(&self) -> f64 {
         self.ends_in.map_or(self.age, f64::abs)
     }
@@ -104,7 +110,8 @@ impl Pace {
 }
 
 impl Core {
-    /// How fast a node that may have units of a job is at it; None where it may not, or nobody knows.
+    /// How fast a node that may have units of a job is at it; None where it may not, or nobody
+    /// knows.
     pub(crate) fn speed_at(&self, id: NodeId, job: &Job) -> Option<Speed> {
         let node = self.roster.get(id).filter(|node| self.is_ready(id, node))?;
         if job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
@@ -112,7 +119,8 @@ impl Core {
         }
         let work = self.work.get(&job.id)?;
         let speed = work.rates.speed(id, self.usable(id, node, job))?;
-        // A node that has been silent for longer than two of its units should take is slower than it was.
+        // A node that has been silent for longer than two of its units should take is slower than
+        // it was.
         let unit = speed.alone(job.mean_unit_samples());
         let slower = (self.busy_for(id, node) / (2.0 * unit)).max(1.0);
         Some(Speed { per_sec: speed.per_sec / slower, ..speed })
@@ -124,8 +132,8 @@ impl Core {
         oldest.map_or(0.0, |oldest| self.now.since(oldest.max(node.committed_at)).as_secs_f64())
     }
 
-    /// The units of a node in the order in which they were given, which is that of work, and its seconds of work in all. `of` stands in
-    /// for speeds that are not known.
+    /// The units of a node in the order in which they were given, which is that of work, and its
+    /// seconds of work in all. `of` stands in for speeds that are not known.
     pub(crate) fn expected(&self, id: NodeId, of: Option<Speed>) -> (Vec<Expected>, f64) {
         let Some(node) = self.roster.get(id) else { return (Vec::new(), 0.0) };
         let busy = self.busy_for(id, node);
@@ -165,7 +173,8 @@ impl Core {
         let Some(seconds) = self.better_left(id, job, place) else { return false };
         let most = span(seconds * 2.0 + WITHHELD_BEYOND);
         let Some(work) = self.work.get_mut(&job) else { return false };
-        // A first guess can be far off, so a much shorter one stands in its place. It is never prolonged, or it would not end.
+        // A first guess can be far off, so a much shorter one stands in its place. It is never
+        // prolonged, or it would not end.
         if work.withheld_until.is_none_or(|until| until.since(self.now) > most * 2) {
             let until = self.now.after(most);
             work.withheld_until = Some(until);
@@ -174,7 +183,8 @@ impl Core {
         work.withheld_until.is_some_and(|until| self.now < until)
     }
 
-    /// Seconds in which the others would end the job, where this node would need longer for the unit alone.
+    /// Seconds in which the others would end the job, where this node would need longer for the
+    /// unit alone.
     pub(crate) fn better_left(&self, id: NodeId, job: JobId, place: Place) -> Option<f64> {
         let (job, work) = (self.farm.jobs.get(&job)?, self.work.get(&job)?);
         let mine = self.speed_at(id, job)?;
@@ -189,7 +199,9 @@ impl Core {
         let mean = job.mean_unit_samples();
         let open = job.units_beside(place.position) as f64;
         let held = f64::from(self.leases.count_of(id));
-        if (open - self.leases.count() as f64) * mean / together > mine.alone(mean) * (held + 1.0) * 2.0 {
+        if (open - self.leases.count() as f64) * mean / together
+            > mine.alone(mean) * (held + 1.0) * 2.0
+        {
             return None;
         }
         let (_, queue) = self.expected(id, Some(mine));
@@ -243,7 +255,8 @@ impl Core {
             return;
         }
         let mut pace = self.pace(job, None, job.mean_unit_samples());
-        let left = (job.units_beside(0) as f64 - pace.leased) * job.mean_unit_samples() / pace.together;
+        let left =
+            (job.units_beside(0) as f64 - pace.leased) * job.mean_unit_samples() / pace.together;
         pace.until = self.now.after(span(left / PACE_PART).clamp(PACE_LASTS, PACE_LASTS_MOST));
         if let Some(work) = self.work.get_mut(&id) {
             work.pace = Some(pace);

@@ -1,4 +1,5 @@
-//! Jobs that have ended are forgotten: on a user's word, or by age on the shell's. Their frames are the shell's to delete.
+//! Jobs that have ended are forgotten: on a user's word, or by age on the shell's. Their frames are
+//! the shell's to delete.
 
 use crate::core::Core;
 use crate::farm::Farm;
@@ -72,7 +73,8 @@ mod tests {
         let digits: Vec<u8> =
             ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
         let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-        let Record::JobAccepted { spec, owner, at, .. } = Record::from_bytes(&bytes).unwrap() else {
+        let Record::JobAccepted { spec, owner, at, .. } = Record::from_bytes(&bytes).unwrap()
+        else {
             panic!("a job accepted")
         };
         Record::JobAccepted { job: id(number), spec, owner, at }
@@ -90,7 +92,12 @@ mod tests {
     }
 
     /// Handles an input; the answer, with the records that came of it put behind the others.
-    fn answer(core: &mut Core, records: &mut Vec<Record>, input: Input, at: u64) -> Option<Response> {
+    fn answer(
+        core: &mut Core,
+        records: &mut Vec<Record>,
+        input: Input,
+        at: u64,
+    ) -> Option<Response> {
         core.handle(input, Moment(at));
         let step = core.take_step();
         core.verify().unwrap();
@@ -120,17 +127,22 @@ mod tests {
         assert!(matches!(refused, Some(Response::Error(RequestError::Invalid(_)))), "{refused:?}");
         answer(&mut core, &mut records, cancel(1), 2);
         let refused = answer(&mut core, &mut records, forget(1, "eve"), 3);
-        assert!(matches!(refused, Some(Response::Error(RequestError::NotAllowed(_)))), "{refused:?}");
+        assert!(
+            matches!(refused, Some(Response::Error(RequestError::NotAllowed(_)))),
+            "{refused:?}"
+        );
         assert_eq!(answer(&mut core, &mut records, forget(1, "ada"), 4), Some(Response::Done));
         let refused = answer(&mut core, &mut records, forget(1, "ada"), 5);
         assert!(matches!(refused, Some(Response::Error(RequestError::NotFound(_)))), "{refused:?}");
         assert_eq!(core.job_ids().collect::<Vec<_>>(), [id(2)]);
 
-        // Replayed, from the records and from a snapshot, it is still forgotten; a job that comes later has its own place.
+        // Replayed, from the records and from a snapshot, it is still forgotten; a job that comes
+        // later has its own place.
         let replayed = Core::replay(Settings::default(), [], records, Moment(9)).unwrap();
         assert_eq!(replayed.job_ids().collect::<Vec<_>>(), [id(2)]);
         let mut again =
-            Core::replay(Settings::default(), replayed.snapshot(), [accepted(3)], Moment(9)).unwrap();
+            Core::replay(Settings::default(), replayed.snapshot(), [accepted(3)], Moment(9))
+                .unwrap();
         assert_eq!(again.job_ids().collect::<Vec<_>>(), [id(2), id(3)]);
         again.handle(Input::Tick, Moment(10));
         again.verify().unwrap();

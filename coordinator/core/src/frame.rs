@@ -42,7 +42,8 @@ pub(crate) struct OpenFrame {
     /// In parts of their own in a snapshot.
     #[serde(skip)]
     pub(crate) makers: Makers,
-    /// Units that are committed in parts, or have some of them. In parts of their own in a snapshot.
+    /// Units that are committed in parts, or have some of them. In parts of their own in a
+    /// snapshot.
     #[serde(skip)]
     pub(crate) parts: Parts,
     /// Of a frame that is sampled in rounds. In a part of its own in a snapshot.
@@ -136,18 +137,22 @@ impl Frame {
         *self = if complete { Self::Complete(open) } else { Self::Open(open) };
     }
 
-    /// The round that has been rendered and is to end, by being measured where there is something to measure.
+    /// The round that has been rendered and is to end, by being measured where there is something
+    /// to measure.
     pub(crate) fn round_to_end(&self, split: &Split) -> Option<u32> {
         let Self::Open(open) = self else { return None };
         let course = open.course.as_ref()?;
         (open.has_all(split) && open.checks.is_empty()).then(|| course.round())
     }
 
-    /// Samples per pixel at most of a frame that was sampled in rounds, and whose last round is known.
+    /// Samples per pixel at most of a frame that was sampled in rounds, and whose last round is
+    /// known.
     pub(crate) fn newest_samples(&self) -> Option<u32> {
         match self {
             Self::Complete(open) => open.course.as_ref().map(|course| course.newest_samples()),
-            Self::Done(done) => done.spent.map(|spent| spent.samples).filter(|samples| *samples > 0),
+            Self::Done(done) => {
+                done.spent.map(|spent| spent.samples).filter(|samples| *samples > 0)
+            }
             _ => None,
         }
     }
@@ -162,7 +167,9 @@ impl Frame {
     /// The first open unit at or after `from`.
     pub(crate) fn first_open_unit(&self, from: u32, split: &Split) -> Option<u32> {
         match self {
-            Self::Untouched => (from..split.units()).find(|unit| split.begins_with(UnitIndex(*unit))),
+            Self::Untouched => {
+                (from..split.units()).find(|unit| split.begins_with(UnitIndex(*unit)))
+            }
             Self::Open(open) => open.first_open_unit(from, split.units()),
             _ => None,
         }
@@ -173,7 +180,12 @@ impl Frame {
         if matches!(self, Self::Untouched) {
             let bitmap = || Bitmap::new(split.units());
             let course = Course::of(split).map(Box::new);
-            let open = OpenFrame { committed: bitmap(), verified: bitmap(), course, ..OpenFrame::default() };
+            let open = OpenFrame {
+                committed: bitmap(),
+                verified: bitmap(),
+                course,
+                ..OpenFrame::default()
+            };
             *self = Self::Open(Box::new(open));
         }
         match self {
@@ -223,7 +235,9 @@ impl OpenFrame {
 
     /// Camera samples of the frame, as far as its rounds are known.
     pub(crate) fn camera_samples(&self, split: &Split) -> u64 {
-        self.course.as_ref().map_or_else(|| split.frame_camera_samples(), |course| course.camera_samples())
+        self.course
+            .as_ref()
+            .map_or_else(|| split.frame_camera_samples(), |course| course.camera_samples())
     }
 
     /// All units are committed that are known to be needed.
@@ -246,21 +260,28 @@ impl OpenFrame {
     /// Units of the rounds after those of some units: what became of those decided about these.
     pub(crate) fn units_after(&self, units: &[UnitIndex]) -> Vec<UnitIndex> {
         let Some(course) = &self.course else { return Vec::new() };
-        let Some(round) = units.iter().map(|unit| course.round_of(*unit)).min() else { return Vec::new() };
+        let Some(round) = units.iter().map(|unit| course.round_of(*unit)).min() else {
+            return Vec::new();
+        };
         let known = std::iter::successors(course.first_from(0), |unit| course.first_from(unit + 1));
         known.map(UnitIndex).filter(|unit| course.round_of(*unit) > round).collect()
     }
 
-    /// Units were taken back: what was measured of them is void. False where units of later rounds are still there.
+    /// Units were taken back: what was measured of them is void. False where units of later rounds
+    /// are still there.
     pub(crate) fn rewind(&mut self, taken: &[UnitIndex]) -> bool {
         let Some(course) = &mut self.course else { return true };
-        let Some(round) = taken.iter().map(|unit| course.round_of(*unit)).min() else { return true };
+        let Some(round) = taken.iter().map(|unit| course.round_of(*unit)).min() else {
+            return true;
+        };
         course.rewind(round);
-        let left = self.parts.iter().map(|(unit, _)| unit).filter(|unit| !course.has(*unit)).count();
+        let left =
+            self.parts.iter().map(|(unit, _)| unit).filter(|unit| !course.has(*unit)).count();
         left == 0 && course.check(&self.committed).is_ok()
     }
 
-    /// Takes a result in, of all samples of a unit or of those that its parts lack; false where the unit has one.
+    /// Takes a result in, of all samples of a unit or of those that its parts lack; false where the
+    /// unit has one.
     pub(crate) fn commit(&mut self, commit: &Commit, samples: u32) -> bool {
         let Commit { unit, epoch, node, hash, check } = *commit;
         if !self.committed.set(unit.0) {
@@ -278,20 +299,29 @@ impl OpenFrame {
         true
     }
 
-    /// Takes a part in of an open unit that has `whole` samples. False where it does not begin behind those that are there, or leaves none.
-    pub(crate) fn commit_part(&mut self, commit: &Commit, first: u32, samples: u32, whole: u32) -> bool {
+    /// Takes a part in of an open unit that has `whole` samples. False where it does not begin
+    /// behind those that are there, or leaves none.
+    pub(crate) fn commit_part(
+        &mut self,
+        commit: &Commit,
+        first: u32,
+        samples: u32,
+        whole: u32,
+    ) -> bool {
         let unit = commit.unit;
         let end = first.checked_add(samples).filter(|end| samples > 0 && *end < whole);
         if self.committed.get(unit.0) || self.parts.samples(unit) != first || end.is_none() {
             return false;
         }
         self.parts.push(unit, part_of(commit, samples));
-        // Whatever was leased before is void, and so is the rest of this lease: what comes next is the rest.
+        // Whatever was leased before is void, and so is the rest of this lease: what comes next is
+        // the rest.
         self.disown(unit, commit.epoch, commit.node);
         true
     }
 
-    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch. None where it has no parts.
+    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch.
+    /// None where it has no parts.
     pub(crate) fn drop_parts(&mut self, unit: UnitIndex, below: Epoch) -> Option<Vec<UnitPart>> {
         if self.committed.get(unit.0) || !self.parts.has(unit) {
             return None;
@@ -314,8 +344,9 @@ impl OpenFrame {
         }
     }
 
-    /// A unit's check ends without a verdict against it; it speaks for the unit where another node has rendered it alike. Of a unit in parts,
-    /// the check of one part, and that of the next begins.
+    /// A unit's check ends without a verdict against it; it speaks for the unit where another node
+    /// has rendered it alike. Of a unit in parts, the check of one part, and that of the next
+    /// begins.
     pub(crate) fn end_check(&mut self, unit: UnitIndex, verified: bool) -> Option<Check> {
         let check = self.checks.remove(&unit)?;
         if self.parts.has(unit) {
@@ -327,7 +358,8 @@ impl OpenFrame {
         Some(check)
     }
 
-    /// A committed unit is open again; false where it was not committed. No result of a lease below an epoch is wanted.
+    /// A committed unit is open again; false where it was not committed. No result of a lease below
+    /// an epoch is wanted.
     pub(crate) fn take_back(&mut self, unit: UnitIndex, below: Epoch) -> bool {
         if !self.committed.clear(unit.0) {
             return false;
@@ -337,7 +369,8 @@ impl OpenFrame {
         self.makers.clear(unit);
         self.parts.remove(unit);
         let node = NodeId(Default::default());
-        self.troubled.insert(unit, Trouble { failed: 0, lost: 0, epoch: below, node, disowned: true });
+        self.troubled
+            .insert(unit, Trouble { failed: 0, lost: 0, epoch: below, node, disowned: true });
         true
     }
 
@@ -361,7 +394,13 @@ impl OpenFrame {
     }
 
     /// Counts an ended attempt.
-    pub(crate) fn note_ending(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId, ending: &Ending) {
+    pub(crate) fn note_ending(
+        &mut self,
+        unit: UnitIndex,
+        epoch: Epoch,
+        node: NodeId,
+        ending: &Ending,
+    ) {
         let none = Trouble { failed: 0, lost: 0, epoch: Epoch(0), node, disowned: false };
         let trouble = self.troubled.entry(unit).or_insert(none);
         match Class::of_ending(ending).rule().cost {

@@ -1,4 +1,5 @@
-//! What reaches the core. The shell has authenticated the peer and bounded every length; everything else is checked here.
+//! What reaches the core. The shell has authenticated the peer and bounded every length; everything
+//! else is checked here.
 
 use crate::course::TileSet;
 use crate::moment::Moment;
@@ -29,7 +30,8 @@ pub struct Caller {
 /// Everything that can happen to the core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// A client submits a job. Replied: `Accepted`, or an error. The same job, spec and owner again are accepted again.
+    /// A client submits a job. Replied: `Accepted`, or an error. The same job, spec and owner again
+    /// are accepted again.
     Submit {
         /// To reply to.
         request: RequestId,
@@ -49,7 +51,8 @@ pub enum Input {
         /// Who asks.
         caller: Caller,
     },
-    /// A client pauses a job, or lets it go on. Replied: `Done` (again where it is so already), or an error.
+    /// A client pauses a job, or lets it go on. Replied: `Done` (again where it is so already), or
+    /// an error.
     Pause {
         /// To reply to.
         request: RequestId,
@@ -60,7 +63,8 @@ pub enum Input {
         /// Who asks.
         caller: Caller,
     },
-    /// A client wants the failed frames of a job rendered again; the shell has found the job's files. Replied: `Done`, or an error.
+    /// A client wants the failed frames of a job rendered again; the shell has found the job's
+    /// files. Replied: `Done`, or an error.
     Retry {
         /// To reply to.
         request: RequestId,
@@ -69,7 +73,8 @@ pub enum Input {
         /// Who asks.
         caller: Caller,
     },
-    /// A client wants a job forgotten that has ended, with its frames. Replied: `Done`, or an error.
+    /// A client wants a job forgotten that has ended, with its frames. Replied: `Done`, or an
+    /// error.
     Forget {
         /// To reply to.
         request: RequestId,
@@ -83,7 +88,8 @@ pub enum Input {
         /// The moment.
         before: Moment,
     },
-    /// An operator drains a node or ends that. Replied: `Done`, or an error. The shell has checked the role.
+    /// An operator drains a node or ends that. Replied: `Done`, or an error. The shell has checked
+    /// the role.
     Drain {
         /// To reply to.
         request: RequestId,
@@ -131,14 +137,16 @@ pub enum Input {
         /// What it says.
         heartbeat: Heartbeat,
     },
-    /// A result is here, whole, and its bytes have its hash. Answered by exactly one `KeepResult` or `DropResult`.
+    /// A result is here, whole, and its bytes have its hash. Answered by exactly one `KeepResult`
+    /// or `DropResult`.
     ResultArrived {
         /// The node's session.
         session: SessionId,
         /// The result.
         result: Arrived,
     },
-    /// A result's bytes do not have its hash, or are no film. Counts as a failed attempt; the node is told `Unwanted`.
+    /// A result's bytes do not have its hash, or are no film. Counts as a failed attempt; the node
+    /// is told `Unwanted`.
     ResultDamaged {
         /// The node's session.
         session: SessionId,
@@ -163,7 +171,8 @@ pub enum Input {
         /// Which.
         leases: Vec<Lease>,
     },
-    /// A node's devices say something else of themselves. A list of another length than the join's is ignored.
+    /// A node's devices say something else of themselves. A list of another length than the join's
+    /// is ignored.
     DevicesChanged {
         /// Its session.
         session: SessionId,
@@ -270,7 +279,8 @@ pub struct FilmShape {
 /// Why a frame could not be made, or measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveFailure {
-    /// Nothing is lost (the disk is full, say): tried again, for ever, with a growing wait. The job's note says so.
+    /// Nothing is lost (the disk is full, say): tried again, for ever, with a growing wait. The
+    /// job's note says so.
     Retry(String),
     /// It will never work: the frame fails with this reason.
     Fatal(String),

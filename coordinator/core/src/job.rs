@@ -1,4 +1,5 @@
-//! One job as the journal tells it. What is leased of it, and what may be, is not durable and stands elsewhere.
+//! One job as the journal tells it. What is leased of it, and what may be, is not durable and
+//! stands elsewhere.
 
 mod counts;
 mod restored;
@@ -16,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
-use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey,
+};
 use tessera_protocol::job::{JobKind, JobSpec};
 use tessera_protocol::node::{SampleRange, Task};
 use tessera_protocol::status::{FailureNote, FrameFile, JobState};
@@ -77,7 +80,8 @@ pub(crate) struct Job {
     pub(crate) fence: Epoch,
     pub(crate) failures: VecDeque<FailureNote>,
     pub(crate) copies: Copies,
-    /// Camera samples that nodes handed in as parts when they had to leave, without those that were taken back later.
+    /// Camera samples that nodes handed in as parts when they had to leave, without those that were
+    /// taken back later.
     pub(crate) samples_kept: u64,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
@@ -85,7 +89,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(id: JobId, spec: JobSpec, owner: String, order: u64, submitted_at: Moment) -> Self {
+    pub(crate) fn new(
+        id: JobId,
+        spec: JobSpec,
+        owner: String,
+        order: u64,
+        submitted_at: Moment,
+    ) -> Self {
         let (grid, scene) = (Split::of(&spec.kind), spec.kind.data_hash());
         let numbers: Vec<FrameNumber> = spec.kind.frames().iter().collect();
         let frames = vec![Frame::Untouched; numbers.len()];
@@ -137,7 +147,8 @@ impl Job {
         self.feeding().is_some()
     }
 
-    /// Nothing of the frame at this position may be leased yet: it reads the result of the one before, which is not finished.
+    /// Nothing of the frame at this position may be leased yet: it reads the result of the one
+    /// before, which is not finished.
     pub(crate) fn is_shut(&self, position: u32) -> bool {
         self.is_chained() && position > 0 && self.fed(position).is_none()
     }
@@ -145,7 +156,9 @@ impl Job {
     /// The result that the frame at this position reads, where it is finished.
     pub(crate) fn fed(&self, position: u32) -> Option<BlobHash> {
         let compute = self.feeding()?;
-        let Frame::Done(done) = self.frames.get(position.checked_sub(1)? as usize)? else { return None };
+        let Frame::Done(done) = self.frames.get(position.checked_sub(1)? as usize)? else {
+            return None;
+        };
         let place = compute.formats.iter().position(|format| *format == ComputeFormat::Npy)?;
         Some(done.files.get(place)?.hash)
     }
@@ -167,7 +180,8 @@ impl Job {
         (self.counts.frames_done + self.counts.frames_failed) as usize == self.frames.len()
     }
 
-    /// Units of all frames; where they are sampled in rounds, of the rounds so far, without those that a failed frame lacked.
+    /// Units of all frames; where they are sampled in rounds, of the rounds so far, without those
+    /// that a failed frame lacked.
     pub(crate) fn units(&self) -> u64 {
         match self.grid.has_rounds() {
             true => self.counts.units_committed + self.counts.units_open,
@@ -183,7 +197,8 @@ impl Job {
         self.grid.frame_camera_samples() as f64 / f64::from(self.grid.units().max(1))
     }
 
-    /// Units that wait for a result and may be worked on beside one of this frame: of a job whose frames are fed to each other, its own.
+    /// Units that wait for a result and may be worked on beside one of this frame: of a job whose
+    /// frames are fed to each other, its own.
     pub(crate) fn units_beside(&self, position: u32) -> u64 {
         match self.frames.get(position as usize) {
             Some(frame) if self.is_chained() => u64::from(open_of(frame, &self.grid).0),
@@ -218,14 +233,19 @@ impl Job {
         if self.is_final() {
             return Err(format!("job {} has ended", self.id));
         }
-        let position =
-            self.position(number).ok_or_else(|| format!("job {} has no frame {number}", self.id))?;
-        self.frames.get_mut(position as usize).ok_or_else(|| format!("job {} lost frame {number}", self.id))
+        let position = self
+            .position(number)
+            .ok_or_else(|| format!("job {} has no frame {number}", self.id))?;
+        self.frames
+            .get_mut(position as usize)
+            .ok_or_else(|| format!("job {} lost frame {number}", self.id))
     }
 
     pub(crate) fn pin(&mut self, fingerprint: Fingerprint) -> Result<(), String> {
         match self.fingerprint {
-            Some(pinned) if pinned != fingerprint => Err(format!("job {} is pinned to {pinned}", self.id)),
+            Some(pinned) if pinned != fingerprint => {
+                Err(format!("job {} is pinned to {pinned}", self.id))
+            }
             _ => {
                 self.fingerprint = Some(fingerprint);
                 Ok(())
@@ -236,7 +256,9 @@ impl Job {
     pub(crate) fn commit(&mut self, number: FrameNumber, commits: &[Commit]) -> Result<(), String> {
         let (grid, units, id) = (self.grid, self.grid.units(), self.id);
         let frame = self.frame_mut(number)?;
-        let open = frame.open_mut(&grid).ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
+        let open = frame
+            .open_mut(&grid)
+            .ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
         let (mut samples, mut whole) = (0, 0);
         for commit in commits {
             if commit.unit.0 >= units || !open.has(commit.unit) {
@@ -244,9 +266,13 @@ impl Job {
             }
             let before = open.parts.samples(commit.unit);
             if !open.commit(commit, grid.unit_size(commit.unit)) {
-                return Err(format!("unit {} of {id}/{number} is committed already", commit.unit.0));
+                return Err(format!(
+                    "unit {} of {id}/{number} is committed already",
+                    commit.unit.0
+                ));
             }
-            samples += grid.unit_camera_samples(commit.unit) - grid.camera_samples(commit.unit, before);
+            samples +=
+                grid.unit_camera_samples(commit.unit) - grid.camera_samples(commit.unit, before);
             whole += grid.unit_camera_samples(commit.unit);
         }
         frame.settle(&grid);
@@ -257,7 +283,11 @@ impl Job {
         Ok(())
     }
 
-    pub(crate) fn end_attempt(&mut self, node: NodeId, attempt: &EndedAttempt) -> Result<(), String> {
+    pub(crate) fn end_attempt(
+        &mut self,
+        node: NodeId,
+        attempt: &EndedAttempt,
+    ) -> Result<(), String> {
         let (unit, grid) = (attempt.lease.unit, self.grid);
         let frame = self.frame_mut(unit.frame)?;
         if unit.unit.0 >= grid.units() || !frame.unit_is_open(unit.unit, &grid) {
@@ -277,14 +307,22 @@ impl Job {
         }
     }
 
-    /// Compares a result with the committed one. Gives the check, which is over, where they are the same.
-    pub(crate) fn compare(&mut self, number: FrameNumber, redone: &Redone) -> Result<Option<Check>, String> {
+    /// Compares a result with the committed one. Gives the check, which is over, where they are the
+    /// same.
+    pub(crate) fn compare(
+        &mut self,
+        number: FrameNumber,
+        redone: &Redone,
+    ) -> Result<Option<Check>, String> {
         let Redone { unit, epoch, node, hash } = *redone;
         let (grid, open) = (self.grid, self.checked_mut(number)?);
-        let check =
-            open.checks.get_mut(&unit).ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
+        let check = open
+            .checks
+            .get_mut(&unit)
+            .ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
         let opinion = Opinion { node, epoch, hash };
-        let stands = check.verdict(&opinion).is_some_and(|verdict| verdict.truth == check.committed.hash);
+        let stands =
+            check.verdict(&opinion).is_some_and(|verdict| verdict.truth == check.committed.hash);
         check.others.push(opinion);
         let over = if stands { open.end_check(unit, true) } else { None };
         self.frame_mut(number)?.settle(&grid);
@@ -300,7 +338,8 @@ impl Job {
         Ok(())
     }
 
-    /// A round of a frame has ended, after so much of the farm's time: the next is for these tiles, or the frame is complete.
+    /// A round of a frame has ended, after so much of the farm's time: the next is for these tiles,
+    /// or the frame is complete.
     pub(crate) fn end_round(
         &mut self,
         number: FrameNumber,
@@ -342,7 +381,10 @@ impl Job {
         for unit in taken {
             kept += parts_before_last(open, *unit, &grid);
             if !open.take_back(*unit, below) {
-                return Err(format!("unit {} of {number} is taken back, and was not committed", unit.0));
+                return Err(format!(
+                    "unit {} of {number} is taken back, and was not committed",
+                    unit.0
+                ));
             }
             samples += grid.unit_camera_samples(*unit);
         }
@@ -352,7 +394,8 @@ impl Job {
         frame.settle(&grid);
         let (units_open, samples_open) = open_of(frame, &grid);
         self.counts.units_committed -= taken.len() as u64;
-        self.counts.units_open = self.counts.units_open + u64::from(units_open) - u64::from(units_before);
+        self.counts.units_open =
+            self.counts.units_open + u64::from(units_open) - u64::from(units_before);
         self.counts.samples_open = self.counts.samples_open + samples_open - samples_before;
         self.counts.samples_committed -= samples;
         self.samples_kept = self.samples_kept.saturating_sub(kept);
@@ -374,8 +417,10 @@ impl Job {
         if open.parts.of(unit).len() >= PARTS_MAX
             || !open.commit_part(commit, first, samples, grid.unit_size(unit))
         {
-            let text =
-                format!("{samples} samples from {first} are no part of unit {} of {id}/{number}", unit.0);
+            let text = format!(
+                "{samples} samples from {first} are no part of unit {} of {id}/{number}",
+                unit.0
+            );
             return Err(text);
         }
         let samples = grid.camera_samples(unit, samples);
@@ -407,7 +452,8 @@ impl Job {
         Ok(())
     }
 
-    /// What a lease of a unit is about: all of it, what its parts lack, or the part that is to be checked.
+    /// What a lease of a unit is about: all of it, what its parts lack, or the part that is to be
+    /// checked.
     pub(crate) fn task(&self, place: Place) -> Option<Task> {
         let task = self.grid.task(place.unit, self.fed(place.position))?;
         let open = self.frames.get(place.position as usize).and_then(Frame::unfinished);
@@ -421,11 +467,15 @@ impl Job {
 
     /// Work of a lease on a unit now: camera samples, or indices.
     pub(crate) fn lease_samples(&self, unit: UnitKey) -> u64 {
-        let open =
-            self.frame(unit.frame).and_then(Frame::unfinished).filter(|open| open.parts.has(unit.unit));
+        let open = self
+            .frame(unit.frame)
+            .and_then(Frame::unfinished)
+            .filter(|open| open.parts.has(unit.unit));
         let whole = SampleRange { first: 0, count: self.grid.unit_size(unit.unit) };
         match open {
-            Some(open) => self.grid.camera_samples(unit.unit, open.wanted_samples(unit.unit, whole).count),
+            Some(open) => {
+                self.grid.camera_samples(unit.unit, open.wanted_samples(unit.unit, whole).count)
+            }
             None => self.grid.unit_camera_samples(unit.unit),
         }
     }
@@ -434,13 +484,20 @@ impl Job {
     pub(crate) fn unhear(&mut self, node: NodeId) {
         for frame in &mut self.frames {
             if let Frame::Open(open) = frame {
-                open.checks.values_mut().for_each(|check| check.others.retain(|other| other.node != node));
+                open.checks
+                    .values_mut()
+                    .for_each(|check| check.others.retain(|other| other.node != node));
             }
         }
     }
 
     /// Of two leases of a unit that has its result, the other was stopped.
-    pub(crate) fn stop_copy(&mut self, stopped: Epoch, winner: Epoch, millis: u64) -> Result<(), String> {
+    pub(crate) fn stop_copy(
+        &mut self,
+        stopped: Epoch,
+        winner: Epoch,
+        millis: u64,
+    ) -> Result<(), String> {
         if self.is_final() || stopped == winner {
             return Err(format!("{stopped} of job {} is stopped for {winner}", self.id));
         }
@@ -458,7 +515,11 @@ impl Job {
         self.failures.push_back(note);
     }
 
-    pub(crate) fn finish_frame(&mut self, number: FrameNumber, files: &[FrameFile]) -> Result<(), String> {
+    pub(crate) fn finish_frame(
+        &mut self,
+        number: FrameNumber,
+        files: &[FrameFile],
+    ) -> Result<(), String> {
         let id = self.id;
         let frame = self.frame_mut(number)?;
         let Frame::Complete(open) = frame else {
@@ -506,7 +567,10 @@ impl Job {
     /// Opens every failed frame again, and the job with them.
     pub(crate) fn retry(&mut self, below: Epoch) -> Result<(), String> {
         if self.counts.frames_failed == 0 {
-            return Err(format!("failed frames of job {} are opened again, and it has none", self.id));
+            return Err(format!(
+                "failed frames of job {} are opened again, and it has none",
+                self.id
+            ));
         }
         for frame in self.frames.iter_mut().filter(|frame| matches!(frame, Frame::Failed(_))) {
             *frame = Frame::Untouched;
@@ -514,7 +578,8 @@ impl Job {
         self.counts = self.derived_counts();
         self.end = None;
         self.fence = self.fence.max(below);
-        let in_parts = self.frames.iter().filter_map(Frame::unfinished).any(|open| !open.parts.is_empty());
+        let in_parts =
+            self.frames.iter().filter_map(Frame::unfinished).any(|open| !open.parts.is_empty());
         if self.counts.units_committed == 0 && !in_parts {
             // No result is left that others would have to fit.
             self.fingerprint = None;
@@ -524,7 +589,10 @@ impl Job {
 
     /// The first frame that nothing has happened to.
     pub(crate) fn first_untouched(&self) -> Option<u32> {
-        self.frames.iter().position(|frame| matches!(frame, Frame::Untouched)).map(|position| position as u32)
+        self.frames
+            .iter()
+            .position(|frame| matches!(frame, Frame::Untouched))
+            .map(|position| position as u32)
     }
 
     /// Ends the job; frames that are not finished fail with the note.
@@ -552,5 +620,9 @@ impl Job {
 
 fn failed(frame: &Frame, grid: &Split, reason: &str) -> Frame {
     let (units_committed, samples_committed) = committed_of(frame, grid);
-    Frame::Failed(Box::new(FailedFrame { reason: reason.to_owned(), units_committed, samples_committed }))
+    Frame::Failed(Box::new(FailedFrame {
+        reason: reason.to_owned(),
+        units_committed,
+        samples_committed,
+    }))
 }

@@ -15,13 +15,24 @@ use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::JobState;
 
 impl Core {
-    pub(crate) fn on_submit(&mut self, request: RequestId, job: JobId, spec: Box<JobSpec>, caller: Caller) {
+    pub(crate) fn on_submit(
+        &mut self,
+        request: RequestId,
+        job: JobId,
+        spec: Box<JobSpec>,
+        caller: Caller,
+    ) {
         let answer = self.accept(job, spec, caller.name);
         self.reply(request, answer);
         self.end_if_over(job);
     }
 
-    fn accept(&mut self, job: JobId, spec: Box<JobSpec>, owner: String) -> Result<Response, RequestError> {
+    fn accept(
+        &mut self,
+        job: JobId,
+        spec: Box<JobSpec>,
+        owner: String,
+    ) -> Result<Response, RequestError> {
         if let Some(known) = self.farm.jobs.get(&job) {
             return match known.spec == *spec && known.owner == owner {
                 true => Ok(Response::Accepted(job)),
@@ -42,7 +53,8 @@ impl Core {
         if self.work.len() < OPEN_JOBS_MAX {
             return Ok(());
         }
-        let text = format!("{OPEN_JOBS_MAX} jobs are open; wait until some have ended, or cancel some");
+        let text =
+            format!("{OPEN_JOBS_MAX} jobs are open; wait until some have ended, or cancel some");
         Err(RequestError::Unavailable(text))
     }
 
@@ -79,15 +91,19 @@ impl Core {
 
     /// A job that its owner, or somebody who may touch what others own, asks about.
     pub(crate) fn job_of(&self, id: JobId, caller: &Caller) -> Result<&Job, RequestError> {
-        let job =
-            self.farm.jobs.get(&id).ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
+        let job = self
+            .farm
+            .jobs
+            .get(&id)
+            .ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
         match caller.admin || job.owner == caller.name {
             true => Ok(job),
             false => Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner))),
         }
     }
 
-    /// Ends a job whose last frame has ended, or of which a frame has failed that the frames after it need.
+    /// Ends a job whose last frame has ended, or of which a frame has failed that the frames after
+    /// it need.
     pub(crate) fn end_if_over(&mut self, id: JobId) {
         let Some(job) = self.farm.jobs.get(&id).filter(|job| !job.is_final()) else { return };
         let counts = job.counts();
@@ -136,7 +152,8 @@ impl Core {
         self.hungry = Hungry::Anybody;
     }
 
-    /// Tells every node that is here, and may hold something of the job, to forget it. One that is away is told when it comes back.
+    /// Tells every node that is here, and may hold something of the job, to forget it. One that is
+    /// away is told when it comes back.
     fn forget_everywhere(&mut self, job: JobId) {
         let here = self.roster.nodes.iter().filter(|(_, node)| node.session().is_some());
         let knowing: Vec<NodeId> =

@@ -1,8 +1,11 @@
-//! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is the shell's.
+//! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is
+//! the shell's.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex};
+use tessera_protocol::ids::{
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
+};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::{FrameFile, JobState};
 use tessera_protocol::{CodecError, decode, encode};
@@ -19,7 +22,8 @@ use crate::moment::Moment;
 /// One durable fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Record {
-    /// Leases may use epochs below this one. Written before any of them is used, so that no epoch is used twice across restarts.
+    /// Leases may use epochs below this one. Written before any of them is used, so that no epoch
+    /// is used twice across restarts.
     EpochsReserved {
         /// First epoch that is not reserved.
         up_to: Epoch,
@@ -103,8 +107,8 @@ pub enum Record {
         /// The job.
         job: JobId,
     },
-    /// A committed unit was rendered again. Where its node and this one say the same, or more nodes say so than say anything else, the
-    /// check is over; otherwise it goes on.
+    /// A committed unit was rendered again. Where its node and this one say the same, or more nodes
+    /// say so than say anything else, the check is over; otherwise it goes on.
     UnitChecked {
         /// The job.
         job: JobId,
@@ -122,8 +126,9 @@ pub enum Record {
         /// The unit.
         unit: UnitIndex,
     },
-    /// Committed units of an unfinished frame are open again: their node gave wrong results. Where the frame is sampled in rounds, its course
-    /// goes back to the first round of any of them; those of later rounds are all among them.
+    /// Committed units of an unfinished frame are open again: their node gave wrong results. Where
+    /// the frame is sampled in rounds, its course goes back to the first round of any of them;
+    /// those of later rounds are all among them.
     UnitsTakenBack {
         /// The job.
         job: JobId,
@@ -144,7 +149,8 @@ pub enum Record {
         at: Moment,
         /// What it did.
         reason: String,
-        /// It did: no work for it while another node lives. Otherwise nobody can tell which of several did.
+        /// It did: no work for it while another node lives. Otherwise nobody can tell which of
+        /// several did.
         guilty: bool,
     },
     /// An operator trusts a node again.
@@ -183,8 +189,8 @@ pub enum Record {
         /// How long the other was held, milliseconds.
         millis: u64,
     },
-    /// All failed frames of a job are open again, with nothing committed and no attempt made; and the job, if it had ended. Finished frames
-    /// stay.
+    /// All failed frames of a job are open again, with nothing committed and no attempt made; and
+    /// the job, if it had ended. Finished frames stay.
     JobRetried {
         /// The job.
         job: JobId,
@@ -195,7 +201,8 @@ pub enum Record {
         /// When.
         at: Moment,
     },
-    /// A node that left handed in the first of the samples that it was to render of an open unit. They are committed; the rest is still open.
+    /// A node that left handed in the first of the samples that it was to render of an open unit.
+    /// They are committed; the rest is still open.
     PartCommitted {
         /// The job.
         job: JobId,
@@ -219,8 +226,9 @@ pub enum Record {
         /// Results of leases below it are not wanted any more.
         below: Epoch,
     },
-    /// A round of a frame has been rendered, and measured where the job asks for a noise. The next is for the tiles that are too noisy, or for
-    /// all; where it is for none, the frame has all that it needs, or all that its time allows.
+    /// A round of a frame has been rendered, and measured where the job asks for a noise. The next
+    /// is for the tiles that are too noisy, or for all; where it is for none, the frame has all
+    /// that it needs, or all that its time allows.
     RoundMeasured {
         /// The job.
         job: JobId,
@@ -277,16 +285,19 @@ pub struct EndedAttempt {
 pub enum Ending {
     /// The node said so, or its result was no good. Its result is not accepted any more.
     Failed(String),
-    /// Not renewed in time, or held too long. A late result is accepted while no other lease is given.
+    /// Not renewed in time, or held too long. A late result is accepted while no other lease is
+    /// given.
     Expired,
-    /// Lost with its node's session or process. A late result is accepted while no other lease is given.
+    /// Lost with its node's session or process. A late result is accepted while no other lease is
+    /// given.
     Lost,
     /// It took longer than it may, or did not get on. Its result is not accepted any more.
     TimedOut(String),
 }
 
 impl Ending {
-    /// It counts as an attempt that failed, and its result is not accepted any more; otherwise as a loss.
+    /// It counts as an attempt that failed, and its result is not accepted any more; otherwise as a
+    /// loss.
     pub fn has_failed(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::TimedOut(_))
     }
@@ -300,18 +311,22 @@ pub enum RecordVersion {
     V1 = 1,
     /// A job's spec predicts its device bytes.
     V2 = 2,
-    /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say whether, frames who made what, and there are
-    /// records of checks, units taken back and suspects.
+    /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say
+    /// whether, frames who made what, and there are records of checks, units taken back and
+    /// suspects.
     V3 = 3,
-    /// Jobs can be paused, and failed frames opened again. Units can have two leases: there are records of the ones that were stopped, and
-    /// snapshots count them. Attempts can time out. A unit may be committed in parts, when nodes leave in the middle of it: records of parts,
-    /// and of parts that are dropped. A job's spec may name a pool.
+    /// Jobs can be paused, and failed frames opened again. Units can have two leases: there are
+    /// records of the ones that were stopped, and snapshots count them. Attempts can time out. A
+    /// unit may be committed in parts, when nodes leave in the middle of it: records of parts, and
+    /// of parts that are dropped. A job's spec may name a pool.
     V4 = 4,
-    /// A render job's spec may name a material variant, says whether its frames are denoised, and may name a noise that they are sampled to in
-    /// rounds: records of what was measured, and snapshots of how far that is and what it took.
+    /// A render job's spec may name a material variant, says whether its frames are denoised, and
+    /// may name a noise that they are sampled to in rounds: records of what was measured, and
+    /// snapshots of how far that is and what it took.
     V5 = 5,
-    /// The lens of a render job's spec may have blades, and its frames may be sampled for a time: records of rounds say how much of it they took, and
-    /// snapshots how much a frame had, which round it had got to, and how many samples.
+    /// The lens of a render job's spec may have blades, and its frames may be sampled for a time:
+    /// records of rounds say how much of it they took, and snapshots how much a frame had, which
+    /// round it had got to, and how many samples.
     V6 = 6,
     /// A render job's spec may bound what indirect light adds at a time.
     V7 = 7,
@@ -324,7 +339,10 @@ pub const RECORD_VERSION: u8 = RecordVersion::V7 as u8;
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Written by a newer build.
-    #[error("record has version {0}, this build reads up to {RECORD_VERSION}; use the build that wrote it")]
+    #[error(
+        "record has version {0}, this build reads up to {RECORD_VERSION}; use the build that wrote \
+            it"
+    )]
     Version(u8),
     /// No byte at all.
     #[error("record is empty")]
@@ -342,7 +360,9 @@ pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecErro
 }
 
 /// The value of bytes with a version in front.
-pub(crate) fn from_versioned<T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4 + FromV5 + FromV6>(
+pub(crate) fn from_versioned<
+    T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4 + FromV5 + FromV6,
+>(
     bytes: &[u8],
 ) -> Result<T, JournalError> {
     let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;

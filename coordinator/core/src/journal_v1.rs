@@ -1,6 +1,8 @@
-//! What records and snapshots of version 1 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//! What records and snapshots of version 1 held where it differs from now, so that a farm keeps its
+//! jobs over the change. Written no more.
 //!
-//! The only difference from version 2 is a job's spec, which ended with its kind: it predicted no device bytes.
+//! The only difference from version 2 is a job's spec, which ended with its kind: it predicted no
+//! device bytes.
 
 use crate::journal::Record;
 use crate::journal_v2::FromV2;
@@ -48,7 +50,8 @@ mod tests {
     use super::*;
     use crate::moment::Moment;
 
-    /// A job accepted, as version 1 wrote it: the version byte, and no prediction behind the spec's kind.
+    /// A job accepted, as version 1 wrote it: the version byte, and no prediction behind the spec's
+    /// kind.
     const ACCEPTED: &str = include_str!("journal_v1.hex");
 
     fn bytes() -> Vec<u8> {
@@ -75,6 +78,9 @@ mod tests {
         bytes[0] = 1;
         assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
         bytes[0] = 0;
-        assert!(matches!(Record::from_bytes(&bytes), Err(crate::journal::JournalError::Version(0))));
+        assert!(matches!(
+            Record::from_bytes(&bytes),
+            Err(crate::journal::JournalError::Version(0))
+        ));
     }
 }

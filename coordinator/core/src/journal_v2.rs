@@ -1,6 +1,8 @@
-//! What records and snapshots of version 2 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//! What records and snapshots of version 2 held where it differs from now, so that a farm keeps its
+//! jobs over the change. Written no more.
 //!
-//! Commits did not say whether they are checked, and frames did not know who made what, nor that anything is to be checked.
+//! Commits did not say whether they are checked, and frames did not know who made what, nor that
+//! anything is to be checked.
 
 use crate::bitmap::Bitmap;
 use crate::frame::{DoneFrame, FailedFrame, Frame, OpenFrame, Trouble};
@@ -63,7 +65,9 @@ pub(crate) trait FromV2: Sized {
 
 impl FromV2 for Record {
     fn from_v2(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&COMMITS_VARIANT, rest)) = bytes.split_first() else { return Self::from_v3(bytes) };
+        let Some((&COMMITS_VARIANT, rest)) = bytes.split_first() else {
+            return Self::from_v3(bytes);
+        };
         let Commits { job, frame, commits } = decode(rest)?;
         let commit = |former: FormerCommit| {
             let FormerCommit { unit, epoch, node, hash } = former;
@@ -75,7 +79,9 @@ impl FromV2 for Record {
 
 impl FromV2 for SnapshotPart {
     fn from_v2(bytes: &[u8]) -> Result<Self, CodecError> {
-        let Some((&FRAMES_VARIANT, rest)) = bytes.split_first() else { return Self::from_v3(bytes) };
+        let Some((&FRAMES_VARIANT, rest)) = bytes.split_first() else {
+            return Self::from_v3(bytes);
+        };
         let Frames { job, from, frames } = decode(rest)?;
         Ok(Self(Part::Frames { job, from, frames: frames.into_iter().map(Frame::from).collect() }))
     }
@@ -101,7 +107,9 @@ impl From<FormerFrame> for Frame {
 pub(crate) fn fill_former(frame: &mut Frame, grid: &Split) {
     let units = grid.units();
     match frame {
-        Frame::Open(open) if open.verified == Bitmap::default() => open.verified = Bitmap::new(units),
+        Frame::Open(open) if open.verified == Bitmap::default() => {
+            open.verified = Bitmap::new(units)
+        }
         Frame::Complete(open) if open.committed == Bitmap::default() => {
             (open.committed, open.verified) = (Bitmap::new(units), Bitmap::new(units));
             (0..units).for_each(|unit| {
@@ -118,7 +126,8 @@ mod tests {
     use crate::journal::RECORD_VERSION;
 
     fn unhex(text: &str) -> Vec<u8> {
-        let digits: Vec<u8> = text.bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
+        let digits: Vec<u8> =
+            text.bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
         digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
     }
 
@@ -140,9 +149,12 @@ mod tests {
 
     #[test]
     fn frames_of_version_2_are_read_and_nothing_of_them_is_checked() {
-        // Version, variant; job, first position; three frames: untouched, open with one of its units, complete.
+        // Version, variant; job, first position; three frames: untouched, open with one of its
+        // units, complete.
         let bytes = unhex(&format!("020210{}00030001010101000{}", "11".repeat(16), 2));
-        let SnapshotPart(Part::Frames { mut frames, .. }) = SnapshotPart::from_bytes(&bytes).unwrap() else {
+        let SnapshotPart(Part::Frames { mut frames, .. }) =
+            SnapshotPart::from_bytes(&bytes).unwrap()
+        else {
             panic!("no frames")
         };
         let grid = Split::Chunks(crate::chunks::Chunks::of_length(10, 4));

@@ -1,4 +1,5 @@
-//! What records and snapshots of version 3 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//! What records and snapshots of version 3 held where it differs from now, so that a farm keeps its
+//! jobs over the change. Written no more.
 //!
 //! A job's spec named no pool.
 
@@ -79,7 +80,9 @@ mod tests {
         let Record::JobAccepted { job, spec, owner, .. } = record else { panic!("a job") };
         // The same beginning; then a time as of the record, no fingerprint, no end, no failure.
         let part = [&bytes[..], &[0, 0, 0]].concat();
-        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else { panic!("a job") };
+        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else {
+            panic!("a job")
+        };
         assert_eq!((part.id, part.owner, part.spec.pool), (job, owner, None));
         assert_eq!((part.spec.kind, part.spec.device_bytes), (spec.kind, 77));
     }

@@ -1,6 +1,8 @@
-//! What records and snapshots of version 4 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//! What records and snapshots of version 4 held where it differs from now, so that a farm keeps its
+//! jobs over the change. Written no more.
 //!
-//! A render job named no material variant and no noise, was not denoised, and its lens had a radius and a distance.
+//! A render job named no material variant and no noise, was not denoised, and its lens had a radius
+//! and a distance.
 
 use crate::job::End;
 use crate::journal::Record;
@@ -15,7 +17,8 @@ use tessera_protocol::job::{ApertureSpec, FocusSpec, JobSpec, LensSpec};
 use tessera_protocol::status::FailureNote;
 use tessera_protocol::{CodecError, decode};
 
-/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of their encodings.
+/// Position of `Record::JobAccepted`, and of `Part::Job`, among their variants: the first byte of
+/// their encodings.
 pub(crate) const JOB_VARIANT: u8 = 1;
 
 /// What a job of versions 1 to 4 does.
@@ -67,7 +70,9 @@ struct JobOfSnapshot<S> {
 }
 
 /// An accepted job whose spec was of the form `S`, from what stands behind the variant.
-pub(crate) fn accepted<S: DeserializeOwned + Into<JobSpec>>(bytes: &[u8]) -> Result<Record, CodecError> {
+pub(crate) fn accepted<S: DeserializeOwned + Into<JobSpec>>(
+    bytes: &[u8],
+) -> Result<Record, CodecError> {
     let Accepted::<S> { job, spec, owner, at } = decode(bytes)?;
     Ok(Record::JobAccepted { job, spec: Box::new(spec.into()), owner, at })
 }
@@ -76,7 +81,8 @@ pub(crate) fn accepted<S: DeserializeOwned + Into<JobSpec>>(bytes: &[u8]) -> Res
 pub(crate) fn job_part<S: DeserializeOwned + Into<JobSpec>>(
     bytes: &[u8],
 ) -> Result<SnapshotPart, CodecError> {
-    let JobOfSnapshot::<S> { id, spec, owner, submitted_at, fingerprint, end, failures } = decode(bytes)?;
+    let JobOfSnapshot::<S> { id, spec, owner, submitted_at, fingerprint, end, failures } =
+        decode(bytes)?;
     let spec = spec.into();
     let part = JobPart { id, spec, owner, submitted_at, fingerprint, end, failures };
     Ok(SnapshotPart(Part::Job(Box::new(part))))
@@ -110,7 +116,8 @@ pub(crate) mod tests {
     /// A job accepted, as version 1 wrote it: owner and time stand behind the kind.
     const ACCEPTED: &str = include_str!("journal_v1.hex");
 
-    /// The job of version 1, and the bytes of one of another version, which has more behind the kind.
+    /// The job of version 1, and the bytes of one of another version, which has more behind the
+    /// kind.
     pub(crate) fn accepted_of(version: u8, behind_kind: &[u8]) -> (Record, Vec<u8>) {
         let digits: Vec<u8> =
             ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
@@ -125,7 +132,8 @@ pub(crate) mod tests {
         (record, bytes)
     }
 
-    /// Bytes of a former version hold the record, alone and as the job of a snapshot, and it is written as it was read.
+    /// Bytes of a former version hold the record, alone and as the job of a snapshot, and it is
+    /// written as it was read.
     pub(crate) fn assert_holds(bytes: &[u8], record: &Record) {
         assert_eq!(&Record::from_bytes(bytes).unwrap(), record);
         let again = record.to_bytes().unwrap();
@@ -134,7 +142,9 @@ pub(crate) mod tests {
         let Record::JobAccepted { job, spec, owner, .. } = record else { panic!("a job") };
         // The same beginning; then a time as of the record, no fingerprint, no end, no failure.
         let part = [bytes, &[0, 0, 0]].concat();
-        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else { panic!("a job") };
+        let SnapshotPart(Part::Job(part)) = SnapshotPart::from_bytes(&part).unwrap() else {
+            panic!("a job")
+        };
         assert_eq!((&part.id, &part.owner, &part.spec), (job, owner, &**spec));
     }
 

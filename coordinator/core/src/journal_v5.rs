@@ -1,7 +1,9 @@
-//! What records and snapshots of version 5 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//! What records and snapshots of version 5 held where it differs from now, so that a farm keeps its
+//! jobs over the change. Written no more.
 //!
-//! The lens of a render job had no blades, and no job had a time for its frames: rounds did not say how much of it was spent, nor snapshots how far a
-//! course had got and how many samples a finished frame had.
+//! The lens of a render job had no blades, and no job had a time for its frames: rounds did not say
+//! how much of it was spent, nor snapshots how far a course had got and how many samples a finished
+//! frame had.
 
 use crate::course::{TileSet, WrittenCourse};
 use crate::frame::Spent;
@@ -125,10 +127,12 @@ mod tests {
     use tessera_protocol::encode;
     use tessera_protocol::job::{BladesSpec, JobKind};
 
-    /// Kind and pool of the job that version 1 wrote, behind which a render job of version 5 said more.
+    /// Kind and pool of the job that version 1 wrote, behind which a render job of version 5 said
+    /// more.
     const WISHES: [u8; 8] = [1, 5, b'n', b'i', b'g', b'h', b't', 1];
 
-    /// The job of version 1 as version 5 wrote it, with the variant "night", denoised, to a noise of 0.5; and what it asks for.
+    /// The job of version 1 as version 5 wrote it, with the variant "night", denoised, to a noise
+    /// of 0.5; and what it asks for.
     fn accepted() -> (Record, Vec<u8>) {
         let noise = encode(&Some(0.5f64)).unwrap();
         let behind = [&WISHES[..], &noise, &[77, 0]].concat();

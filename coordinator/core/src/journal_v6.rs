@@ -1,4 +1,5 @@
-//! What records and snapshots of version 6 held where it differs from now, so that a farm keeps its jobs over the change. Written no more.
+//! What records and snapshots of version 6 held where it differs from now, so that a farm keeps its
+//! jobs over the change. Written no more.
 //!
 //! A render job's light had no bound.
 
@@ -7,8 +8,8 @@ use crate::journal_v4::{JOB_VARIANT, accepted, job_part};
 use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
 use tessera_protocol::job::{
-    AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, LensSpec,
-    RenderSpec, ToneMapSpec,
+    AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec,
+    LensSpec, RenderSpec, ToneMapSpec,
 };
 use tessera_protocol::{CodecError, ComputeSpec, FrameSet, decode};
 
@@ -141,7 +142,8 @@ mod tests {
     use super::*;
     use crate::journal_v4::tests::{accepted_of, assert_holds};
 
-    /// The job of version 1 as version 6 wrote it: denoised, and sampled for 90 seconds; and what it asks for.
+    /// The job of version 1 as version 6 wrote it: denoised, and sampled for 90 seconds; and what
+    /// it asks for.
     fn accepted() -> (Record, Vec<u8>) {
         // No variant, denoised, no noise, a time; then the device's bytes and no pool.
         let (record, bytes) = accepted_of(6, &[0, 1, 0, 1, 90, 77, 0]);

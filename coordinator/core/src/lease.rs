@@ -1,5 +1,6 @@
-//! Leases: who may render which unit, and until when. Does not choose nodes (see `scheduler`) and is not durable: a restart forgets
-//! leases, and nodes name them when they come back. A unit has one lease, or two where one is a copy (see `tail`).
+//! Leases: who may render which unit, and until when. Does not choose nodes (see `scheduler`) and
+//! is not durable: a restart forgets leases, and nodes name them when they come back. A unit has
+//! one lease, or two where one is a copy (see `tail`).
 
 use crate::moment::Moment;
 use crate::secret::MARK_BITS;
@@ -49,12 +50,14 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// It is so late. Before anything else in a step, so that what passed is shared by those who were there.
+    /// It is so late. Before anything else in a step, so that what passed is shared by those who
+    /// were there.
     pub(crate) fn pass(&mut self, now: Moment) {
         self.shares.pass(now, self.held.len());
     }
 
-    /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another node. `counted`: the frame's time is.
+    /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another
+    /// node. `counted`: the frame's time is.
     pub(crate) fn grant(
         &mut self,
         lease: Lease,
@@ -64,7 +67,8 @@ impl Leases {
     ) {
         let until = now.after(settings.lease.min(settings.lease_longest));
         let counted_from = counted.then(|| self.shares.reading());
-        let held = Held { unit: lease.unit, node, granted: now, until, progress: None, counted_from };
+        let held =
+            Held { unit: lease.unit, node, granted: now, until, progress: None, counted_from };
         self.held.insert(lease.epoch, held);
         if self.is_leased(lease.unit) {
             self.copied.insert(lease.unit);
@@ -119,14 +123,19 @@ impl Leases {
     /// A node says how far a unit is. An older word than the last changes nothing.
     pub(crate) fn note_progress(&mut self, node: NodeId, told: &Progress, now: Moment) {
         let Progress { lease, device, done } = *told;
-        let held =
-            self.held.get_mut(&lease.epoch).filter(|held| held.unit == lease.unit && held.node == node);
-        if let Some(held) = held.filter(|held| held.progress.is_none_or(|before| before.done < done)) {
+        let held = self
+            .held
+            .get_mut(&lease.epoch)
+            .filter(|held| held.unit == lease.unit && held.node == node);
+        if let Some(held) =
+            held.filter(|held| held.progress.is_none_or(|before| before.done < done))
+        {
             held.progress = Some(Reached { device, done, since: now });
         }
     }
 
-    /// All leases of a node end at this time unless they are renewed, or have lasted for the longest before.
+    /// All leases of a node end at this time unless they are renewed, or have lasted for the
+    /// longest before.
     pub(crate) fn hold_until(&mut self, node: NodeId, until: Moment, settings: &Settings) {
         for epoch in self.epochs_of(node) {
             if let Some(held) = self.held.get(&epoch) {
@@ -216,7 +225,9 @@ impl Leases {
         std::iter::from_fn(move || {
             let after = match last {
                 None => Bound::Unbounded,
-                Some(job) => Bound::Excluded((last_of(job, FrameNumber(u32::MAX)), Epoch(u64::MAX))),
+                Some(job) => {
+                    Bound::Excluded((last_of(job, FrameNumber(u32::MAX)), Epoch(u64::MAX)))
+                }
             };
             last = self.by_unit.range((after, Bound::Unbounded)).next().map(|(unit, _)| unit.job);
             last
@@ -261,7 +272,10 @@ impl Leases {
         let by_node: usize = self.by_node.values().map(BTreeSet::len).sum();
         let lengths = [self.by_unit.len(), by_node, self.deadlines.len()];
         if lengths.iter().any(|length| *length != self.held.len()) {
-            return Err(format!("{} leases are held, the indices have {lengths:?}", self.held.len()));
+            return Err(format!(
+                "{} leases are held, the indices have {lengths:?}",
+                self.held.len()
+            ));
         }
         for (epoch, held) in &self.held {
             let indexed = self.by_unit.contains(&(held.unit, *epoch))
@@ -299,10 +313,12 @@ fn last_of(job: JobId, frame: FrameNumber) -> UnitKey {
     UnitKey { job, frame, unit: UnitIndex(u32::MAX) }
 }
 
-/// Gives out epochs: each once, across restarts, because a block is reserved in the journal before its first use.
+/// Gives out epochs: each once, across restarts, because a block is reserved in the journal before
+/// its first use.
 ///
-/// An epoch is a count of the farm's leases and, below it, the mark of this lease ([`crate::Secret`]): epochs grow, and nobody can name
-/// one that was not given to him. 2^40 leases are 35 years of a thousand a second.
+/// An epoch is a count of the farm's leases and, below it, the mark of this lease
+/// ([`crate::Secret`]): epochs grow, and nobody can name one that was not given to him. 2^40 leases
+/// are 35 years of a thousand a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epochs {
     /// Count of the next to give out.
@@ -319,12 +335,13 @@ impl Epochs {
         Self { next, start: Epoch(next << MARK_BITS) }
     }
 
-    /// The count of the next epoch, and the reservation that must be recorded first where `reserved` does not cover it.
+    /// The count of the next epoch, and the reservation that must be recorded first where
+    /// `reserved` does not cover it.
     pub(crate) fn take(&mut self, reserved: Epoch, block: u64) -> (u64, Option<Epoch>) {
         let count = self.next;
         self.next += 1;
-        let reserve =
-            (self.next << MARK_BITS > reserved.0).then(|| Epoch((count + block.max(1)) << MARK_BITS));
+        let reserve = (self.next << MARK_BITS > reserved.0)
+            .then(|| Epoch((count + block.max(1)) << MARK_BITS));
         (count, reserve)
     }
 

@@ -1,7 +1,8 @@
 //! The sans-I/O core: splitter, scheduler, leases, retries, roster, journal.
 //!
-//! Inputs and the time go in; records and actions come out. No clock, socket, file, random source, thread or hash-map order inside,
-//! so that the same inputs always give the same outputs, under the server and under the simulator alike.
+//! Inputs and the time go in; records and actions come out. No clock, socket, file, random source,
+//! thread or hash-map order inside, so that the same inputs always give the same outputs, under the
+//! server and under the simulator alike.
 //!
 //! ```text
 //! core.handle(input, now);                 // any number of inputs
@@ -69,7 +70,9 @@ pub use action::{Action, Step, Timing};
 pub use chunks::Chunks;
 pub use core::{Core, ReplayError};
 pub use course::{Course, TileSet};
-pub use input::{Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, ResultShape, SessionId};
+pub use input::{
+    Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, ResultShape, SessionId,
+};
 pub use journal::{JournalError, Record};
 pub use listing::{Census, KeptPart};
 pub use moment::Moment;

@@ -62,7 +62,8 @@ impl Core {
         self.farm.order.iter().copied()
     }
 
-    /// Units of a frame that are committed and wait for its files to be made; None for no such frame, and for one that has ended.
+    /// Units of a frame that are committed and wait for its files to be made; None for no such
+    /// frame, and for one that has ended.
     pub fn committed_units(&self, id: JobId, frame: FrameNumber) -> Option<Vec<UnitIndex>> {
         let job = self.farm.jobs.get(&id)?;
         let units = 0..job.grid.units();
@@ -76,7 +77,8 @@ impl Core {
         Some(committed)
     }
 
-    /// How the rounds of a frame go that has begun and has not ended; None of one that is not sampled in rounds.
+    /// How the rounds of a frame go that has begun and has not ended; None of one that is not
+    /// sampled in rounds.
     pub fn course(&self, id: JobId, frame: FrameNumber) -> Option<Course> {
         let open = self.farm.jobs.get(&id)?.frame(frame)?.unfinished()?;
         open.course.as_deref().cloned()
@@ -91,8 +93,8 @@ impl Core {
         }
     }
 
-    /// Parts of a frame's units, whole by now or not, each unit's in the order of their samples: those of a spool that count. None of a
-    /// frame that has ended.
+    /// Parts of a frame's units, whole by now or not, each unit's in the order of their samples:
+    /// those of a spool that count. None of a frame that has ended.
     pub fn parts(&self, id: JobId, frame: FrameNumber) -> Vec<KeptPart> {
         let frame = self.farm.jobs.get(&id).and_then(|job| job.frame(frame)?.unfinished());
         let units = frame.into_iter().flat_map(|open| open.parts.iter());
@@ -117,7 +119,8 @@ impl Core {
         self.farm.jobs.get(&id).map_or(0, |job| job.counts().units_open)
     }
 
-    /// Blobs that jobs name: the files of jobs that have not ended, and every finished frame. May name one several times.
+    /// Blobs that jobs name: the files of jobs that have not ended, and every finished frame. May
+    /// name one several times.
     pub fn named_blobs(&self) -> Vec<BlobHash> {
         let mut named = Vec::new();
         for job in self.farm.jobs.values() {
@@ -186,13 +189,15 @@ impl Core {
         })
     }
 
-    /// A page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for no such job.
+    /// A page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for no such
+    /// job.
     pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
         let job = self.farm.jobs.get(&id)?;
         let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
         let rows = positions.map_while(|position| {
             let frame = job.frames().get(position as usize)?;
-            let (state, samples) = (frame.status(&job.grid), job.time().and(frame.newest_samples()));
+            let (state, samples) =
+                (frame.status(&job.grid), job.time().and(frame.newest_samples()));
             Some(FrameStatus { frame: job.number(position)?, state, samples })
         });
         Some(rows.collect())
@@ -235,10 +240,13 @@ impl Core {
         let (barred, name) = (self.is_barred(id), &node.name);
         let said = match (suspect.guilty, barred) {
             (true, true) => "quarantined: it gave a wrong result",
-            (true, false) => "it gave a wrong result, and gets work only because no other node may have any",
+            (true, false) => {
+                "it gave a wrong result, and gets work only because no other node may have any"
+            }
             (false, _) => "in doubt, so that all its results are checked",
         };
-        let end = format!("once it is in order (`tessera doctor`), `tessera undrain {name}` ends that");
+        let end =
+            format!("once it is in order (`tessera doctor`), `tessera undrain {name}` ends that");
         let text = [note, format!("{said}: {}; {end}", suspect.reason)];
         let text: Vec<String> = text.into_iter().filter(|part| !part.is_empty()).collect();
         let state = if barred && state == NodeState::Ready { NodeState::Unfit } else { state };
@@ -248,7 +256,10 @@ impl Core {
     fn standing_unsuspected(&self, id: NodeId, node: &Node) -> (NodeState, String) {
         match node.presence {
             Presence::Away(_) => {
-                return (NodeState::Away, "connection lost; its leases are kept for a while".to_owned());
+                return (
+                    NodeState::Away,
+                    "connection lost; its leases are kept for a while".to_owned(),
+                );
             }
             Presence::Lost => return (NodeState::Lost, "connection lost".to_owned()),
             Presence::Here(_) => {}
@@ -265,13 +276,16 @@ impl Core {
         if let Some(reason) = none_usable(&node.devices) {
             return (NodeState::Unfit, reason);
         }
-        let pins = self.work.keys().filter_map(|job| self.farm.jobs.get(job)).map(|job| job.fingerprint);
-        let foreign = pins.clone().filter(|pin| pin.is_some_and(|pin| pin != node.fingerprint)).count();
+        let pins =
+            self.work.keys().filter_map(|job| self.farm.jobs.get(job)).map(|job| job.fingerprint);
+        let foreign =
+            pins.clone().filter(|pin| pin.is_some_and(|pin| pin != node.fingerprint)).count();
         if foreign == 0 {
             return (NodeState::Ready, String::new());
         }
         let note = format!(
-            "fingerprint {} differs from the first results of {foreign} open jobs; run the same build everywhere",
+            "fingerprint {} differs from the first results of {foreign} open jobs; run the same \
+                build everywhere",
             node.fingerprint
         );
         let state = if foreign == pins.count() { NodeState::Unfit } else { NodeState::Ready };

@@ -1,9 +1,11 @@
-//! Which node committed each unit of a frame: two bytes a unit, so that a liar's work can be found. Kept until the frame is finished.
+//! Which node committed each unit of a frame: two bytes a unit, so that a liar's work can be found.
+//! Kept until the frame is finished.
 
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
-/// Nodes of one frame that can be told apart; units of any beyond have no known maker, and cannot be taken back.
+/// Nodes of one frame that can be told apart; units of any beyond have no known maker, and cannot
+/// be taken back.
 const NODES_MAX: usize = u16::MAX as usize - 1;
 
 /// Makers by unit.
@@ -16,7 +18,8 @@ pub(crate) struct Makers {
 }
 
 impl Makers {
-    /// Takes a part in, as [`Self::parts`] gave it, behind those before; false where it makes no sense.
+    /// Takes a part in, as [`Self::parts`] gave it, behind those before; false where it makes no
+    /// sense.
     pub(crate) fn extend(&mut self, nodes: Vec<NodeId>, of: Vec<u16>, units_max: usize) -> bool {
         self.nodes.extend(nodes);
         self.of.extend(of);
@@ -61,8 +64,9 @@ impl Makers {
     /// Units of a node, in their order.
     pub(crate) fn units_of(&self, node: NodeId) -> impl Iterator<Item = UnitIndex> + '_ {
         let place = self.places.get(&node).copied();
-        let units =
-            place.into_iter().flat_map(|place| (0..).zip(&self.of).filter(move |(_, of)| **of == place));
+        let units = place
+            .into_iter()
+            .flat_map(|place| (0..).zip(&self.of).filter(move |(_, of)| **of == place));
         units.map(|(unit, _)| UnitIndex(unit))
     }
 }
@@ -78,8 +82,9 @@ mod tests {
         for (unit, maker) in [(5, 1), (0, 2), (7, 1), (2, 2)] {
             makers.set(UnitIndex(unit), node(maker));
         }
-        let units =
-            |makers: &Makers, maker| makers.units_of(node(maker)).map(|unit| unit.0).collect::<Vec<_>>();
+        let units = |makers: &Makers, maker| {
+            makers.units_of(node(maker)).map(|unit| unit.0).collect::<Vec<_>>()
+        };
         assert_eq!((units(&makers, 1), units(&makers, 2)), (vec![5, 7], vec![0, 2]));
         makers.clear(UnitIndex(5));
         makers.set(UnitIndex(5), node(2));
@@ -90,7 +95,8 @@ mod tests {
         let (nodes, of) = makers.parts();
         let mut again = Makers::default();
         assert!(
-            again.extend(nodes.to_vec(), of[..3].to_vec(), 8) && again.extend(vec![], of[3..].to_vec(), 8)
+            again.extend(nodes.to_vec(), of[..3].to_vec(), 8)
+                && again.extend(vec![], of[3..].to_vec(), 8)
         );
         assert_eq!(again, makers);
         assert!(!again.extend(vec![], vec![1], 8), "more units than the frame has");

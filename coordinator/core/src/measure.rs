@@ -1,11 +1,14 @@
-//! Rounds of frames that are sampled until their noise is low enough, or for a time: each ends once all its units are in and none of them is to
-//! be checked any more, and is measured then where a noise is asked for. Its end says which tiles the next one is for.
+//! Rounds of frames that are sampled until their noise is low enough, or for a time: each ends once
+//! all its units are in and none of them is to be checked any more, and is measured then where a
+//! noise is asked for. Its end says which tiles the next one is for.
 //!
-//! What is measured follows from the films alone, so that it is the same wherever and whenever the frame is rendered. Units of a round that has ended
-//! and turn out to be a liar's void what was measured of them: see `verify`.
+//! What is measured follows from the films alone, so that it is the same wherever and whenever the
+//! frame is rendered. Units of a round that has ended and turn out to be a liar's void what was
+//! measured of them: see `verify`.
 //!
-//! How many rounds a time allows does not: it depends on the farm, and on what else it does. So it is decided once, and the record of that is what the
-//! frame is from then on: the frame of as many samples, which any farm makes again.
+//! How many rounds a time allows does not: it depends on the farm, and on what else it does. So it
+//! is decided once, and the record of that is what the frame is from then on: the frame of as many
+//! samples, which any farm makes again.
 
 use crate::core::Core;
 use crate::course::TileSet;
@@ -20,14 +23,21 @@ impl Core {
     }
 
     /// Tiles are too noisy after a round: the next is for those of them that were in it.
-    pub(crate) fn on_measured(&mut self, job: JobId, frame: FrameNumber, (round, noisy): (u32, &TileSet)) {
+    pub(crate) fn on_measured(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        (round, noisy): (u32, &TileSet),
+    ) {
         if self.is_stale(job, frame) {
             return;
         }
-        let course = self.course(job, frame).filter(|_| self.round_to_end(job, frame) == Some(round));
+        let course =
+            self.course(job, frame).filter(|_| self.round_to_end(job, frame) == Some(round));
         let Some(course) = course.filter(|_| self.is_measured(job)) else { return };
-        let going =
-            (0..course.tiles()).filter(|tile| course.goes_on(*tile) && noisy.contains(*tile)).collect();
+        let going = (0..course.tiles())
+            .filter(|tile| course.goes_on(*tile) && noisy.contains(*tile))
+            .collect();
         self.end_round(job, frame, going);
     }
 
@@ -37,7 +47,8 @@ impl Core {
         render.is_some_and(|render| render.noise.is_some())
     }
 
-    /// Ends a round that has been rendered, where nothing is to be measured: the next is for all tiles, if there is time for it.
+    /// Ends a round that has been rendered, where nothing is to be measured: the next is for all
+    /// tiles, if there is time for it.
     pub(crate) fn end_unmeasured(&mut self, job: JobId, frame: FrameNumber) {
         if self.is_measured(job) || self.round_to_end(job, frame).is_none() {
             return;
@@ -47,7 +58,8 @@ impl Core {
         }
     }
 
-    /// The newest round of a frame ends. The next is for these tiles, unless there is no time for it.
+    /// The newest round of a frame ends. The next is for these tiles, unless there is no time for
+    /// it.
     fn end_round(&mut self, job: JobId, frame: FrameNumber, going: TileSet) {
         let Some(course) = self.course(job, frame) else { return };
         let time = self.farm.jobs.get(&job).and_then(|job| job.time());
@@ -60,7 +72,13 @@ impl Core {
             course.fits_another(&going, spent_millis, millis)
         });
         let going = if fits { going } else { TileSet::default() };
-        self.record(Record::RoundMeasured { job, frame, round: course.round(), going, spent_millis });
+        self.record(Record::RoundMeasured {
+            job,
+            frame,
+            round: course.round(),
+            going,
+            spent_millis,
+        });
         self.leases.forget_time(job, frame);
         self.resolves.remove(&(job, frame));
         self.open_round(job, frame);

@@ -1,4 +1,5 @@
-//! Which devices have the memory for a job: predicted by the client, then measured by devices. Not durable, but for the prediction.
+//! Which devices have the memory for a job: predicted by the client, then measured by devices. Not
+//! durable, but for the prediction.
 
 use crate::core::Core;
 use crate::devices::is_ready;
@@ -50,7 +51,8 @@ fn size(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-/// Bytes that a device of a node could give to a unit now: its memory, or less where others have taken of it.
+/// Bytes that a device of a node could give to a unit now: its memory, or less where others have
+/// taken of it.
 fn room(node: &Node, position: usize, device: &DeviceInfo) -> u64 {
     let total = if device.memory_bytes == 0 { u64::MAX } else { device.memory_bytes };
     let told = node.telemetry.iter().find(|told| usize::from(told.device) == position);
@@ -69,7 +71,8 @@ fn is_usable(device: &DeviceInfo, job: &Job) -> bool {
 }
 
 impl Core {
-    /// Positions of the devices of a node that may have units of a job: ready, of its kind, and with room for it.
+    /// Positions of the devices of a node that may have units of a job: ready, of its kind, and
+    /// with room for it.
     pub(crate) fn usable<'a>(
         &'a self,
         id: NodeId,
@@ -77,18 +80,23 @@ impl Core {
         job: &'a Job,
     ) -> impl Iterator<Item = u8> + 'a {
         let measured = self.work.get(&job.id).map(|work| &work.measured);
-        let need = measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
+        let need =
+            measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
         let short = measured.and_then(|known| known.short.get(&id)).copied();
         let can_do = node.serves(job);
         let fits = move |position: usize, device: &DeviceInfo| {
-            room(node, position, device) >= need && short.is_none_or(|short| device.memory_bytes > short)
+            room(node, position, device) >= need
+                && short.is_none_or(|short| device.memory_bytes > short)
         };
         let all = node.devices.iter().enumerate();
-        all.filter(move |(position, device)| can_do && is_usable(device, job) && fits(*position, device))
-            .map(|(position, _)| position as u8)
+        all.filter(move |(position, device)| {
+            can_do && is_usable(device, job) && fits(*position, device)
+        })
+        .map(|(position, _)| position as u8)
     }
 
-    /// Why a job can never be rendered by the nodes that are known; None where one may do it, or none is known.
+    /// Why a job can never be rendered by the nodes that are known; None where one may do it, or
+    /// none is known.
     pub(crate) fn fits_nowhere(&self, needed: u64, pool: Option<&str>) -> Option<String> {
         let (node, device) = self.largest(|node| node.is_of(pool))?;
         (device.memory_bytes < needed).then(|| {
@@ -103,7 +111,8 @@ impl Core {
         })
     }
 
-    /// The device with the most memory, of the nodes that count. One that does not say how much it has could have any.
+    /// The device with the most memory, of the nodes that count. One that does not say how much it
+    /// has could have any.
     fn largest(&self, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &DeviceInfo)> {
         let nodes = self.roster.nodes.values().filter(|node| counts(node));
         let devices = nodes.flat_map(|node| node.devices.iter().map(move |device| (node, device)));
@@ -119,22 +128,26 @@ impl Core {
     /// Why no node that is ready has a device for a job; None where one has.
     pub(crate) fn memory_note(&self, job: &Job) -> Option<String> {
         let ready = |id: NodeId, node: &Node| self.is_ready(id, node);
-        let suits =
-            |(id, node): (&NodeId, &Node)| ready(*id, node) && self.usable(*id, node, job).next().is_some();
+        let suits = |(id, node): (&NodeId, &Node)| {
+            ready(*id, node) && self.usable(*id, node, job).next().is_some()
+        };
         if self.roster.nodes.iter().any(suits) {
             return None;
         }
         let measured = self.work.get(&job.id).map(|work| &work.measured);
-        let need = measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
+        let need =
+            measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
         let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.serves(job);
         let rooms = self.roster.nodes.iter().filter(may).flat_map(|(_, node)| {
-            let devices = node.devices.iter().enumerate().filter(|(_, device)| is_usable(device, job));
+            let devices =
+                node.devices.iter().enumerate().filter(|(_, device)| is_usable(device, job));
             devices.map(move |(position, device)| (room(node, position, device), node, device))
         });
         let (room, node, device) = rooms.max_by_key(|(room, ..)| *room)?;
         let tried = if room >= need { ", where it ran out of memory" } else { "" };
         Some(format!(
-            "needs {} on a device; of the devices that are ready, the largest has {} free (node `{}`, {}){tried}",
+            "needs {} on a device; of the devices that are ready, the largest has {} free (node \
+                `{}`, {}){tried}",
             size(need),
             size(room),
             node.name,
@@ -142,8 +155,8 @@ impl Core {
         ))
     }
 
-    /// A unit ran out of memory on a device. That is no fault of either: the unit goes to another device with more, and no attempt is
-    /// counted; where none is known, the job ends.
+    /// A unit ran out of memory on a device. That is no fault of either: the unit goes to another
+    /// device with more, and no attempt is counted; where none is known, the job ends.
     pub(crate) fn on_shortage(&mut self, id: NodeId, lease: Lease, shortage: &MemoryShortage) {
         let released: Option<Held> = self.release(lease.epoch);
         let Some(node) = self.roster.get(id) else { return };
@@ -165,7 +178,8 @@ impl Core {
         }
         let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
         if !self.may_fit_somewhere(job) {
-            let note = format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));
+            let note =
+                format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));
             return self.end_job(lease.unit.job, JobState::Failed, &note);
         }
         // A lease that was not held any more has left its unit where it belongs.
@@ -174,7 +188,8 @@ impl Core {
         }
     }
 
-    /// Some device of a node that is known could hold the job, if it were ready and had nothing else.
+    /// Some device of a node that is known could hold the job, if it were ready and had nothing
+    /// else.
     fn may_fit_somewhere(&self, job: &Job) -> bool {
         let Some(measured) = self.work.get(&job.id).map(|work| &work.measured) else { return true };
         let need = measured.need(job.spec.device_bytes);
@@ -190,7 +205,8 @@ impl Core {
         })
     }
 
-    /// A new process of a node gets another chance at every job. Where it is of another build, it may have been the last for some.
+    /// A new process of a node gets another chance at every job. Where it is of another build, it
+    /// may have been the last for some.
     pub(crate) fn on_new_process(&mut self, id: NodeId) {
         self.work.values_mut().for_each(|work| work.measured.forget(id));
         let short = self.work.iter().filter(|(_, work)| !work.measured.short.is_empty());

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Milliseconds since the Unix epoch. The core never goes back: a moment before the last one counts as the last one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Milliseconds since the Unix epoch. The core never goes back: a moment before the last one counts
+/// as the last one.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Moment(pub u64);
 
 impl Moment {

@@ -1,4 +1,5 @@
-//! What several nodes say about one unit, and what follows from it. Data alone: who is asked, and what becomes of a liar, is in `verify`.
+//! What several nodes say about one unit, and what follows from it. Data alone: who is asked, and
+//! what becomes of a liar, is in `verify`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,8 +65,9 @@ impl Check {
         self.all().map(|opinion| opinion.node).collect()
     }
 
-    /// What is true, with one more opinion: what two nodes say that do not contradict themselves, and more than say anything else.
-    /// Rendering has one result, so a node that contradicts itself is wrong, and the word of the only other one holds.
+    /// What is true, with one more opinion: what two nodes say that do not contradict themselves,
+    /// and more than say anything else. Rendering has one result, so a node that contradicts itself
+    /// is wrong, and the word of the only other one holds.
     pub(crate) fn verdict(&self, last: &Opinion) -> Option<Verdict> {
         let mut said: BTreeMap<NodeId, BTreeSet<BlobHash>> = BTreeMap::new();
         for opinion in self.all().chain([last]) {

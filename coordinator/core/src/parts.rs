@@ -1,5 +1,6 @@
-//! Units that are committed in several parts, because nodes had to leave in the middle of them: which samples are there, who made them, and
-//! what of them is still to be checked. Data alone, of one frame; exceptions, so that a frame without any pays nothing.
+//! Units that are committed in several parts, because nodes had to leave in the middle of them:
+//! which samples are there, who made them, and what of them is still to be checked. Data alone, of
+//! one frame; exceptions, so that a frame without any pays nothing.
 
 use crate::opinions::Opinion;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use std::collections::BTreeMap;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 use tessera_protocol::node::SampleRange;
 
-/// Parts that an open unit has at most; what is handed in beyond is not kept. Each part costs a lease, and a check where it is chosen.
+/// Parts that an open unit has at most; what is handed in beyond is not kept. Each part costs a
+/// lease, and a check where it is chosen.
 pub(crate) const PARTS_MAX: usize = 4;
 
 /// How far a part is known to be right.
@@ -30,8 +32,8 @@ pub(crate) struct UnitPart {
     pub(crate) standing: Standing,
 }
 
-/// The parts of all units of a frame that have any, each unit's in the order of its samples. A unit that is committed has its last one here
-/// too.
+/// The parts of all units of a frame that have any, each unit's in the order of its samples. A unit
+/// that is committed has its last one here too.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parts(BTreeMap<UnitIndex, Vec<UnitPart>>);
 
@@ -88,12 +90,19 @@ impl Parts {
 
     /// Units with a part of a node's that nobody has rendered alike.
     pub(crate) fn units_of(&self, node: NodeId) -> impl Iterator<Item = UnitIndex> + '_ {
-        let blind = move |part: &UnitPart| part.result.node == node && part.standing != Standing::Alike;
+        let blind =
+            move |part: &UnitPart| part.result.node == node && part.standing != Standing::Alike;
         self.0.iter().filter(move |(_, parts)| parts.iter().any(blind)).map(|(unit, _)| *unit)
     }
 
-    /// Samples of a lease on a unit that has these in all, counted as those are: of a check, the part's; otherwise what is missing.
-    pub(crate) fn wanted(&self, unit: UnitIndex, whole: SampleRange, committed: bool) -> SampleRange {
+    /// Samples of a lease on a unit that has these in all, counted as those are: of a check, the
+    /// part's; otherwise what is missing.
+    pub(crate) fn wanted(
+        &self,
+        unit: UnitIndex,
+        whole: SampleRange,
+        committed: bool,
+    ) -> SampleRange {
         let range = match committed {
             true => self.to_check(unit).map(|(_, range)| range),
             false => {
@@ -120,7 +129,11 @@ mod tests {
 
     fn part(node: u128, samples: u32, standing: Standing) -> UnitPart {
         let id = NodeId(uuid::Uuid::from_u128(node));
-        UnitPart { samples, result: Opinion { node: id, epoch: Epoch(1), hash: BlobHash([1; 32]) }, standing }
+        UnitPart {
+            samples,
+            result: Opinion { node: id, epoch: Epoch(1), hash: BlobHash([1; 32]) },
+            standing,
+        }
     }
 
     fn range(first: u32, count: u32) -> SampleRange {

@@ -1,5 +1,6 @@
-//! A job is paused and goes on: on a user's word alone. Its leases are taken back at once, and nothing of it is given until it is resumed;
-//! frames whose units are all in are finished nevertheless.
+//! A job is paused and goes on: on a user's word alone. Its leases are taken back at once, and
+//! nothing of it is given until it is resumed; frames whose units are all in are finished
+//! nevertheless.
 
 use crate::core::{Core, Hungry};
 use crate::input::{Caller, RequestId};
@@ -10,7 +11,13 @@ use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
 impl Core {
-    pub(crate) fn on_pause(&mut self, request: RequestId, job: JobId, pause: bool, caller: &Caller) {
+    pub(crate) fn on_pause(
+        &mut self,
+        request: RequestId,
+        job: JobId,
+        pause: bool,
+        caller: &Caller,
+    ) {
         let answer = self.pause(job, pause, caller);
         self.reply(request, answer);
     }
@@ -19,7 +26,9 @@ impl Core {
         let job = self.job_of(id, caller)?;
         if job.is_final() {
             let what = if pause { "paused" } else { "resumed" };
-            return Err(RequestError::Invalid(format!("job {id} has ended already, and cannot be {what}")));
+            return Err(RequestError::Invalid(format!(
+                "job {id} has ended already, and cannot be {what}"
+            )));
         }
         if job.paused.is_some() == pause {
             return Ok(Response::Done);
@@ -46,7 +55,8 @@ impl Core {
         self.farm.jobs.get(&job).is_some_and(|job| job.paused.is_some())
     }
 
-    /// Ends every lease of a job without a result, and without an attempt; its nodes are told to stop.
+    /// Ends every lease of a job without a result, and without an attempt; its nodes are told to
+    /// stop.
     fn take_leases_of(&mut self, id: JobId) {
         let leases: Vec<(UnitKey, Epoch)> = self.leases.of_job(id).collect();
         let mut of_node: BTreeMap<NodeId, Vec<Lease>> = BTreeMap::new();

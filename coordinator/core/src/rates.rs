@@ -1,10 +1,11 @@
-//! How fast nodes are at one job, measured from the device times of its results. Not durable, and decides nothing.
+//! How fast nodes are at one job, measured from the device times of its results. Not durable, and
+//! decides nothing.
 
 use std::collections::BTreeMap;
 use tessera_protocol::ids::NodeId;
 
-/// What a former unit still counts when the next has come: four units make up most of a rate, so that a device that slows down is
-/// seen after a few.
+/// What a former unit still counts when the next has come: four units make up most of a rate, so
+/// that a device that slows down is seen after a few.
 const KEEP: f64 = 0.75;
 
 /// Work over time of a device's last units.
@@ -38,7 +39,8 @@ impl Speed {
         self.devices * self.share(samples)
     }
 
-    /// Seconds until a device is free for some work that comes behind so many seconds of work: so much of that runs beside it.
+    /// Seconds until a device is free for some work that comes behind so many seconds of work: so
+    /// much of that runs beside it.
     pub(crate) fn wait(&self, queue: f64, samples: f64) -> f64 {
         (queue - (self.alone(samples) - self.share(samples))).max(0.0)
     }
@@ -57,7 +59,8 @@ impl Rates {
         rate.secs = rate.secs * KEEP + micros.max(1) as f64 * 1e-6;
     }
 
-    /// No device of a node is faster than so many camera samples per second, whatever its former results say.
+    /// No device of a node is faster than so many camera samples per second, whatever its former
+    /// results say.
     pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
         for rate in self.0.get_mut(&node).into_iter().flat_map(BTreeMap::values_mut) {
             rate.secs = rate.secs.max(rate.samples / per_sec);
@@ -74,8 +77,8 @@ impl Rates {
         self.0.contains_key(&node)
     }
 
-    /// The speed of these devices of a node; None before the first result of one of them. Those that have made none yet count like
-    /// the slowest that has.
+    /// The speed of these devices of a node; None before the first result of one of them. Those
+    /// that have made none yet count like the slowest that has.
     pub(crate) fn speed(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
         let rates = self.0.get(&node)?;
         let (mut sum, mut slowest, mut measured, mut all) = (0.0, f64::INFINITY, 0.0, 0.0);
@@ -89,7 +92,8 @@ impl Rates {
             }
         }
         let per_sec = sum + slowest * (all - measured);
-        (measured > 0.0 && per_sec > 0.0 && per_sec.is_finite()).then_some(Speed { per_sec, devices: all })
+        (measured > 0.0 && per_sec > 0.0 && per_sec.is_finite())
+            .then_some(Speed { per_sec, devices: all })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Frames whose units are all in, or those of a round: their files, or what they come to, are asked for until they are there.
+//! Frames whose units are all in, or those of a round: their files, or what they come to, are asked
+//! for until they are there.
 
 use crate::action::Action;
 use crate::core::Core;
@@ -37,8 +38,9 @@ impl Core {
         }
     }
 
-    /// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends a round that need not be. An order that is under way, and has become
-    /// stale, is answered first.
+    /// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends
+    /// a round that need not be. An order that is under way, and has become stale, is answered
+    /// first.
     pub(crate) fn ask_if_due(&mut self, job: JobId, frame: FrameNumber) {
         self.end_unmeasured(job, frame);
         if !self.resolves.contains_key(&(job, frame)) {
@@ -48,13 +50,16 @@ impl Core {
 
     fn order(&mut self, job: JobId, frame: FrameNumber) {
         let Some(action) = self.due(job, frame) else { return };
-        if let std::collections::btree_map::Entry::Vacant(entry) = self.resolving.entry((job, frame)) {
+        if let std::collections::btree_map::Entry::Vacant(entry) =
+            self.resolving.entry((job, frame))
+        {
             entry.insert(false);
             self.act(action);
         }
     }
 
-    /// An order is answered. True where the answer is of no use, because units of the frame have been taken back since.
+    /// An order is answered. True where the answer is of no use, because units of the frame have
+    /// been taken back since.
     pub(crate) fn is_stale(&mut self, job: JobId, frame: FrameNumber) -> bool {
         let stale = self.resolving.remove(&(job, frame)) == Some(true);
         if stale {
@@ -82,7 +87,12 @@ impl Core {
         }
     }
 
-    pub(crate) fn on_resolve_failed(&mut self, job: JobId, frame: FrameNumber, failure: ResolveFailure) {
+    pub(crate) fn on_resolve_failed(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        failure: ResolveFailure,
+    ) {
         if self.is_stale(job, frame) || self.due(job, frame).is_none() {
             return;
         }

@@ -1,29 +1,38 @@
 //! Results: the compare-and-set on (unit, epoch) that makes every unit committed once.
 //!
-//! A result of lease (unit, epoch) from a node is accepted if the unit is open, the node has the job's fingerprint, and one of:
+//! A result of lease (unit, epoch) from a node is accepted if the unit is open, the node has the
+//! job's fingerprint, and one of:
 //!
-//! 1. the unit is leased now, with this epoch, to this node (with a copy, it has two leases, and either will do: see `tail`);
-//! 2. the unit is not leased, and its newest ended attempt has this epoch and node and expired or was lost (a failed one is disowned);
-//! 3. the unit is not leased, and the epoch is above those of its ended attempts and was reserved by a former process: a lease that
-//!    a restart forgot. Epochs are never used twice, so that one reserved then cannot be one given out since.
+//! 1. the unit is leased now, with this epoch, to this node (with a copy, it has two leases, and
+//!    either will do: see `tail`);
+//! 2. the unit is not leased, and its newest ended attempt has this epoch and node and expired or
+//!    was lost (a failed one is disowned);
+//! 3. the unit is not leased, and the epoch is above those of its ended attempts and was reserved
+//!    by a former process: a lease that a restart forgot. Epochs are never used twice, so that one
+//!    reserved then cannot be one given out since.
 //!
-//! In 2 and 3, the epoch must not be another unit's as well: an epoch belongs to one unit, but a restart forgets to which, and a node may
-//! say anything. So one that is held or was committed for another unit is refused, and so is one of a former process that is older than
-//! all commits that are remembered.
+//! In 2 and 3, the epoch must not be another unit's as well: an epoch belongs to one unit, but a
+//! restart forgets to which, and a node may say anything. So one that is held or was committed for
+//! another unit is refused, and so is one of a former process that is older than all commits that
+//! are remembered.
 //!
-//! And in 2 and 3 the epoch must bear the mark of this unit and this node ([`crate::Secret`]), so that a lease that was never given cannot be
-//! named. A unit that is committed and waits for its check takes results by 1, and by 3 of a node that has not been heard about it and is no
-//! suspect: they are compared, and not committed (see `verify`). Once a part of it has been rendered alike it takes none by 3: a restart forgets
-//! of which part a lease was, and that of the former part may be named again.
+//! And in 2 and 3 the epoch must bear the mark of this unit and this node ([`crate::Secret`]), so
+//! that a lease that was never given cannot be named. A unit that is committed and waits for its
+//! check takes results by 1, and by 3 of a node that has not been heard about it and is no suspect:
+//! they are compared, and not committed (see `verify`). Once a part of it has been rendered alike
+//! it takes none by 3: a restart forgets of which part a lease was, and that of the former part may
+//! be named again.
 //!
-//! A result names its samples. A node that has to leave hands in the first of those that it was to render: a *part*, accepted by the same
-//! rule. It is committed, its lease has ended, and the rest of the unit is open; from then on no lease of the unit up to this one is good for
-//! anything. A part of a check compares with nothing, a unit with [`crate::parts::PARTS_MAX`] parts takes no more, and one with another
-//! lease waits for that: then the lease is as if it had been given back.
+//! A result names its samples. A node that has to leave hands in the first of those that it was to
+//! render: a *part*, accepted by the same rule. It is committed, its lease has ended, and the rest
+//! of the unit is open; from then on no lease of the unit up to this one is good for anything. A
+//! part of a check compares with nothing, a unit with [`crate::parts::PARTS_MAX`] parts takes no
+//! more, and one with another lease waits for that: then the lease is as if it had been given back.
 //!
-//! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given out, one of another node, one of a
-//! unit that is committed, of a frame or job that has ended, or of one that had and was opened again since. Once a unit is leased again, its former leases are void (1 is then the
-//! only door), although their pixels would be the same.
+//! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given
+//! out, one of another node, one of a unit that is committed, of a frame or job that has ended, or
+//! of one that had and was opened again since. Once a unit is leased again, its former leases are
+//! void (1 is then the only door), although their pixels would be the same.
 
 use crate::action::Action;
 use crate::core::Core;
@@ -61,11 +70,17 @@ impl Core {
         }
         let of_former_process = self.epochs.is_of_former_process(lease.epoch);
         if let Some(check) = self.check_of(lease.unit) {
-            // What a suspect said before has been struck out, so that nothing tells whether this is the same once more.
+            // What a suspect said before has been struck out, so that nothing tells whether this is
+            // the same once more.
             let heard = check.heard(id) > 0 || self.farm.trust.suspects.contains_key(&id);
-            let settled =
-                job.frame(lease.unit.frame).and_then(|frame| frame.unfinished()).is_some_and(|open| {
-                    open.parts.of(lease.unit.unit).iter().any(|part| part.standing == Standing::Alike)
+            let settled = job
+                .frame(lease.unit.frame)
+                .and_then(|frame| frame.unfinished())
+                .is_some_and(|open| {
+                    open.parts
+                        .of(lease.unit.unit)
+                        .iter()
+                        .any(|part| part.standing == Standing::Alike)
                 });
             return of_former_process && lease.epoch > check.newest() && !heard && !settled;
         }
@@ -76,13 +91,16 @@ impl Core {
         }
     }
 
-    /// An epoch that somebody names for a unit that is not leased has its place already, or may have had it too long ago to tell.
+    /// An epoch that somebody names for a unit that is not leased has its place already, or may
+    /// have had it too long ago to tell.
     fn may_be_of_another_unit(&self, epoch: Epoch) -> bool {
         let recent = &self.farm.recent;
         let oldest = recent.first_key_value().filter(|_| recent.len() >= RECENT_COMMITS_MAX);
         let forgotten = oldest.is_some_and(|(oldest, _)| epoch < *oldest);
         let former = self.epochs.is_of_former_process(epoch);
-        self.leases.get_by_epoch(epoch).is_some() || recent.contains_key(&epoch) || (former && forgotten)
+        self.leases.get_by_epoch(epoch).is_some()
+            || recent.contains_key(&epoch)
+            || (former && forgotten)
     }
 
     /// The lease's result was committed, lately.
@@ -108,7 +126,8 @@ impl Core {
             let message = self.refusal(lease);
             return self.send(session, message);
         }
-        let expected = self.farm.jobs.get(&lease.unit.job).and_then(|job| shape_of(job, lease.unit));
+        let expected =
+            self.farm.jobs.get(&lease.unit.job).and_then(|job| shape_of(job, lease.unit));
         match (fit(expected, result.shape), self.check_of(lease.unit)) {
             (Fit::Whole, Some(_)) => self.on_redone(node, session, result),
             (Fit::Whole, None) => {
@@ -121,10 +140,13 @@ impl Core {
             }
             (Fit::Part { .. }, _) | (Fit::Elsewhere, Some(_)) => self.set_aside(session, lease),
             // A former process gave it before there were parts.
-            (Fit::Elsewhere, None) if self.leases.get(lease).is_none() => self.set_aside(session, lease),
+            (Fit::Elsewhere, None) if self.leases.get(lease).is_none() => {
+                self.set_aside(session, lease)
+            }
             (Fit::Elsewhere | Fit::Foreign, _) => {
                 self.act(Action::DropResult { session, lease });
-                let reason = format!("the result has the shape {:?} instead of {expected:?}", result.shape);
+                let reason =
+                    format!("the result has the shape {:?} instead of {expected:?}", result.shape);
                 return self.on_result_damaged(session, lease, &reason);
             }
         }
@@ -140,10 +162,12 @@ impl Core {
         }
     }
 
-    /// An open unit may have one more part: it has few, and nobody else has another lease of it, whose result would be too much then.
+    /// An open unit may have one more part: it has few, and nobody else has another lease of it,
+    /// whose result would be too much then.
     fn takes_part(&self, lease: Lease) -> bool {
         let unit = lease.unit;
-        let frame = self.farm.jobs.get(&unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());
+        let frame =
+            self.farm.jobs.get(&unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());
         self.leases.of_unit(unit).all(|epoch| epoch == lease.epoch)
             && frame.is_none_or(|open| open.parts.of(unit.unit).len() < PARTS_MAX)
     }
@@ -160,7 +184,13 @@ impl Core {
         let check = self.is_to_be_checked(node, lease);
         let held = self.leases.end(epoch);
         let commit = Commit { unit: unit.unit, epoch, node, hash: result.hash, check };
-        self.record(Record::PartCommitted { job: unit.job, frame: unit.frame, commit, first, samples });
+        self.record(Record::PartCommitted {
+            job: unit.job,
+            frame: unit.frame,
+            commit,
+            first,
+            samples,
+        });
         self.act(Action::KeepResult { session, lease });
         self.send(session, CoordinatorToNode::Committed { lease });
         self.note_result(node, result);
@@ -209,8 +239,10 @@ impl Core {
         let unit = result.lease.unit;
         let Some(job) = self.farm.jobs.get(&unit.job) else { return };
         let camera_samples = job.grid.camera_samples(unit.unit, result.shape.size());
-        // A unit cannot have needed more than the device has that did it; where a node says so, its word is not taken for the job.
-        let known = self.roster.get(node).and_then(|node| node.devices.get(usize::from(result.device)));
+        // A unit cannot have needed more than the device has that did it; where a node says so, its
+        // word is not taken for the job.
+        let known =
+            self.roster.get(node).and_then(|node| node.devices.get(usize::from(result.device)));
         let has = known.map_or(0, |device| device.memory_bytes);
         let device_bytes = if result.device_bytes <= has { result.device_bytes } else { 0 };
         if let Some(work) = self.work.get_mut(&unit.job) {
@@ -269,7 +301,9 @@ fn fit(expected: Option<(ResultShape, u32)>, found: ResultShape) -> Fit {
     if expected == found {
         return Fit::Whole;
     }
-    let (ResultShape::Film(wanted), ResultShape::Film(film)) = (expected, found) else { return Fit::Foreign };
+    let (ResultShape::Film(wanted), ResultShape::Film(film)) = (expected, found) else {
+        return Fit::Foreign;
+    };
     let same_samples = FilmShape { first: wanted.first, samples: wanted.samples, ..film };
     match (same_samples == wanted, film.first == wanted.first) {
         (false, _) => Fit::Foreign,
@@ -285,7 +319,11 @@ fn fit(expected: Option<(ResultShape, u32)>, found: ResultShape) -> Fit {
 fn shape_of(job: &Job, unit: UnitKey) -> Option<(ResultShape, u32)> {
     let place = job.place(unit)?;
     match (job.task(place)?, job.grid.task(unit.unit, None)?, job.kind()) {
-        (Task::Tile { tile, samples }, Task::Tile { samples: whole, .. }, JobKind::Render(render)) => {
+        (
+            Task::Tile { tile, samples },
+            Task::Tile { samples: whole, .. },
+            JobKind::Render(render),
+        ) => {
             let film = FilmShape {
                 width: tile.width,
                 height: tile.height,

@@ -1,4 +1,5 @@
-//! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or dead. And to nodes that keep failing.
+//! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or
+//! dead. And to nodes that keep failing.
 
 use crate::class::Class;
 use crate::core::{Core, Hungry};
@@ -32,8 +33,10 @@ impl Core {
                 Timer::Fit(node) => self.on_fit_again(node),
                 Timer::Unit(job, place) => {
                     let avoid_until = self.now.after(self.settings.patience);
-                    let woken =
-                        self.work.get_mut(&job).is_some_and(|work| work.wake(place, self.now, avoid_until));
+                    let woken = self
+                        .work
+                        .get_mut(&job)
+                        .is_some_and(|work| work.wake(place, self.now, avoid_until));
                     if woken {
                         self.offer_job(job);
                     }
@@ -57,10 +60,9 @@ impl Core {
     }
 
     fn on_grace_over(&mut self, id: NodeId) {
-        let over = self
-            .roster
-            .get(id)
-            .is_some_and(|node| matches!(node.presence, Presence::Away(until) if until <= self.now));
+        let over = self.roster.get(id).is_some_and(
+            |node| matches!(node.presence, Presence::Away(until) if until <= self.now),
+        );
         if over {
             self.roster.leave(id, Presence::Lost);
             let lost = self.leases.epochs_of(id);
@@ -96,8 +98,8 @@ impl Core {
         }
     }
 
-    /// A lease of the unit has been released: where it was the only one, the unit is open and may be leased now; until then, preferably
-    /// not to the node of its last attempt.
+    /// A lease of the unit has been released: where it was the only one, the unit is open and may
+    /// be leased now; until then, preferably not to the node of its last attempt.
     pub(crate) fn give_back(&mut self, unit: UnitKey, avoid_until: Moment) {
         if self.leases.is_leased(unit) {
             return;
@@ -109,8 +111,9 @@ impl Core {
         }
     }
 
-    /// Counts attempts of open units, whose leases have been released, and decides what becomes of the units. A check that fails says
-    /// nothing about its unit, which is committed; and of two leases of a unit, the first to end says nothing while the other lives.
+    /// Counts attempts of open units, whose leases have been released, and decides what becomes of
+    /// the units. A check that fails says nothing about its unit, which is committed; and of two
+    /// leases of a unit, the first to end says nothing while the other lives.
     pub(crate) fn end_attempts(&mut self, node: NodeId, attempts: Vec<EndedAttempt>) {
         let is_check = |attempt: &EndedAttempt| self.check_of(attempt.lease.unit).is_some();
         let (checks, mut attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
@@ -135,8 +138,10 @@ impl Core {
         let Some(trouble) = frame.trouble(unit.unit).copied() else { return };
         if trouble.failed >= self.settings.attempts {
             let (times, words) = (trouble.failed, ending.words());
-            let text =
-                format!("unit u{:05} failed {times} times, last on `{node_name}`: {words}", unit.unit.0);
+            let text = format!(
+                "unit u{:05} failed {times} times, last on `{node_name}`: {words}",
+                unit.unit.0
+            );
             return self.fail_frame(unit.job, unit.frame, text);
         }
         if trouble.lost >= self.settings.losses {
@@ -177,7 +182,8 @@ impl Core {
         let ending = if timed_out { Ending::TimedOut(reason) } else { Ending::Failed(reason) };
         self.end_failed(node, lease, ending);
         // What a job brings says nothing about the node: its scene, its program, its kernel.
-        let of_job = matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_));
+        let of_job =
+            matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_));
         if class.rule().doubts && !of_job {
             self.doubt(node, lease.unit.job);
         }
@@ -205,8 +211,9 @@ impl Core {
 
     /// A node that only fails gets no work for a while, unless it is the last one.
     pub(crate) fn doubt(&mut self, id: NodeId, job: JobId) {
-        let is_other =
-            |(other, node): (&NodeId, &crate::roster::Node)| *other != id && self.is_ready(*other, node);
+        let is_other = |(other, node): (&NodeId, &crate::roster::Node)| {
+            *other != id && self.is_ready(*other, node)
+        };
         let others = self.roster.nodes.iter().any(is_other);
         let (now, first) = (self.now, self.settings.unfit);
         let Some(node) = self.roster.get_mut(id) else { return };

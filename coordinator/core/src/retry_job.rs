@@ -1,5 +1,6 @@
-//! Failed frames of a job are rendered again, on a user's word. They begin anew: what was committed of them went when they failed, and what
-//! nodes still have of it is not taken. Attempts of units are in `retry`.
+//! Failed frames of a job are rendered again, on a user's word. They begin anew: what was committed
+//! of them went when they failed, and what nodes still have of it is not taken. Attempts of units
+//! are in `retry`.
 
 use crate::core::Core;
 use crate::input::{Caller, RequestId};

@@ -1,4 +1,5 @@
-//! Nodes and their sessions: who is here, what it holds, and whether it may have work. Not durable, but for draining (see `farm`).
+//! Nodes and their sessions: who is here, what it holds, and whether it may have work. Not durable,
+//! but for draining (see `farm`).
 
 use crate::devices::is_ready;
 use crate::input::SessionId;
@@ -144,8 +145,9 @@ impl Node {
     pub(crate) fn can_do(&self, kind: &JobKind) -> bool {
         let Some(compute) = kind.compute() else { return true };
         let has_cuda = || {
-            let usable =
-                |device: &DeviceInfo| device.kind == DeviceKind::Cuda && device.state == DeviceState::Ready;
+            let usable = |device: &DeviceInfo| {
+                device.kind == DeviceKind::Cuda && device.state == DeviceState::Ready
+            };
             self.devices.iter().any(usable)
         };
         let compiles = || self.compiles || !matches!(compute.program, Program::Cuda(_));
@@ -154,7 +156,9 @@ impl Node {
 
     /// Some device of it is of the kind that such jobs need, whether it may work now or not.
     pub(crate) fn has_kind(&self, kind: &JobKind) -> bool {
-        let Some(compute) = kind.compute().filter(|compute| compute.needs_cuda()) else { return true };
+        let Some(compute) = kind.compute().filter(|compute| compute.needs_cuda()) else {
+            return true;
+        };
         let compiles = self.compiles || !matches!(compute.program, Program::Cuda(_));
         compiles && self.devices.iter().any(|device| device.kind == DeviceKind::Cuda)
     }
@@ -257,7 +261,8 @@ impl Roster {
     /// Sessions and nodes say the same.
     pub(crate) fn check(&self) -> Result<(), String> {
         let here = self.nodes.values().filter(|node| node.session().is_some()).count();
-        let matched = self.sessions.iter().all(|(session, node)| self.session_of(*node) == Some(*session));
+        let matched =
+            self.sessions.iter().all(|(session, node)| self.session_of(*node) == Some(*session));
         match matched && here == self.sessions.len() {
             true => Ok(()),
             false => Err(format!("{here} nodes are here, with {} sessions", self.sessions.len())),

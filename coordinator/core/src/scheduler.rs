@@ -1,8 +1,10 @@
-//! Which unit goes to which node next. Shares among priorities (`fair`), then the oldest job, then the order of its frames.
+//! Which unit goes to which node next. Shares among priorities (`fair`), then the oldest job, then
+//! the order of its frames.
 //!
-//! Nodes with the fewest units are served first, one unit at a time, so that a small job spreads over the farm; each is filled up to the
-//! capacity it asked for, so that its devices always have a next unit. A node that holds the scene of a younger job of the same
-//! priority may serve that first, until the oldest has been passed over for the patience of the settings.
+//! Nodes with the fewest units are served first, one unit at a time, so that a small job spreads
+//! over the farm; each is filled up to the capacity it asked for, so that its devices always have a
+//! next unit. A node that holds the scene of a younger job of the same priority may serve that
+//! first, until the oldest has been passed over for the patience of the settings.
 
 use crate::core::{Core, Hungry};
 use crate::job::Place;
@@ -180,16 +182,27 @@ impl Core {
             return Offer::Nothing;
         };
         if !fits || job.fingerprint.is_some_and(|pinned| pinned != fingerprint) {
-            return if work.is_empty(job, &self.leases) { Offer::Nothing } else { Offer::Unsuitable };
+            return if work.is_empty(job, &self.leases) {
+                Offer::Nothing
+            } else {
+                Offer::Unsuitable
+            };
         }
         let (roster, now) = (&self.roster, self.now);
-        let short: BTreeSet<Place> =
-            work.shortages.iter().filter(|(_, of)| of.node == id).map(|(place, _)| *place).collect();
+        let short: BTreeSet<Place> = work
+            .shortages
+            .iter()
+            .filter(|(_, of)| of.node == id)
+            .map(|(place, _)| *place)
+            .collect();
         let place = work.next(id, job, &self.leases, |place, until| {
             let frame = job.frames().get(place.position as usize);
             let last = frame.and_then(|frame| frame.trouble(place.unit));
             let elsewhere = |(other, node): (&NodeId, &Node)| {
-                *other != id && node.is_willing() && node.fingerprint == fingerprint && node.serves(job)
+                *other != id
+                    && node.is_willing()
+                    && node.fingerprint == fingerprint
+                    && node.serves(job)
             };
             until > now
                 && (last.is_some_and(|trouble| trouble.node == id) || short.contains(&place))
@@ -224,7 +237,8 @@ impl Core {
         let known = self.farm.jobs.get(&job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
         let task = known.task(place)?;
-        let (count, reserve) = self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
+        let (count, reserve) =
+            self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
         if let Some(up_to) = reserve {
             self.record(crate::journal::Record::EpochsReserved { up_to });
         }
@@ -238,7 +252,8 @@ impl Core {
     /// Puts a unit into the hands of a node: one that is not leased, or a copy.
     pub(crate) fn grant(&mut self, lease: Lease, id: NodeId) {
         let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
-        let (Some(place), Some(work)) = (job.place(lease.unit), self.work.get_mut(&lease.unit.job)) else {
+        let (Some(place), Some(work)) = (job.place(lease.unit), self.work.get_mut(&lease.unit.job))
+        else {
             return;
         };
         work.take(place);

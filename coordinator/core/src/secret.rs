@@ -1,4 +1,5 @@
-//! What the coordinator knows and no node does: it marks leases, and draws the results that are checked. Stored by the shell.
+//! What the coordinator knows and no node does: it marks leases, and draws the results that are
+//! checked. Stored by the shell.
 
 use std::fmt;
 use tessera_protocol::ids::{BlobHash, Lease, NodeId, UnitKey};
@@ -40,13 +41,15 @@ impl Secret {
         self.hash(MARK, unit, node, count) & ((1 << MARK_BITS) - 1)
     }
 
-    /// This farm gave this lease to this node, in this process or another. Whoever makes one up is right once in 2^24 times.
+    /// This farm gave this lease to this node, in this process or another. Whoever makes one up is
+    /// right once in 2^24 times.
     pub(crate) fn has_marked(&self, lease: Lease, node: NodeId) -> bool {
         let epoch = lease.epoch.0;
         self.mark(lease.unit, node, epoch >> MARK_BITS) == epoch & ((1 << MARK_BITS) - 1)
     }
 
-    /// A number below 1024 for a result. A node cannot know it, before it sends the result or after.
+    /// A number below 1024 for a result. A node cannot know it, before it sends the result or
+    /// after.
     pub(crate) fn draw(&self, lease: Lease, node: NodeId) -> u64 {
         self.hash(DRAW, lease.unit, node, lease.epoch.0) >> 54
     }

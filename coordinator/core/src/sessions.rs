@@ -30,7 +30,8 @@ impl Core {
         build: &str,
     ) {
         if self.roster.node_of(session).is_some() {
-            return self.act(Action::CloseSession { session, reason: "a session joins once".to_owned() });
+            return self
+                .act(Action::CloseSession { session, reason: "a session joins once".to_owned() });
         }
         let mut node = Node::new(join, fingerprint, build, session, self.now);
         let mut same_process = false;
@@ -98,7 +99,8 @@ impl Core {
                 self.tell(join.node, message);
             }
         }
-        let jobs: BTreeSet<JobId> = running.iter().chain(finished).map(|lease| lease.unit.job).collect();
+        let jobs: BTreeSet<JobId> =
+            running.iter().chain(finished).map(|lease| lease.unit.job).collect();
         if let Some(node) = self.roster.get_mut(join.node) {
             node.knows.extend(jobs);
         }
@@ -109,7 +111,8 @@ impl Core {
         self.is_paused(lease.unit.job) && self.is_acceptable(node, lease)
     }
 
-    /// A node names a lease: it is renewed, or taken up again where its result would be accepted. False: it is of no use.
+    /// A node names a lease: it is renewed, or taken up again where its result would be accepted.
+    /// False: it is of no use.
     fn take_back(&mut self, node: NodeId, lease: Lease) -> bool {
         if self.leases.get(lease).is_some_and(|held| held.node == node) {
             self.leases.renew(lease.epoch, self.now, &self.settings);
@@ -241,7 +244,8 @@ impl Core {
         };
     }
 
-    /// A node that said only that it lives may have units that time has made its own: all that looks for copies has timers.
+    /// A node that said only that it lives may have units that time has made its own: all that
+    /// looks for copies has timers.
     fn feed_with_leases(&mut self, id: NodeId) {
         self.hungry = match self.hungry {
             Hungry::Nobody => Hungry::Heard(id),

@@ -1,12 +1,14 @@
-//! How much of the farm's time frames have had. Each moment is divided evenly among the leases that are held in it: a frame that is rendered alone
-//! has all the time that passes, frames that are rendered side by side share it, and one of which nothing is leased has none. Follows from
-//! leases and the time alone; not durable.
+//! How much of the farm's time frames have had. Each moment is divided evenly among the leases that
+//! are held in it: a frame that is rendered alone has all the time that passes, frames that are
+//! rendered side by side share it, and one of which nothing is leased has none. Follows from leases
+//! and the time alone; not durable.
 
 use crate::moment::Moment;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{FrameNumber, JobId};
 
-/// Parts of a millisecond that are told apart: a thousand leases of a millisecond each come to one within a thousandth.
+/// Parts of a millisecond that are told apart: a thousand leases of a millisecond each come to one
+/// within a thousandth.
 const FRACTION_BITS: u32 = 20;
 
 /// The shares of frames.
@@ -30,7 +32,8 @@ impl TimeShares {
         self.at = self.at.max(now);
     }
 
-    /// What a lease has had that was held from the start on: two of these say what one had that was held from then to then.
+    /// What a lease has had that was held from the start on: two of these say what one had that was
+    /// held from then to then.
     pub(crate) fn reading(&self) -> u64 {
         self.of_a_lease
     }
@@ -80,7 +83,11 @@ mod tests {
         let began = shares.reading();
         shares.pass(Moment(9_000_010), 3);
         (0..3).for_each(|_| shares.add(job, one, began));
-        assert_eq!(shares.millis_of(job, one), 1200 + 9, "what is lost is less than a part for each lease");
+        assert_eq!(
+            shares.millis_of(job, one),
+            1200 + 9,
+            "what is lost is less than a part for each lease"
+        );
         shares.forget(job, one);
         assert_eq!((shares.millis_of(job, one), shares.millis_of(job, other)), (0, 400));
         shares.forget_job(job);

@@ -1,5 +1,6 @@
-//! Units that lack what is not theirs: a file that cannot be had, room on a node's disk, memory of its host. They wait, each time longer,
-//! preferably for another node, and no attempt is counted; after `shortage_longest` the next is a failure like any other.
+//! Units that lack what is not theirs: a file that cannot be had, room on a node's disk, memory of
+//! its host. They wait, each time longer, preferably for another node, and no attempt is counted;
+//! after `shortage_longest` the next is a failure like any other.
 
 use crate::core::{Core, Hungry};
 use crate::job::Job;
@@ -24,7 +25,9 @@ impl Core {
     /// A node lacks something for a unit that is not of the unit.
     pub(crate) fn on_shared_shortage(&mut self, id: NodeId, lease: Lease, reason: &str) {
         let unit = lease.unit;
-        let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else { return };
+        let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else {
+            return;
+        };
         if self.check_of(unit).is_some() {
             self.release(lease.epoch);
             return self.give_up_check(id, unit);
@@ -56,11 +59,14 @@ impl Core {
     /// What units of a job wait for; None where none does.
     pub(crate) fn shortage_note(&self, job: &Job) -> Option<String> {
         let work = self.work.get(&job.id)?;
-        let (place, shortage) = work.shortages.iter().find(|(place, _)| work.waiting.contains_key(*place))?;
+        let (place, shortage) =
+            work.shortages.iter().find(|(place, _)| work.waiting.contains_key(*place))?;
         let (count, unit) = (work.shortages.len(), job.key(*place)?);
-        let longest = shortage.since.after(self.settings.shortage_longest).since(self.now).as_secs();
+        let longest =
+            shortage.since.after(self.settings.shortage_longest).since(self.now).as_secs();
         Some(format!(
-            "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and a failure in {longest} s)",
+            "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and a \
+                failure in {longest} s)",
             shortage.reason,
             unit.unit.0,
             unit.frame,

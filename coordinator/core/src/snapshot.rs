@@ -24,7 +24,8 @@ const UNITS_IN_PARTS_MAX: usize = 4096;
 /// Finished frames in one part: some 20 bytes each at most.
 const SPENT_MAX: usize = 1 << 16;
 
-/// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the state.
+/// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the
+/// state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotPart(pub(crate) Part);
 
@@ -80,7 +81,8 @@ pub(crate) enum Part {
         position: u32,
         written: WrittenCourse,
     },
-    /// What finished frames took that were sampled in rounds, by their position; in several parts where there are many.
+    /// What finished frames took that were sampled in rounds, by their position; in several parts
+    /// where there are many.
     Spent {
         job: JobId,
         frames: Vec<(u32, Spent)>,
@@ -106,7 +108,8 @@ pub(crate) struct JobPart {
 }
 
 impl SnapshotPart {
-    /// Version byte and encoding. Fails where a single frame's exceptions are beyond the codec's limit.
+    /// Version byte and encoding. Fails where a single frame's exceptions are beyond the codec's
+    /// limit.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {
         to_versioned(self)
     }
@@ -126,7 +129,8 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
     }))];
     let passed: Vec<(NodeId, u32)> =
         farm.trust.passed.iter().map(|(node, passed)| (*node, *passed)).collect();
-    let suspects = farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
+    let suspects =
+        farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
     parts.push(SnapshotPart(Part::Trust { passed, suspects }));
     for job in farm.order.iter().filter_map(|id| farm.jobs.get(id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
@@ -162,14 +166,19 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
         frames.push(frame.clone());
         if weight >= PART_BYTES || position + 1 == job.frames().len() {
             let next = position as u32 + 1;
-            parts.push(SnapshotPart(Part::Frames { job: job.id, from, frames: std::mem::take(&mut frames) }));
+            parts.push(SnapshotPart(Part::Frames {
+                job: job.id,
+                from,
+                frames: std::mem::take(&mut frames),
+            }));
             (from, weight) = (next, 0);
         }
     }
     for (position, frame) in (0..).zip(job.frames()) {
         if let Some(open) = frame.unfinished() {
             push_makers(parts, job.id, position, &open.makers);
-            let units: Vec<_> = open.parts.iter().map(|(unit, parts)| (unit, parts.to_vec())).collect();
+            let units: Vec<_> =
+                open.parts.iter().map(|(unit, parts)| (unit, parts.to_vec())).collect();
             for units in units.chunks(UNITS_IN_PARTS_MAX) {
                 let units = units.to_vec();
                 parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
@@ -203,7 +212,8 @@ fn weight_of(frame: &Frame, units: u32) -> usize {
     match frame {
         Frame::Untouched => 1,
         Frame::Open(open) | Frame::Complete(open) => {
-            let checks: usize = open.checks.values().map(|check| 64 + 64 * check.others.len()).sum();
+            let checks: usize =
+                open.checks.values().map(|check| 64 + 64 * check.others.len()).sum();
             2 * (units as usize / 7) + open.troubled.len() * 48 + checks + 16
         }
         Frame::Done(done) => done.files.len() * 96 + 8,
@@ -229,7 +239,9 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.insert(job)
         }
         Part::Frames { job, from, frames } => farm.job_mut(job)?.restore_frames(from, frames),
-        Part::Makers { job, position, nodes, of } => farm.job_mut(job)?.restore_makers(position, nodes, of),
+        Part::Makers { job, position, nodes, of } => {
+            farm.job_mut(job)?.restore_makers(position, nodes, of)
+        }
         Part::Paused { job, pause } => farm.job_mut(job)?.pause(pause),
         Part::Copies { job, copies } => {
             farm.job_mut(job)?.copies = copies;
@@ -243,8 +255,12 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.job_mut(job)?.samples_kept = samples;
             Ok(())
         }
-        Part::UnitParts { job, position, units } => farm.job_mut(job)?.restore_parts(position, units),
-        Part::Course { job, position, written } => farm.job_mut(job)?.restore_course(position, written),
+        Part::UnitParts { job, position, units } => {
+            farm.job_mut(job)?.restore_parts(position, units)
+        }
+        Part::Course { job, position, written } => {
+            farm.job_mut(job)?.restore_course(position, written)
+        }
         Part::Spent { job, frames } => farm.job_mut(job)?.restore_spent(frames),
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());

@@ -1,4 +1,5 @@
-//! Spec to units: which pixels and samples each unit of a frame has. Total and pure; chooses no order of work.
+//! Spec to units: which pixels and samples each unit of a frame has. Total and pure; chooses no
+//! order of work.
 
 use crate::chunks::Chunks;
 use tessera_protocol::ids::{BlobHash, UnitIndex};
@@ -7,14 +8,17 @@ use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};
 use tessera_protocol::node::{SampleRange, Task, TileRect};
 use tessera_protocol::rounds::Rounds;
 
-/// Camera samples that a unit has at most where the splitter chooses: a CPU traces 0.2 to 5 million paths a second, so that a unit keeps
-/// it busy for 0.4 to 10 s. Passes are evened out, so that a unit of several passes has at least half of it (2^20).
+/// Camera samples that a unit has at most where the splitter chooses: a CPU traces 0.2 to 5 million
+/// paths a second, so that a unit keeps it busy for 0.4 to 10 s. Passes are evened out, so that a
+/// unit of several passes has at least half of it (2^20).
 pub const UNIT_CAMERA_SAMPLES: u64 = 1 << 21;
-/// Camera samples below which the splitter makes no more passes for the sake of [`FRAME_UNITS_WANTED`]: a third of a second of one CPU thread,
-/// against some milliseconds that a unit costs.
+/// Camera samples below which the splitter makes no more passes for the sake of
+/// [`FRAME_UNITS_WANTED`]: a third of a second of one CPU thread, against some milliseconds that a
+/// unit costs.
 pub const UNIT_CAMERA_SAMPLES_LEAST: u64 = 1 << 18;
-/// Units that a frame should have where the splitter chooses, so that two nodes end it within a hundredth of each other. A farm as fast as
-/// `n` of its fastest devices ends it about one of their units after the lower bound, within `1 + n / 256` of it: 1.15 for 38.
+/// Units that a frame should have where the splitter chooses, so that two nodes end it within a
+/// hundredth of each other. A farm as fast as `n` of its fastest devices ends it about one of their
+/// units after the lower bound, within `1 + n / 256` of it: 1.15 for 38.
 pub const FRAME_UNITS_WANTED: u64 = 256;
 
 /// How every frame of a job is cut, by the kind of the job.
@@ -43,13 +47,15 @@ impl Split {
         }
     }
 
-    /// A unit of a frame of which nothing is rendered may be leased: it is of the first round, where there are rounds.
+    /// A unit of a frame of which nothing is rendered may be leased: it is of the first round,
+    /// where there are rounds.
     pub(crate) fn begins_with(&self, unit: UnitIndex) -> bool {
         let Self::Tiles(grid) = self else { return true };
         grid.rounds.is_none_or(|rounds| rounds.round_of(grid.tile_and_pass(unit).1) == 1)
     }
 
-    /// Units and work of a frame of which nothing is rendered, as far as it is known: of the first round, where there are rounds.
+    /// Units and work of a frame of which nothing is rendered, as far as it is known: of the first
+    /// round, where there are rounds.
     pub(crate) fn first_work(&self) -> (u32, u64) {
         let Self::Tiles(grid) = self else { return (self.units(), self.frame_camera_samples()) };
         let Some(rounds) = grid.rounds else { return (self.units(), self.frame_camera_samples()) };
@@ -90,8 +96,9 @@ impl Split {
     pub fn camera_samples(&self, unit: UnitIndex, size: u32) -> u64 {
         match self {
             Self::Tiles(grid) => {
-                let pixels =
-                    |(tile, _): (TileRect, SampleRange)| u64::from(tile.width) * u64::from(tile.height);
+                let pixels = |(tile, _): (TileRect, SampleRange)| {
+                    u64::from(tile.width) * u64::from(tile.height)
+                };
                 grid.unit(unit).map_or(0, pixels) * u64::from(size)
             }
             Self::Chunks(_) => u64::from(size),
@@ -101,7 +108,9 @@ impl Split {
     /// What a unit is, with the result that is fed to its frame; None beyond the last.
     pub fn task(&self, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
         match self {
-            Self::Tiles(grid) => grid.unit(unit).map(|(tile, samples)| Task::Tile { tile, samples }),
+            Self::Tiles(grid) => {
+                grid.unit(unit).map(|(tile, samples)| Task::Tile { tile, samples })
+            }
             Self::Chunks(chunks) => {
                 chunks.range(unit).map(|(first, count)| Task::Chunk { first, count, feed })
             }
@@ -109,7 +118,8 @@ impl Split {
     }
 }
 
-/// How every frame of a render job is cut: a grid of tiles, each in sample passes. Unit = tile × passes + pass, tiles row by row from the top.
+/// How every frame of a render job is cut: a grid of tiles, each in sample passes. Unit = tile ×
+/// passes + pass, tiles row by row from the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     width: u32,
@@ -124,10 +134,12 @@ pub struct Grid {
 impl Grid {
     /// The grid of a checked spec.
     ///
-    /// Where the spec leaves the samples of a unit open (0), with `t` the pixels of a whole tile: as many as fit in
-    /// [`UNIT_CAMERA_SAMPLES`] (at least 1, at most spp), then evened: `passes = ⌈spp / ⌊2^21 / t⌋⌉`, `samples = ⌈spp / passes⌉`. A frame of few
-    /// tiles gets more passes, up to [`FRAME_UNITS_WANTED`] units of at least [`UNIT_CAMERA_SAMPLES_LEAST`]. A frame or job that would
-    /// have more units than the limits gets fewer, longer passes. Where frames are sampled in rounds, those say what a pass is.
+    /// Where the spec leaves the samples of a unit open (0), with `t` the pixels of a whole tile:
+    /// as many as fit in [`UNIT_CAMERA_SAMPLES`] (at least 1, at most spp), then evened:
+    /// `passes = ⌈spp / ⌊2^21 / t⌋⌉`, `samples = ⌈spp / passes⌉`. A frame of few tiles gets more
+    /// passes, up to [`FRAME_UNITS_WANTED`] units of at least [`UNIT_CAMERA_SAMPLES_LEAST`]. A
+    /// frame or job that would have more units than the limits gets fewer, longer passes. Where
+    /// frames are sampled in rounds, those say what a pass is.
     pub fn of(spec: &RenderSpec) -> Self {
         let mut grid = Self {
             width: spec.width.max(1),
@@ -144,10 +156,12 @@ impl Grid {
     }
 
     fn even_samples(&self, frames: u64) -> u32 {
-        let tile_pixels = u64::from(self.tile.min(self.width)) * u64::from(self.tile.min(self.height));
+        let tile_pixels =
+            u64::from(self.tile.min(self.width)) * u64::from(self.tile.min(self.height));
         let samples = (UNIT_CAMERA_SAMPLES / tile_pixels).max(1);
         let tiles = u64::from(self.tiles());
-        let passes_max = (FRAME_UNITS_MAX / tiles).min(JOB_UNITS_MAX / tiles.saturating_mul(frames)).max(1);
+        let passes_max =
+            (FRAME_UNITS_MAX / tiles).min(JOB_UNITS_MAX / tiles.saturating_mul(frames)).max(1);
         let wanted = FRAME_UNITS_WANTED / tiles;
         let sensible = tile_pixels * u64::from(self.spp) / UNIT_CAMERA_SAMPLES_LEAST;
         let least = u64::from(self.spp).div_ceil(samples);
@@ -221,7 +235,8 @@ impl Grid {
 
     /// The unit of a tile and a pass; None beyond the last of either.
     pub fn unit_of(&self, tile: u32, pass: u32) -> Option<UnitIndex> {
-        (tile < self.tiles() && pass < self.passes()).then(|| UnitIndex(tile * self.passes() + pass))
+        (tile < self.tiles() && pass < self.passes())
+            .then(|| UnitIndex(tile * self.passes() + pass))
     }
 
     /// Camera samples of a unit: its pixels × its samples; 0 beyond the last.

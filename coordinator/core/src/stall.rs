@@ -1,7 +1,9 @@
-//! Nodes that live and do not get on: a unit whose device says how far it is, and says the same for long, is taken back as timed out.
+//! Nodes that live and do not get on: a unit whose device says how far it is, and says the same for
+//! long, is taken back as timed out.
 //!
-//! Looked at when the node is heard, because one that is not heard loses its leases anyway. Devices that do not say how far they are have
-//! a watchdog of their own on the node, and `lease_longest` bounds them here.
+//! Looked at when the node is heard, because one that is not heard loses its leases anyway. Devices
+//! that do not say how far they are have a watchdog of their own on the node, and `lease_longest`
+//! bounds them here.
 
 use crate::core::Core;
 use crate::journal::{EndedAttempt, Ending};
@@ -12,7 +14,8 @@ use tessera_protocol::ids::{Lease, NodeId};
 use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
 use tessera_protocol::node::Progress;
 
-/// A unit that stands still for so many times as long as its node should need for the whole of it does not get on.
+/// A unit that stands still for so many times as long as its node should need for the whole of it
+/// does not get on.
 const TIMES: u32 = 4;
 
 impl Core {
@@ -23,7 +26,8 @@ impl Core {
         }
         let stands = |(lease, held): (Lease, &Held)| {
             let reached = held.progress?;
-            (self.now.since(reached.since) > self.stall_bound(id, lease)).then_some((lease, reached))
+            (self.now.since(reached.since) > self.stall_bound(id, lease))
+                .then_some((lease, reached))
         };
         let stalled: Vec<(Lease, Reached)> = self.leases.of_node(id).filter_map(stands).collect();
         for (lease, reached) in stalled {

@@ -1,14 +1,18 @@
-//! The tail of a job: idle nodes run copies of units that others hold, and the first result is committed. Guesses times and nothing
-//! else: a wrong guess costs time, never a unit. When leased units should end is in `finish`.
+//! The tail of a job: idle nodes run copies of units that others hold, and the first result is
+//! committed. Guesses times and nothing else: a wrong guess costs time, never a unit. When leased
+//! units should end is in `finish`.
 //!
-//! A *copy* is a second lease of a unit, with an epoch of its own, for an idle node that should end it clearly sooner. The first lease
-//! goes on: whichever result comes first passes the compare-and-set, the other lease is stopped, and the time it was held is counted as
-//! waste. Nothing is copied of a job that has fresh units; a unit has two leases at most, never two of one node, and [`COPIES_MAX`] copies in
-//! its life. A lease that ends without a result while the other lives is no attempt.
+//! A *copy* is a second lease of a unit, with an epoch of its own, for an idle node that should end
+//! it clearly sooner. The first lease goes on: whichever result comes first passes the
+//! compare-and-set, the other lease is stopped, and the time it was held is counted as waste.
+//! Nothing is copied of a job that has fresh units; a unit has two leases at most, never two of one
+//! node, and [`COPIES_MAX`] copies in its life. A lease that ends without a result while the other
+//! lives is no attempt.
 //!
-//! Why a copy, and no split of what is left into smaller units: a unit's epoch fences the whole of it, so that a part could be
-//! committed only after the lease of the whole has been taken away, which throws away what its node has done; the device that is slow or
-//! stuck says nothing about how far it is; and a node that comes back after all finds its result wanted still.
+//! Why a copy, and no split of what is left into smaller units: a unit's epoch fences the whole of
+//! it, so that a part could be committed only after the lease of the whole has been taken away,
+//! which throws away what its node has done; the device that is slow or stuck says nothing about
+//! how far it is; and a node that comes back after all finds its result wanted still.
 
 use crate::core::Core;
 use crate::finish::{Expected, PACE_LASTS, span};
@@ -21,9 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
-/// Copies of one unit, one after the other: what takes nodes down, or hangs on each, comes to be counted as attempts.
+/// Copies of one unit, one after the other: what takes nodes down, or hangs on each, comes to be
+/// counted as attempts.
 const COPIES_MAX: u8 = 3;
-/// A unit is copied where the other node would need less than this part of the time that is left of it.
+/// A unit is copied where the other node would need less than this part of the time that is left of
+/// it.
 const GAIN: f64 = 1.5;
 /// Seconds that a copy must save beyond that: messages, and work thrown away.
 const COPY_COSTS: f64 = 0.05;
@@ -74,7 +80,8 @@ impl Offers {
 }
 
 impl Core {
-    /// Gives nodes that have room, and found nothing to lease, copies of units that others are to take longer for.
+    /// Gives nodes that have room, and found nothing to lease, copies of units that others are to
+    /// take longer for.
     pub(crate) fn copy_units(&mut self, idle: &[NodeId]) -> Vec<(NodeId, Assignment)> {
         let mut given = Vec::new();
         if idle.is_empty() || self.leases.len() > LOOK_MAX {
@@ -97,7 +104,9 @@ impl Core {
                 self.refresh_pace(job);
                 self.offers_for(idle, job)
             });
-            let Some(other) = self.who_copies(idle, offered, node, &expected, &mut look) else { continue };
+            let Some(other) = self.who_copies(idle, offered, node, &expected, &mut look) else {
+                continue;
+            };
             if let Some(assignment) = self.copy(expected.lease, other) {
                 given.push((other, assignment));
                 offers.iter_mut().for_each(|(job, offered)| self.offer_again(offered, other, *job));
@@ -113,7 +122,8 @@ impl Core {
     /// Units that may be copied, those with the longest to go first.
     fn worth_copying(&mut self) -> Vec<Held> {
         let jobs: Vec<JobId> = self.leases.jobs().collect();
-        let ending: BTreeSet<JobId> = jobs.into_iter().filter(|job| !self.has_fresh_units(*job)).collect();
+        let ending: BTreeSet<JobId> =
+            jobs.into_iter().filter(|job| !self.has_fresh_units(*job)).collect();
         if ending.is_empty() {
             return Vec::new();
         }
@@ -123,7 +133,9 @@ impl Core {
         });
         let fits = |held: &Held| {
             let unit = held.expected.lease.unit;
-            ending.contains(&unit.job) && !self.leases.is_copied(unit) && self.copies_of(unit) < COPIES_MAX
+            ending.contains(&unit.job)
+                && !self.leases.is_copied(unit)
+                && self.copies_of(unit) < COPIES_MAX
         };
         let mut held: Vec<Held> = held.filter(fits).collect();
         held.sort_by(|one, other| other.expected.remaining().total_cmp(&one.expected.remaining()));
@@ -148,7 +160,9 @@ impl Core {
     /// What idle nodes could do for a job.
     fn offers_for(&self, idle: &[NodeId], job: JobId) -> Offers {
         let mut offers = Offers::default();
-        let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get(&job)) else { return offers };
+        let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get(&job)) else {
+            return offers;
+        };
         let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
         let known = idle.into_iter().filter(|id| work.rates.knows(*id));
         known.filter_map(|id| self.offer_of(id, job)).for_each(|offer| offers.insert(offer));
@@ -165,7 +179,8 @@ impl Core {
         }
     }
 
-    /// The idle node that would end a unit soonest, if that is clearly sooner than its holder. Notes when one may be.
+    /// The idle node that would end a unit soonest, if that is clearly sooner than its holder.
+    /// Notes when one may be.
     fn who_copies(
         &self,
         idle: &[NodeId],
@@ -196,8 +211,9 @@ impl Core {
         let best = match soonest {
             Some(offer) => offer.node,
             None if is_late(self.settings.copy_after.as_secs_f64()) => {
-                let are_free =
-                    || idle.iter().copied().filter(|id| self.is_unknown_and_free(*id, job)).collect();
+                let are_free = || {
+                    idle.iter().copied().filter(|id| self.is_unknown_and_free(*id, job)).collect()
+                };
                 offers.unknown.get_or_init(are_free).iter().copied().find(|id| may(*id))?
             }
             None => return None,
@@ -212,7 +228,8 @@ impl Core {
         }
     }
 
-    /// What an idle node could do for a job now; None where it may not work, or nobody knows its speed.
+    /// What an idle node could do for a job now; None where it may not work, or nobody knows its
+    /// speed.
     fn offer_of(&self, id: NodeId, job: &Job) -> Option<Offer> {
         let node = self.roster.get(id)?;
         if self.leases.count_of(id) >= node.capacity || !self.may_work_at(id, node, job) {
@@ -226,7 +243,8 @@ impl Core {
         (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: speed.alone(mean) })
     }
 
-    /// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's result.
+    /// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's
+    /// result.
     fn is_unknown_and_free(&self, id: NodeId, job: &Job) -> bool {
         self.roster.get(id).is_some_and(|node| {
             let held = self.leases.count_of(id);
@@ -244,21 +262,25 @@ impl Core {
         self.lease(to, lease.unit.job, place)
     }
 
-    /// A node whose unit is copied because that is overdue is slower than its last results say, and gets no other for being fast.
+    /// A node whose unit is copied because that is overdue is slower than its last results say, and
+    /// gets no other for being fast.
     fn note_slowness(&mut self, lease: Lease) {
         let Some(id) = self.leases.get(lease).map(|held| held.node) else { return };
-        let (Some(node), Some(job)) = (self.roster.get(id), self.farm.jobs.get(&lease.unit.job)) else {
+        let (Some(node), Some(job)) = (self.roster.get(id), self.farm.jobs.get(&lease.unit.job))
+        else {
             return;
         };
         let busy = self.busy_for(id, node);
         let samples = job.lease_samples(lease.unit) as f64;
-        let overdue = self.measured_speed(id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
+        let overdue =
+            self.measured_speed(id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
         if let Some(work) = self.work.get_mut(&lease.unit.job).filter(|_| overdue) {
             work.rates.slow_down(id, samples / busy);
         }
     }
 
-    /// The result of a lease of the unit has been taken: nobody waits for the other one, if there is one.
+    /// The result of a lease of the unit has been taken: nobody waits for the other one, if there
+    /// is one.
     pub(crate) fn stop_copy(&mut self, unit: UnitKey, winner: Epoch) {
         let others: Vec<Epoch> = self.leases.of_unit(unit).collect();
         for epoch in others {
@@ -266,7 +288,15 @@ impl Core {
             let millis = self.now.since(held.granted).as_millis() as u64;
             self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
             let UnitKey { job, frame, unit } = unit;
-            self.record(Record::CopyStopped { job, frame, unit, epoch, node: held.node, winner, millis });
+            self.record(Record::CopyStopped {
+                job,
+                frame,
+                unit,
+                epoch,
+                node: held.node,
+                winner,
+                millis,
+            });
             // It has room again.
             self.feed(held.node);
         }

@@ -1,4 +1,5 @@
-//! How well nodes are known: how many of their results were checked, and which nodes gave wrong ones. Durable. Checks nothing itself.
+//! How well nodes are known: how many of their results were checked, and which nodes gave wrong
+//! ones. Durable. Checks nothing itself.
 
 use crate::moment::Moment;
 use crate::settings::Settings;
@@ -17,7 +18,8 @@ pub(crate) struct Suspect {
     pub(crate) name: String,
     pub(crate) at: Moment,
     pub(crate) reason: String,
-    /// It did, and gets no work while another node lives. Otherwise nobody can tell whether it or another one did.
+    /// It did, and gets no work while another node lives. Otherwise nobody can tell whether it or
+    /// another one did.
     pub(crate) guilty: bool,
 }
 

@@ -1,10 +1,13 @@
-//! Verification: which results are rendered again by another node, what comes of two that differ, and what of a node that lied.
+//! Verification: which results are rendered again by another node, what comes of two that differ,
+//! and what of a node that lied.
 //!
-//! A check is made before its frame is resolved, by a lease like any other, so that a node cannot tell it from work. Where two results
-//! differ, further nodes are asked (see `opinions`); where there is none, those that were heard are asked once more. A node that lied gets
-//! no work while another one lives, and everything that it did in unfinished frames, and that no other node has rendered alike, is done
-//! again. Every wait here has an end: a node tries a check once, and a frame that lacks only checks which nobody can make goes on
-//! without them, or fails where results differ.
+//! A check is made before its frame is resolved, by a lease like any other, so that a node cannot
+//! tell it from work. Where two results differ, further nodes are asked (see `opinions`); where
+//! there is none, those that were heard are asked once more. A node that lied gets no work while
+//! another one lives, and everything that it did in unfinished frames, and that no other node has
+//! rendered alike, is done again. Every wait here has an end: a node tries a check once, and a
+//! frame that lacks only checks which nobody can make goes on without them, or fails where results
+//! differ.
 
 use crate::action::Action;
 use crate::core::{Core, Hungry};
@@ -21,8 +24,9 @@ use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 use tessera_protocol::node::CoordinatorToNode;
 
 impl Core {
-    /// Whether another node is to render a result again that is being committed. The share of a node falls as it becomes known; where the
-    /// others hold no more than what they are to check already, they cannot keep up, and it is not chosen.
+    /// Whether another node is to render a result again that is being committed. The share of a
+    /// node falls as it becomes known; where the others hold no more than what they are to check
+    /// already, they cannot keep up, and it is not chosen.
     pub(crate) fn is_to_be_checked(&self, id: NodeId, lease: Lease) -> bool {
         let trust = &self.farm.trust;
         if self.settings.secret.draw(lease, id) >= trust.share(id, &self.settings) {
@@ -31,7 +35,8 @@ impl Core {
         if trust.suspects.contains_key(&id) {
             return true;
         }
-        let (Some(job), Some(work)) = (self.farm.jobs.get(&lease.unit.job), self.work.get(&lease.unit.job))
+        let (Some(job), Some(work)) =
+            (self.farm.jobs.get(&lease.unit.job), self.work.get(&lease.unit.job))
         else {
             return false;
         };
@@ -85,12 +90,16 @@ impl Core {
         }
     }
 
-    /// Whether a node may take a unit: one that is to be checked needs a node that has not been heard about it.
+    /// Whether a node may take a unit: one that is to be checked needs a node that has not been
+    /// heard about it.
     pub(crate) fn may_take(&self, id: NodeId, unit: UnitKey) -> bool {
         let Some(check) = self.check_of(unit) else { return true };
         let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
         let work = self.work.get(&unit.job);
-        place.zip(work).and_then(|(place, work)| work.redo(place)).is_some_and(|redo| redo.suits(id, check))
+        place
+            .zip(work)
+            .and_then(|(place, work)| work.redo(place))
+            .is_some_and(|redo| redo.suits(id, check))
     }
 
     /// The result of a lease whose unit is committed already: it is compared, and not kept.
@@ -100,7 +109,8 @@ impl Core {
         let Some(check) = self.check_of(unit).cloned() else { return };
         self.leases.end(epoch);
         self.act(Action::DropResult { session, lease });
-        // It has been compared, and is not kept; that it was a check, the node learns no sooner than now.
+        // It has been compared, and is not kept; that it was a check, the node learns no sooner
+        // than now.
         self.send(session, CoordinatorToNode::Unwanted { lease });
         self.note_result(node, result);
         let verdict = check.verdict(&Opinion { node, epoch, hash });
@@ -110,7 +120,9 @@ impl Core {
         let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
         match (goes_on, place, self.work.get_mut(&unit.job)) {
             // A copy of it goes on, as one more opinion.
-            (true, Some(place), Some(work)) => work.reopen_check(place, self.leases.is_leased(unit)),
+            (true, Some(place), Some(work)) => {
+                work.reopen_check(place, self.leases.is_leased(unit))
+            }
             _ => {
                 self.stop_copy(unit, epoch);
                 self.end_check(unit);
@@ -134,15 +146,18 @@ impl Core {
         }
     }
 
-    /// Nobody can tell which of several results is right: the frame fails, and none of their nodes is trusted before it has been looked at.
+    /// Nobody can tell which of several results is right: the frame fails, and none of their nodes
+    /// is trusted before it has been looked at.
     fn give_up(&mut self, unit: UnitKey) {
         let Some(check) = self.check_of(unit) else { return };
         let nodes = check.nodes();
-        let names: Vec<String> = nodes.iter().map(|node| format!("`{}`", self.name_of(*node))).collect();
+        let names: Vec<String> =
+            nodes.iter().map(|node| format!("`{}`", self.name_of(*node))).collect();
         let names = names.join(" and ");
         for node in nodes {
-            let reason =
-                format!("{unit} came out differently on {names}, and nobody could tell which is right");
+            let reason = format!(
+                "{unit} came out differently on {names}, and nobody could tell which is right"
+            );
             self.suspect(node, reason, false);
         }
         let text = format!(
@@ -174,7 +189,8 @@ impl Core {
         self.hungry = Hungry::Anybody;
     }
 
-    /// Everything that a node did in frames that are not finished, and that no other node has rendered alike, is open again.
+    /// Everything that a node did in frames that are not finished, and that no other node has
+    /// rendered alike, is open again.
     fn redo_all_of(&mut self, node: NodeId) {
         let jobs: Vec<JobId> = self.work.keys().copied().collect();
         for id in jobs {
@@ -185,7 +201,8 @@ impl Core {
                 let some = !units.is_empty() || !begun.is_empty();
                 some.then_some((position, job.number(position)?, units, begun))
             });
-            let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>, Vec<UnitIndex>)> = unfinished.collect();
+            let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>, Vec<UnitIndex>)> =
+                unfinished.collect();
             for (position, frame, units, begun) in taken {
                 if !begun.is_empty() {
                     self.drop_parts(id, frame, begun);
@@ -206,7 +223,12 @@ impl Core {
     }
 
     /// Ends the leases of units; gives the units that were leased.
-    fn revoke_leases(&mut self, job: JobId, frame: FrameNumber, units: &[UnitIndex]) -> Vec<UnitKey> {
+    fn revoke_leases(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        units: &[UnitIndex],
+    ) -> Vec<UnitKey> {
         let mut leased = Vec::new();
         for unit in units.iter().map(|unit| UnitKey { job, frame, unit: *unit }) {
             let epochs: Vec<Epoch> = self.leases.of_unit(unit).collect();
@@ -219,7 +241,13 @@ impl Core {
     }
 
     /// With the units, what was measured of them is void, and with it all units of later rounds.
-    fn open_again(&mut self, job: JobId, position: u32, frame: FrameNumber, mut units: Vec<UnitIndex>) {
+    fn open_again(
+        &mut self,
+        job: JobId,
+        position: u32,
+        frame: FrameNumber,
+        mut units: Vec<UnitIndex>,
+    ) {
         let later = self.close_later_rounds(job, frame, &mut units);
         // A check of a part that is under way is about fewer samples than the unit has.
         let unfinished = self.farm.jobs.get(&job).and_then(|job| job.frame(frame)?.unfinished());
@@ -253,8 +281,8 @@ impl Core {
         self.offer_job(job);
     }
 
-    /// Units of the rounds after those of `units` are not to be rendered now: those of them that are committed are to be taken back with the
-    /// others. Gives them all.
+    /// Units of the rounds after those of `units` are not to be rendered now: those of them that
+    /// are committed are to be taken back with the others. Gives them all.
     fn close_later_rounds(
         &mut self,
         job: JobId,
@@ -265,8 +293,11 @@ impl Core {
         let Some(open) = unfinished else { return Vec::new() };
         let later = open.units_after(units);
         let is_committed = |unit: &&UnitIndex| open.committed.get(unit.0);
-        let begun: Vec<UnitIndex> =
-            later.iter().filter(|unit| open.parts.has(**unit) && !is_committed(unit)).copied().collect();
+        let begun: Vec<UnitIndex> = later
+            .iter()
+            .filter(|unit| open.parts.has(**unit) && !is_committed(unit))
+            .copied()
+            .collect();
         units.extend(later.iter().filter(is_committed));
         units.sort_unstable();
         units.dedup();
@@ -313,11 +344,16 @@ impl Core {
         self.ask_if_due(id, number);
     }
 
-    /// Sees to it that a check ends; false where its frame has ended with it. `last`: its frame waits for nothing but checks.
+    /// Sees to it that a check ends; false where its frame has ended with it. `last`: its frame
+    /// waits for nothing but checks.
     fn move_check_on(&mut self, unit: UnitKey, last: bool) -> bool {
-        let Some(check) = self.check_of(unit).filter(|_| !self.leases.is_leased(unit)) else { return true };
+        let Some(check) = self.check_of(unit).filter(|_| !self.leases.is_leased(unit)) else {
+            return true;
+        };
         let disputed = check.is_disputed();
-        let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else { return true };
+        let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else {
+            return true;
+        };
         if self.somebody_may_take(unit) {
             return true;
         }
@@ -340,7 +376,10 @@ impl Core {
 
     fn somebody_may_take(&self, unit: UnitKey) -> bool {
         let Some(job) = self.farm.jobs.get(&unit.job) else { return false };
-        let tried = job.place(unit).zip(self.work.get(&unit.job)).and_then(|(place, work)| work.redo(place));
+        let tried = job
+            .place(unit)
+            .zip(self.work.get(&unit.job))
+            .and_then(|(place, work)| work.redo(place));
         if tried.is_some_and(|redo| redo.tried() >= usize::from(self.settings.attempts)) {
             return false;
         }

@@ -1,5 +1,5 @@
-//! Why nothing of a job that goes on is being worked on: told wherever the job is shown, and derived from what is here at that moment. Decides
-//! nothing.
+//! Why nothing of a job that goes on is being worked on: told wherever the job is shown, and
+//! derived from what is here at that moment. Decides nothing.
 
 use crate::core::Core;
 use crate::devices::none_usable;
@@ -43,14 +43,15 @@ fn cannot_do(job: &Job) -> (Waits, String) {
 }
 
 impl Core {
-    /// Why nothing of a job is being worked on, in a word and in a line; None where something is, where all units are in, and where the
-    /// job has ended.
+    /// Why nothing of a job is being worked on, in a word and in a line; None where something is,
+    /// where all units are in, and where the job has ended.
     pub(crate) fn waiting(&self, job: &Job, units_leased: u64) -> Option<(Waits, String)> {
         if job.is_final() {
             return None;
         }
         if let Some(pause) = &job.paused {
-            let note = format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id);
+            let note =
+                format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id);
             return Some((Waits::Paused, note));
         }
         if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id) {
@@ -84,7 +85,8 @@ impl Core {
             return Some((Waits::Nodes, "no node is connected".to_owned()));
         }
         let pool = job.spec.pool.as_deref();
-        let of_pool: Vec<(NodeId, &Node)> = here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
+        let of_pool: Vec<(NodeId, &Node)> =
+            here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
         let pool = pool.map_or(String::new(), |pool| format!(" of pool `{pool}`"));
         if of_pool.is_empty() {
             return Some((Waits::Pool, format!("no node{pool} is connected")));
@@ -93,8 +95,11 @@ impl Core {
             return Some(cannot_do(job));
         }
         let fits = |node: &Node| job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint);
-        if let Some(pinned) = job.fingerprint.filter(|_| !of_pool.iter().any(|(_, node)| fits(node))) {
-            let others: BTreeSet<Fingerprint> = of_pool.iter().map(|(_, node)| node.fingerprint).collect();
+        if let Some(pinned) =
+            job.fingerprint.filter(|_| !of_pool.iter().any(|(_, node)| fits(node)))
+        {
+            let others: BTreeSet<Fingerprint> =
+                of_pool.iter().map(|(_, node)| node.fingerprint).collect();
             let note = format!(
                 "its first results have the fingerprint {pinned}, and the nodes{pool} that are connected have {}; run \
                  the build of the first results somewhere, or submit the job again",
@@ -102,13 +107,19 @@ impl Core {
             );
             return Some((Waits::Fingerprint, note));
         }
-        let may: Vec<(NodeId, &Node)> = of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
-        let ready: Vec<&Node> =
-            may.iter().filter(|(id, node)| self.is_ready(*id, node)).map(|(_, node)| *node).collect();
+        let may: Vec<(NodeId, &Node)> =
+            of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
+        let ready: Vec<&Node> = may
+            .iter()
+            .filter(|(id, node)| self.is_ready(*id, node))
+            .map(|(_, node)| *node)
+            .collect();
         if ready.is_empty() {
-            let named =
-                may.iter().map(|(id, node)| format!("`{}` is {}", node.name, self.out_word(*id, node)));
-            let note = format!("every node{pool} that could have it is out of work: {}", some_of(named));
+            let named = may
+                .iter()
+                .map(|(id, node)| format!("`{}` is {}", node.name, self.out_word(*id, node)));
+            let note =
+                format!("every node{pool} that could have it is out of work: {}", some_of(named));
             return Some((Waits::OutOfWork, note));
         }
         if !ready.iter().any(|node| node.can_do(job.kind())) {
@@ -133,8 +144,9 @@ impl Core {
     fn later(&self, job: &Job, checks: usize) -> (Waits, String) {
         let work = self.work.get(&job.id);
         if job.counts().units_open == 0 {
-            let note =
-                format!("{checks} of its results wait for another node, which is to render them again");
+            let note = format!(
+                "{checks} of its results wait for another node, which is to render them again"
+            );
             return (Waits::Check, note);
         }
         let fed = (0..).zip(job.frames()).find(|(_, frame)| !matches!(frame, Frame::Done(_)));
@@ -150,7 +162,8 @@ impl Core {
         if let Some(soonest) = soonest.filter(|_| nothing_else) {
             let secs = soonest.since(self.now).as_secs() + 1;
             let note = format!(
-                "its open units have failed, and are tried again in {secs} s; `tessera job {}` says why",
+                "its open units have failed, and are tried again in {secs} s; `tessera job {}` \
+                    says why",
                 job.id
             );
             return (Waits::Backoff, note);

@@ -1,4 +1,5 @@
-//! What of a job may be leased now: a cursor over the units never leased, and the exceptions behind it. Rebuilt at a restart.
+//! What of a job may be leased now: a cursor over the units never leased, and the exceptions behind
+//! it. Rebuilt at a restart.
 
 use crate::finish::Pace;
 use crate::job::{Job, Place};
@@ -27,9 +28,11 @@ pub(crate) struct Redo {
 /// Open units of an open job that are not leased, and checks.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// Everything from here on was never leased by this process, unless a node brought the lease from before a restart.
+    /// Everything from here on was never leased by this process, unless a node brought the lease
+    /// from before a restart.
     cursor: (u32, u32),
-    /// Behind the cursor, ready. Until the given time, preferably not for the node of the unit's last attempt.
+    /// Behind the cursor, ready. Until the given time, preferably not for the node of the unit's
+    /// last attempt.
     pub(crate) ready: BTreeMap<Place, Moment>,
     /// Waiting until then, behind the cursor or ahead of it.
     pub(crate) waiting: BTreeMap<Place, Moment>,
@@ -58,8 +61,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says whether a place does not suit it. Takes
-    /// nothing away.
+    /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says
+    /// whether a place does not suit it. Takes nothing away.
     pub(crate) fn next(
         &mut self,
         id: NodeId,
@@ -68,7 +71,8 @@ impl Work {
         mut avoid: impl FnMut(Place, Moment) -> bool,
     ) -> Option<Place> {
         let suits = |place: &&Place| {
-            let check = job.frames().get(place.position as usize).and_then(|frame| frame.check(place.unit));
+            let check =
+                job.frames().get(place.position as usize).and_then(|frame| frame.check(place.unit));
             check.zip(self.redos.get(*place)).is_some_and(|(check, redo)| redo.suits(id, check))
         };
         if let Some(place) = self.to_check.iter().take(LOOK_MAX).find(suits) {
@@ -152,7 +156,8 @@ impl Work {
         (place.position, place.unit.0) < self.cursor
     }
 
-    /// All units of frames from a position on that are open and in nobody's hands are to be found anew.
+    /// All units of frames from a position on that are open and in nobody's hands are to be found
+    /// anew.
     pub(crate) fn rewind(&mut self, position: u32) {
         self.cursor = self.cursor.min((position, 0));
         let cursor = self.cursor;
@@ -185,7 +190,8 @@ impl Work {
         self.to_check.insert(place);
     }
 
-    /// The results so far differ: whoever tried in vain may try again, since more depends on it now. `leased`: somebody is at it.
+    /// The results so far differ: whoever tried in vain may try again, since more depends on it
+    /// now. `leased`: somebody is at it.
     pub(crate) fn reopen_check(&mut self, place: Place, leased: bool) {
         if let Some(redo) = self.redos.get_mut(&place) {
             redo.tried.clear();

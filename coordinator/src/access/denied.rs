@@ -1,5 +1,5 @@
-//! The deny-list: identities that may not be here, in one small file that is replaced as a whole. Closes no connection; see
-//! [`super::Access`].
+//! The deny-list: identities that may not be here, in one small file that is replaced as a whole.
+//! Closes no connection; see [`super::Access`].
 
 use crate::server::lock;
 use std::collections::BTreeMap;
@@ -48,7 +48,9 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self, ()> {
         match text.split_once(':') {
             Some(("node", id)) => id.parse().map(Self::Node).map_err(|_| ()),
-            Some(("user", name)) if tessera_transport::peer::is_name(name) => Ok(Self::User(name.to_owned())),
+            Some(("user", name)) if tessera_transport::peer::is_name(name) => {
+                Ok(Self::User(name.to_owned()))
+            }
             _ => Err(()),
         }
     }
@@ -67,7 +69,8 @@ pub enum DeniedError {
         source: std::io::Error,
     },
     /// Not what was written. It is never taken for an empty one.
-    #[error("the deny-list `{}` is damaged: {problem}; restore it, or remove it to let everybody in again", path.display())]
+    #[error("the deny-list `{}` is damaged: {problem}; restore it, or remove it to let everybody \
+        in again", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
@@ -100,7 +103,8 @@ impl Denied {
         let mut entries = BTreeMap::new();
         for entry in list {
             let subject = entry.identity.parse();
-            let subject: Subject = subject.map_err(|()| broken(format!("{:?} is nobody", entry.identity)))?;
+            let subject: Subject =
+                subject.map_err(|()| broken(format!("{:?} is nobody", entry.identity)))?;
             entries.insert(subject, entry);
         }
         Ok(Self { path: path.to_owned(), entries: Mutex::new(entries) })
@@ -117,7 +121,11 @@ impl Denied {
     }
 
     /// Adds an entry, or takes one off; durable on return. Blocks.
-    pub(crate) fn change(&self, subject: Subject, entry: Option<DeniedIdentity>) -> Result<(), DeniedError> {
+    pub(crate) fn change(
+        &self,
+        subject: Subject,
+        entry: Option<DeniedIdentity>,
+    ) -> Result<(), DeniedError> {
         let mut entries = lock(&self.entries);
         let mut changed = entries.clone();
         match entry {

@@ -1,5 +1,6 @@
-//! What time does to certificates, and the coordinator about it: closes connections whose certificates are over, renews its own, and keeps
-//! the administrator's identity in the data folder fresh. Decides no life; see [`Lifetimes`](tessera_transport::Lifetimes).
+//! What time does to certificates, and the coordinator about it: closes connections whose
+//! certificates are over, renews its own, and keeps the administrator's identity in the data folder
+//! fresh. Decides no life; see [`Lifetimes`](tessera_transport::Lifetimes).
 
 use super::Access;
 use std::net::SocketAddr;
@@ -39,9 +40,11 @@ pub(crate) enum KeptError {
 }
 
 impl Kept {
-    /// The admin's identity, made or renewed where it is time; also left with the local user who has none, or has that one.
+    /// The admin's identity, made or renewed where it is time; also left with the local user who
+    /// has none, or has that one.
     pub(crate) fn refresh(&self, authority: &Authority) -> Result<Identity, KeptError> {
-        let there = Identity::is_at(&self.admin).then(|| Identity::load(&self.admin)).transpose()?;
+        let there =
+            Identity::is_at(&self.admin).then(|| Identity::load(&self.admin)).transpose()?;
         let address = self.address.into();
         let fresh = |identity: &Identity| {
             identity.coordinator.as_ref() == Some(&address) && !is_due(identity, authority)
@@ -57,24 +60,29 @@ impl Kept {
     }
 
     fn renew(&self, authority: &Authority) -> Result<Identity, KeptError> {
-        let peer = PeerIdentity { role: Role::Admin, name: ADMIN_NAME.to_owned(), node: None, pool: None };
+        let peer =
+            PeerIdentity { role: Role::Admin, name: ADMIN_NAME.to_owned(), node: None, pool: None };
         let mut identity = authority.issue(&peer)?;
         identity.coordinator = Some(self.address.into());
         identity.save(&self.admin)?;
         Ok(identity)
     }
 
-    /// A user without a writable home still has a coordinator, and its admin identity in the data folder.
+    /// A user without a writable home still has a coordinator, and its admin identity in the data
+    /// folder.
     fn leave(&self, identity: &Identity, place: &Path, authority: &Authority) {
         if Identity::is_at(place) {
             let Ok(there) = Identity::load(place) else { return };
-            let ours = there.peer == identity.peer && there.authority_pin() == Some(authority.pin());
+            let ours =
+                there.peer == identity.peer && there.authority_pin() == Some(authority.pin());
             if !ours || !is_due(&there, authority) {
                 return;
             }
         }
         match identity.save(place) {
-            Ok(()) => tracing::info!(place = %place.display(), "admin identity left for the local user"),
+            Ok(()) => {
+                tracing::info!(place = %place.display(), "admin identity left for the local user")
+            }
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "no admin identity could be left for the local user");
@@ -125,7 +133,8 @@ pub(crate) async fn keep(access: Arc<Access>, server: Arc<Server>, kept: Kept) {
         end_overlap(&access, &server).await;
         let authority = access.authority();
         let (kept, renewing) = (kept.clone(), authority.clone());
-        let refreshed = tokio::task::spawn_blocking(move || kept.refresh(&renewing).map(drop)).await;
+        let refreshed =
+            tokio::task::spawn_blocking(move || kept.refresh(&renewing).map(drop)).await;
         match refreshed {
             Ok(Err(error)) if !warned => {
                 let error = &error as &dyn std::error::Error;

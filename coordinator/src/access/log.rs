@@ -1,9 +1,12 @@
-//! The audit log: who did what, when, to whom. Files of lines of JSON, each chained to the one before by its hash, appended and synced before the
-//! act that they tell of. Decides neither what is told nor by whom; see [`super::told`].
+//! The audit log: who did what, when, to whom. Files of lines of JSON, each chained to the one
+//! before by its hash, appended and synced before the act that they tell of. Decides neither what
+//! is told nor by whom; see [`super::told`].
 //!
-//! Beside the files stands the head: number and hash of the newest entry, replaced after each. A file that ends before its head was cut.
+//! Beside the files stands the head: number and hash of the newest entry, replaced after each. A
+//! file that ends before its head was cut.
 //!
-//! A backup takes the files as they are, damage and all: what they prove is judged by whoever reads them.
+//! A backup takes the files as they are, damage and all: what they prove is judged by whoever reads
+//! them.
 
 use crate::server::lock;
 use serde::{Deserialize, Serialize};
@@ -99,7 +102,8 @@ struct State {
 }
 
 impl Log {
-    /// The log in this folder, made where there is none. Damage is told of by an entry and by every later reading, and stops nothing.
+    /// The log in this folder, made where there is none. Damage is told of by an entry and by every
+    /// later reading, and stops nothing.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         files::create_private_folder(folder)?;
         let (report, end) = read(folder, 0)?;
@@ -120,7 +124,8 @@ impl Log {
         let mut state = lock(&self.state);
         let cut = |text: &str| tessera_transport::close::cut(text, 1024).to_owned();
         let (who, what, about) = (cut(who), cut(what), cut(about));
-        let mut entry = LogEntry { n: state.head.after + 1, at, who, what, about, hash: String::new() };
+        let mut entry =
+            LogEntry { n: state.head.after + 1, at, who, what, about, hash: String::new() };
         entry.hash = entry.chained_to(&state.head.hash);
         let mut line = serde_json::to_string(&entry)?;
         line.push('\n');
@@ -162,7 +167,8 @@ impl Log {
         Still::of(&self.folder)
     }
 
-    /// Reads the whole log, checks its chain, and gives its newest entries, at most so many. Blocks.
+    /// Reads the whole log, checks its chain, and gives its newest entries, at most so many.
+    /// Blocks.
     pub(crate) fn report(&self, last: usize) -> io::Result<LogReport> {
         // Nothing is appended meanwhile, so that the head and the files agree.
         let _state = lock(&self.state);
@@ -175,8 +181,10 @@ fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let number =
-            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".log"));
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_suffix(".log"));
         if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
             names.push((number, path));
         }
@@ -226,7 +234,8 @@ impl Reading {
     }
 
     fn file(&mut self, path: &Path, head: Option<&Head>) -> io::Result<()> {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut reader = BufReader::new(File::open(path)?);
         let mut line = Vec::new();
         let mut first = true;
@@ -236,7 +245,8 @@ impl Reading {
                 return Ok(());
             }
             if line.last() != Some(&b'\n') {
-                // A crash tears the entry that nobody was told of: then the next file, or the head, goes on from the one before.
+                // A crash tears the entry that nobody was told of: then the next file, or the head,
+                // goes on from the one before.
                 self.torn = Some(format!("{name}: a line is cut"));
                 return Ok(());
             }
@@ -251,7 +261,9 @@ impl Reading {
         // What was torn away is missing by number, if it was ever written whole.
         self.torn = None;
         match (serde_json::from_slice::<Head>(line), &self.at) {
-            (Err(error), _) => self.problem(format!("{name}: its beginning cannot be read: {error}")),
+            (Err(error), _) => {
+                self.problem(format!("{name}: its beginning cannot be read: {error}"))
+            }
             (Ok(header), None) => {
                 self.report.first = header.after + 1;
                 self.at = Some(header);
@@ -259,7 +271,8 @@ impl Reading {
             (Ok(header), Some(at)) => {
                 if header != *at {
                     let text = format!(
-                        "{name}: goes on from entry {}, and the file before ends with entry {}: entries are gone or changed",
+                        "{name}: goes on from entry {}, and the file before ends with entry {}: \
+                            entries are gone or changed",
                         header.after, at.after
                     );
                     self.problem(text);

@@ -5,7 +5,8 @@ use super::*;
 fn filled(entries: u64) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let log = Log::open(folder.path()).unwrap();
-    (1..=entries).for_each(|n| log.append((n, "admin ada"), "job cancelled", &format!("job {n}")).unwrap());
+    (1..=entries)
+        .for_each(|n| log.append((n, "admin ada"), "job cancelled", &format!("job {n}")).unwrap());
     let file = folder.path().join("00000001.log");
     (folder, file)
 }

@@ -1,5 +1,5 @@
-//! Who may be here, and until when: the authority in use, the standing of every live connection, and what keeps both fresh. Serves no
-//! stream; [`crate::server`] asks here.
+//! Who may be here, and until when: the authority in use, the standing of every live connection,
+//! and what keeps both fresh. Serves no stream; [`crate::server`] asks here.
 
 mod denied;
 mod keeper;
@@ -66,8 +66,13 @@ impl Access {
         }
     }
 
-    /// Shuts an identity out, durably, and ends its connections; or lets it in again. False: there was no such entry to take off. Blocks.
-    pub(crate) fn deny(&self, subject: Subject, entry: Option<DeniedIdentity>) -> Result<bool, DeniedError> {
+    /// Shuts an identity out, durably, and ends its connections; or lets it in again. False: there
+    /// was no such entry to take off. Blocks.
+    pub(crate) fn deny(
+        &self,
+        subject: Subject,
+        entry: Option<DeniedIdentity>,
+    ) -> Result<bool, DeniedError> {
         let there = self.denied.get(&subject).is_some();
         if entry.is_some() || there {
             self.denied.change(subject, entry)?;
@@ -81,8 +86,12 @@ impl Access {
         self.authority.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A new authority in the place of this one, trusted beside it for so long; whoever listens must hear of it. Blocks.
-    pub(crate) fn rotate(&self, overlap: Option<Duration>) -> Result<Arc<Authority>, AuthorityError> {
+    /// A new authority in the place of this one, trusted beside it for so long; whoever listens
+    /// must hear of it. Blocks.
+    pub(crate) fn rotate(
+        &self,
+        overlap: Option<Duration>,
+    ) -> Result<Arc<Authority>, AuthorityError> {
         let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
         let overlap = overlap.unwrap_or_else(|| authority.lifetimes().longest());
         *authority = Arc::new(authority.rotate(&self.folder, now_secs(), overlap)?);
@@ -92,19 +101,28 @@ impl Access {
     /// Ends the former authority, where its time is over; None where it is not. Blocks.
     fn end_overlap(&self) -> Result<Option<Arc<Authority>>, AuthorityError> {
         let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(alone) = authority.past_overlap(&self.folder, now_secs())? else { return Ok(None) };
+        let Some(alone) = authority.past_overlap(&self.folder, now_secs())? else {
+            return Ok(None);
+        };
         *authority = Arc::new(alone);
         Ok(Some(authority.clone()))
     }
 
     /// Tells the audit log something, synced on return.
-    pub(crate) async fn tell(&self, who: String, what: &'static str, about: String) -> std::io::Result<()> {
+    pub(crate) async fn tell(
+        &self,
+        who: String,
+        what: &'static str,
+        about: String,
+    ) -> std::io::Result<()> {
         let log = self.log.clone();
-        let told = tokio::task::spawn_blocking(move || log.append((now_secs(), &who), what, &about)).await;
+        let told =
+            tokio::task::spawn_blocking(move || log.append((now_secs(), &who), what, &about)).await;
         told.map_err(std::io::Error::other)?
     }
 
-    /// Lets a connection in, until what comes back is dropped. One whose certificate has expired is let in too: it may renew it.
+    /// Lets a connection in, until what comes back is dropped. One whose certificate has expired is
+    /// let in too: it may renew it.
     pub(crate) fn admit(&self, connection: &Connection, credential: Credential) -> Admitted {
         let standing = Arc::new(Standing::new(connection.clone(), credential, self.denied.clone()));
         let mut connections = lock(&self.live.connections);
@@ -123,14 +141,19 @@ impl Access {
         let (reply, validity) =
             tessera_transport::renew::answer(&authority, &credential, request, now_secs());
         if let Some(validity) = validity {
-            standing.renewed(Credential { validity, authority: Some(authority.pin()), ..credential });
+            standing.renewed(Credential {
+                validity,
+                authority: Some(authority.pin()),
+                ..credential
+            });
         }
         reply
     }
 
     /// Closes the connections whose peers may not be here any more.
     fn sweep(&self, now_secs: u64) {
-        let standings: Vec<Arc<Standing>> = lock(&self.live.connections).1.values().cloned().collect();
+        let standings: Vec<Arc<Standing>> =
+            lock(&self.live.connections).1.values().cloned().collect();
         for standing in standings {
             if let Err(refusal) = standing.check(now_secs) {
                 tracing::warn!(peer = %standing.peer(), reason = refusal.text, "connection closed");

@@ -6,9 +6,11 @@ use tessera_transport::PeerIdentity;
 /// The least role that may ask this. A new request has no place until it is given one here.
 pub(crate) fn needed(request: &Request) -> Role {
     match request {
-        Request::Jobs | Request::Job(_) | Request::Frames { .. } | Request::Watch(_) | Request::Nodes => {
-            Role::Viewer
-        }
+        Request::Jobs
+        | Request::Job(_)
+        | Request::Frames { .. }
+        | Request::Watch(_)
+        | Request::Nodes => Role::Viewer,
         // An artist's own jobs; the core knows whose they are.
         Request::MissingBlobs(_)
         | Request::Submit { .. }

@@ -1,4 +1,5 @@
-//! The standing of one live connection: whose it is, and until when its certificate holds. Decides nothing else.
+//! The standing of one live connection: whose it is, and until when its certificate holds. Decides
+//! nothing else.
 
 use super::Live;
 use super::denied::{Denied, Subject};
@@ -80,7 +81,9 @@ impl Standing {
 pub(super) fn denial(entry: &DeniedIdentity) -> String {
     let DeniedIdentity { identity, by, reason, .. } = entry;
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-    format!("{identity} was denied by {by}{reason}; an admin ends that with `tessera allow {identity}`")
+    format!(
+        "{identity} was denied by {by}{reason}; an admin ends that with `tessera allow {identity}`"
+    )
 }
 
 /// A connection that was let in; its place is given up with this.

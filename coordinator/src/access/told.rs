@@ -2,7 +2,8 @@
 
 use tessera_protocol::client::Request;
 
-/// The act and whom or what it is about; None for a request that changes nothing. A new request has no place until it is given one here.
+/// The act and whom or what it is about; None for a request that changes nothing. A new request has
+/// no place until it is given one here.
 pub(crate) fn told(request: &Request) -> Option<(&'static str, String)> {
     match request {
         Request::Jobs
@@ -27,8 +28,12 @@ pub(crate) fn told(request: &Request) -> Option<(&'static str, String)> {
         Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),
         Request::CreateToken(scope) => {
             let pool = scope.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
-            let name = scope.name.as_ref().map(|name| format!(", for `{name}`")).unwrap_or_default();
-            let text = format!("role {}{pool}{name}, {} uses, {} s", scope.role, scope.uses, scope.ttl_secs);
+            let name =
+                scope.name.as_ref().map(|name| format!(", for `{name}`")).unwrap_or_default();
+            let text = format!(
+                "role {}{pool}{name}, {} uses, {} s",
+                scope.role, scope.uses, scope.ttl_secs
+            );
             Some(("token created", text))
         }
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),

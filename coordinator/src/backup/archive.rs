@@ -1,5 +1,5 @@
-//! The form of a backup: magic, then entries, each a kind, a name, a length, bytes and a BLAKE3 over all of it; the last one counts the others.
-//! Knows nothing of what they mean.
+//! The form of a backup: magic, then entries, each a kind, a name, a length, bytes and a BLAKE3
+//! over all of it; the last one counts the others. Knows nothing of what they mean.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -179,7 +179,9 @@ impl<R: Read> ArchiveReader<R> {
                 Ok(Self { from, position: 0, keys: 0, summary: BackupSummary::default() })
             }
             Ok(()) => Err(ArchiveError::Foreign),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(ArchiveError::Foreign),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(ArchiveError::Foreign)
+            }
             Err(error) => Err(ArchiveError::Read(error)),
         }
     }
@@ -195,7 +197,8 @@ impl<R: Read> ArchiveReader<R> {
         ArchiveError::Damaged { position: self.position, name: name.to_owned() }
     }
 
-    /// The next entry; None behind the last one, which has then been checked. Its bytes must be read before the next call.
+    /// The next entry; None behind the last one, which has then been checked. Its bytes must be
+    /// read before the next call.
     pub(super) fn next(&mut self) -> Result<Option<EntryHead>, ArchiveError> {
         let mut start = [0; 2];
         self.exactly(&mut start)?;
@@ -225,7 +228,11 @@ impl<R: Read> ArchiveReader<R> {
     }
 
     /// Writes an entry's bytes to `out`, and checks them.
-    pub(super) fn read(&mut self, entry: EntryHead, out: &mut impl Write) -> Result<(), ArchiveError> {
+    pub(super) fn read(
+        &mut self,
+        entry: EntryHead,
+        out: &mut impl Write,
+    ) -> Result<(), ArchiveError> {
         let EntryHead { kind, name, length, mut hasher } = entry;
         let mut left = length;
         let mut buffer = vec![0; STEP_BYTES.min(usize::try_from(length).unwrap_or(STEP_BYTES))];

@@ -1,7 +1,10 @@
-//! Backups: one file that holds a farm as it was at one moment, and the way back from it. Owns what goes in; its form is `archive`'s.
+//! Backups: one file that holds a farm as it was at one moment, and the way back from it. Owns what
+//! goes in; its form is `archive`'s.
 //!
-//! In it: the journal, the spools of frames that are not finished, the files of open jobs, every finished frame and the audit log, each with its
-//! checksum; and, where the backup was made with the data folder at hand, the farm's keys and who is denied. Not in it: what no job names, and interrupted uploads.
+//! In it: the journal, the spools of frames that are not finished, the files of open jobs, every
+//! finished frame and the audit log, each with its checksum; and, where the backup was made with
+//! the data folder at hand, the farm's keys and who is denied. Not in it: what no job names, and
+//! interrupted uploads.
 
 mod archive;
 mod restore;
@@ -72,15 +75,18 @@ impl From<StoreError> for BackupError {
     }
 }
 
-/// Writes the first part of a backup: what says that it is one, and keys and denials of this data folder, if one is given. What a coordinator
-/// sends, or [`backup_stopped`] writes, comes behind it.
+/// Writes the first part of a backup: what says that it is one, and keys and denials of this data
+/// folder, if one is given. What a coordinator sends, or [`backup_stopped`] writes, comes behind
+/// it.
 pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupError> {
     let mut archive = ArchiveWriter::begin(out).map_err(BackupError::Write)?;
-    for folder in
-        data.iter().flat_map(|data| ["authority", "admin", "access"].map(|name| (name, data.join(name))))
+    for folder in data
+        .iter()
+        .flat_map(|data| ["authority", "admin", "access"].map(|name| (name, data.join(name))))
     {
         let (name, path) = folder;
-        let part = |error: io::Error| BackupError::Part { what: name.into(), problem: error.to_string() };
+        let part =
+            |error: io::Error| BackupError::Part { what: name.into(), problem: error.to_string() };
         let mut files: Vec<_> = match std::fs::read_dir(&path) {
             Ok(files) => files.collect::<Result<_, _>>().map_err(part)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -107,7 +113,12 @@ pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupErr
 }
 
 /// Writes all but the keys.
-fn write(loaded: &Loaded, places: &Places, log: Still, out: &mut impl Write) -> Result<(), BackupError> {
+fn write(
+    loaded: &Loaded,
+    places: &Places,
+    log: Still,
+    out: &mut impl Write,
+) -> Result<(), BackupError> {
     let (parts, records) = decode(loaded).map_err(BackupError::Farm)?;
     let core = Core::replay(Settings::default(), parts, records, Moment(0))
         .map_err(|error| BackupError::Farm(error.to_string()))?;
@@ -121,7 +132,9 @@ fn write(loaded: &Loaded, places: &Places, log: Still, out: &mut impl Write) -> 
         let opened = File::open(key.path(&places.spools));
         let mut file = opened.map_err(|error| part(&what, &error))?.take(*length);
         let name = format!("{}/{}", key.job, key.frame.0);
-        archive.file(Kind::Spool, &name, *length, &mut file).map_err(|error| broken(&what, error))?;
+        archive
+            .file(Kind::Spool, &name, *length, &mut file)
+            .map_err(|error| broken(&what, error))?;
     }
     let named: BTreeSet<BlobHash> = core.named_blobs().into_iter().collect();
     for hash in named {
@@ -179,8 +192,12 @@ fn broken(what: &str, error: io::Error) -> BackupError {
 /// Bytes of a backup on their way to a client; the end, or why there is none.
 pub(crate) type Pieces = mpsc::Receiver<Result<Vec<u8>, RequestError>>;
 
-/// Begins a backup of a running coordinator: as it is now, while it goes on. Spools and blobs that are done with stay until it has ended.
-pub(crate) async fn running(shared: &Arc<Shared>, peer: &PeerIdentity) -> Result<Pieces, RequestError> {
+/// Begins a backup of a running coordinator: as it is now, while it goes on. Spools and blobs that
+/// are done with stay until it has ended.
+pub(crate) async fn running(
+    shared: &Arc<Shared>,
+    peer: &PeerIdentity,
+) -> Result<Pieces, RequestError> {
     let held = (shared.blobs.hold(), shared.writer.hold_spools());
     let loaded = crate::audit::inspect(shared).await?;
     let log = still(shared).await.map_err(|error| RequestError::Unavailable(error.to_string()))?;

@@ -1,4 +1,5 @@
-//! Restoring a backup into an empty folder. The folder is refused by everybody until all of it is there.
+//! Restoring a backup into an empty folder. The folder is refused by everybody until all of it is
+//! there.
 
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
 use crate::access::log::{self, Log};
@@ -16,7 +17,8 @@ use tessera_core::{Core, Moment, Record, Settings};
 use tessera_protocol::{Epoch, FrameNumber};
 use tessera_transport::validity::now_secs;
 
-/// Largest value of the journal that is taken from a backup: a snapshot of a thousand million units is 128 MiB.
+/// Largest value of the journal that is taken from a backup: a snapshot of a thousand million units
+/// is 128 MiB.
 const VALUE_BYTES_MAX: u64 = 1 << 30;
 /// Largest file of keys.
 const KEY_BYTES_MAX: u64 = 1 << 20;
@@ -24,14 +26,16 @@ const KEY_BYTES_MAX: u64 = 1 << 20;
 const LOG_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Values put into the journal at once.
 const VALUES_AT_ONCE: usize = 256;
-/// Epochs that are passed over. The farm may have gone on after the backup: what its nodes still hold from then must not be taken for the answer
-/// to a lease of the restored farm. A farm that leases a million units a second uses as many in twelve days.
+/// Epochs that are passed over. The farm may have gone on after the backup: what its nodes still
+/// hold from then must not be taken for the answer to a lease of the restored farm. A farm that
+/// leases a million units a second uses as many in twelve days.
 const EPOCHS_PASSED_OVER: u64 = 1 << 40;
 
 /// Why a backup was not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup is none, or not whole. The folder has not been touched, unless the file changed meanwhile.
+    /// The backup is none, or not whole. The folder has not been touched, unless the file changed
+    /// meanwhile.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// An entry has a name that no backup has.
@@ -91,8 +95,9 @@ impl Target {
         let wrong = || RestoreError::Name(entry.name.clone());
         match entry.kind {
             Kind::Key => {
-                let (folder, name) =
-                    key_name(&entry.name).filter(|_| entry.length <= KEY_BYTES_MAX).ok_or_else(wrong)?;
+                let (folder, name) = key_name(&entry.name)
+                    .filter(|_| entry.length <= KEY_BYTES_MAX)
+                    .ok_or_else(wrong)?;
                 let path = self.folder.root().join(folder);
                 let mut bytes = Vec::new();
                 reader.read(entry, &mut bytes)?;
@@ -109,7 +114,9 @@ impl Target {
                 write_secret(&folder, &name, &bytes).map_err(RestoreError::Write)?;
             }
             Kind::Value => {
-                let key = unhex(&entry.name).filter(|_| entry.length <= VALUE_BYTES_MAX).ok_or_else(wrong)?;
+                let key = unhex(&entry.name)
+                    .filter(|_| entry.length <= VALUE_BYTES_MAX)
+                    .ok_or_else(wrong)?;
                 let mut value = Vec::new();
                 reader.read(entry, &mut value)?;
                 self.values.push((key, value));
@@ -147,13 +154,15 @@ impl Target {
         let loaded = self.journal.load()?;
         let (parts, records) = decode(&loaded).map_err(RestoreError::Journal)?;
         let newest = loaded.records.last().map(|(sequence, _)| *sequence);
-        let newest = newest.or(loaded.snapshot.as_ref().map(|(sequence, _)| *sequence)).unwrap_or(0);
+        let newest =
+            newest.or(loaded.snapshot.as_ref().map(|(sequence, _)| *sequence)).unwrap_or(0);
         let core = Core::replay(Settings::default(), parts, records, Moment(0))
             .map_err(|error| RestoreError::Journal(error.to_string()))?;
         let up_to = Epoch(core.epochs_reserved().0.saturating_add(EPOCHS_PASSED_OVER));
         let record = Record::EpochsReserved { up_to };
         let bytes = record.to_bytes().map_err(|error| RestoreError::Journal(error.to_string()))?;
-        self.journal.commit(&Changes { records: vec![(newest + 1, bytes)], ..Changes::default() })?;
+        self.journal
+            .commit(&Changes { records: vec![(newest + 1, bytes)], ..Changes::default() })?;
         durable::sync_folder(&self.folder.spool()).map_err(RestoreError::Write)?;
         drop(self.journal);
         let log = Log::open(&self.folder.audit_log()).map_err(RestoreError::Write)?;
@@ -180,8 +189,11 @@ fn write_secret(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
     std::fs::create_dir_all(folder)?;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    let mut file =
-        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(folder.join(name))?;
+    let mut file = std::fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(folder.join(name))?;
     file.write_all(bytes)?;
     file.sync_all()?;
     durable::sync_folder(folder)

@@ -1,4 +1,5 @@
-//! Tests of backups: what a killed farm of version 2 held comes back whole, and what is not whole is refused before anything is written.
+//! Tests of backups: what a killed farm of version 2 held comes back whole, and what is not whole
+//! is refused before anything is written.
 
 use super::*;
 use crate::access::Log;
@@ -10,7 +11,8 @@ const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/farm/golden/
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
-        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.as_ref().unwrap().file_name()));
+        let (from, to) =
+            (entry.as_ref().unwrap().path(), to.join(entry.as_ref().unwrap().file_name()));
         match from.is_dir() {
             true => copy(&from, &to),
             false => drop(std::fs::copy(&from, &to).unwrap()),

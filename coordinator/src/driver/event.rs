@@ -25,9 +25,11 @@ pub(crate) enum Event {
     Progress { job: JobId, reply: oneshot::Sender<Option<(JobSummary, Vec<FrameNumber>)>> },
     /// A watcher goes on.
     Summary { job: JobId, reply: oneshot::Sender<Option<JobSummary>> },
-    /// Whoever watches over the coordinator wants to see that the loop turns: answered at once, durable or not.
+    /// Whoever watches over the coordinator wants to see that the loop turns: answered at once,
+    /// durable or not.
     Census(oneshot::Sender<Census>),
-    /// Whoever audits wants the core's invariants checked: leases are running units, counters are what they count.
+    /// Whoever audits wants the core's invariants checked: leases are running units, counters are
+    /// what they count.
     Verify(oneshot::Sender<Result<(), String>>),
     /// Whoever sweeps wants to know which blobs jobs name.
     NamedBlobs(oneshot::Sender<Vec<BlobHash>>),

@@ -1,6 +1,8 @@
-//! The driver: the one task that owns the core. Takes events in, makes what comes of them durable, and only then tells anybody.
+//! The driver: the one task that owns the core. Takes events in, makes what comes of them durable,
+//! and only then tells anybody.
 //!
-//! The core goes on while a step is being synced; steps are performed in their order, each after its own sync.
+//! The core goes on while a step is being synced; steps are performed in their order, each after
+//! its own sync.
 
 mod event;
 mod perform;
@@ -35,7 +37,8 @@ struct Waiting {
 /// Something to do once a step is durable.
 enum After {
     Action(Action),
-    /// An answer that was read from the core, and the job that it is about: it may speak of what is not durable before this step is.
+    /// An answer that was read from the core, and the job that it is about: it may speak of what is
+    /// not durable before this step is.
     Answer(oneshot::Sender<Response>, Option<JobId>, Box<Response>),
     Tell(Box<dyn FnOnce() + Send>),
 }
@@ -83,7 +86,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver of a core that stands after the record `sequence`; its newest snapshot stands after `snapshot_at`.
+    /// A driver of a core that stands after the record `sequence`; its newest snapshot stands after
+    /// `snapshot_at`.
     pub(crate) fn new(
         core: Core,
         (sequence, snapshot_at): (Sequence, Sequence),
@@ -168,7 +172,8 @@ impl Driver {
             }
             Event::Question { question, reply } => self.answer(question, reply),
             Event::Progress { job, reply } => {
-                let answer = self.core.job_summary(job).map(|summary| (summary, self.frames_done(job)));
+                let answer =
+                    self.core.job_summary(job).map(|summary| (summary, self.frames_done(job)));
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(answer)))));
             }
             Event::Summary { job, reply } => {
@@ -178,7 +183,8 @@ impl Driver {
             Event::Census(reply) => drop(reply.send(self.core.census())),
             Event::Verify(reply) => drop(reply.send(self.core.verify())),
             Event::NamedBlobs(reply) => {
-                // What an ended job has named stays until its end is durable: a crash before would open the job again.
+                // What an ended job has named stays until its end is durable: a crash before would
+                // open the job again.
                 let named = self.core.named_blobs();
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(named)))));
             }
@@ -186,7 +192,8 @@ impl Driver {
         }
     }
 
-    /// Takes what came of the inputs, sends it to the store, and lets what was asked meanwhile wait for it.
+    /// Takes what came of the inputs, sends it to the store, and lets what was asked meanwhile wait
+    /// for it.
     fn take_step(&mut self) -> Result<(), StoreError> {
         self.store_step()?;
         let asked = std::mem::take(&mut self.asked);
@@ -222,14 +229,17 @@ impl Driver {
                         permits.push(permit);
                     }
                 }
-                (_, Action::DropResult { session, lease }) => drop(self.take_waiting(session, lease)),
+                (_, Action::DropResult { session, lease }) => {
+                    drop(self.take_waiting(session, lease))
+                }
                 (Timing::AnyTime, action) => self.perform(After::Action(action)),
                 (_, action) => after.push(After::Action(action)),
             }
         }
         if self.sequence - self.snapshot_at >= self.around.snapshot_records {
             let parts = self.core.snapshot();
-            let bytes = snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
+            let bytes =
+                snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
             commit.snapshot = Some((self.sequence, bytes));
             self.snapshot_at = self.sequence;
         }
@@ -263,7 +273,11 @@ impl Driver {
         waiting
     }
 
-    fn keep(&mut self, session: SessionId, lease: Lease) -> Option<(SpoolEntry, OwnedSemaphorePermit)> {
+    fn keep(
+        &mut self,
+        session: SessionId,
+        lease: Lease,
+    ) -> Option<(SpoolEntry, OwnedSemaphorePermit)> {
         let waiting = self.take_waiting(session, lease)?;
         let header = EntryHeader {
             unit: lease.unit.unit,
@@ -277,7 +291,8 @@ impl Driver {
         Some((SpoolEntry { key, header, bytes: waiting.bytes }, waiting.permit))
     }
 
-    /// Does something once all that the core has decided so far is durable: also what the step has decided that is taken next.
+    /// Does something once all that the core has decided so far is durable: also what the step has
+    /// decided that is taken next.
     fn after_pending(&mut self, after: After) {
         self.asked.push(after);
     }
@@ -294,7 +309,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for what has been sent to the store; what a full disk holds up is given up, unacknowledged.
+    /// Waits for what has been sent to the store; what a full disk holds up is given up,
+    /// unacknowledged.
     async fn finish(mut self) -> Result<(), StoreError> {
         while !self.pending.is_empty() && !self.around.writer.is_full() {
             tokio::select! {
@@ -311,9 +327,13 @@ fn tell_of_suspects(record: &Record) {
     if let Record::NodeSuspected { node, name, reason, guilty, .. } = record {
         let end = "`tessera undrain` ends it, once the node is in order";
         match guilty {
-            true => tracing::error!(%node, name, reason, end, "node gave a wrong result, and is quarantined"),
+            true => {
+                tracing::error!(%node, name, reason, end, "node gave a wrong result, and is \
+                    quarantined")
+            }
             false => {
-                tracing::error!(%node, name, reason, end, "node is in doubt: all its results are checked")
+                tracing::error!(%node, name, reason, end, "node is in doubt: all its results are \
+                    checked")
             }
         }
     }

@@ -79,7 +79,10 @@ impl Driver {
             None => true,
             Some(summary) if summary.state.is_final() => true,
             Some(_) => {
-                matches!(self.frame_state(key), None | Some(FrameState::Done(_) | FrameState::Failed(_)))
+                matches!(
+                    self.frame_state(key),
+                    None | Some(FrameState::Done(_) | FrameState::Failed(_))
+                )
             }
         };
         self.forget_spools(self.around.writer.spools().into_iter().filter(ended).collect());
@@ -91,12 +94,14 @@ impl Driver {
     }
 
     pub(super) fn answer(&mut self, question: Question, reply: oneshot::Sender<Response>) {
-        let unknown = |job: JobId| Response::Error(RequestError::NotFound(format!("there is no job {job}")));
+        let unknown =
+            |job: JobId| Response::Error(RequestError::NotFound(format!("there is no job {job}")));
         let response = match question {
             Question::Jobs => Response::Jobs(self.core.jobs()),
-            Question::Job(job) => {
-                self.core.job(job).map_or_else(|| unknown(job), |detail| Response::Job(Box::new(detail)))
-            }
+            Question::Job(job) => self
+                .core
+                .job(job)
+                .map_or_else(|| unknown(job), |detail| Response::Job(Box::new(detail))),
             Question::Frames { job, from } => {
                 self.core.frames(job, from).map_or_else(|| unknown(job), Response::Frames)
             }
@@ -109,8 +114,9 @@ impl Driver {
         self.after_pending(After::Answer(reply, about, Box::new(response)));
     }
 
-    /// On a full disk, answers do not wait for room: whoever asks learns why nothing moves, and nothing that a crash would take back.
-    /// Requests and watchers do wait, since what they are told must hold.
+    /// On a full disk, answers do not wait for room: whoever asks learns why nothing moves, and
+    /// nothing that a crash would take back. Requests and watchers do wait, since what they are
+    /// told must hold.
     pub(super) fn release_answers(&mut self) {
         let mut untold = super::untold::Untold::default();
         for pending in &mut self.pending {

@@ -1,4 +1,5 @@
-//! A node's session as the driver sees it: a queue of messages, and the blobs that the node may read.
+//! A node's session as the driver sees it: a queue of messages, and the blobs that the node may
+//! read.
 
 use super::Driver;
 use crate::access::Standing;
@@ -31,8 +32,9 @@ pub(crate) struct SessionHandle {
 }
 
 impl SessionHandle {
-    /// Sends a control message. A node that lets thousands of them wait does not read, and loses its connection; so does one that is
-    /// denied, or whose certificate is over, before any work reaches it.
+    /// Sends a control message. A node that lets thousands of them wait does not read, and loses
+    /// its connection; so does one that is denied, or whose certificate is over, before any work
+    /// reaches it.
     pub(super) fn send(&self, message: CoordinatorToNode) {
         if matches!(message, CoordinatorToNode::Work(_))
             && let Err(refusal) = self.standing.check(now_secs())
@@ -55,7 +57,8 @@ impl SessionHandle {
     }
 }
 
-/// Blobs that a node may read: the files of the jobs whose leases its process has been given and that have not ended, and nothing else.
+/// Blobs that a node may read: the files of the jobs whose leases its process has been given and
+/// that have not ended, and nothing else.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readable(Arc<Mutex<BTreeMap<JobId, BTreeSet<BlobHash>>>>);
 
@@ -119,7 +122,8 @@ impl Driver {
         if let Some((_, former)) = former.filter(|(before, _)| *before == process) {
             readable.take_over(&former);
         }
-        // After a restart of this coordinator the node goes on with what it holds, and is not told of those jobs either.
+        // After a restart of this coordinator the node goes on with what it holds, and is not told
+        // of those jobs either.
         for job in self.core.jobs_leased_to(node) {
             if let Some(detail) = self.core.job(job) {
                 readable.admit(job, &detail.spec.kind);

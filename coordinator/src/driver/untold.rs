@@ -1,5 +1,5 @@
-//! What the core has decided and the disk does not hold yet. Answers that a full disk would hold up are given without it, because what
-//! anybody is told must still be true after a crash.
+//! What the core has decided and the disk does not hold yet. Answers that a full disk would hold up
+//! are given without it, because what anybody is told must still be true after a crash.
 
 use tessera_core::Record;
 use tessera_protocol::client::{RequestError, Response};
@@ -29,7 +29,9 @@ impl Untold {
         self.0.extend(match record {
             Record::JobAccepted { job, .. } => Some(Fact::Accepted(*job)),
             Record::JobEnded { job, .. } => Some(Fact::Ended(*job)),
-            Record::UnitsCommitted { job, commits, .. } => Some(Fact::Committed(*job, commits.len() as u64)),
+            Record::UnitsCommitted { job, commits, .. } => {
+                Some(Fact::Committed(*job, commits.len() as u64))
+            }
             Record::FrameFinished { job, frame, .. } => Some(Fact::Finished(*job, *frame)),
             Record::FrameFailed { job, frame, .. } => Some(Fact::Failed(*job, *frame)),
             _ => None,
@@ -41,7 +43,8 @@ impl Untold {
         self.0.extend_from_slice(&later.0);
     }
 
-    /// An answer without what is not durable, and with the reason why nothing moves. `about`: the job that was asked for, where one was.
+    /// An answer without what is not durable, and with the reason why nothing moves. `about`: the
+    /// job that was asked for, where one was.
     pub(super) fn taken_from(&self, about: Option<JobId>, mut response: Response) -> Response {
         if let Some(job) = about.filter(|job| self.0.contains(&Fact::Accepted(*job))) {
             return Response::Error(RequestError::NotFound(format!("there is no job {job}")));
@@ -99,7 +102,8 @@ fn take_units(summary: &mut JobSummary, units: u64) {
     let before = summary.units_committed;
     summary.units_committed = before.saturating_sub(units);
     let share = u128::from(summary.units_committed) * u128::from(summary.samples_committed);
-    summary.samples_committed = u64::try_from(share / u128::from(before.max(1))).unwrap_or(u64::MAX);
+    summary.samples_committed =
+        u64::try_from(share / u128::from(before.max(1))).unwrap_or(u64::MAX);
     summary.samples_kept = summary.samples_kept.min(summary.samples_committed);
 }
 
@@ -134,7 +138,8 @@ mod tests {
     #[test]
     fn what_the_disk_does_not_hold_is_taken_out_of_answers() {
         let (job, fresh) = (JobId::new(), JobId::new());
-        let end = Record::JobEnded { job, state: JobState::Done, at: Moment(9), note: String::new() };
+        let end =
+            Record::JobEnded { job, state: JobState::Done, at: Moment(9), note: String::new() };
         let frame = FrameNumber(2);
         let mut untold = Untold::default();
         untold.note(&Record::FrameFinished { job, frame, files: Vec::new() });
@@ -148,10 +153,17 @@ mod tests {
         assert_eq!((told.units_committed, told.samples_committed), (6, 600));
         assert!(told.note.contains("disk is full"), "{told:?}");
         let done = FrameStatus { frame, state: FrameState::Done(Vec::new()), samples: None };
-        let other = FrameStatus { frame: FrameNumber(1), state: FrameState::Done(Vec::new()), samples: None };
+        let other = FrameStatus {
+            frame: FrameNumber(1),
+            state: FrameState::Done(Vec::new()),
+            samples: None,
+        };
         let answer = before.taken_from(Some(job), Response::Frames(vec![done, other.clone()]));
         let Response::Frames(frames) = answer else { panic!("{answer:?}") };
-        assert_eq!(frames, [FrameStatus { frame, state: FrameState::Resolving, samples: None }, other]);
+        assert_eq!(
+            frames,
+            [FrameStatus { frame, state: FrameState::Resolving, samples: None }, other]
+        );
         let answer = before.taken_from(Some(fresh), Response::Frames(Vec::new()));
         assert!(matches!(answer, Response::Error(RequestError::NotFound(_))), "{answer:?}");
     }

@@ -49,11 +49,14 @@ fn check_wanted(report: &mut FsckReport, needed: &Needed, blobs: &Blobs, depth: 
     for (hash, (length, whose)) in needed {
         let place = format!("blob {hash}");
         match (blobs.length(*hash), depth) {
-            (None, _) => {
-                report.find(FindingKind::LostBlob, place, format!("it is not there; {whose} needs it"))
-            }
+            (None, _) => report.find(
+                FindingKind::LostBlob,
+                place,
+                format!("it is not there; {whose} needs it"),
+            ),
             (Some(found), _) if found != *length => {
-                let problem = format!("it has {found} bytes where {length} were recorded; {whose} needs it");
+                let problem =
+                    format!("it has {found} bytes where {length} were recorded; {whose} needs it");
                 report.find(FindingKind::DamagedBlob, place, problem);
             }
             (Some(_), Depth::Quick) => {}
@@ -75,7 +78,9 @@ fn needed(core: &Core) -> Needed {
         let Some(detail) = core.job(job) else { continue };
         if !detail.summary.state.is_final() {
             for (name, hash, length) in detail.spec.kind.files() {
-                needed.entry(hash).or_insert_with(|| (length, format!("job {job} (file {name:?})")));
+                needed
+                    .entry(hash)
+                    .or_insert_with(|| (length, format!("job {job} (file {name:?})")));
             }
         }
         let mut from = 0;

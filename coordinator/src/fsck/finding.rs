@@ -1,4 +1,5 @@
-//! What `fsck` may find: each kind with how bad it is, what it means and what to do. Looks at nothing itself.
+//! What `fsck` may find: each kind with how bad it is, what it means and what to do. Looks at
+//! nothing itself.
 
 use serde::Serialize;
 
@@ -56,7 +57,9 @@ impl FindingKind {
     /// How bad it is.
     pub fn severity(self) -> Severity {
         match self {
-            Self::ForeignFile | Self::UnnamedBlobs | Self::Uploads | Self::Leftovers => Severity::Note,
+            Self::ForeignFile | Self::UnnamedBlobs | Self::Uploads | Self::Leftovers => {
+                Severity::Note
+            }
             _ => Severity::Error,
         }
     }
@@ -65,16 +68,19 @@ impl FindingKind {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::DamagedValue | Self::MissingRecord | Self::UnreadableValue => {
-                "the coordinator will not start: what the journal tells after this cannot be relied on"
+                "the coordinator will not start: what the journal tells after this cannot be \
+                    relied on"
             }
             Self::LostEnd => {
-                "the coordinator will not start: jobs, commits or tokens that were acknowledged are gone from the journal"
+                "the coordinator will not start: jobs, commits or tokens that were acknowledged \
+                    are gone from the journal"
             }
             Self::Contradiction => "the coordinator will not start, or shows a farm that never was",
             Self::Counter => "what `tessera jobs` shows is wrong; pictures are not concerned",
             Self::Lease => "a unit would never be rendered, or twice",
             Self::NoAuthority => {
-                "the next start makes a new authority, and no node or user of before can connect any more"
+                "the next start makes a new authority, and no node or user of before can connect \
+                    any more"
             }
             Self::LostSpool | Self::DamagedSpool => {
                 "results that were acknowledged are gone: the frame fails when it is resolved"
@@ -84,10 +90,13 @@ impl FindingKind {
             }
             Self::LostBlob => "a frame cannot be fetched any more, or a job cannot be rendered on",
             Self::DamagedBlob => {
-                "whoever fetches it refuses it: a frame cannot be had, or a job cannot be rendered on"
+                "whoever fetches it refuses it: a frame cannot be had, or a job cannot be rendered \
+                    on"
             }
             Self::ForeignFile => "the coordinator never reads it",
-            Self::UnnamedBlobs => "uploads that were not followed by a job, or files of jobs that have ended",
+            Self::UnnamedBlobs => {
+                "uploads that were not followed by a job, or files of jobs that have ended"
+            }
             Self::Uploads => "a client that sends the same file again goes on where it stopped",
             Self::Leftovers => "a killed process left them; nothing names them",
         }
@@ -98,7 +107,8 @@ impl FindingKind {
         match self {
             Self::DamagedValue | Self::MissingRecord | Self::UnreadableValue | Self::LostEnd => {
                 "stop using this disk; `tessera restore` the newest backup into an empty folder, or save what is \
-                 intact with `tessera coordinator --data DIR --export FILE` and submit the open jobs again"
+                 intact with `tessera coordinator --data DIR --export FILE` and submit the open \
+                 jobs again"
             }
             Self::Contradiction => {
                 "keep the folder as it is, report this, and `tessera restore` the newest backup into an empty folder"
@@ -106,9 +116,12 @@ impl FindingKind {
             Self::Counter | Self::Lease => {
                 "report this; a restart of the coordinator derives it from the records again"
             }
-            Self::NoAuthority => "put the folder `authority` of a backup back before the next start",
+            Self::NoAuthority => {
+                "put the folder `authority` of a backup back before the next start"
+            }
             Self::LostSpool | Self::DamagedSpool | Self::SpoolDiffers => {
-                "cancel the job and submit it again (finished frames stay), or `tessera restore` a backup"
+                "cancel the job and submit it again (finished frames stay), or `tessera restore` a \
+                    backup"
             }
             Self::LostBlob => {
                 "submit the same scene or kernel again: that uploads what is missing; a frame is rendered again \
@@ -122,7 +135,9 @@ impl FindingKind {
             Self::UnnamedBlobs => {
                 "nothing: the coordinator deletes them once they are older than --blob-grace"
             }
-            Self::Uploads => "nothing: the coordinator deletes them once they are older than --blob-grace",
+            Self::Uploads => {
+                "nothing: the coordinator deletes them once they are older than --blob-grace"
+            }
             Self::Leftovers => "nothing: the next start deletes them",
         }
     }

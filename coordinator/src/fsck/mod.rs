@@ -1,5 +1,5 @@
-//! `fsck`: a data folder against itself: every value of the journal, the records against each other, spools and blobs against the records.
-//! Repairs nothing.
+//! `fsck`: a data folder against itself: every value of the journal, the records against each
+//! other, spools and blobs against the records. Repairs nothing.
 
 mod blobs;
 mod finding;
@@ -112,8 +112,8 @@ pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     Ok(report)
 }
 
-/// Checks what the store of a running coordinator held at one moment. `still_there` says whether a spool is still known: a frame may
-/// be finished while its spool is read.
+/// Checks what the store of a running coordinator held at one moment. `still_there` says whether a
+/// spool is still known: a frame may be finished while its spool is read.
 pub(crate) fn check_running(
     loaded: &Loaded,
     places: &Places,
@@ -145,7 +145,8 @@ fn take_survey(report: &mut FsckReport, survey: &Survey) {
     }
 }
 
-/// The snapshot's parts and the records after it; a value that is not readable is named by the error.
+/// The snapshot's parts and the records after it; a value that is not readable is named by the
+/// error.
 pub(crate) fn decode(loaded: &Loaded) -> Result<(Vec<SnapshotPart>, Vec<Record>), String> {
     let parts = match &loaded.snapshot {
         Some((sequence, bytes)) => snapshot::decode(bytes)
@@ -159,7 +160,8 @@ pub(crate) fn decode(loaded: &Loaded) -> Result<(Vec<SnapshotPart>, Vec<Record>)
     Ok((parts, records))
 }
 
-/// The records against each other, by bookkeeping of the audit's own and by replay; the state that they tell of.
+/// The records against each other, by bookkeeping of the audit's own and by replay; the state that
+/// they tell of.
 fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
     report.tokens = loaded.tokens.len() as u64;
     let (parts, records) = match decode(loaded) {
@@ -187,8 +189,8 @@ fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
     }
 }
 
-/// Leases and counters of the state that the records tell of. No lease outlives its coordinator, so that here every unit that is not
-/// committed must be one that can be leased.
+/// Leases and counters of the state that the records tell of. No lease outlives its coordinator, so
+/// that here every unit that is not committed must be one that can be leased.
 fn check_state(report: &mut FsckReport, core: &Core) {
     if let Err(problem) = core.verify() {
         report.find(FindingKind::Lease, "the state after replay", problem);
@@ -207,9 +209,10 @@ fn check_state(report: &mut FsckReport, core: &Core) {
             report.units_open += core.units_open(job);
         }
     }
-    for (what, kept, counted) in
-        [("units committed", units, report.units_committed), ("finished frames", frames, report.frames)]
-    {
+    for (what, kept, counted) in [
+        ("units committed", units, report.units_committed),
+        ("finished frames", frames, report.frames),
+    ] {
         if kept != counted {
             let problem = format!("the jobs say {kept} {what}, the records {counted}");
             report.find(FindingKind::Counter, "the state after replay", problem);

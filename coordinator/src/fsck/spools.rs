@@ -1,4 +1,5 @@
-//! Spools against the journal: every committed result there once, by its lease and hash, with the bytes that it had; and nothing else.
+//! Spools against the journal: every committed result there once, by its lease and hash, with the
+//! bytes that it had; and nothing else.
 
 use super::{FindingKind, FsckReport};
 use crate::fsck::decode;
@@ -10,7 +11,8 @@ use tessera_core::{Core, KeptPart, Record};
 use tessera_protocol::status::{FrameState, FrameStatus};
 use tessera_protocol::{BlobHash, Epoch, JobId, UnitIndex};
 
-/// The newest commit of each unit in the records, by frame and unit; what a snapshot stands for is known by unit alone.
+/// The newest commit of each unit in the records, by frame and unit; what a snapshot stands for is
+/// known by unit alone.
 type Commits = BTreeMap<(SpoolKey, UnitIndex), (Epoch, BlobHash)>;
 
 /// Checks the spool of every frame that has results and no files yet.
@@ -94,7 +96,8 @@ impl Check<'_> {
     fn spool(&mut self, key: SpoolKey, length: Option<u64>, wanted: &Wanted) {
         let Some(length) = length else {
             let results = wanted.committed.len() + wanted.parts.len();
-            let problem = format!("{results} results are committed, and the journal knows no spool");
+            let problem =
+                format!("{results} results are committed, and the journal knows no spool");
             return self.find(FindingKind::LostSpool, problem);
         };
         let index = match SpoolIndex::read(self.root, key, length) {
@@ -115,7 +118,8 @@ impl Check<'_> {
         }
     }
 
-    /// A result that is not committed may stand there: of a unit that was taken back since, or of parts that were dropped.
+    /// A result that is not committed may stand there: of a unit that was taken back since, or of
+    /// parts that were dropped.
     fn compare_units(
         &mut self,
         key: SpoolKey,
@@ -127,19 +131,25 @@ impl Check<'_> {
             in_parts.entry(part.unit).or_default().push(*part);
         }
         for (unit, parts) in &in_parts {
-            let there: Vec<KeptPart> = results.get(unit).into_iter().flatten().map(part_of).collect();
+            let there: Vec<KeptPart> =
+                results.get(unit).into_iter().flatten().map(part_of).collect();
             if there != *parts {
-                let problem =
-                    format!("unit {} has the parts {there:?}, and {parts:?} were committed", unit.0);
+                let problem = format!(
+                    "unit {} has the parts {there:?}, and {parts:?} were committed",
+                    unit.0
+                );
                 self.find(FindingKind::SpoolDiffers, problem);
             }
         }
         for unit in wanted.committed.iter().filter(|unit| !in_parts.contains_key(*unit)) {
             match results.get(unit).map_or(&[][..], Vec::as_slice) {
-                [] => self
-                    .find(FindingKind::SpoolDiffers, format!("unit {} is committed and not there", unit.0)),
+                [] => self.find(
+                    FindingKind::SpoolDiffers,
+                    format!("unit {} is committed and not there", unit.0),
+                ),
                 [header] => self.compare_commit(key, header),
-                _ => self.find(FindingKind::SpoolDiffers, format!("unit {} stands there twice", unit.0)),
+                _ => self
+                    .find(FindingKind::SpoolDiffers, format!("unit {} stands there twice", unit.0)),
             }
         }
     }
@@ -173,7 +183,8 @@ fn with_cause(error: &SpoolError) -> String {
 pub(super) fn check_strays(report: &mut FsckReport, root: &Path, loaded: &Loaded) {
     let known: BTreeSet<_> = loaded.spools.keys().map(|key| key.path(root)).collect();
     let folders = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let files =
+        folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
     let strays = files.filter(|file| !known.contains(&file.path())).count();
     if strays > 0 {
         report.find(

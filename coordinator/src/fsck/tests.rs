@@ -1,10 +1,12 @@
-//! Tests of `fsck` on a farm as version 2 left it when it was killed: clean as it is, and each kind of damage found by name.
+//! Tests of `fsck` on a farm as version 2 left it when it was killed: clean as it is, and each kind
+//! of damage found by name.
 
 use super::*;
 use std::fs;
 use tessera_protocol::{FrameNumber, JobId};
 
-/// A coordinator of version 2, killed: one job done, one cancelled, one with 7 of 16 units of its first frame committed.
+/// A coordinator of version 2, killed: one job done, one cancelled, one with 7 of 16 units of its
+/// first frame committed.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/farm/golden/v2");
 const OPEN_JOB: &str = "01a1ff9f-3683-70f7-afd8-0d4164da3c23";
 
@@ -48,7 +50,8 @@ impl Farm {
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
-        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.as_ref().unwrap().file_name()));
+        let (from, to) =
+            (entry.as_ref().unwrap().path(), to.join(entry.as_ref().unwrap().file_name()));
         match from.is_dir() {
             true => copy(&from, &to),
             false => drop(fs::copy(&from, &to).unwrap()),
@@ -110,10 +113,15 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
     // A result's bytes.
     flip(&farm.spool(), whole.len() - 1);
     assert_eq!(farm.kinds(), [FindingKind::DamagedSpool]);
-    // A header's unit: another one has its result twice, or the frame does not know it; this one has none.
+    // A header's unit: another one has its result twice, or the frame does not know it; this one
+    // has none.
     fs::write(farm.spool(), &whole).unwrap();
     flip(&farm.spool(), 4);
-    assert!(farm.kinds().iter().all(|kind| *kind == FindingKind::SpoolDiffers), "{:?}", farm.check());
+    assert!(
+        farm.kinds().iter().all(|kind| *kind == FindingKind::SpoolDiffers),
+        "{:?}",
+        farm.check()
+    );
     assert!(!farm.check().is_clean());
     // A header's epoch.
     fs::write(farm.spool(), &whole).unwrap();
@@ -145,9 +153,13 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
     let report = farm.check();
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert_eq!(report.findings[0].kind, FindingKind::LostEnd);
-    assert!(report.findings[0].problem.contains("tells of 1 commits, and 2 were made durable"), "{report:?}");
+    assert!(
+        report.findings[0].problem.contains("tells of 1 commits, and 2 were made durable"),
+        "{report:?}"
+    );
     let folder = DataFolder::open(farm.path()).unwrap();
-    let refused = crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap_err().to_string();
+    let refused =
+        crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap_err().to_string();
     assert!(refused.contains("--export"), "{refused}");
 }
 

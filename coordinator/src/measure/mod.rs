@@ -1,5 +1,6 @@
-//! Which tiles of a frame are too noisy after a round: their films are read from the spool, and compared by halves. Owns which films are read,
-//! and what the noise of a tile means for its neighbours; the arithmetic of noise is in `noise`.
+//! Which tiles of a frame are too noisy after a round: their films are read from the spool, and
+//! compared by halves. Owns which films are read, and what the noise of a tile means for its
+//! neighbours; the arithmetic of noise is in `noise`.
 
 mod noise;
 
@@ -11,12 +12,16 @@ use tessera_core::{Course, TileSet};
 use tessera_protocol::TileSums;
 use tessera_protocol::job::RenderSpec;
 
-/// A tile goes on that is not too noisy itself beside one whose noise is so many times what is asked for: what makes that one noisy may reach
-/// over, and has just not been met yet.
+/// A tile goes on that is not too noisy itself beside one whose noise is so many times what is
+/// asked for: what makes that one noisy may reach over, and has just not been met yet.
 const NEIGHBOUR: f64 = 4.0;
 
 /// The tiles of the newest round that need another.
-pub fn noisy_tiles(spec: &RenderSpec, course: &Course, spool: &SpoolIndex) -> Result<TileSet, ResolveError> {
+pub fn noisy_tiles(
+    spec: &RenderSpec,
+    course: &Course,
+    spool: &SpoolIndex,
+) -> Result<TileSet, ResolveError> {
     let Some(wanted) = spec.noise else { return Ok(TileSet::default()) };
     let tiles: Vec<u32> = (0..course.tiles()).filter(|tile| course.goes_on(*tile)).collect();
     let measured: Vec<f64> = tiles
@@ -30,7 +35,8 @@ pub fn noisy_tiles(spec: &RenderSpec, course: &Course, spool: &SpoolIndex) -> Re
     let columns = course.grid().columns();
     let is_noisy = |tile: &u32| {
         let own = noise[*tile as usize] > wanted;
-        own || around(*tile, columns, course.tiles()).any(|other| noise[other as usize] > NEIGHBOUR * wanted)
+        own || around(*tile, columns, course.tiles())
+            .any(|other| noise[other as usize] > NEIGHBOUR * wanted)
     };
     Ok(tiles.into_iter().filter(is_noisy).collect())
 }
@@ -39,8 +45,9 @@ pub fn noisy_tiles(spec: &RenderSpec, course: &Course, spool: &SpoolIndex) -> Re
 fn around(tile: u32, columns: u32, tiles: u32) -> impl Iterator<Item = u32> {
     let (column, row) = (tile % columns, tile / columns);
     let rows = row.saturating_sub(1)..=(row + 1).min((tiles - 1) / columns);
-    let of_row =
-        move |row| (column.saturating_sub(1)..=(column + 1).min(columns - 1)).map(move |x| row * columns + x);
+    let of_row = move |row| {
+        (column.saturating_sub(1)..=(column + 1).min(columns - 1)).map(move |x| row * columns + x)
+    };
     rows.flat_map(of_row).filter(move |other| *other != tile)
 }
 
@@ -56,10 +63,13 @@ fn halves(
     let second = sum_of(course, spool, (tile, second..course.passes(tile)))?;
     let fits = first.samples + second.samples == course.samples(tile)
         && first.channels == spec.channels()
-        && (first.width, first.height, first.channels) == (second.width, second.height, second.channels);
+        && (first.width, first.height, first.channels)
+            == (second.width, second.height, second.channels);
     match fits {
         true => Ok([Half::of(first), Half::of(second)]),
-        false => Err(ResolveError::Shape { unit: course.grid().unit_of(tile, 0).map_or(0, |unit| unit.0) }),
+        false => Err(ResolveError::Shape {
+            unit: course.grid().unit_of(tile, 0).map_or(0, |unit| unit.0),
+        }),
     }
 }
 

@@ -1,13 +1,17 @@
-//! How noisy a tile is: the difference between two halves of its samples, by the square root of how bright it is (Dammertz, Hanika, Keller and
-//! Lensch 2010, "A Hierarchical Automatic Stopping Condition for Monte Carlo Global Illumination", section 3), which is about how a display
-//! shows it. Addition, multiplication, division and square root alone, in one order: the same bits everywhere.
+//! How noisy a tile is: the difference between two halves of its samples, by the square root of how
+//! bright it is (Dammertz, Hanika, Keller and Lensch 2010, "A Hierarchical Automatic Stopping
+//! Condition for Monte Carlo Global Illumination", section 3), which is about how a display shows
+//! it. Addition, multiplication, division and square root alone, in one order: the same bits
+//! everywhere.
 
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 
-/// Edge of the blocks whose mean noise is looked at, pixels: smaller ones know less of it, so that the noisiest of them is so by chance.
+/// Edge of the blocks whose mean noise is looked at, pixels: smaller ones know less of it, so that
+/// the noisiest of them is so by chance.
 const BLOCK: usize = 16;
-/// Added to the square root of a pixel's brightness: below about a millionth, what differs is black.
+/// Added to the square root of a pixel's brightness: below about a millionth, what differs is
+/// black.
 const DARK: f64 = 1e-3;
 const CHANNELS: usize = 3;
 
@@ -45,7 +49,8 @@ pub(super) fn noise_of(halves: &[Half; 2]) -> f64 {
     most
 }
 
-/// Half of what the halves' means differ by, over the square root of the sum of the mean's channels.
+/// Half of what the halves' means differ by, over the square root of the sum of the mean's
+/// channels.
 fn noise_at([first, second]: &[Half; 2], pixel: usize) -> f64 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     let plane = first.width * first.height;

@@ -38,7 +38,8 @@ fn noisy(spec: &RenderSpec, course: &Course, films: &[(u32, TileSums)]) -> Vec<u
 #[test]
 fn tiles_go_on_that_are_too_noisy_and_those_beside_one_that_is_far_too_noisy() {
     let (spec, mut course) = frame();
-    // Grey of about 1/3, so that the root of the sum is 1: the noise is 1.5 times what the halves differ by.
+    // Grey of about 1/3, so that the root of the sum is 1: the noise is 1.5 times what the halves
+    // differ by.
     let apart = |noise: f64| (1.0 / 3.0 - noise / 3.0, 1.0 / 3.0 + noise / 3.0);
     let mut films = Vec::new();
     for (tile, noise) in (0..6).zip([0.05, 0.09, 0.11, 0.02, 0.02, 0.02]) {
@@ -67,8 +68,10 @@ fn tiles_go_on_that_are_too_noisy_and_those_beside_one_that_is_far_too_noisy() {
 #[test]
 fn films_of_another_shape_are_an_error() {
     let (spec, course) = frame();
-    let mut films: Vec<_> =
-        (0..6).flat_map(|tile| [4 * tile, 4 * tile + 1]).map(|unit| film(&course, unit, 1.0)).collect();
+    let mut films: Vec<_> = (0..6)
+        .flat_map(|tile| [4 * tile, 4 * tile + 1])
+        .map(|unit| film(&course, unit, 1.0))
+        .collect();
     films[3].1.samples = 15;
     let bench = Bench::of_films(films);
     assert!(matches!(noisy_tiles(&spec, &course, &bench.spool()), Err(ResolveError::Shape { .. })));

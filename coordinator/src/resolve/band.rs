@@ -9,7 +9,8 @@ use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 use tessera_protocol::job::RenderSpec;
 
-/// Rows of a frame as tall as a tile, planar: channel c of pixel (x, y) is at `(c * height + y) * width + x`.
+/// Rows of a frame as tall as a tile, planar: channel c of pixel (x, y) is at
+/// `(c * height + y) * width + x`.
 #[derive(Debug)]
 pub(super) struct Band {
     /// Pixels across: the frame's width.
@@ -20,7 +21,8 @@ pub(super) struct Band {
 }
 
 impl Band {
-    /// Rows of 32-bit floats as a kernel writes them: little endian, channel by channel within a pixel. Bytes that fill no row are left out.
+    /// Rows of 32-bit floats as a kernel writes them: little endian, channel by channel within a
+    /// pixel. Bytes that fill no row are left out.
     pub(super) fn of_pixels(width: usize, channels: usize, bytes: &[u8]) -> Self {
         let height = bytes.len() / (width * channels * 4).max(1);
         let mut values = vec![0.0; width * height * channels];
@@ -40,7 +42,13 @@ impl Band {
     }
 
     /// Some pixels of one row of one channel.
-    pub(super) fn part_of_line(&mut self, channel: usize, y: usize, x: usize, width: usize) -> &mut [f32] {
+    pub(super) fn part_of_line(
+        &mut self,
+        channel: usize,
+        y: usize,
+        x: usize,
+        width: usize,
+    ) -> &mut [f32] {
         let start = (channel * self.height + y) * self.width + x;
         &mut self.values[start..start + width]
     }
@@ -88,7 +96,8 @@ pub(super) struct Tiles<'a> {
     spp: u32,
     spool: &'a SpoolIndex,
     course: Option<&'a Course>,
-    /// All tiles have the same rounds, each as many samples as all before it: the last one's sums are those that a film's own half would have.
+    /// All tiles have the same rounds, each as many samples as all before it: the last one's sums
+    /// are those that a film's own half would have.
     whole_rounds: bool,
 }
 
@@ -116,8 +125,11 @@ impl<'a> Tiles<'a> {
     pub(super) fn band(&self, row: u32) -> Result<Band, ResolveError> {
         let first = row * self.grid.columns();
         let height = self.grid.tile_rect(first).map_or(0, |rect| rect.height as usize);
-        let mut band =
-            Band { width: self.width, height, values: vec![0.0; self.width * height * self.planes.count] };
+        let mut band = Band {
+            width: self.width,
+            height,
+            values: vec![0.0; self.width * height * self.planes.count],
+        };
         // As many tiles at once as there are threads: their sums are what takes memory.
         let columns: Vec<u32> = (first..first + self.grid.columns()).collect();
         for columns in columns.chunks(rayon::current_num_threads().max(1)) {
@@ -153,7 +165,9 @@ impl<'a> Tiles<'a> {
             let film = self.spool.film(unit)?;
             match &mut total {
                 None => total = Some(film),
-                Some(total) => total.add(&film).map_err(|_| ResolveError::Shape { unit: unit.0 })?,
+                Some(total) => {
+                    total.add(&film).map_err(|_| ResolveError::Shape { unit: unit.0 })?
+                }
             }
         }
         total.ok_or(ResolveError::Shape { unit: 0 })
@@ -174,10 +188,16 @@ impl<'a> Tiles<'a> {
         for (index, line) in whole.values.chunks_exact(width.max(1)).enumerate() {
             let (channel, y) = (index / height, index % height);
             let values = band.part_of_line(channel, y, x, width);
-            values.iter_mut().zip(line).for_each(|(value, sum)| *value = pixel(*sum, whole.samples));
+            values
+                .iter_mut()
+                .zip(line)
+                .for_each(|(value, sum)| *value = pixel(*sum, whole.samples));
         }
         if let (Some(second), Some(half)) = (second, self.planes.half) {
-            let lines = whole.values.chunks_exact(width.max(1)).zip(second.values.chunks_exact(width.max(1)));
+            let lines = whole
+                .values
+                .chunks_exact(width.max(1))
+                .zip(second.values.chunks_exact(width.max(1)));
             for (index, (all, later)) in lines.take(HALF * height).enumerate() {
                 let values = band.part_of_line(half + index / height, index % height, x, width);
                 for (value, sums) in values.iter_mut().zip(all.iter().zip(later)) {
@@ -189,13 +209,15 @@ impl<'a> Tiles<'a> {
             }
         }
         if let Some(samples) = self.planes.samples {
-            (0..height).for_each(|y| band.part_of_line(samples, y, x, width).fill(whole.samples as f32));
+            (0..height)
+                .for_each(|y| band.part_of_line(samples, y, x, width).fill(whole.samples as f32));
         }
     }
 }
 
-/// The second half of a pixel as the denoiser reads it, from sums with their numbers of samples: so that it makes the variance of the mean
-/// of it. Where the second half is as long as the first, half of its own mean.
+/// The second half of a pixel as the denoiser reads it, from sums with their numbers of samples: so
+/// that it makes the variance of the mean of it. Where the second half is as long as the first,
+/// half of its own mean.
 pub(super) fn half_of((whole, samples): (i64, u32), (second, second_samples): (i64, u32)) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     let (all, later) = (f64::from(samples), f64::from(second_samples));

@@ -1,10 +1,12 @@
-//! Denoised rows from noisy ones, in bands as they come. Owns which rows must be there; the arithmetic is the kernels'.
+//! Denoised rows from noisy ones, in bands as they come. Owns which rows must be there; the
+//! arithmetic is the kernels'.
 
 use super::band::Planes;
 use super::{Band, ResolveError};
 use rayon::prelude::*;
 use tessera_kernels::denoise::{
-    CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa, tile,
+    CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
+    tile,
 };
 use tessera_protocol::job::{AovSpec, RenderSpec};
 
@@ -13,7 +15,8 @@ pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
     Planes::of(spec).count
 }
 
-/// Samples that the kernel is told of where tiles have different numbers: their halves are as of two.
+/// Samples that the kernel is told of where tiles have different numbers: their halves are as of
+/// two.
 const SAMPLES_OF_ROUNDS: u32 = 2;
 
 /// A frame under way: what the first pass makes of its rows goes to the second.
@@ -29,8 +32,9 @@ impl Denoiser {
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
 
-    /// Takes the next rows, of the film's channels. Gives those that can be denoised now, perhaps none, with the noisy picture's channels
-    /// behind the others; with the frame's last rows, all that are left.
+    /// Takes the next rows, of the film's channels. Gives those that can be denoised now, perhaps
+    /// none, with the noisy picture's channels behind the others; with the frame's last rows, all
+    /// that are left.
     pub(super) fn push(&mut self, mut band: Band) -> Result<Band, ResolveError> {
         let plane = band.width * band.height;
         band.values.extend_from_within(..3 * plane);
@@ -59,7 +63,8 @@ impl Filter {
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
         let three = |first: usize| [first, first + 1, first + 2];
-        let parts = [three(0), three(half), three(of(AovSpec::Albedo)), three(of(AovSpec::Normal))].concat();
+        let parts = [three(0), three(half), three(of(AovSpec::Albedo)), three(of(AovSpec::Normal))]
+            .concat();
         let mut sources = [of(AovSpec::Depth); CHANNELS];
         sources[..parts.len()].copy_from_slice(&parts);
         Self {
@@ -98,8 +103,11 @@ impl Filter {
     fn filtered(&self, end: usize) -> Result<Band, ResolveError> {
         let height = end - self.next_row;
         let plane = self.width * height;
-        let mut band =
-            Band { width: self.width, height, values: Vec::with_capacity(plane * self.channels.len()) };
+        let mut band = Band {
+            width: self.width,
+            height,
+            values: Vec::with_capacity(plane * self.channels.len()),
+        };
         let skipped = (self.next_row - self.first_row) * self.width;
         for rows in &self.channels {
             band.values.extend_from_slice(&rows[skipped..][..plane]);
@@ -108,7 +116,8 @@ impl Filter {
         Ok(band)
     }
 
-    /// Puts what the kernel makes of them in the place of the channels that it makes better: rows from the next one on.
+    /// Puts what the kernel makes of them in the place of the channels that it makes better: rows
+    /// from the next one on.
     fn overwrite(&self, band: &mut Band) -> Result<(), DenoiseError> {
         let rows = Rows {
             pass: self.pass,

@@ -11,7 +11,8 @@ fn spec() -> RenderSpec {
     RenderSpec { aovs, denoise: true, ..crate::resolve::tests::spec(WIDTH, HEIGHT, 64, 9, 0) }
 }
 
-/// A made-up value of the film: noisy colours, halves near 5 ninths of them, guides that change slowly, and a position that has no part.
+/// A made-up value of the film: noisy colours, halves near 5 ninths of them, guides that change
+/// slowly, and a position that has no part.
 fn value(channel: usize, x: usize, y: usize) -> f32 {
     let random = |seed: usize| {
         let bits = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -29,7 +30,8 @@ fn value(channel: usize, x: usize, y: usize) -> f32 {
 
 fn band(channels: usize, first: usize, height: usize) -> Band {
     let rows = (0..channels).flat_map(|channel| {
-        (first..first + height).flat_map(move |y| (0..WIDTH as usize).map(move |x| value(channel, x, y)))
+        (first..first + height)
+            .flat_map(move |y| (0..WIDTH as usize).map(move |x| value(channel, x, y)))
     });
     Band { width: WIDTH as usize, height, values: rows.collect() }
 }
@@ -43,7 +45,8 @@ fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) 
         let out = denoiser.push(band(spec.channels().into(), first, height)).unwrap();
         first += height;
         for (found, channel) in found.iter_mut().zip(channels.clone()) {
-            (0..out.height).for_each(|y| found.extend(out.line(channel, y).iter().map(|v| v.to_bits())));
+            (0..out.height)
+                .for_each(|y| found.extend(out.line(channel, y).iter().map(|v| v.to_bits())));
         }
         if first == HEIGHT as usize {
             return found;
@@ -77,7 +80,8 @@ fn the_noisy_picture_comes_along_as_it_was() {
     let first = noisy_channel(&spec);
     let found = rows(&spec, &[10], first..first + 3);
     for (channel, found) in found.iter().enumerate() {
-        let mut places = (0..HEIGHT as usize).flat_map(|y| (0..WIDTH as usize).map(move |x| (x, y)));
+        let mut places =
+            (0..HEIGHT as usize).flat_map(|y| (0..WIDTH as usize).map(move |x| (x, y)));
         assert!(found.iter().all(|bits| {
             let (x, y) = places.next().unwrap();
             *bits == value(channel, x, y).to_bits()

@@ -1,5 +1,6 @@
-//! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is 1), AOVs as named layers; `noisy` is what a denoised
-//! picture was made of, `samples` how many a pixel of a frame has that was sampled in rounds.
+//! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is
+//! 1), AOVs as named layers; `noisy` is what a denoised picture was made of, `samples` how many a
+//! pixel of a frame has that was sampled in rounds.
 
 use super::band::Planes;
 use super::{Band, Frame, OutFile, ResolveError, denoise};
@@ -23,7 +24,8 @@ const BLOCK_ROWS: usize = 16;
 pub(super) struct ExrFile {
     /// Pixels across and down.
     pub(super) size: (u32, u32),
-    /// Names of the channels with the band's channel that each shows, None for 1 everywhere; in the order of their names' bytes.
+    /// Names of the channels with the band's channel that each shows, None for 1 everywhere; in the
+    /// order of their names' bytes.
     pub(super) channels: Vec<(String, Option<usize>)>,
     /// What the file says of its making.
     pub(super) about: serde_json::Value,
@@ -58,8 +60,8 @@ impl ExrFile {
     }
 }
 
-/// Names of the channels with the band's channel that each shows, None for 1 everywhere (what a frame shows is opaque); in
-/// the order in which EXR keeps them, by the bytes of their names.
+/// Names of the channels with the band's channel that each shows, None for 1 everywhere (what a
+/// frame shows is opaque); in the order in which EXR keeps them, by the bytes of their names.
 fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
     let mut channels = vec![("A".to_owned(), None)];
     for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
@@ -107,9 +109,10 @@ fn header(file: &ExrFile) -> Result<Header, ResolveError> {
     );
     debug_assert_eq!(header.channels, ChannelList::new(header.channels.list.clone()));
     header.own_attributes.layer_name = None;
-    header.own_attributes.software_name = Some(text(&format!("tessera {}", env!("CARGO_PKG_VERSION")))?);
-    // One attribute for all that is ours: several would stand in the order of a hash map, and the file would not be the same
-    // bytes when the frame is resolved again.
+    header.own_attributes.software_name =
+        Some(text(&format!("tessera {}", env!("CARGO_PKG_VERSION")))?);
+    // One attribute for all that is ours: several would stand in the order of a hash map, and the
+    // file would not be the same bytes when the frame is resolved again.
     let value = AttributeValue::Text(text(&file.about.to_string())?);
     header.own_attributes.other.insert(text("tessera")?, value);
     // Rec. 709 and its white, D65.
@@ -130,20 +133,21 @@ pub(super) fn write(
 ) -> Result<(), ResolveError> {
     let header = header(file)?;
     let mut failure = None;
-    let written = exr::block::write(&mut *out, [header].into_iter().collect(), true, |meta, chunks| {
-        let mut rows = ExrRows {
-            meta: &meta,
-            chunks,
-            channels: &file.channels,
-            size: Vec2(file.size.0 as usize, file.size.1 as usize),
-            pending: Vec::new(),
-            next_row: 0,
-        };
-        feed(&mut rows).map_err(|error| {
-            failure = Some(error);
-            Error::Aborted
-        })
-    });
+    let written =
+        exr::block::write(&mut *out, [header].into_iter().collect(), true, |meta, chunks| {
+            let mut rows = ExrRows {
+                meta: &meta,
+                chunks,
+                channels: &file.channels,
+                size: Vec2(file.size.0 as usize, file.size.1 as usize),
+                pending: Vec::new(),
+                next_row: 0,
+            };
+            feed(&mut rows).map_err(|error| {
+                failure = Some(error);
+                Error::Aborted
+            })
+        });
     match (failure, written) {
         (Some(failure), _) => Err(failure),
         (None, Err(error)) => Err(encode_failed(out, error)),
@@ -175,14 +179,17 @@ impl ExrRows<'_, '_> {
         self.size.x() * self.channels.len() * 4
     }
 
-    /// Appends the band's rows. Writes as many blocks at once as there are threads, and keeps the rest.
+    /// Appends the band's rows. Writes as many blocks at once as there are threads, and keeps the
+    /// rest.
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
         let batch = BLOCK_ROWS * rayon::current_num_threads().max(1) * self.row_bytes();
         for y in 0..band.height {
             for (_, source) in self.channels {
                 match source {
                     Some(channel) => {
-                        band.line(*channel, y).iter().for_each(|v| self.pending.extend(v.to_ne_bytes()));
+                        band.line(*channel, y)
+                            .iter()
+                            .for_each(|v| self.pending.extend(v.to_ne_bytes()));
                     }
                     None => (0..band.width).for_each(|_| self.pending.extend(1f32.to_ne_bytes())),
                 }
@@ -200,7 +207,8 @@ impl ExrRows<'_, '_> {
         self.write_pending()
     }
 
-    /// Writes the pending rows, which begin at a block; the last block may be lower than the others.
+    /// Writes the pending rows, which begin at a block; the last block may be lower than the
+    /// others.
     fn write_pending(&mut self) -> Result<(), ResolveError> {
         let row_bytes = self.row_bytes();
         let first = (self.next_row - self.pending.len() / row_bytes) / BLOCK_ROWS;

@@ -1,9 +1,12 @@
-//! Resolve: a frame's spool to its files, one row of tiles at a time. Owns the arithmetic from sums to pixels and the files' forms.
+//! Resolve: a frame's spool to its files, one row of tiles at a time. Owns the arithmetic from sums
+//! to pixels and the files' forms.
 //!
-//! Memory: a row of tiles as 32-bit floats is width × tile edge × channels × 4 bytes (3840 × 64 × 3 × 4 is 2.8 MiB; at the limits,
-//! 32768 × 512 × 13 × 4 is 832 MiB), and per decoding thread three copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows a
-//! thread. Denoising holds for each of its two passes such a row of tiles and 61 rows of pixels, of at most 19 channels, and one more row of
-//! tiles on its way (3840 × 64: 88 MiB in all). No more than one frame is resolved at a time.
+//! Memory: a row of tiles as 32-bit floats is width × tile edge × channels × 4 bytes (3840 × 64 × 3
+//! × 4 is 2.8 MiB; at the limits, 32768 × 512 × 13 × 4 is 832 MiB), and per decoding thread three
+//! copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows a thread. Denoising
+//! holds for each of its two passes such a row of tiles and 61 rows of pixels, of at most 19
+//! channels, and one more row of tiles on its way (3840 × 64: 88 MiB in all). No more than one
+//! frame is resolved at a time.
 
 mod band;
 mod denoise;
@@ -94,9 +97,11 @@ impl ResolveError {
             Self::Write(_) | Self::Blob(_) | Self::Spool(SpoolError::Io { .. }) => {
                 ResolveFailure::Retry(text)
             }
-            Self::Spool(_) | Self::Shape { .. } | Self::Chunk { .. } | Self::Denoise(_) | Self::Encode(_) => {
-                ResolveFailure::Fatal(text)
-            }
+            Self::Spool(_)
+            | Self::Shape { .. }
+            | Self::Chunk { .. }
+            | Self::Denoise(_)
+            | Self::Encode(_) => ResolveFailure::Fatal(text),
         }
     }
 }
@@ -111,7 +116,8 @@ impl Frame<'_> {
     }
 }
 
-/// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an error nothing of them is left.
+/// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
+/// error nothing of them is left.
 pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     match frame.course {
         Some(course) => frame.spool.check_course(course)?,
@@ -136,17 +142,27 @@ pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Resol
             FormatSpec::Png | FormatSpec::Png16 => png.take(),
         };
         let Some(out) = out else {
-            return Err(ResolveError::Encode(format!("format `{}` is asked for twice", format.extension())));
+            return Err(ResolveError::Encode(format!(
+                "format `{}` is asked for twice",
+                format.extension()
+            )));
         };
         let (hash, length) = blobs.adopt(out.finish().map_err(ResolveError::Write)?)?;
-        files.push(FrameFile { format: format.extension().to_owned(), hash, length, pixels_sha256 });
+        files.push(FrameFile {
+            format: format.extension().to_owned(),
+            hash,
+            length,
+            pixels_sha256,
+        });
     }
     Ok(files)
 }
 
 fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngRows, ResolveError> {
-    let depth = if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
-    let comment = spec.clamp.map(|clamp| format!("indirect light clamped at {clamp}: darker than the scene"));
+    let depth =
+        if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
+    let comment =
+        spec.clamp.map(|clamp| format!("indirect light clamped at {clamp}: darker than the scene"));
     PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
 }
 

@@ -1,4 +1,5 @@
-//! A file in the making that remembers its first failure: encoders that finish in a destructor cannot report one.
+//! A file in the making that remembers its first failure: encoders that finish in a destructor
+//! cannot report one.
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use tempfile::NamedTempFile;

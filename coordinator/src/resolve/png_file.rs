@@ -1,4 +1,5 @@
-//! PNG: sRGB with 8 or 16 bits a channel, after exposure and tone map; no dither, so the bytes follow from the pixels alone.
+//! PNG: sRGB with 8 or 16 bits a channel, after exposure and tone map; no dither, so the bytes
+//! follow from the pixels alone.
 
 use super::tone::Display;
 use super::{Band, OutFile, ResolveError};
@@ -33,8 +34,8 @@ pub(super) struct PngRows {
 }
 
 impl PngRows {
-    /// A file of bands with 1 channel (grey), 3 (RGB) or 4 (and alpha, which is linear); further channels are left out. `comment` is for
-    /// whoever asks the file.
+    /// A file of bands with 1 channel (grey), 3 (RGB) or 4 (and alpha, which is linear); further
+    /// channels are left out. `comment` is for whoever asks the file.
     pub(super) fn begin(
         out: OutFile,
         (width, height, channels): (u32, u32, usize),

@@ -1,4 +1,5 @@
-//! Frames that were sampled in rounds: tiles with different numbers of samples, and frames that say themselves how many they have.
+//! Frames that were sampled in rounds: tiles with different numbers of samples, and frames that say
+//! themselves how many they have.
 
 use super::band::half_of;
 use super::tests::{Bench, film, read_exr, spec};
@@ -7,11 +8,18 @@ use tessera_core::Split;
 use tessera_protocol::UnitIndex;
 use tessera_protocol::job::{AovSpec, JobKind};
 
-/// Two tiles across, of 32 and 8 pixels, and at most 100 samples: passes of 16, 16, 32 and 36. The second tile ended after the first round, the
-/// first after the last.
+/// Two tiles across, of 32 and 8 pixels, and at most 100 samples: passes of 16, 16, 32 and 36. The
+/// second tile ended after the first round, the first after the last.
 fn frame(more: RenderSpec) -> (RenderSpec, Course) {
-    let spec =
-        RenderSpec { width: 40, height: 20, tile: 32, spp: 100, unit_samples: 0, noise: Some(0.05), ..more };
+    let spec = RenderSpec {
+        width: 40,
+        height: 20,
+        tile: 32,
+        spp: 100,
+        unit_samples: 0,
+        noise: Some(0.05),
+        ..more
+    };
     let mut course = Course::of(&Split::of(&JobKind::Render(spec.clone()))).unwrap();
     course.end_round(1, &[0].into_iter().collect()).unwrap();
     course.end_round(2, &[0].into_iter().collect()).unwrap();
@@ -29,13 +37,17 @@ fn each_tile_is_divided_by_its_own_number_of_samples() {
     let bench = Bench::of_films(films(&spec, &[0, 1, 2, 3, 4, 5, 6]));
     let files = bench.resolve_course(&spec, Some(&course)).unwrap();
     let (attributes, channels) = read_exr(bench.open(&files[0]));
-    for (x, y, tile, passes, samples) in [(5, 7, 0, 4, 100.0), (31, 19, 0, 4, 100.0), (33, 0, 1, 2, 32.0)] {
+    for (x, y, tile, passes, samples) in
+        [(5, 7, 0, 4, 100.0), (31, 19, 0, 4, 100.0), (33, 0, 1, 2, 32.0)]
+    {
         let at = y * 40 + x;
         assert_eq!(channels["samples"][at], samples);
         for (channel, name) in ["R", "G", "B", "depth.Z"].into_iter().enumerate() {
             let rect = course.grid().tile_rect(tile).unwrap();
-            let place = (channel * rect.height as usize + y) * rect.width as usize + x - rect.x as usize;
-            let sum: i64 = (tile * 4..tile * 4 + passes).map(|unit| film(&spec, unit).values[place]).sum();
+            let place =
+                (channel * rect.height as usize + y) * rect.width as usize + x - rect.x as usize;
+            let sum: i64 =
+                (tile * 4..tile * 4 + passes).map(|unit| film(&spec, unit).values[place]).sum();
             let expected = (sum as f64 / 16_777_216.0 / f64::from(samples)) as f32;
             assert_eq!(channels[name][at].to_bits(), expected.to_bits(), "{name} at {x}, {y}");
         }
@@ -53,13 +65,19 @@ fn a_missing_unit_of_a_round_is_an_error_and_so_is_one_of_no_tile() {
     let missing = Bench::of_films(films(&spec, &[0, 1, 2, 4, 5]));
     let error = missing.resolve_course(&spec, Some(&course)).unwrap_err();
     assert!(
-        matches!(error, ResolveError::Spool(SpoolError::Count { unit: UnitIndex(3), count: 0, .. })),
+        matches!(
+            error,
+            ResolveError::Spool(SpoolError::Count { unit: UnitIndex(3), count: 0, .. })
+        ),
         "{error}"
     );
     let mut all = films(&spec, &[0, 1, 2, 3, 4, 5]);
     all.push((8, film(&spec, 0)));
     let error = Bench::of_films(all).resolve_course(&spec, Some(&course)).unwrap_err();
-    assert!(matches!(error, ResolveError::Spool(SpoolError::Count { unit: UnitIndex(8), .. })), "{error}");
+    assert!(
+        matches!(error, ResolveError::Spool(SpoolError::Count { unit: UnitIndex(8), .. })),
+        "{error}"
+    );
 }
 
 #[test]
@@ -79,13 +97,15 @@ fn a_denoised_frame_needs_no_plane_of_halves() {
 fn the_half_of_two_equal_halves_is_that_of_the_film() {
     let one = 1 << 24;
     assert_eq!(half_of((one * 64, 64), (one * 40, 32)), 40.0 / 64.0);
-    // Of 64 and 36 samples with means of 1 and 2: what two halves of that mean would differ by, for the same variance of it.
+    // Of 64 and 36 samples with means of 1 and 2: what two halves of that mean would differ by, for
+    // the same variance of it.
     let half = f64::from(half_of((one * (64 + 72), 100), (one * 72, 36)));
     let (mean, apart) = (1.36, 0.48);
     assert!((mean - 2.0 * half + apart).abs() < 1e-6, "{half}");
 }
 
-/// The film of all samples of a tile that came in these passes, the last of which is half of them, as a unit of its own would bring it.
+/// The film of all samples of a tile that came in these passes, the last of which is half of them,
+/// as a unit of its own would bring it.
 fn whole_film(spec: &RenderSpec, passes: &[u32]) -> tessera_protocol::TileSums {
     let mut whole = film(spec, passes[0]);
     passes[1..].iter().for_each(|pass| whole.add(&film(spec, *pass)).unwrap());
@@ -122,8 +142,8 @@ fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
         let expected = of_even.resolve_course(&even, None).unwrap();
         assert_eq!(found[0].pixels_sha256, expected[0].pixels_sha256, "denoised: {denoise}");
         assert_eq!(found[1].hash, expected[1].hash, "PNG files say nothing of their making");
-        let [(said, found), (_, expected)] =
-            [(&bench, &found), (&of_even, &expected)].map(|(bench, files)| read_exr(bench.open(&files[0])));
+        let [(said, found), (_, expected)] = [(&bench, &found), (&of_even, &expected)]
+            .map(|(bench, files)| read_exr(bench.open(&files[0])));
         assert_eq!(found, expected, "every channel, and none beside");
 
         let ours = &said.other[&exr::meta::attribute::Text::from("tessera")];

@@ -1,4 +1,5 @@
-//! Tests of resolving: files read back by other readers hold exactly what a plain computation in memory gives.
+//! Tests of resolving: files read back by other readers hold exactly what a plain computation in
+//! memory gives.
 
 use super::*;
 use crate::folder::DataFolder;
@@ -62,7 +63,8 @@ impl Bench {
     fn new(spec: &RenderSpec) -> Self {
         let mut order: Vec<u32> = (0..Grid::of(spec).units()).collect();
         order.sort_by_key(|unit| unit.wrapping_mul(0x9e37_79b9));
-        let films: Vec<(u32, TileSums)> = order.into_iter().map(|unit| (unit, film(spec, unit))).collect();
+        let films: Vec<(u32, TileSums)> =
+            order.into_iter().map(|unit| (unit, film(spec, unit))).collect();
         Self::of_films(films)
     }
 
@@ -150,7 +152,8 @@ fn expected(spec: &RenderSpec, channel: usize, x: u32, y: u32) -> f32 {
     let columns = spec.width.div_ceil(spec.tile);
     let tile = y / spec.tile * columns + x / spec.tile;
     let passes = Grid::of(spec).passes();
-    let total: i64 = (tile * passes..(tile + 1) * passes).map(|unit| sum(unit, channel, x, y)).sum();
+    let total: i64 =
+        (tile * passes..(tile + 1) * passes).map(|unit| sum(unit, channel, x, y)).sum();
     (total as f64 / 16_777_216.0 / f64::from(spec.spp)) as f32
 }
 
@@ -179,7 +182,9 @@ pub(crate) fn read_exr(
         .unwrap();
     let layer = image.layer_data;
     let channels = layer.channel_data.list.iter().map(|channel| {
-        let FlatSamples::F32(values) = &channel.sample_data else { panic!("32-bit floats are written") };
+        let FlatSamples::F32(values) = &channel.sample_data else {
+            panic!("32-bit floats are written")
+        };
         (channel.name.to_string(), values.clone())
     });
     let channels = channels.collect();
@@ -190,7 +195,13 @@ fn check_exr(bench: &Bench, spec: &RenderSpec, file: &FrameFile) {
     let (attributes, channels) = read_exr(bench.open(file));
     let mut names = vec![("R", 0), ("G", 1), ("B", 2)];
     if !spec.aovs.is_empty() {
-        names.extend([("albedo.R", 3), ("albedo.G", 4), ("albedo.B", 5), ("normal.X", 6), ("normal.Y", 7)]);
+        names.extend([
+            ("albedo.R", 3),
+            ("albedo.G", 4),
+            ("albedo.B", 5),
+            ("normal.X", 6),
+            ("normal.Y", 7),
+        ]);
         names.extend([("normal.Z", 8), ("depth.Z", 9), ("position.X", 10), ("position.Y", 11)]);
         names.push(("position.Z", 12));
     }
@@ -217,16 +228,27 @@ fn check_exr(bench: &Bench, spec: &RenderSpec, file: &FrameFile) {
 
 #[test]
 fn an_exr_has_the_bits_of_a_plain_computation() {
-    // Odd sizes, tiles that are no multiple of a block's 16 rows, several passes, one pixel, one column.
-    let sizes =
-        [(37, 53, 10, 7, 3), (64, 64, 64, 1, 1), (1, 1, 8, 5, 0), (3, 100, 33, 4, 1), (130, 17, 8, 2, 2)];
+    // Odd sizes, tiles that are no multiple of a block's 16 rows, several passes, one pixel, one
+    // column.
+    let sizes = [
+        (37, 53, 10, 7, 3),
+        (64, 64, 64, 1, 1),
+        (1, 1, 8, 5, 0),
+        (3, 100, 33, 4, 1),
+        (130, 17, 8, 2, 2),
+    ];
     for (width, height, tile, spp, unit_samples) in sizes {
         let mut spec = spec(width, height, tile, spp, unit_samples);
-        for aovs in [vec![], vec![AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position]] {
+        for aovs in
+            [vec![], vec![AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position]]
+        {
             spec.aovs = aovs;
             let bench = Bench::new(&spec);
             let files = bench.resolve(&spec).unwrap();
-            assert_eq!(files.iter().map(|file| file.format.as_str()).collect::<Vec<_>>(), ["exr", "png"]);
+            assert_eq!(
+                files.iter().map(|file| file.format.as_str()).collect::<Vec<_>>(),
+                ["exr", "png"]
+            );
             assert!(files.iter().all(|file| file.pixels_sha256 == expected_sha256(&spec)));
             check_exr(&bench, &spec, &files[0]);
             assert_eq!(bench.left_over(), 0);
@@ -243,7 +265,8 @@ fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
     (reader.info().clone(), bytes)
 }
 
-/// The sRGB curve once more, by the platform's functions: the last digit may differ, a whole step may not.
+/// The sRGB curve once more, by the platform's functions: the last digit may differ, a whole step
+/// may not.
 fn srgb(linear: f64) -> f64 {
     let linear = linear.clamp(0.0, 1.0);
     if linear <= 0.0031308 { linear * 12.92 } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 }
@@ -267,7 +290,10 @@ fn a_png_shows_the_pixels_through_the_srgb_curve() {
         assert!(info.srgb.is_some());
         let values: Vec<f64> = match format {
             FormatSpec::Png => bytes.iter().map(|byte| f64::from(*byte)).collect(),
-            _ => bytes.chunks(2).map(|pair| f64::from(u16::from_be_bytes([pair[0], pair[1]]))).collect(),
+            _ => bytes
+                .chunks(2)
+                .map(|pair| f64::from(u16::from_be_bytes([pair[0], pair[1]])))
+                .collect(),
         };
         let mut seen = std::collections::BTreeSet::new();
         for (index, value) in values.iter().enumerate() {
@@ -326,7 +352,8 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
         };
         let result = if spec.formats == [FormatSpec::Exr] {
             let mut out = full();
-            write_rows(&frame, Some(&mut out), None).and_then(|_| out.finish().map_err(ResolveError::Write))
+            write_rows(&frame, Some(&mut out), None)
+                .and_then(|_| out.finish().map_err(ResolveError::Write))
         } else {
             let begun = begin_png(full(), &spec, FormatSpec::Png);
             begun.and_then(|mut rows| {

@@ -1,5 +1,5 @@
-//! From linear light to display values: exposure, tone map, sRGB curve. All in f64 with the `libm` crate, so that every machine
-//! writes the same bytes.
+//! From linear light to display values: exposure, tone map, sRGB curve. All in f64 with the `libm`
+//! crate, so that every machine writes the same bytes.
 
 use tessera_protocol::job::{RenderSpec, ToneMapSpec};
 
@@ -35,11 +35,15 @@ impl Display {
 /// The curve of IEC 61966-2-1, clipped to [0, 1].
 fn srgb(linear: f64) -> f64 {
     let linear = linear.clamp(0.0, 1.0);
-    if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * libm::pow(linear, 1.0 / 2.4) - 0.055 }
+    if linear <= 0.003_130_8 {
+        12.92 * linear
+    } else {
+        1.055 * libm::pow(linear, 1.0 / 2.4) - 0.055
+    }
 }
 
-/// Khronos PBR Neutral (2024): colours below 0.8 stay as they are, apart from the reflection of a dielectric that is taken off; brighter
-/// ones are compressed and lose saturation.
+/// Khronos PBR Neutral (2024): colours below 0.8 stay as they are, apart from the reflection of a
+/// dielectric that is taken off; brighter ones are compressed and lose saturation.
 fn pbr_neutral(color: [f64; 3]) -> [f64; 3] {
     const F90: f64 = 0.04;
     const START: f64 = 0.8 - F90;
@@ -57,8 +61,9 @@ fn pbr_neutral(color: [f64; 3]) -> [f64; 3] {
     color.map(|v| v * compressed / peak * (1.0 - white) + compressed * white)
 }
 
-/// AgX (T. Sobotka) with the polynomial that B. Wrensch fitted to its base curve: into a narrower gamut, 16.5 stops of log2, the
-/// curve, back. What comes out is for a display of gamma 2.2, so it is made linear again.
+/// AgX (T. Sobotka) with the polynomial that B. Wrensch fitted to its base curve: into a narrower
+/// gamut, 16.5 stops of log2, the curve, back. What comes out is for a display of gamma 2.2, so it
+/// is made linear again.
 fn agx(color: [f64; 3]) -> [f64; 3] {
     const INSET: [[f64; 3]; 3] = [
         [0.842_479_062_253_094, 0.078_433_599_999_999_2, 0.079_223_745_147_764_3],

@@ -1,7 +1,9 @@
-//! A compute job's frame: its chunks, in the order of their indices, to an array file, a picture or a reduced value.
+//! A compute job's frame: its chunks, in the order of their indices, to an array file, a picture or
+//! a reduced value.
 //!
-//! Memory: one chunk (at most 16 MiB) and, for pictures, the rows that it ends in. A reduction reads partials in the order of chunks; its
-//! result does not depend on that order (see `tessera_protocol::compute::Partial`).
+//! Memory: one chunk (at most 16 MiB) and, for pictures, the rows that it ends in. A reduction
+//! reads partials in the order of chunks; its result does not depend on that order (see
+//! `tessera_protocol::compute::Partial`).
 
 use super::exr_file::{self, ExrFile, ExrRows};
 use super::png_file::PngRows;
@@ -34,7 +36,8 @@ pub struct Values<'a> {
     pub spool: &'a SpoolIndex,
 }
 
-/// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an error nothing of them is left.
+/// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
+/// error nothing of them is left.
 pub fn assemble(values: &Values<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     values.spool.check_complete(Chunks::of(values.spec).units())?;
     let mut files = Files::begin(values, blobs)?;
@@ -60,7 +63,9 @@ impl Values<'_> {
             .ok_or_else(|| wrong("there is no such unit".into()))?;
         match (chunk.shape(), self.spec.chunk_shape(count)) {
             (found, expected) if found == expected => Ok(chunk.bytes),
-            (found, expected) => Err(wrong(format!("it has the shape {found:?}, not {expected:?}"))),
+            (found, expected) => {
+                Err(wrong(format!("it has the shape {found:?}, not {expected:?}")))
+            }
         }
     }
 
@@ -118,7 +123,8 @@ impl Files {
                 ComputeFormat::Exr => files.exr = Some(out),
                 ComputeFormat::Png => {
                     let size = (spec.domain.width, spec.domain.height, usize::from(spec.channels));
-                    let rows = PngRows::begin(out, size, Display::plain(), png::BitDepth::Eight, None)?;
+                    let rows =
+                        PngRows::begin(out, size, Display::plain(), png::BitDepth::Eight, None)?;
                     files.png = Some(rows);
                 }
             }
@@ -159,8 +165,11 @@ impl Files {
             let whole = pending.len() / row_bytes;
             if whole >= ROWS || unit + 1 == units {
                 let rest = pending.split_off(whole * row_bytes);
-                let band =
-                    Band::of_pixels(values.spec.domain.width as usize, values.spec.channels.into(), &pending);
+                let band = Band::of_pixels(
+                    values.spec.domain.width as usize,
+                    values.spec.channels.into(),
+                    &pending,
+                );
                 self.put(&[], Some((&band, exr.as_deref_mut())))?;
                 pending = rest;
             }
@@ -200,8 +209,9 @@ impl Files {
                 ComputeFormat::Png => png.take(),
             };
             let format = format.extension();
-            let out =
-                out.ok_or_else(|| ResolveError::Encode(format!("format `{format}` is asked for twice")))?;
+            let out = out.ok_or_else(|| {
+                ResolveError::Encode(format!("format `{format}` is asked for twice"))
+            })?;
             let (hash, length) = blobs.adopt(out.finish().map_err(ResolveError::Write)?)?;
             files.push(FrameFile { format: format.to_owned(), hash, length, pixels_sha256 });
         }

@@ -36,7 +36,8 @@ fn value(index: u64, channel: u64) -> f32 {
 fn result(spec: &ComputeSpec, unit: u32) -> ChunkValues {
     let (first, count) = Chunks::of(spec).range(UnitIndex(unit)).unwrap();
     let indices = first..first + u64::from(count);
-    let values = indices.flat_map(|index| (0..u64::from(spec.channels)).map(move |c| value(index, c)));
+    let values =
+        indices.flat_map(|index| (0..u64::from(spec.channels)).map(move |c| value(index, c)));
     let bytes: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
     let Some(reduction) = spec.reduction else { return ChunkValues { count, width: 4, bytes } };
     let mut partial = Partial::new(reduction, spec.element, spec.channels);
@@ -65,7 +66,8 @@ impl Bench {
         results: &[(u32, ChunkValues)],
     ) -> Result<Vec<FrameFile>, ResolveError> {
         let key = SpoolKey { job: JobId::new(), frame: FrameNumber(1) };
-        let (mut files, _) = SpoolFiles::open(&self.folder.spool(), BTreeMap::new(), false).unwrap();
+        let (mut files, _) =
+            SpoolFiles::open(&self.folder.spool(), BTreeMap::new(), false).unwrap();
         let entries: Vec<SpoolEntry> = results
             .iter()
             .map(|(unit, chunk)| {
@@ -84,7 +86,10 @@ impl Bench {
         let length = files.append(&entries).unwrap()[&key];
         let spool = SpoolIndex::read(&self.folder.spool(), key, length)?;
         let fingerprint = Some(Fingerprint([1; 32]));
-        assemble(&Values { job: key.job, frame: key.frame, spec, fingerprint, spool: &spool }, &self.blobs)
+        assemble(
+            &Values { job: key.job, frame: key.frame, spec, fingerprint, spool: &spool },
+            &self.blobs,
+        )
     }
 
     fn whole(&self, spec: &ComputeSpec) -> Vec<FrameFile> {
@@ -106,8 +111,10 @@ fn an_array_holds_every_value_in_its_place() {
     let bytes = bench.read(&files[0]);
     let header = npy::Header::read(&bytes, bytes.len() as u64).unwrap();
     assert_eq!((header.element, header.shape), (Element::F32, vec![3, 5, 6, 2]));
-    let expected: Vec<u8> =
-        (0..90).flat_map(|index| [value(index, 0), value(index, 1)]).flat_map(f32::to_le_bytes).collect();
+    let expected: Vec<u8> = (0..90)
+        .flat_map(|index| [value(index, 0), value(index, 1)])
+        .flat_map(f32::to_le_bytes)
+        .collect();
     assert_eq!(bytes[header.data_offset..], expected);
     assert_eq!(files[0].pixels_sha256, <[u8; 32]>::from(Sha256::digest(&expected)));
 }
@@ -115,7 +122,8 @@ fn an_array_holds_every_value_in_its_place() {
 #[test]
 fn a_sum_is_one_value_whatever_the_chunks() {
     let bench = Bench::new();
-    let mut spec = ComputeSpec { reduction: Some(Reduction::Sum), ..spec("1000", 1, &[ComputeFormat::Npy]) };
+    let mut spec =
+        ComputeSpec { reduction: Some(Reduction::Sum), ..spec("1000", 1, &[ComputeFormat::Npy]) };
     let expected: f64 = (0..1000).map(|index| f64::from(value(index, 0))).sum();
     for chunk in [1, 7, 1000] {
         spec.chunk = chunk;
@@ -130,7 +138,8 @@ fn a_sum_is_one_value_whatever_the_chunks() {
 fn pictures_hold_the_same_values() {
     let bench = Bench::new();
     for channels in [1, 3, 4] {
-        let spec = spec("19x21", channels, &[ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png]);
+        let spec =
+            spec("19x21", channels, &[ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png]);
         let files = bench.whole(&spec);
         let path = bench.blobs.find(files[1].hash).unwrap().unwrap();
         let image = exr::prelude::read_first_flat_layer_from_file(path).unwrap();
@@ -141,7 +150,8 @@ fn pictures_hold_the_same_values() {
         };
         let names: &[&str] = if channels == 1 { &["Y"] } else { &["R", "G", "B"] };
         for (channel, name) in names.iter().enumerate() {
-            let expected: Vec<f32> = (0..19 * 21).map(|index| value(index, channel as u64)).collect();
+            let expected: Vec<f32> =
+                (0..19 * 21).map(|index| value(index, channel as u64)).collect();
             assert_eq!(plane(name), expected, "{name}");
         }
         if channels != 1 {

@@ -1,4 +1,5 @@
-//! Frames of a job that have finished since a watcher was last told, as they are announced; and how long it may go on without a word.
+//! Frames of a job that have finished since a watcher was last told, as they are announced; and how
+//! long it may go on without a word.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,8 +33,8 @@ impl Announced {
         frames.into_iter().filter(|frame| !self.told.contains(frame)).collect()
     }
 
-    /// Lets so much time pass, or less where as many frames as are `missing` (at least one) have finished before: whoever waits for the last one
-    /// waits no longer.
+    /// Lets so much time pass, or less where as many frames as are `missing` (at least one) have
+    /// finished before: whoever waits for the last one waits no longer.
     pub(super) async fn pause(&mut self, time: Duration, missing: usize) {
         let over = Instant::now() + time;
         while self.heard.len() < missing.max(1) {
@@ -45,7 +46,8 @@ impl Announced {
         }
     }
 
-    /// All that have finished since the last time; None where there were too many to be told one by one.
+    /// All that have finished since the last time; None where there were too many to be told one by
+    /// one.
     pub(super) fn take(&mut self) -> Option<Vec<FrameNumber>> {
         loop {
             match self.finished.try_recv() {

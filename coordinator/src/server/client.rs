@@ -20,7 +20,11 @@ use tokio::sync::oneshot;
 const BLOBS_ASKED_MAX: usize = 1 << 16;
 
 /// Serves a client until its connection ends.
-pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (Arc<Standing>, Arc<Meter>)) {
+pub(super) async fn serve(
+    link: Link,
+    shared: Arc<Shared>,
+    (standing, meter): (Arc<Standing>, Arc<Meter>),
+) {
     let _closing = Closing(&link);
     let timing = link.timing;
     serve_streams(link.connection.clone(), timing, meter, move |kind, sender, mut receiver| {
@@ -44,16 +48,17 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (A
                 StreamKind::Request => {
                     let request: Request = receiver.expect(timing.answer).await?;
                     standing.check(now_secs()).map_err(Trouble::Refused)?;
-                    let response = match (rules::check(standing.peer(), rules::needed(&request)), request) {
-                        (Err(error), _) => Response::Error(bounded(error)),
-                        (Ok(()), Request::Watch(job)) => {
-                            return watch::serve(&shared, job, &mut sender).await;
-                        }
-                        (Ok(()), Request::Backup) => {
-                            return send_backup(&shared, standing.peer(), &mut sender).await;
-                        }
-                        (Ok(()), request) => told(&shared, standing.peer(), request).await,
-                    };
+                    let response =
+                        match (rules::check(standing.peer(), rules::needed(&request)), request) {
+                            (Err(error), _) => Response::Error(bounded(error)),
+                            (Ok(()), Request::Watch(job)) => {
+                                return watch::serve(&shared, job, &mut sender).await;
+                            }
+                            (Ok(()), Request::Backup) => {
+                                return send_backup(&shared, standing.peer(), &mut sender).await;
+                            }
+                            (Ok(()), request) => told(&shared, standing.peer(), request).await,
+                        };
                     sender.send(&response).await?;
                     sender.finish();
                     Ok(())
@@ -66,16 +71,21 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (A
     .await;
 }
 
-/// Answers what changes something after the audit log has told of it: there is no act without its entry.
+/// Answers what changes something after the audit log has told of it: there is no act without its
+/// entry.
 async fn told(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> Response {
-    let Some((what, about)) = told::told(&request) else { return answer(shared, peer, request).await };
+    let Some((what, about)) = told::told(&request) else {
+        return answer(shared, peer, request).await;
+    };
     if let Err(error) = shared.access.tell(peer.to_string(), what, about.clone()).await {
         return Response::Error(bounded(untellable(&error)));
     }
     let response = answer(shared, peer, request).await;
     if let Response::Error(error) = &response
-        && let Err(error) =
-            shared.access.tell(peer.to_string(), "not done", format!("{what}, {about}: {error}")).await
+        && let Err(error) = shared
+            .access
+            .tell(peer.to_string(), "not done", format!("{what}, {about}: {error}"))
+            .await
     {
         tracing::error!(%error, "the audit log cannot be written");
     }
@@ -91,8 +101,12 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
         Request::Frames { job, from } => question(shared, Question::Frames { job, from }).await,
         Request::Nodes => question(shared, Question::Nodes).await,
         Request::Cancel(job) => durably(shared, Ask::Cancel { job, caller: caller(peer) }).await,
-        Request::Pause(job) => durably(shared, Ask::Pause { job, pause: true, caller: caller(peer) }).await,
-        Request::Resume(job) => durably(shared, Ask::Pause { job, pause: false, caller: caller(peer) }).await,
+        Request::Pause(job) => {
+            durably(shared, Ask::Pause { job, pause: true, caller: caller(peer) }).await
+        }
+        Request::Resume(job) => {
+            durably(shared, Ask::Pause { job, pause: false, caller: caller(peer) }).await
+        }
         Request::Retry(job) => retry(shared, peer, job).await,
         Request::Forget(job) => durably(shared, Ask::Forget { job, caller: caller(peer) }).await,
         Request::Drain { node, drain } => durably(shared, Ask::Drain { node, drain }).await,
@@ -101,11 +115,15 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
             Ok(Response::Tokens(shared.ledger.list(from, shared.clock.now().secs()).await))
         }
         Request::RevokeToken { id } => identity::revoke_token(shared, peer, &id).await,
-        Request::Deny { identity, reason } => identity::deny(shared, peer, &identity, Some(reason)).await,
+        Request::Deny { identity, reason } => {
+            identity::deny(shared, peer, &identity, Some(reason)).await
+        }
         Request::Allow { identity } => identity::deny(shared, peer, &identity, None).await,
         Request::Log { last } => identity::log(shared, last).await,
         Request::Authority => Ok(identity::authority(&shared.access.authority())),
-        Request::RotateAuthority { overlap_secs } => identity::rotate(shared, peer, overlap_secs).await,
+        Request::RotateAuthority { overlap_secs } => {
+            identity::rotate(shared, peer, overlap_secs).await
+        }
         Request::Denied => Ok(Response::Denied(shared.access.denied())),
         Request::Audit => crate::audit::running(shared).await.map(Response::Audit),
         // Served as sequences, before this.
@@ -161,7 +179,8 @@ fn caller(peer: &PeerIdentity) -> Caller {
     Caller { name: peer.name.clone(), admin: rules::rules_others(peer) }
 }
 
-/// What asks for something durable is refused while the disk is full: it would wait, and nobody would know for what.
+/// What asks for something durable is refused while the disk is full: it would wait, and nobody
+/// would know for what.
 pub(super) fn room(shared: &Shared) -> Result<(), RequestError> {
     if shared.writer.has_room() { Ok(()) } else { Err(full()) }
 }
@@ -195,7 +214,10 @@ async fn ask(shared: &Shared, ask: Ask) -> Result<Response, RequestError> {
     told.await.map_err(|_| stopping())
 }
 
-pub(super) async fn question(shared: &Shared, question: Question) -> Result<Response, RequestError> {
+pub(super) async fn question(
+    shared: &Shared,
+    question: Question,
+) -> Result<Response, RequestError> {
     let (reply, told) = oneshot::channel();
     shared.events.send(Event::Question { question, reply }).await.map_err(|_| stopping())?;
     told.await.map_err(|_| stopping())
@@ -239,7 +261,11 @@ async fn retry(shared: &Shared, peer: &PeerIdentity, job: JobId) -> Result<Respo
     let detail = match question(shared, Question::Job(job)).await? {
         Response::Job(detail) => *detail,
         Response::Error(error) => return Err(error),
-        _ => return Err(RequestError::Unavailable("the coordinator does not know its own jobs".into())),
+        _ => {
+            return Err(RequestError::Unavailable(
+                "the coordinator does not know its own jobs".into(),
+            ));
+        }
     };
     let blobs = shared.blobs.clone();
     let found = blocking(move || check_files(&blobs, detail.spec)).await?;

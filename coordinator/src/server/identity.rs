@@ -21,7 +21,8 @@ pub(super) async fn create_token(
 ) -> Result<Response, RequestError> {
     room(shared)?;
     let (now, role) = (shared.clock.now().secs(), scope.role);
-    let token = shared.ledger.create(&shared.access.authority(), scope, &peer.to_string(), now).await?;
+    let token =
+        shared.ledger.create(&shared.access.authority(), scope, &peer.to_string(), now).await?;
     tracing::info!(%role, by = %peer, "token created");
     Ok(Response::Token(token.to_string()))
 }
@@ -48,7 +49,8 @@ pub(super) async fn deny(
     let (subject, name) = find(shared, identity).await?;
     if reason.is_some() {
         let own = Subject::of(peer) == subject;
-        // The coordinator renews this one itself, so whoever has the data folder is never shut out of the farm.
+        // The coordinator renews this one itself, so whoever has the data folder is never shut out
+        // of the farm.
         if own || subject == Subject::User(ADMIN_NAME.to_owned()) {
             let who = if own {
                 "yourself: another admin can"
@@ -71,7 +73,8 @@ pub(super) async fn deny(
     if reason.is_none() && !there {
         return Err(RequestError::NotFound(format!("{} is not denied", entry.identity)));
     }
-    tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %peer, "deny-list changed");
+    tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %peer, "deny-list \
+        changed");
     Ok(Response::Denied(vec![entry]))
 }
 
@@ -79,7 +82,8 @@ pub(super) async fn deny(
 pub(super) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestError> {
     let (log, last) = (shared.access.log.clone(), (last as usize).min(LOG_PAGE_MAX));
     let report = blocking(move || log.report(last)).await?;
-    let unreadable = |error| RequestError::Unavailable(format!("the audit log cannot be read: {error}"));
+    let unreadable =
+        |error| RequestError::Unavailable(format!("the audit log cannot be read: {error}"));
     report.map(Response::Log).map_err(unreadable)
 }
 
@@ -98,13 +102,17 @@ pub(super) async fn rotate(
     room(shared)?;
     let longest = (LIFE_MAX + GRACE_MAX).as_secs();
     if overlap_secs.is_some_and(|secs| secs > longest) {
-        return Err(RequestError::Invalid(format!("an overlap of more than {longest} s serves nobody")));
+        return Err(RequestError::Invalid(format!(
+            "an overlap of more than {longest} s serves nobody"
+        )));
     }
     let access = shared.access.clone();
     let rotated = blocking(move || access.rotate(overlap_secs.map(Duration::from_secs))).await?;
     let new = rotated.map_err(|error| RequestError::Unavailable(error.to_string()))?;
     let serving = shared.server.set_authority(&new);
-    serving.map_err(|error| RequestError::Unavailable(format!("{error}; start the coordinator anew")))?;
+    serving.map_err(|error| {
+        RequestError::Unavailable(format!("{error}; start the coordinator anew"))
+    })?;
     tracing::warn!(by = %peer, until = new.former_until(), "authority rotated");
     Ok(authority(&new))
 }
@@ -134,6 +142,7 @@ async fn find(shared: &Arc<Shared>, text: &str) -> Result<(Subject, String), Req
         _ => {}
     }
     let subject = format!("user:{name}").parse();
-    let subject = subject.map_err(|()| RequestError::Invalid(format!("{name:?} is nobody's name")))?;
+    let subject =
+        subject.map_err(|()| RequestError::Invalid(format!("{name:?} is nobody's name")))?;
     Ok((subject, String::new()))
 }

@@ -1,5 +1,5 @@
-//! What peers may take of the coordinator: handshakes at a time, connections, and what each identity sends in a second. Decides nothing
-//! about work, and who may ask for what.
+//! What peers may take of the coordinator: handshakes at a time, connections, and what each
+//! identity sends in a second. Decides nothing about work, and who may ask for what.
 
 use crate::config::Limits;
 use std::collections::BTreeMap;
@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_protocol::client::Role;
 use tessera_transport::{Meter, PeerIdentity};
 
-/// Connections of one node at most: a node has one, and those that it lost are known to be lost within seconds.
+/// Connections of one node at most: a node has one, and those that it lost are known to be lost
+/// within seconds.
 const NODE_CONNECTIONS_MAX: usize = 4;
 
 /// What to do with a connection that arrives.
@@ -33,7 +34,8 @@ pub(crate) struct Gate {
 struct Counts {
     /// All connections, those in their handshake among them.
     connections: usize,
-    /// Connections whose peer is not known, by where they come from: in their handshake, or enrolling.
+    /// Connections whose peer is not known, by where they come from: in their handshake, or
+    /// enrolling.
     unknown: BTreeMap<IpAddr, usize>,
     /// Members with connections.
     members: BTreeMap<String, Member>,
@@ -54,8 +56,10 @@ impl Gate {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection arrives, whose sender may or may not have shown that it receives at its address. From a quarter of the handshakes on it must,
-    /// and nobody may have more than a quarter of them: so neither addresses that are made up nor one that is real can take them all.
+    /// A connection arrives, whose sender may or may not have shown that it receives at its
+    /// address. From a quarter of the handshakes on it must, and nobody may have more than a
+    /// quarter of them: so neither addresses that are made up nor one that is real can take them
+    /// all.
     pub(crate) fn arrives(self: &Arc<Self>, from: SocketAddr, proven: bool) -> Verdict {
         let ip = from.ip().to_canonical();
         let quarter = self.limits.handshakes.div_ceil(4);
@@ -65,7 +69,8 @@ impl Gate {
             return Verdict::Prove;
         }
         let theirs = counts.unknown.get(&ip).copied().unwrap_or(0);
-        let full = counts.connections >= self.limits.connections || unknown >= self.limits.handshakes;
+        let full =
+            counts.connections >= self.limits.connections || unknown >= self.limits.handshakes;
         if full || theirs >= quarter {
             return Verdict::Ignore;
         }
@@ -91,7 +96,8 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Its peer is known: it gives its place among the unknown ones up, and gets the meter of its identity. An error says why it may not stay.
+    /// Its peer is known: it gives its place among the unknown ones up, and gets the meter of its
+    /// identity. An error says why it may not stay.
     pub(crate) fn becomes(&mut self, peer: &PeerIdentity) -> Result<Arc<Meter>, String> {
         let limit = self.gate.connections_of(peer.role);
         let mut counts = self.gate.lock();
@@ -100,7 +106,9 @@ impl Guest {
             meter: Arc::new(Meter::new(self.gate.limits.rates)),
         });
         if member.connections >= limit {
-            return Err(format!("{limit} connections of this identity are open; no more are taken"));
+            return Err(format!(
+                "{limit} connections of this identity are open; no more are taken"
+            ));
         }
         member.connections += 1;
         let meter = member.meter.clone();
@@ -140,7 +148,12 @@ mod tests {
     use super::*;
 
     fn gate(handshakes: usize, connections: usize) -> Arc<Gate> {
-        Gate::new(Limits { handshakes, connections, connections_per_identity: 2, ..Limits::default() })
+        Gate::new(Limits {
+            handshakes,
+            connections,
+            connections_per_identity: 2,
+            ..Limits::default()
+        })
     }
 
     fn from(host: u8) -> SocketAddr {
@@ -161,7 +174,8 @@ mod tests {
         assert!(calm.iter().all(|verdict| matches!(verdict, Verdict::Establish(_))));
         assert!(matches!(gate.arrives(from(2), false), Verdict::Prove));
         assert!(enter(&gate, 1).is_none(), "one address has more than a quarter");
-        let others: Vec<_> = (2..5).flat_map(|host| [enter(&gate, host), enter(&gate, host)]).collect();
+        let others: Vec<_> =
+            (2..5).flat_map(|host| [enter(&gate, host), enter(&gate, host)]).collect();
         assert!(others.iter().all(Option::is_some));
         assert!(enter(&gate, 9).is_none(), "more handshakes than the limit");
         drop(others);

@@ -1,4 +1,5 @@
-//! The server: accepts connections, finds out who is there, and gives each stream to whoever serves its kind. Decides nothing.
+//! The server: accepts connections, finds out who is there, and gives each stream to whoever serves
+//! its kind. Decides nothing.
 
 mod announced;
 mod client;
@@ -60,10 +61,13 @@ pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
     while let Some(arriving) = server.accept().await {
         while connections.try_join_next().is_some() {}
         match shared.gate.arrives(arriving.remote_address(), arriving.is_proven()) {
-            Verdict::Establish(guest) => drop(connections.spawn(connection(arriving, guest, shared.clone()))),
+            Verdict::Establish(guest) => {
+                drop(connections.spawn(connection(arriving, guest, shared.clone())))
+            }
             Verdict::Prove => arriving.prove(),
             Verdict::Ignore => {
-                tracing::debug!(from = %arriving.remote_address(), "not answered: too many connections");
+                tracing::debug!(from = %arriving.remote_address(), "not answered: too many \
+                    connections");
                 arriving.ignore();
             }
         }
@@ -116,7 +120,11 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
 /// Serves every two-way stream of a connection in a task of its own, until the connection ends.
 async fn serve_streams<F, Fut>(connection: Connection, timing: Timing, meter: Arc<Meter>, serve: F)
 where
-    F: Fn(tessera_protocol::stream::StreamKind, SendStream, tessera_transport::FrameReceiver) -> Fut
+    F: Fn(
+            tessera_protocol::stream::StreamKind,
+            SendStream,
+            tessera_transport::FrameReceiver,
+        ) -> Fut
         + Clone
         + Send
         + Sync
@@ -171,15 +179,18 @@ enum Trouble {
     Stopping,
 }
 
-/// Closes the connection of a peer that breaks the rules, with the reason; anything else concerns its stream alone.
+/// Closes the connection of a peer that breaks the rules, with the reason; anything else concerns
+/// its stream alone.
 fn settle(connection: &Connection, result: Result<(), Trouble>) {
     let Err(trouble) = result else { return };
     let code = match &trouble {
-        Trouble::Frame(error) | Trouble::Blob(tessera_transport::BlobError::Frame(error)) => match error {
-            error if error.is_peers_fault() => CloseCode::Protocol,
-            FrameError::Silent(_) => CloseCode::Silent,
-            _ => return,
-        },
+        Trouble::Frame(error) | Trouble::Blob(tessera_transport::BlobError::Frame(error)) => {
+            match error {
+                error if error.is_peers_fault() => CloseCode::Protocol,
+                FrameError::Silent(_) => CloseCode::Silent,
+                _ => return,
+            }
+        }
         Trouble::Blob(error) => {
             tracing::warn!(error = error as &dyn std::error::Error, "blob was not transferred");
             return;
@@ -207,7 +218,8 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// What a mutex guards, also after a panic of another holder: what is guarded here is whole between any two statements.
+/// What a mutex guards, also after a panic of another holder: what is guarded here is whole between
+/// any two statements.
 pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! A node's session: its join, its control messages both ways, its heartbeats, results and blob reads.
+//! A node's session: its join, its control messages both ways, its heartbeats, results and blob
+//! reads.
 
 use super::{Closing, Shared, Trouble, make_room, renew, results, settle, wrong_kind};
 use crate::access::Standing;
@@ -18,7 +19,8 @@ use tokio::task::JoinSet;
 
 /// Control messages that wait for a node at most.
 const OUTGOING_MAX: usize = 4096;
-/// Control messages that are written to a node at once, at most: a hundred acknowledgements share a few packets.
+/// Control messages that are written to a node at once, at most: a hundred acknowledgements share a
+/// few packets.
 const WRITTEN_AT_ONCE_MAX: usize = 64;
 /// Results that a node's outbox may hold over from before, at most.
 const FINISHED_MAX: usize = 1 << 16;
@@ -26,7 +28,11 @@ const FINISHED_MAX: usize = 1 << 16;
 const SCENES_MAX: usize = 4096;
 
 /// Serves a node until its connection ends.
-pub(super) async fn serve(link: Link, shared: Arc<Shared>, (standing, meter): (Arc<Standing>, Arc<Meter>)) {
+pub(super) async fn serve(
+    link: Link,
+    shared: Arc<Shared>,
+    (standing, meter): (Arc<Standing>, Arc<Meter>),
+) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
     let result = run(&link, &shared, session, (standing, meter)).await;
@@ -43,7 +49,8 @@ async fn run(
     (standing, meter): (Arc<Standing>, Arc<Meter>),
 ) -> Result<(), Trouble> {
     let limit = link.timing.answer;
-    let (sender, control) = renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
+    let (sender, control) =
+        renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
     let mut control = control.metered(meter.clone());
     let mut join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,
@@ -87,7 +94,8 @@ async fn run(
     read_control(shared, session, &mut control).await
 }
 
-/// What a node says of itself must be what its certificate says: the id, the pool where it has one, and the name, which is taken from there.
+/// What a node says of itself must be what its certificate says: the id, the pool where it has one,
+/// and the name, which is taken from there.
 fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Trouble> {
     let Some(peer) = peer.filter(|peer| peer.node == Some(join.node)) else {
         let text = format!("node {} is not the node of this certificate", join.node);
@@ -119,7 +127,9 @@ fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Troubl
         (join.scenes.len(), SCENES_MAX, "scenes"),
     ];
     match within.into_iter().find(|(count, limit, _)| count > limit) {
-        Some((count, limit, what)) => Err(Trouble::Protocol(format!("{count} {what} are more than {limit}"))),
+        Some((count, limit, what)) => {
+            Err(Trouble::Protocol(format!("{count} {what} are more than {limit}")))
+        }
         None => Ok(()),
     }
 }
@@ -132,10 +142,14 @@ async fn read_control(
 ) -> Result<(), Trouble> {
     while let Some(message) = control.receive().await? {
         let input = match message {
-            NodeToCoordinator::Join(_) => return Err(Trouble::Protocol("a session joins once".into())),
+            NodeToCoordinator::Join(_) => {
+                return Err(Trouble::Protocol("a session joins once".into()));
+            }
             NodeToCoordinator::Capacity { units } => Input::Capacity { session, units },
             NodeToCoordinator::Scene { scene, held } => Input::SceneHeld { session, scene, held },
-            NodeToCoordinator::Failed { lease, failure } => Input::UnitFailed { session, lease, failure },
+            NodeToCoordinator::Failed { lease, failure } => {
+                Input::UnitFailed { session, lease, failure }
+            }
             NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
             NodeToCoordinator::Devices(devices) => Input::DevicesChanged { session, devices },
             NodeToCoordinator::Draining => Input::NodeDraining { session },
@@ -155,10 +169,11 @@ async fn write_control(
     while queue.recv_many(&mut outgoing, WRITTEN_AT_ONCE_MAX).await > 0 {
         // What is behind a close is for nobody.
         let end = outgoing.iter().position(|one| matches!(one, Outgoing::Close(_)));
-        let messages = outgoing[..end.unwrap_or(outgoing.len())].iter().filter_map(|one| match one {
-            Outgoing::Message(message) => Some(&**message),
-            Outgoing::Close(_) => None,
-        });
+        let messages =
+            outgoing[..end.unwrap_or(outgoing.len())].iter().filter_map(|one| match one {
+                Outgoing::Message(message) => Some(&**message),
+                Outgoing::Close(_) => None,
+            });
         if sender.send_all(messages).await.is_err() {
             return;
         }
@@ -184,8 +199,12 @@ async fn serve_one_way(
         tasks.spawn(async move {
             let accepted = accept_kind(stream, timing.answer).await;
             let result = match accepted.map(|(kind, receiver)| (kind, receiver.metered(meter))) {
-                Ok((StreamKind::Result, receiver)) => results::take(&shared, session, receiver, timing).await,
-                Ok((StreamKind::Telemetry, receiver)) => telemetry(&shared, session, receiver).await,
+                Ok((StreamKind::Result, receiver)) => {
+                    results::take(&shared, session, receiver, timing).await
+                }
+                Ok((StreamKind::Telemetry, receiver)) => {
+                    telemetry(&shared, session, receiver).await
+                }
                 Ok((kind, _)) => Err(wrong_kind(kind)),
                 Err(error) => Err(error.into()),
             };
@@ -194,13 +213,21 @@ async fn serve_one_way(
     }
 }
 
-async fn telemetry(shared: &Shared, session: SessionId, mut receiver: FrameReceiver) -> Result<(), Trouble> {
+async fn telemetry(
+    shared: &Shared,
+    session: SessionId,
+    mut receiver: FrameReceiver,
+) -> Result<(), Trouble> {
     while let Some(heartbeat) = receiver.receive::<Heartbeat>().await? {
         if heartbeat.leases.len() > LEASES_MAX {
-            return Err(Trouble::Protocol(format!("a heartbeat names more than {LEASES_MAX} leases")));
+            return Err(Trouble::Protocol(format!(
+                "a heartbeat names more than {LEASES_MAX} leases"
+            )));
         }
         if heartbeat.devices.len() > DEVICES_MAX {
-            return Err(Trouble::Protocol(format!("a heartbeat tells of more than {DEVICES_MAX} devices")));
+            return Err(Trouble::Protocol(format!(
+                "a heartbeat tells of more than {DEVICES_MAX} devices"
+            )));
         }
         let input = Box::new(Input::Heartbeat { session, heartbeat });
         shared.events.send(Event::Input(input)).await.map_err(|_| Trouble::Stopping)?;
@@ -216,7 +243,8 @@ async fn serve_blobs(
     meter: Arc<Meter>,
 ) {
     super::serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
-        let store = Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
+        let store =
+            Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, standing) = (shared.clone(), standing.clone());
         async move {
             if kind == StreamKind::Renew {
@@ -240,7 +268,10 @@ struct ReadableBlobs {
 }
 
 impl tessera_transport::BlobStore for ReadableBlobs {
-    fn find(&self, hash: tessera_protocol::BlobHash) -> std::io::Result<Option<std::path::PathBuf>> {
+    fn find(
+        &self,
+        hash: tessera_protocol::BlobHash,
+    ) -> std::io::Result<Option<std::path::PathBuf>> {
         if self.readable.contains(hash) { self.blobs.find(hash) } else { Ok(None) }
     }
 

@@ -1,4 +1,5 @@
-//! A peer's renewal of its certificate, over the connection that stands. Signs nothing itself; see [`crate::access`].
+//! A peer's renewal of its certificate, over the connection that stands. Signs nothing itself; see
+//! [`crate::access`].
 
 use super::{Shared, Trouble, clock, wrong_kind};
 use crate::access::Standing;
@@ -25,7 +26,11 @@ pub(super) async fn serve(
 }
 
 /// A peer whose certificate has expired renews it before anything else.
-pub(super) async fn before_all(shared: &Shared, standing: &Standing, link: &Link) -> Result<(), Trouble> {
+pub(super) async fn before_all(
+    shared: &Shared,
+    standing: &Standing,
+    link: &Link,
+) -> Result<(), Trouble> {
     let limit = link.timing.answer;
     let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
     let (kind, receiver) = accept_kind(receiver, limit).await?;
@@ -52,7 +57,9 @@ pub(super) async fn first_other(
     loop {
         let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
         match accept_kind(receiver, limit).await? {
-            (StreamKind::Renew, receiver) => serve(shared, standing, sender, receiver, link.timing).await?,
+            (StreamKind::Renew, receiver) => {
+                serve(shared, standing, sender, receiver, link.timing).await?
+            }
             (StreamKind::Clock, _) => clock::tell(&mut FrameSender::new(sender)).await?,
             (kind, receiver) if kind == wanted => return Ok((sender, receiver)),
             (kind, _) => return Err(wrong_kind(kind)),

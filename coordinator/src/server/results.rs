@@ -15,7 +15,8 @@ use tessera_transport::{FrameReceiver, Timing};
 /// Bytes taken from a stream at once.
 const STEP_BYTES: usize = 256 << 10;
 
-/// Results of at most so many bytes are checked where they arrive: that takes some microseconds, as handing them to another thread does.
+/// Results of at most so many bytes are checked where they arrive: that takes some microseconds, as
+/// handing them to another thread does.
 const CHECKED_HERE_MAX: usize = 4 << 10;
 
 /// KiB of the budget that a result of so many bytes takes.
@@ -32,8 +33,10 @@ pub(super) async fn take(
 ) -> Result<(), Trouble> {
     let header: ResultHeader = receiver.expect(timing.answer).await?;
     if header.length as usize > RESULT_BYTES_MAX {
-        let text =
-            format!("a result of {} bytes is longer than the limit of {RESULT_BYTES_MAX}", header.length);
+        let text = format!(
+            "a result of {} bytes is longer than the limit of {RESULT_BYTES_MAX}",
+            header.length
+        );
         return Err(Trouble::Protocol(text));
     }
     // The peer waits here, by flow control, while others' results are being made durable.
@@ -68,20 +71,27 @@ pub(super) async fn take(
 }
 
 /// Exactly `length` bytes, and then the stream's end.
-async fn read(receiver: &mut FrameReceiver, length: usize, timing: Timing) -> Result<Bytes, Trouble> {
+async fn read(
+    receiver: &mut FrameReceiver,
+    length: usize,
+    timing: Timing,
+) -> Result<Bytes, Trouble> {
     let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
     loop {
         let wanted = (length - bytes.len()).clamp(1, STEP_BYTES);
         match within(timing.answer, receiver.receive_raw(wanted)).await? {
             Some(chunk) if bytes.len() + chunk.len() <= length => bytes.extend_from_slice(&chunk),
-            Some(_) => return Err(Trouble::Protocol("a result is longer than it announced".into())),
+            Some(_) => {
+                return Err(Trouble::Protocol("a result is longer than it announced".into()));
+            }
             None if bytes.len() == length => return Ok(bytes.into()),
             None => return Err(tessera_transport::FrameError::Cut.into()),
         }
     }
 }
 
-/// The shape of a film or chunk whose bytes are whole and have their hash. All of it is decoded: what is in a spool must not fail later.
+/// The shape of a film or chunk whose bytes are whole and have their hash. All of it is decoded:
+/// what is in a spool must not fail later.
 fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), String> {
     let found = BlobHash::of(&bytes);
     if found != header.hash {
@@ -89,7 +99,10 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
     }
     if ChunkValues::is_chunk(&bytes) {
         if header.first_sample != 0 {
-            return Err(format!("a chunk has no samples, and its header names {}", header.first_sample));
+            return Err(format!(
+                "a chunk has no samples, and its header names {}",
+                header.first_sample
+            ));
         }
         let chunk = ChunkValues::from_bytes(&bytes).map_err(|error| error.to_string())?;
         return Ok((ResultShape::Chunk(chunk.shape()), bytes));

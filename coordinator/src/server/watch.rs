@@ -1,5 +1,5 @@
-//! Watching a job: its summary at each change, at most ten times a second, with the frames that have finished since. The
-//! end is told at once.
+//! Watching a job: its summary at each change, at most ten times a second, with the frames that
+//! have finished since. The end is told at once.
 
 use super::announced::Announced;
 use super::{Shared, Trouble};
@@ -23,7 +23,11 @@ struct Watcher<'a> {
 }
 
 /// Sends progress until the job has ended or the watcher has gone.
-pub(super) async fn serve(shared: &Shared, job: JobId, sender: &mut FrameSender) -> Result<(), Trouble> {
+pub(super) async fn serve(
+    shared: &Shared,
+    job: JobId,
+    sender: &mut FrameSender,
+) -> Result<(), Trouble> {
     // Before the first look, so that no frame falls between.
     let announced = Announced::new(job, shared.finished.subscribe());
     let mut revision = shared.revision.clone();

@@ -11,14 +11,16 @@ const FORMER_BYTES: usize = 56;
 const MAGIC: [u8; 4] = *b"TSP2";
 const FORMER_MAGIC: [u8; 4] = *b"TSP1";
 
-/// What stands before a result's bytes: magic, unit (u32), epoch (u64), samples (u32), length (u32), BLAKE3, first (u32), little endian.
+/// What stands before a result's bytes: magic, unit (u32), epoch (u64), samples (u32), length
+/// (u32), BLAKE3, first (u32), little endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {
     /// The unit of the frame.
     pub unit: UnitIndex,
     /// The lease that made it.
     pub epoch: Epoch,
-    /// First of its samples, counted from the unit's first: above 0 behind a part that is in an entry before it.
+    /// First of its samples, counted from the unit's first: above 0 behind a part that is in an
+    /// entry before it.
     pub first: u32,
     /// Samples per pixel in it, or indices.
     pub samples: u32,
@@ -42,11 +44,13 @@ impl EntryHeader {
         bytes
     }
 
-    /// Reads a header of this version or the former one, and says how many bytes it took; None where the bytes are none, are cut short, or
-    /// name a length beyond any result's.
+    /// Reads a header of this version or the former one, and says how many bytes it took; None
+    /// where the bytes are none, are cut short, or name a length beyond any result's.
     pub fn from_bytes(bytes: &[u8]) -> Option<(Self, usize)> {
         let fixed = bytes.first_chunk::<FORMER_BYTES>()?;
-        let word = |at: usize| u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
+        };
         let (first, taken) = match fixed.first_chunk::<4>() {
             Some(&MAGIC) => {
                 let whole = bytes.first_chunk::<HEADER_BYTES>()?;

@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Spools held open at most: frames in flight are few, and a file beyond this number is opened again.
+/// Spools held open at most: frames in flight are few, and a file beyond this number is opened
+/// again.
 const OPEN_MAX: usize = 64;
 
 /// All spools of a coordinator. One thread owns it.
@@ -21,8 +22,9 @@ pub struct SpoolFiles {
 }
 
 impl SpoolFiles {
-    /// Takes over the spools that the journal knows, with their durable lengths; cuts what is beyond, and deletes files
-    /// that the journal does not know. Also gives what is wrong with them: those spools stay as they are.
+    /// Takes over the spools that the journal knows, with their durable lengths; cuts what is
+    /// beyond, and deletes files that the journal does not know. Also gives what is wrong with
+    /// them: those spools stay as they are.
     pub fn open(
         root: &Path,
         lengths: BTreeMap<SpoolKey, u64>,
@@ -38,12 +40,13 @@ impl SpoolFiles {
             }
         }
         let known: BTreeSet<PathBuf> = lengths.keys().map(|key| key.path(root)).collect();
-        remove_unknown(root, &known).map_err(|source| SpoolError::Io { path: root.to_path_buf(), source })?;
+        remove_unknown(root, &known)
+            .map_err(|source| SpoolError::Io { path: root.to_path_buf(), source })?;
         Ok((Self { root: root.to_path_buf(), lengths, open: BTreeMap::new(), sync }, problems))
     }
 
-    /// Appends a group and syncs every spool it touched. Gives their new lengths, which count from [`Self::accept`] on:
-    /// until then the same bytes may be written again in the same place.
+    /// Appends a group and syncs every spool it touched. Gives their new lengths, which count from
+    /// [`Self::accept`] on: until then the same bytes may be written again in the same place.
     pub fn append(&mut self, group: &[SpoolEntry]) -> Result<BTreeMap<SpoolKey, u64>, SpoolError> {
         let mut lengths = BTreeMap::new();
         for entry in group {
@@ -68,7 +71,9 @@ impl SpoolFiles {
         for key in touched.keys() {
             let path = key.path(&self.root);
             let failed = |source| SpoolError::Io { path: path.clone(), source };
-            file(&mut self.open, &self.root, *key).and_then(|file| file.sync_data()).map_err(failed)?;
+            file(&mut self.open, &self.root, *key)
+                .and_then(|file| file.sync_data())
+                .map_err(failed)?;
             if !self.lengths.contains_key(key) {
                 // A new file: its name and its folder's name must last too.
                 let folder = self.root.join(key.job.to_string());
@@ -103,7 +108,8 @@ impl SpoolFiles {
                 && error.kind() != io::ErrorKind::NotFound
             {
                 // The next start deletes it: the journal does not know it.
-                tracing::warn!(path = %path.display(), %error, "a spool that is done with stays on the disk");
+                tracing::warn!(path = %path.display(), %error, "a spool that is done with stays on \
+                    the disk");
             }
             // Fails while other frames of the job are open, which is right.
             drop(std::fs::remove_dir(self.root.join(key.job.to_string())));
@@ -116,7 +122,11 @@ impl SpoolFiles {
     }
 }
 
-fn file<'a>(open: &'a mut BTreeMap<SpoolKey, File>, root: &Path, key: SpoolKey) -> io::Result<&'a mut File> {
+fn file<'a>(
+    open: &'a mut BTreeMap<SpoolKey, File>,
+    root: &Path,
+    key: SpoolKey,
+) -> io::Result<&'a mut File> {
     use std::collections::btree_map::Entry;
     match open.entry(key) {
         Entry::Occupied(entry) => Ok(entry.into_mut()),

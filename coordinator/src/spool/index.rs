@@ -1,4 +1,5 @@
-//! The reading side: where each unit's results stand in a spool, and the results themselves, checked.
+//! The reading side: where each unit's results stand in a spool, and the results themselves,
+//! checked.
 
 use super::{EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
 use std::fs::File;
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tessera_core::Course;
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
-/// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px tiles. A unit in parts has several, in the
-/// order of their samples.
+/// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px
+/// tiles. A unit in parts has several, in the order of their samples.
 #[derive(Debug)]
 pub struct SpoolIndex {
     path: PathBuf,
@@ -50,13 +51,14 @@ impl SpoolIndex {
         self.entries.iter().map(|(header, _)| header)
     }
 
-    /// Fails unless every unit from 0 to `units` - 1 stands here once, or in parts of which each begins where the one before ends, and no
-    /// other.
+    /// Fails unless every unit from 0 to `units` - 1 stands here once, or in parts of which each
+    /// begins where the one before ends, and no other.
     pub fn check_complete(&self, units: u32) -> Result<(), SpoolError> {
         self.check_units(0..units, |_| true)
     }
 
-    /// The same of the units of a frame's rounds. Others may stand here as well: of rounds that were rendered, and were not needed after all.
+    /// The same of the units of a frame's rounds. Others may stand here as well: of rounds that
+    /// were rendered, and were not needed after all.
     pub fn check_course(&self, course: &Course) -> Result<(), SpoolError> {
         let all = 0..course.grid().units();
         self.check_units(all.clone().filter(|unit| course.has(UnitIndex(*unit))), |unit| {
@@ -69,7 +71,8 @@ impl SpoolIndex {
         units: impl Iterator<Item = u32>,
         counts: impl Fn(UnitIndex) -> bool,
     ) -> Result<(), SpoolError> {
-        let counting = self.entries.iter().map(|(header, _)| *header).filter(|header| counts(header.unit));
+        let counting =
+            self.entries.iter().map(|(header, _)| *header).filter(|header| counts(header.unit));
         let mut entries = counting.peekable();
         for expected in units {
             let unit = UnitIndex(expected);
@@ -90,7 +93,9 @@ impl SpoolIndex {
         }
         match entries.next() {
             None => Ok(()),
-            Some(entry) => Err(SpoolError::Count { path: self.path.clone(), unit: entry.unit, count: 1 }),
+            Some(entry) => {
+                Err(SpoolError::Count { path: self.path.clone(), unit: entry.unit, count: 1 })
+            }
         }
     }
 
@@ -147,16 +152,18 @@ impl SpoolIndex {
     }
 }
 
-/// The entries that count, by unit and samples. What was taken back and done again stands in a spool twice: of a unit, the newest lease's
-/// result counts, and, where it does not begin with the unit's first sample, the parts that were committed before it, back to the one that
-/// does. Several with one epoch all stay: that must not be, and is told by whoever reads.
+/// The entries that count, by unit and samples. What was taken back and done again stands in a
+/// spool twice: of a unit, the newest lease's result counts, and, where it does not begin with the
+/// unit's first sample, the parts that were committed before it, back to the one that does. Several
+/// with one epoch all stay: that must not be, and is told by whoever reads.
 fn newest(mut entries: Vec<(EntryHeader, u64)>) -> Vec<(EntryHeader, u64)> {
     entries.sort_by_key(|(header, start): &(EntryHeader, u64)| (header.unit, header.epoch, *start));
     let mut counting: Vec<(EntryHeader, u64)> = Vec::with_capacity(entries.len());
     for entry in entries {
         let header = entry.0;
         let begins_anew = header.first == 0;
-        let before = |last: &&(EntryHeader, u64)| last.0.unit == header.unit && last.0.epoch < header.epoch;
+        let before =
+            |last: &&(EntryHeader, u64)| last.0.unit == header.unit && last.0.epoch < header.epoch;
         while begins_anew && counting.last().as_ref().is_some_and(before) {
             counting.pop();
         }
@@ -240,13 +247,25 @@ mod tests {
             film.values.fill(i64::from(samples) << epoch);
             let bytes = Bytes::from(film.to_bytes());
             let (length, hash) = (bytes.len() as u32, BlobHash::of(&bytes));
-            let header =
-                EntryHeader { unit: UnitIndex(1), epoch: Epoch(epoch), first, samples, length, hash };
+            let header = EntryHeader {
+                unit: UnitIndex(1),
+                epoch: Epoch(epoch),
+                first,
+                samples,
+                length,
+                hash,
+            };
             SpoolEntry { key, header, bytes }
         };
         // The first two were dropped; then a part of five, one of three, and the rest.
-        let group =
-            [part(1, 0, 4), part(2, 4, 6), part(3, 0, 5), entry(key, 0), part(4, 5, 3), part(5, 8, 2)];
+        let group = [
+            part(1, 0, 4),
+            part(2, 4, 6),
+            part(3, 0, 5),
+            entry(key, 0),
+            part(4, 5, 3),
+            part(5, 8, 2),
+        ];
         let mut length = 0;
         for entry in &group {
             let lengths = files.append(std::slice::from_ref(entry)).unwrap();

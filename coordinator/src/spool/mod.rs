@@ -1,6 +1,7 @@
 //! Spools: one append-only file a frame, where accepted results wait until the frame is resolved.
 //!
-//! What of a spool counts is said by the journal, as a length: bytes beyond it were never acknowledged, and are overwritten.
+//! What of a spool counts is said by the journal, as a length: bytes beyond it were never
+//! acknowledged, and are overwritten.
 
 mod entry;
 mod files;

@@ -66,7 +66,9 @@ mod tests {
 
     #[test]
     fn a_value_opens_under_its_own_key_alone() {
-        for payload in [Payload::Inline(b"fact".to_vec()), Payload::Inline(vec![]), Payload::Large([7; 32])] {
+        for payload in
+            [Payload::Inline(b"fact".to_vec()), Payload::Inline(vec![]), Payload::Large([7; 32])]
+        {
             let sealed = seal(b"key", &payload);
             assert_eq!(open(b"key", &sealed), Ok(payload));
             assert!(open(b"kez", &sealed).is_err());

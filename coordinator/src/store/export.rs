@@ -31,7 +31,8 @@ pub enum ExportError {
     Write(#[source] std::io::Error),
 }
 
-/// Writes every value of the store in a data folder, a JSON object a line: records decoded, damaged ones named. Tokens are left out.
+/// Writes every value of the store in a data folder, a JSON object a line: records decoded, damaged
+/// ones named. Tokens are left out.
 pub fn export(data: &Path, out: &mut impl Write) -> Result<ExportSummary, ExportError> {
     let folder = DataFolder::open_existing(data)?;
     let journal = Journal::open(&folder, true)?;
@@ -63,7 +64,8 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
             json!({ "kind": "record", "sequence": sequence, "record": record })
         }
         Some(Key::Spool(spool)) => {
-            let length = <[u8; 8]>::try_from(value).map_err(|_| "a length has eight bytes".to_owned())?;
+            let length =
+                <[u8; 8]>::try_from(value).map_err(|_| "a length has eight bytes".to_owned())?;
             json!({
                 "kind": "spool",
                 "job": spool.job.to_string(),

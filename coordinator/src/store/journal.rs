@@ -1,7 +1,8 @@
 //! The store in sled: one tree, one batch a group, then `flush`, then `fdatasync` of sled's file.
 //!
-//! Keys: `r` + sequence (big endian) is a record, `s` + job + frame a spool's length, `t` + hash a token, `m` the snapshot, `c` the number of
-//! commits, by which a lost end is seen (see `witness.rs`). sled's own `flush` ends in `sync_file_range`, which survives a killed process but
+//! Keys: `r` + sequence (big endian) is a record, `s` + job + frame a spool's length, `t` + hash a
+//! token, `m` the snapshot, `c` the number of commits, by which a lost end is seen (see
+//! `witness.rs`). sled's own `flush` ends in `sync_file_range`, which survives a killed process but
 //! not a power cut; hence the `fdatasync`.
 
 use super::envelope::{self, Payload};
@@ -48,22 +49,23 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens or makes the store of a data folder. `sync` false leaves out the `fdatasync`: for a store that goes away
-    /// with its process.
+    /// Opens or makes the store of a data folder. `sync` false leaves out the `fdatasync`: for a
+    /// store that goes away with its process.
     pub fn open(folder: &DataFolder, sync: bool) -> Result<Self, StoreError> {
         let path = folder.sled();
         let db = open_sled(&path)?;
         let file_path = path.join("db");
         let io = |source| StoreError::Io { path: file_path.clone(), source };
         let file = File::options().write(true).open(&file_path).map_err(io)?;
-        // sled makes files and folders, and syncs none of them: a store that is new must last as what is put into it does.
+        // sled makes files and folders, and syncs none of them: a store that is new must last as
+        // what is put into it does.
         File::open(path.join("conf")).and_then(|conf| conf.sync_all()).map_err(io)?;
         file.sync_all().map_err(io)?;
         durable::sync_folder(&path).map_err(io)?;
         durable::sync_folder(folder.root()).map_err(io)?;
         let witness_path = folder.witness();
-        let (witness, witnessed) =
-            Witness::open(&witness_path).map_err(|source| StoreError::Io { path: witness_path, source })?;
+        let (witness, witnessed) = Witness::open(&witness_path)
+            .map_err(|source| StoreError::Io { path: witness_path, source })?;
         let large = LargeValues::new(folder.records());
         let mut journal = Self { path, db, file, large, sync, commits: 0, witness, witnessed };
         // Damage to the count is told by `load`, with everything else.
@@ -71,13 +73,17 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The number of commits as the journal has it; 0 where it was written before they were counted.
+    /// The number of commits as the journal has it; 0 where it was written before they were
+    /// counted.
     fn count(&self) -> Result<u64, StoreError> {
-        let Some(sealed) = self.db.get(COUNT_KEY).map_err(self.sled_failed())? else { return Ok(0) };
+        let Some(sealed) = self.db.get(COUNT_KEY).map_err(self.sled_failed())? else {
+            return Ok(0);
+        };
         let bytes = envelope::open(COUNT_KEY, &sealed)
             .and_then(|payload| self.large.read(payload))
             .map_err(|problem| self.damaged(COUNT_KEY, problem))?;
-        let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| self.damaged(COUNT_KEY, "it has eight bytes"))?;
+        let bytes = <[u8; 8]>::try_from(bytes)
+            .map_err(|_| self.damaged(COUNT_KEY, "it has eight bytes"))?;
         Ok(u64::from_le_bytes(bytes))
     }
 
@@ -134,13 +140,16 @@ impl Journal {
         Ok(())
     }
 
-    /// Files of large values that no value names; 0 where that cannot be told, because a value is damaged.
+    /// Files of large values that no value names; 0 where that cannot be told, because a value is
+    /// damaged.
     pub(super) fn unnamed(&self) -> Result<u64, StoreError> {
         self.named().map_or(Ok(0), |named| self.large.count_beside(&named))
     }
 
     fn snapshot(&self) -> Result<Option<(Sequence, Vec<u8>)>, StoreError> {
-        let Some(sealed) = self.db.get(SNAPSHOT_KEY).map_err(self.sled_failed())? else { return Ok(None) };
+        let Some(sealed) = self.db.get(SNAPSHOT_KEY).map_err(self.sled_failed())? else {
+            return Ok(None);
+        };
         let bytes = envelope::open(SNAPSHOT_KEY, &sealed)
             .and_then(|payload| self.large.read(payload))
             .map_err(|problem| self.damaged(SNAPSHOT_KEY, problem))?;
@@ -166,7 +175,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes what a snapshot has made needless. A crash in between leaves records that the next load skips.
+    /// Removes what a snapshot has made needless. A crash in between leaves records that the next
+    /// load skips.
     fn compact(&self, upto: Sequence) -> Result<(), StoreError> {
         let mut keys = Vec::new();
         for key in self.db.range(record_key(0)..=record_key(upto)).keys() {
@@ -184,7 +194,8 @@ impl Journal {
         self.large.retain(&self.named()?)
     }
 
-    /// Large values that the journal names. What a damaged value names is unknown, so that there is no answer then.
+    /// Large values that the journal names. What a damaged value names is unknown, so that there is
+    /// no answer then.
     fn named(&self) -> Result<BTreeSet<[u8; 32]>, StoreError> {
         let mut named = BTreeSet::new();
         for entry in self.db.iter() {
@@ -261,12 +272,14 @@ impl Store for Journal {
     }
 }
 
-/// Opens sled. It answers some damage by a panic; whoever starts a coordinator gets an error instead. A store that this process has
-/// just closed keeps sled's lock until sled's own threads have let go; the folder's lock, which is held, says that nobody else has it.
+/// Opens sled. It answers some damage by a panic; whoever starts a coordinator gets an error
+/// instead. A store that this process has just closed keeps sled's lock until sled's own threads
+/// have let go; the folder's lock, which is held, says that nobody else has it.
 fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     let begun = Instant::now();
     loop {
-        let config = sled::Config::new().path(path).flush_every_ms(None).cache_capacity(CACHE_BYTES);
+        let config =
+            sled::Config::new().path(path).flush_every_ms(None).cache_capacity(CACHE_BYTES);
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| config.open())) {
             Ok(Ok(db)) => return Ok(db),
             Ok(Err(source)) if begun.elapsed() < LOCK_WITHIN && is_locked(&source) => {
@@ -286,7 +299,8 @@ fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
 
 /// sled wraps the lock's error in a text.
 fn is_locked(error: &sled::Error) -> bool {
-    matches!(error, sled::Error::Io(source) if source.to_string().contains("could not acquire lock"))
+    matches!(error, sled::Error::Io(source) if source.to_string().contains("could not acquire \
+        lock"))
 }
 
 /// What a key stands for.
@@ -345,15 +359,19 @@ fn encode_token(state: &TokenRecord) -> Vec<u8> {
 
 /// Keys and values of what a store holds, for [`Journal::put`].
 pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
-    let snapshot = loaded
-        .snapshot
+    let snapshot = loaded.snapshot.iter().map(|(sequence, bytes)| {
+        (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat())
+    });
+    let records = loaded
+        .records
         .iter()
-        .map(|(sequence, bytes)| (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat()));
-    let records =
-        loaded.records.iter().map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
-    let spools =
-        loaded.spools.iter().map(|(key, length)| (spool_key(*key).to_vec(), length.to_le_bytes().to_vec()));
-    let tokens = loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
+        .map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
+    let spools = loaded
+        .spools
+        .iter()
+        .map(|(key, length)| (spool_key(*key).to_vec(), length.to_le_bytes().to_vec()));
+    let tokens =
+        loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
     snapshot.chain(records).chain(spools).chain(tokens)
 }
 

@@ -1,4 +1,5 @@
-//! Tests of the sled store: what is committed is there after a reopen, and nothing that is not intact gets in.
+//! Tests of the sled store: what is committed is there after a reopen, and nothing that is not
+//! intact gets in.
 
 use super::*;
 use crate::store::export;
@@ -128,7 +129,12 @@ fn a_missing_record_or_large_value_is_refused() {
     let mut changes = records(1..=5);
     changes.records[1].1 = vec![2; 10_000];
     farm.commit(&changes);
-    let large = std::fs::read_dir(farm.root.path().join("records")).unwrap().next().unwrap().unwrap().path();
+    let large = std::fs::read_dir(farm.root.path().join("records"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     std::fs::write(&large, vec![3; 10_000]).unwrap();
     let error = farm.load().unwrap_err().to_string();
     assert!(error.contains("record 2") && error.contains("other bytes"), "{error}");

@@ -1,7 +1,8 @@
 //! Values too large for the journal: files named by their BLAKE3.
 //!
-//! sled moves a page beyond 128 KiB to a file of its own, which it never syncs. A leaf holds up to 17 values before it splits, so values
-//! of at most [`INLINE_MAX`] bytes keep leaves well below that, and everything larger is kept here, synced.
+//! sled moves a page beyond 128 KiB to a file of its own, which it never syncs. A leaf holds up to
+//! 17 values before it splits, so values of at most [`INLINE_MAX`] bytes keep leaves well below
+//! that, and everything larger is kept here, synced.
 
 use super::StoreError;
 use super::envelope::Payload;
@@ -47,7 +48,8 @@ impl LargeValues {
             Payload::Large(hash) => hash,
         };
         let path = self.path(&hash);
-        let bytes = std::fs::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+        let bytes =
+            std::fs::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
         if BlobHash::of(&bytes).0 != hash {
             return Err(format!("`{}` has other bytes than were written", path.display()));
         }
@@ -69,7 +71,8 @@ impl LargeValues {
 
     fn beside(&self, known: &BTreeSet<[u8; 32]>) -> Result<Vec<PathBuf>, StoreError> {
         let failed = |source: io::Error| StoreError::Io { path: self.root.clone(), source };
-        let names: BTreeSet<String> = known.iter().map(|hash| BlobHash(*hash).to_string()).collect();
+        let names: BTreeSet<String> =
+            known.iter().map(|hash| BlobHash(*hash).to_string()).collect();
         let mut beside = Vec::new();
         let entries = match std::fs::read_dir(&self.root) {
             Ok(entries) => entries,

@@ -1,6 +1,8 @@
-//! The store: what the coordinator has promised, on disk. Owns the journal's form and the order of writing and syncing.
+//! The store: what the coordinator has promised, on disk. Owns the journal's form and the order of
+//! writing and syncing.
 //!
-//! A group of changes is durable as a whole or not at all; the caller is told after the sync has returned.
+//! A group of changes is durable as a whole or not at all; the caller is told after the sync has
+//! returned.
 
 mod envelope;
 mod export;

@@ -20,8 +20,9 @@ pub fn decode(mut bytes: &[u8]) -> Result<Vec<SnapshotPart>, String> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {
         let (length, rest) = bytes.split_first_chunk::<4>().ok_or("a part is cut short")?;
-        let (part, rest) =
-            rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or("a part is cut short")?;
+        let (part, rest) = rest
+            .split_at_checked(u32::from_le_bytes(*length) as usize)
+            .ok_or("a part is cut short")?;
         parts.push(SnapshotPart::from_bytes(part).map_err(|error| error.to_string())?);
         bytes = rest;
     }

@@ -73,7 +73,8 @@ impl Loaded {
         match parse_key(key) {
             Some(Key::Record(sequence)) => self.records.push((sequence, value)),
             Some(Key::Spool(spool)) => {
-                let length = <[u8; 8]>::try_from(value).map_err(|_| "a length has eight bytes".to_owned())?;
+                let length = <[u8; 8]>::try_from(value)
+                    .map_err(|_| "a length has eight bytes".to_owned())?;
                 self.spools.insert(spool, u64::from_le_bytes(length));
             }
             Some(Key::Token(hash)) => {

@@ -1,15 +1,19 @@
-//! The witness: how many commits were made durable, told by a file of its own. Says that the journal has lost its end, and repairs nothing.
+//! The witness: how many commits were made durable, told by a file of its own. Says that the
+//! journal has lost its end, and repairs nothing.
 //!
-//! sled takes a damaged message for the torn end of its log: it drops that message with everything behind it and says nothing. The journal
-//! therefore counts its commits, and this file is told each count after the sync. A journal that ends before what its witness saw has lost
-//! what was acknowledged. The witness itself is not synced: after a power cut it may have seen less than there was, never more.
+//! sled takes a damaged message for the torn end of its log: it drops that message with everything
+//! behind it and says nothing. The journal therefore counts its commits, and this file is told each
+//! count after the sync. A journal that ends before what its witness saw has lost what was
+//! acknowledged. The witness itself is not synced: after a power cut it may have seen less than
+//! there was, never more.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Magic and version, count, checksum; two of them stand in the file and take turns, so that a torn one leaves the other.
+/// Magic and version, count, checksum; two of them stand in the file and take turns, so that a torn
+/// one leaves the other.
 const SLOT_BYTES: usize = 32;
 const SLOTS: u64 = 2;
 /// The last byte is the version.
@@ -24,7 +28,8 @@ pub(super) struct Witness {
 impl Witness {
     /// Opens or makes the witness; gives what it has seen, 0 where it has seen nothing.
     pub(super) fn open(path: &Path) -> io::Result<(Self, u64)> {
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+        let file =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
         let mut seen = 0;
         for slot in 0..SLOTS {
             let mut bytes = [0; SLOT_BYTES];

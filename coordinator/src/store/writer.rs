@@ -1,4 +1,5 @@
-//! The one thread that writes: collects what has come, appends, syncs, commits, and then tells the callers.
+//! The one thread that writes: collects what has come, appends, syncs, commits, and then tells the
+//! callers.
 
 use super::{Changes, Loaded, Sequence, Store, StoreError};
 use crate::durable;
@@ -64,8 +65,8 @@ enum Message {
     Stop,
 }
 
-/// Where commits are sent to. Clones are the same queue. What waits in it is bounded by whoever holds the bytes: results are
-/// admitted by a budget.
+/// Where commits are sent to. Clones are the same queue. What waits in it is bounded by whoever
+/// holds the bytes: results are admitted by a budget.
 #[derive(Clone, Debug)]
 pub struct StoreQueue(mpsc::UnboundedSender<Message>);
 
@@ -115,14 +116,19 @@ impl Drop for SpoolHold {
 }
 
 impl StoreWriter {
-    /// Keeps the files of spools until the guard is dropped, also of those that the journal forgets meanwhile.
+    /// Keeps the files of spools until the guard is dropped, also of those that the journal forgets
+    /// meanwhile.
     pub fn hold_spools(&self) -> SpoolHold {
         self.shared.holds.fetch_add(1, Ordering::SeqCst);
         SpoolHold(self.shared.clone())
     }
 
     /// Starts the thread.
-    pub fn start(store: impl Store, spools: SpoolFiles, limits: WriterLimits) -> Result<Self, StoreError> {
+    pub fn start(
+        store: impl Store,
+        spools: SpoolFiles,
+        limits: WriterLimits,
+    ) -> Result<Self, StoreError> {
         let (queue, receiver) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
         *lock(&shared.lengths) = spools.lengths().clone();
@@ -142,7 +148,12 @@ impl StoreWriter {
             .name("tessera-store".into())
             .spawn(move || writer.run())
             .map_err(|source| StoreError::Io { path, source })?;
-        Ok(Self { queue: StoreQueue(queue), shared, limits: watched, thread: Mutex::new(Some(thread)) })
+        Ok(Self {
+            queue: StoreQueue(queue),
+            shared,
+            limits: watched,
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// Where commits are sent to.
@@ -155,10 +166,12 @@ impl StoreWriter {
         self.shared.full.load(Ordering::Relaxed)
     }
 
-    /// Something small and new can be made durable now, as far as the disk tells. Asks the file system.
+    /// Something small and new can be made durable now, as far as the disk tells. Asks the file
+    /// system.
     pub fn has_room(&self) -> bool {
         !self.is_full()
-            && durable::free_bytes(&self.limits.root).is_ok_and(|free| free >= self.limits.reserve_bytes)
+            && durable::free_bytes(&self.limits.root)
+                .is_ok_and(|free| free >= self.limits.reserve_bytes)
     }
 
     /// Every spool.
@@ -183,7 +196,8 @@ impl StoreWriter {
         lock(&self.shared.failure).take()
     }
 
-    /// Writes what has been sent, unless the disk is full, and ends the thread. Blocks; harmless when repeated.
+    /// Writes what has been sent, unless the disk is full, and ends the thread. Blocks; harmless
+    /// when repeated.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         // It may have ended by itself.
@@ -202,7 +216,8 @@ struct Writer<S> {
     limits: WriterLimits,
     shared: Arc<Shared>,
     receiver: mpsc::UnboundedReceiver<Message>,
-    /// Spools to be deleted once nobody holds them; what is still here at the end goes at the next start.
+    /// Spools to be deleted once nobody holds them; what is still here at the end goes at the next
+    /// start.
     later: Vec<SpoolKey>,
     stopping: bool,
 }
@@ -215,7 +230,10 @@ impl<S: Store> Writer<S> {
             let group = self.collect(*first);
             if let Err(error) = self.write_when_possible(&group) {
                 if !matches!(error, StoreError::Stopped) {
-                    tracing::error!(error = &error as &dyn std::error::Error, "the store has failed");
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "the store has failed"
+                    );
                     *lock(&self.shared.failure) = Some(error);
                 }
                 return;
@@ -230,14 +248,16 @@ impl<S: Store> Writer<S> {
         }
     }
 
-    /// The first commit and whatever else is there already. A commit that ends spools ends its group, so that what a later
-    /// commit may append to a spool of the same name is not removed with it.
+    /// The first commit and whatever else is there already. A commit that ends spools ends its
+    /// group, so that what a later commit may append to a spool of the same name is not removed
+    /// with it.
     fn collect(&mut self, first: Commit) -> Vec<Commit> {
         let mut group = vec![first];
         let mut bytes = 0;
         while let Some(last) = group.last() {
             bytes += last.results.iter().map(|entry| entry.bytes.len()).sum::<usize>();
-            let ends = !last.finished.is_empty() || last.snapshot.is_some() || last.inspect.is_some();
+            let ends =
+                !last.finished.is_empty() || last.snapshot.is_some() || last.inspect.is_some();
             if ends || group.len() >= GROUP_MAX || bytes >= GROUP_BYTES_MAX {
                 break;
             }
@@ -253,7 +273,8 @@ impl<S: Store> Writer<S> {
         group
     }
 
-    /// A full disk is waited for: the core has moved on, so a group that it has sent must become durable, or nothing after it.
+    /// A full disk is waited for: the core has moved on, so a group that it has sent must become
+    /// durable, or nothing after it.
     fn write_when_possible(&mut self, group: &[Commit]) -> Result<(), StoreError> {
         let mut warned: Option<Instant> = None;
         loop {
@@ -293,7 +314,8 @@ impl<S: Store> Writer<S> {
         }
         let lengths = self.spools.append(&results)?;
         changes.spools.extend(lengths.iter().map(|(key, length)| (*key, Some(*length))));
-        let finished: Vec<SpoolKey> = group.iter().flat_map(|commit| commit.finished.clone()).collect();
+        let finished: Vec<SpoolKey> =
+            group.iter().flat_map(|commit| commit.finished.clone()).collect();
         changes.spools.extend(finished.iter().map(|key| (*key, None)));
         self.store.commit(&changes)?;
         self.spools.accept(lengths);
@@ -308,8 +330,8 @@ impl<S: Store> Writer<S> {
 
     fn check_room(&self, group: &[Commit]) -> Result<(), StoreError> {
         let path = self.limits.root.clone();
-        let free =
-            durable::free_bytes(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
+        let free = durable::free_bytes(&path)
+            .map_err(|source| StoreError::Io { path: path.clone(), source })?;
         let bytes = |commit: &Commit| {
             let records: usize = commit.records.iter().map(|(_, bytes)| bytes.len()).sum();
             let results: usize = commit.results.iter().map(|entry| entry.bytes.len()).sum();
@@ -327,7 +349,10 @@ fn is_full(error: &StoreError) -> bool {
     match error {
         StoreError::Full { .. } => true,
         StoreError::Spool(SpoolError::Io { source, .. }) | StoreError::Io { source, .. } => {
-            matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+            matches!(
+                source.kind(),
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+            )
         }
         _ => false,
     }

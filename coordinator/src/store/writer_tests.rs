@@ -63,7 +63,8 @@ fn key() -> SpoolKey {
 fn entry() -> SpoolEntry {
     let bytes = bytes::Bytes::from_static(b"film");
     let hash = BlobHash::of(&bytes);
-    let header = EntryHeader { unit: UnitIndex(0), epoch: Epoch(1), first: 0, samples: 1, length: 4, hash };
+    let header =
+        EntryHeader { unit: UnitIndex(0), epoch: Epoch(1), first: 0, samples: 1, length: 4, hash };
     SpoolEntry { key: key(), header, bytes }
 }
 
@@ -135,7 +136,10 @@ fn a_store_that_fails_tells_nobody_and_says_why() {
     let (first, told) = commit(1);
     bench.writer.queue().send(first).unwrap();
     let path = PathBuf::from("/x");
-    bench.go_on.send(Err(StoreError::Io { path, source: std::io::Error::other("broken") })).unwrap();
+    bench
+        .go_on
+        .send(Err(StoreError::Io { path, source: std::io::Error::other("broken") }))
+        .unwrap();
     assert!(told.blocking_recv().is_err());
     while bench.writer.queue().send(commit(2).0).is_ok() {
         std::thread::sleep(Duration::from_millis(1));

@@ -7,14 +7,19 @@ use tessera_protocol::client::{Request, Response, Role};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
+    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec,
+    ToneMapSpec,
 };
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader};
+use tessera_protocol::node::{
+    Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader,
+};
 use tessera_protocol::status::FrameState;
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, JobId, Lease, ProcessEpoch};
 use tessera_transport::frame::{open_both, open_one_way};
-use tessera_transport::{BlobError, FarmClient, FrameReceiver, FrameSender, Identity, Link, Timing, blob};
+use tessera_transport::{
+    BlobError, FarmClient, FrameReceiver, FrameSender, Identity, Link, Timing, blob,
+};
 
 const EDGE: u32 = 16;
 
@@ -48,7 +53,13 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         time_secs: None,
         clamp: None,
     };
-    JobSpec { name: "a".into(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
+    JobSpec {
+        name: "a".into(),
+        priority: 50,
+        kind: JobKind::Render(render),
+        device_bytes: 0,
+        pool: None,
+    }
 }
 
 struct FakeNode {
@@ -60,7 +71,8 @@ struct FakeNode {
 impl FakeNode {
     async fn join(farm: &Farm, identity: &Identity, running: Vec<Lease>) -> Self {
         let link = farm.dial(identity).await.unwrap();
-        let (mut control, incoming) = open_both(&link.connection, StreamKind::NodeControl).await.unwrap();
+        let (mut control, incoming) =
+            open_both(&link.connection, StreamKind::NodeControl).await.unwrap();
         let device = DeviceInfo {
             slot: "cpu".into(),
             kind: DeviceKind::Cpu,
@@ -90,7 +102,9 @@ impl FakeNode {
     async fn work(&mut self) -> Assignment {
         let read = async {
             loop {
-                if let CoordinatorToNode::Work(work) = self.incoming.receive().await.unwrap().unwrap() {
+                if let CoordinatorToNode::Work(work) =
+                    self.incoming.receive().await.unwrap().unwrap()
+                {
                     return work[0];
                 }
             }
@@ -121,9 +135,15 @@ impl FakeNode {
 
     async fn may_read(&self, hash: BlobHash, folder: &Path) -> bool {
         let target = folder.join("fetched");
-        let fetched =
-            blob::get(&self.link.connection, hash, 1 << 20, &target, &Timing::default(), &mut |_, _| {})
-                .await;
+        let fetched = blob::get(
+            &self.link.connection,
+            hash,
+            1 << 20,
+            &target,
+            &Timing::default(),
+            &mut |_, _| {},
+        )
+        .await;
         match fetched {
             Ok(_) => true,
             Err(BlobError::Absent(_)) => false,
@@ -133,11 +153,15 @@ impl FakeNode {
 }
 
 async fn submit(client: &FarmClient, folder: &Path, scene: &[u8]) -> (JobId, BlobHash) {
-    let (job, hash, file) = (JobId(uuid::Uuid::now_v7()), BlobHash::of(scene), folder.join("scene"));
+    let (job, hash, file) =
+        (JobId(uuid::Uuid::now_v7()), BlobHash::of(scene), folder.join("scene"));
     std::fs::write(&file, scene).unwrap();
     client.put_blob((hash, scene.len() as u64), &file, &mut |_, _| {}).await.unwrap();
     let spec = Box::new(spec(hash, scene.len() as u64).into());
-    assert_eq!(client.request(&Request::Submit { job, spec }).await.unwrap(), Response::Accepted(job));
+    assert_eq!(
+        client.request(&Request::Submit { job, spec }).await.unwrap(),
+        Response::Accepted(job)
+    );
     (job, hash)
 }
 
@@ -145,7 +169,8 @@ async fn frame_file(client: &FarmClient, job: JobId) -> BlobHash {
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < PATIENCE, "the frame is not finished in time");
-        let Response::Frames(frames) = client.request(&Request::Frames { job, from: 0 }).await.unwrap()
+        let Response::Frames(frames) =
+            client.request(&Request::Frames { job, from: 0 }).await.unwrap()
         else {
             panic!("no frames")
         };
@@ -173,7 +198,8 @@ async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
     assert!(node.may_read(own, folder).await);
     assert!(!node.may_read(other, folder).await, "another job's scene was given");
 
-    // The same process in another session goes on with what it holds: it is not told of the job again, and reads it all the same.
+    // The same process in another session goes on with what it holds: it is not told of the job
+    // again, and reads it all the same.
     drop(node);
     let mut node = FakeNode::join(&farm, &identity, vec![unit.lease()]).await;
     let begun = Instant::now();

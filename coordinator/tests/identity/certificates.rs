@@ -1,4 +1,5 @@
-//! Certificates of a few seconds: renewed over the connection, and what becomes of those that are not.
+//! Certificates of a few seconds: renewed over the connection, and what becomes of those that are
+//! not.
 
 use crate::farm::{Farm, PATIENCE, closed, lives, secs};
 use std::sync::Arc;
@@ -21,10 +22,13 @@ async fn a_node_that_stays_connected_outlives_its_certificates() {
     let first = farm.node("n1");
     first.save(&folder).unwrap();
     let link = farm.dial(&first).await.unwrap();
-    let (connection, kept, first_expiry) = (link.connection.clone(), folder.clone(), expiry(&first));
+    let (connection, kept, first_expiry) =
+        (link.connection.clone(), folder.clone(), expiry(&first));
     let renewing = tokio::spawn(async move {
-        renew::keep_fresh(connection, Arc::new(first), &kept, Timing::default(), |told| drop(told.unwrap()))
-            .await;
+        renew::keep_fresh(connection, Arc::new(first), &kept, Timing::default(), |told| {
+            drop(told.unwrap())
+        })
+        .await;
     });
     let begun = Instant::now();
     while now_secs() <= first_expiry + 2 {
@@ -80,7 +84,8 @@ async fn a_fresh_certificate_is_not_renewed_and_the_coordinator_says_when() {
     let farm = Farm::start(lives(60, 600)).await;
     let identity = farm.person(Role::Admin, "ada");
     let link = farm.dial(&identity).await.unwrap();
-    let Renewal::NotYet(wait) = renew::ask(&link.connection, &identity, Timing::default()).await.unwrap()
+    let Renewal::NotYet(wait) =
+        renew::ask(&link.connection, &identity, Timing::default()).await.unwrap()
     else {
         panic!("renewed a certificate that was just made")
     };

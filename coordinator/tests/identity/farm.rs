@@ -1,4 +1,5 @@
-//! A coordinator in a folder of its own, and peers that dial it. Everything that waits has a deadline.
+//! A coordinator in a folder of its own, and peers that dial it. Everything that waits has a
+//! deadline.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -22,7 +23,12 @@ pub(crate) fn secs(secs: u64) -> Duration {
 
 /// Certificates of so many seconds, nodes' with a grace of a minute.
 pub(crate) fn lives(node: u64, user: u64) -> Lifetimes {
-    Lifetimes { node: secs(node), user: secs(user), node_grace: secs(60), user_grace: Duration::ZERO }
+    Lifetimes {
+        node: secs(node),
+        user: secs(user),
+        node_grace: secs(60),
+        user_grace: Duration::ZERO,
+    }
 }
 
 pub(crate) struct Farm {

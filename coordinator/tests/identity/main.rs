@@ -1,4 +1,5 @@
-//! Identities at a coordinator in this process, from outside: what certificates, roles, tokens and the deny-list let peers do.
+//! Identities at a coordinator in this process, from outside: what certificates, roles, tokens and
+//! the deny-list let peers do.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 

@@ -63,7 +63,11 @@ async fn every_role_may_do_what_its_table_says_and_no_more() {
         let identity = farm.person(role, "ada");
         for (request, needed) in table() {
             let result = ask(&farm, &identity, request.clone()).await;
-            assert_eq!(is_not_allowed(&result), !role.covers(needed), "{role} {request:?}: {result:?}");
+            assert_eq!(
+                is_not_allowed(&result),
+                !role.covers(needed),
+                "{role} {request:?}: {result:?}"
+            );
             if let Err(ClientError::Request(RequestError::NotAllowed(text))) = &result {
                 assert!(text.contains(&format!("the role {needed}")), "{text}");
             }
@@ -97,7 +101,8 @@ async fn tokens_are_scoped_by_role_pool_and_uses_listed_and_revoked() {
     assert_eq!((identity.peer.role, identity.peer.pool.as_deref()), (Role::Node, Some("gpu")));
     assert!(join(&farm, &token, "ada", None).await.is_err(), "a node's token makes no person");
 
-    let Response::Tokens(tokens) = ask(&farm, &admin, Request::Tokens { from: 0 }).await.unwrap() else {
+    let Response::Tokens(tokens) = ask(&farm, &admin, Request::Tokens { from: 0 }).await.unwrap()
+    else {
         panic!("no list")
     };
     let [listed] = tokens.as_slice() else { panic!("{tokens:?}") };
@@ -106,12 +111,20 @@ async fn tokens_are_scoped_by_role_pool_and_uses_listed_and_revoked() {
     let revoke = Request::RevokeToken { id: listed.id[..6].to_owned() };
     assert_eq!(ask(&farm, &admin, revoke).await.unwrap(), Response::Done);
     let error = join(&farm, &token, "n2", node()).await.unwrap_err();
-    assert!(matches!(&error, EnrolError::Refused(reason) if reason.contains("not known")), "{error:?}");
-    for wrong in
-        [scope(Role::Artist, Some("gpu"), 1), scope(Role::Node, Some("a b"), 1), scope(Role::Node, None, 0)]
-    {
+    assert!(
+        matches!(&error, EnrolError::Refused(reason) if reason.contains("not known")),
+        "{error:?}"
+    );
+    for wrong in [
+        scope(Role::Artist, Some("gpu"), 1),
+        scope(Role::Node, Some("a b"), 1),
+        scope(Role::Node, None, 0),
+    ] {
         let result = ask(&farm, &admin, Request::CreateToken(wrong)).await;
-        assert!(matches!(result, Err(ClientError::Request(RequestError::Invalid(_)))), "{result:?}");
+        assert!(
+            matches!(result, Err(ClientError::Request(RequestError::Invalid(_)))),
+            "{result:?}"
+        );
     }
     farm.coordinator.shutdown().await.unwrap();
 }
@@ -139,7 +152,10 @@ async fn a_denied_identity_is_out_at_once_and_after_a_restart_until_it_is_allowe
     assert_eq!(turned_away(&farm, &ada).await, Some(CloseCode::Denied));
     let token = farm.coordinator.create_token(scope(Role::Admin, None, 1)).await.unwrap();
     let error = join(&farm, &token, "ada", None).await.unwrap_err();
-    assert!(matches!(&error, EnrolError::Refused(reason) if reason.contains("denied")), "{error:?}");
+    assert!(
+        matches!(&error, EnrolError::Refused(reason) if reason.contains("denied")),
+        "{error:?}"
+    );
     // Neither oneself nor the last admin.
     for last in ["root", "user:admin"] {
         let result = ask(&farm, &admin, deny(last)).await;
@@ -168,7 +184,10 @@ async fn a_denied_node_renews_nothing() {
     match farm.dial(&node).await {
         Ok(link) => {
             let result = renew::ask(&link.connection, &node, Timing::default()).await;
-            assert!(matches!(result, Err(RenewError::Frame(_) | RenewError::Refused(_))), "{result:?}");
+            assert!(
+                matches!(result, Err(RenewError::Frame(_) | RenewError::Refused(_))),
+                "{result:?}"
+            );
         }
         Err(error) => assert_eq!(error.failure(), ConnectFailure::NotAllowed, "{error:?}"),
     }

@@ -1,4 +1,5 @@
-//! A new authority: for a node that stays, for a client that comes after, for tokens of before; and the audit log that tells of it.
+//! A new authority: for a node that stays, for a client that comes after, for tokens of before; and
+//! the audit log that tells of it.
 
 use crate::farm::{Farm, PATIENCE, hello, lives, secs};
 use std::sync::Arc;
@@ -13,7 +14,10 @@ use tessera_transport::{EnrolError, FarmClient, Identity, Timing};
 
 async fn ask(farm: &Farm, identity: &Identity, request: Request) -> Response {
     let client = FarmClient::new(farm.dial(identity).await.unwrap());
-    tokio::time::timeout(PATIENCE, client.request(&request)).await.expect("an answer in time").unwrap()
+    tokio::time::timeout(PATIENCE, client.request(&request))
+        .await
+        .expect("an answer in time")
+        .unwrap()
 }
 
 async fn log(farm: &Farm) -> LogReport {
@@ -34,12 +38,20 @@ async fn a_rotation_loses_nobody_and_ends() {
     let link = farm.dial(&stays).await.unwrap();
 
     let rotate = Request::RotateAuthority { overlap_secs: Some(12) };
-    let Response::Authority(status) = ask(&farm, farm.coordinator.admin(), rotate).await else { panic!() };
+    let Response::Authority(status) = ask(&farm, farm.coordinator.admin(), rotate).await else {
+        panic!()
+    };
     let until = status.former_until.unwrap();
 
     // The node that stays hears of it over the connection that stands.
     let told = |told: Result<Arc<Identity>, renew::RenewError>| drop(told.unwrap());
-    let fresh = renew::keep_fresh(link.connection.clone(), Arc::new(stays), &folder, Timing::default(), told);
+    let fresh = renew::keep_fresh(
+        link.connection.clone(),
+        Arc::new(stays),
+        &folder,
+        Timing::default(),
+        told,
+    );
     let begun = Instant::now();
     tokio::select! {
         () = fresh => panic!("the connection has ended"),
@@ -76,7 +88,9 @@ async fn a_rotation_loses_nobody_and_ends() {
     join("n3").await.unwrap_err();
     let admin = Identity::load(&farm.folder.path().join("data/admin")).unwrap();
     assert_eq!(admin.authority_pin(), later_renewed.authority_pin());
-    let Response::Authority(status) = ask(&farm, &admin, Request::Authority).await else { panic!() };
+    let Response::Authority(status) = ask(&farm, &admin, Request::Authority).await else {
+        panic!()
+    };
     assert_eq!(status.former_until, None);
     farm.coordinator.shutdown().await.unwrap();
 }
@@ -88,7 +102,10 @@ async fn the_audit_log_tells_who_did_what_before_it_is_done() {
     let deny = Request::Deny { identity: "eve".into(), reason: "left".into() };
     ask(&farm, &admin, deny).await;
     let client = FarmClient::new(farm.dial(&admin).await.unwrap());
-    client.request(&Request::Deny { identity: "ada".into(), reason: String::new() }).await.unwrap_err();
+    client
+        .request(&Request::Deny { identity: "ada".into(), reason: String::new() })
+        .await
+        .unwrap_err();
     let scope = TokenScope { role: Role::Artist, pool: None, name: None, ttl_secs: 60, uses: 1 };
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let (address, ours) = (farm.coordinator.local_address().into(), hello());

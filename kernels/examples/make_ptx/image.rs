@@ -1,4 +1,5 @@
-//! What the committed PTX images are made of and how: used by the tool that writes them and by the test that compares them.
+//! What the committed PTX images are made of and how: used by the tool that writes them and by the
+//! test that compares them.
 
 use std::path::{Path, PathBuf};
 use tessera_kernels::{SOURCES, TEST_SOURCES};
@@ -10,7 +11,8 @@ pub(crate) const NVRTC_VERSION: &str = "V13.5.37";
 const COMPUTE: u32 = 75;
 
 /// What compute kernels include of the path tracer's headers.
-const COMPUTE_HEADERS: &[&str] = &["arithmetic.h", "compiler.h", "denoise.h", "layout.h", "logarithm.h"];
+const COMPUTE_HEADERS: &[&str] =
+    &["arithmetic.h", "compiler.h", "denoise.h", "layout.h", "logarithm.h"];
 
 /// A committed image.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,8 @@ impl Image {
         is_of_tests(self.entry)
     }
 
-    /// The line that says what the image was made of: BLAKE3 of the target, the options and the sources.
+    /// The line that says what the image was made of: BLAKE3 of the target, the options and the
+    /// sources.
     pub(crate) fn stamp(self) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut add = |text: &str| {

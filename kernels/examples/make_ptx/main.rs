@@ -1,5 +1,6 @@
-//! Writes the committed PTX images again: `cargo run --release -p tessera-kernels --example make_ptx`. Needs NVRTC of the
-//! pinned version (`pip install nvidia-cuda-nvrtc==13.5.37`), found by the loader or named by `TESSERA_NVRTC`.
+//! Writes the committed PTX images again:
+//! `cargo run --release -p tessera-kernels --example make_ptx`. Needs NVRTC of the pinned version
+//! (`pip install nvidia-cuda-nvrtc==13.5.37`), found by the loader or named by `TESSERA_NVRTC`.
 
 mod image;
 
@@ -23,9 +24,10 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         let ptx = image.make(&compiler)?;
         if !is_pinned(&ptx) {
             let (major, minor) = compiler.version();
-            return Err(
-                format!("NVRTC {major}.{minor} is not {NVRTC_VERSION}, whose output is committed").into()
-            );
+            return Err(format!(
+                "NVRTC {major}.{minor} is not {NVRTC_VERSION}, whose output is committed"
+            )
+            .into());
         }
         std::fs::write(image.path(), &ptx)?;
         eprintln!("{}: {} bytes", image.file, ptx.len());

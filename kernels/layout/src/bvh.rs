@@ -6,18 +6,22 @@ pub const LEAF_TRIANGLES_MAX: u32 = 4;
 pub const CHILD_EMPTY: u32 = u32::MAX;
 /// Set in a child that is a leaf; the low 31 bits are its index into [`Bvh::blocks`].
 pub const CHILD_LEAF_FLAG: u32 = 0x8000_0000;
-/// Set in a leaf that is an instance; the low 30 bits are its index into [`crate::FlatScene::instances`].
+/// Set in a leaf that is an instance; the low 30 bits are its index into
+/// [`crate::FlatScene::instances`].
 pub const CHILD_INSTANCE_FLAG: u32 = 0x4000_0000;
 /// Set beside a triangle id in [`TriangleBlock::triangle`] where the triangle has
 /// [`crate::triangle_flags::ALPHA`], so that traversal need not look the triangle up.
 pub const BLOCK_ALPHA_FLAG: u32 = 0x8000_0000;
-/// Inner nodes on any way from the root to a leaf, at most, those of an instance's mesh included. The traversal's stack has room for exactly this.
+/// Inner nodes on any way from the root to a leaf, at most, those of an instance's mesh included.
+/// The traversal's stack has room for exactly this.
 pub const BVH_DEPTH_MAX: u32 = 48;
 
-/// Eight boxes and eight children: 256 bytes, structure of arrays, for one vector test of all eight.
+/// Eight boxes and eight children: 256 bytes, structure of arrays, for one vector test of all
+/// eight.
 ///
-/// Any hierarchy over the same triangles gives the same hits to the last bit, because hits are canonical (see
-/// `kernels/source/traverse.h`): a child's box must contain the padded box of every triangle below it, nothing else.
+/// Any hierarchy over the same triangles gives the same hits to the last bit, because hits are
+/// canonical (see `kernels/source/traverse.h`): a child's box must contain the padded box of every
+/// triangle below it, nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct BvhNode8 {
@@ -29,8 +33,8 @@ pub struct BvhNode8 {
     pub reserved: [u32; 8],
 }
 
-/// The triangles of one leaf: 160 bytes, structure of arrays, for one vector test of all four. A lane without a
-/// triangle has NaN corners, which no ray hits.
+/// The triangles of one leaf: 160 bytes, structure of arrays, for one vector test of all four. A
+/// lane without a triangle has NaN corners, which no ray hits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(32))]
 pub struct TriangleBlock {
@@ -50,7 +54,7 @@ pub struct Bvh {
     pub nodes: Vec<BvhNode8>,
     /// Leaves; every triangle of the scene's own stands in exactly one.
     pub blocks: Vec<TriangleBlock>,
-    /// Padding in metres, added to every side of every triangle's own box: a few units in the last place of the
-    /// largest coordinate that a ray or a triangle can have.
+    /// Padding in metres, added to every side of every triangle's own box: a few units in the last
+    /// place of the largest coordinate that a ray or a triangle can have.
     pub padding: f32,
 }

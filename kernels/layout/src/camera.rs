@@ -14,7 +14,8 @@ pub enum CameraKind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Camera {
-    /// Row-major 3×4: world point = `world_from_camera` × (camera point, 1). Its 3×3 part is orthonormal.
+    /// Row-major 3×4: world point = `world_from_camera` × (camera point, 1). Its 3×3 part is
+    /// orthonormal.
     pub world_from_camera: [f32; 12],
     /// A [`CameraKind`].
     pub kind: u32,
@@ -32,7 +33,8 @@ pub struct Camera {
     pub far: f32,
     /// Corners of the lens, [`BLADES_MIN`] to [`BLADES_MAX`]; 0 for a round one.
     pub blades: u32,
-    /// Turns from the lens's +x to its first corner, counter-clockwise where one looks along the view axis.
+    /// Turns from the lens's +x to its first corner, counter-clockwise where one looks along the
+    /// view axis.
     pub blade_turn: f32,
     /// Distance from the lens's centre to its sides, over its radius: cos(π / blades).
     pub blade_apothem: f32,

@@ -1,18 +1,20 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightKind,
-    LightNode, Material, Medium, Meshes, ShadingVertex, Texture, Triangle, TriangleBlock,
+    AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light,
+    LightKind, LightNode, Material, Medium, Meshes, ShadingVertex, Texture, Triangle,
+    TriangleBlock,
 };
 use std::sync::Arc;
 
-/// Triangles that a scene may show, each instance's counted by itself: ids keep clear of [`crate::BLOCK_ALPHA_FLAG`].
+/// Triangles that a scene may show, each instance's counted by itself: ids keep clear of
+/// [`crate::BLOCK_ALPHA_FLAG`].
 pub const SHOWN_TRIANGLES_MAX: u64 = 1 << 30;
 
 /// One frame's scene as plain arrays. Everything is world space at the frame's time.
 ///
-/// What does not change over the frames of an animation (textures, environment; geometry and its hierarchy where only
-/// cameras or lights move) is shared.
+/// What does not change over the frames of an animation (textures, environment; geometry and its
+/// hierarchy where only cameras or lights move) is shared.
 #[derive(Clone, Debug)]
 pub struct FlatScene {
     /// Indexed by triangle id.
@@ -23,17 +25,21 @@ pub struct FlatScene {
     pub vertices: Arc<Vec<ShadingVertex>>,
     /// At least one material.
     pub materials: Arc<Vec<Material>>,
-    /// What extensions add to materials; empty, or [`Layers::NONE`] and then those that materials name.
+    /// What extensions add to materials; empty, or [`Layers::NONE`] and then those that materials
+    /// name.
     pub layers: Arc<Vec<Layers>>,
-    /// What closed surfaces enclose; empty where `layers` is, else [`Medium::AIR`] and then those that layers name.
+    /// What closed surfaces enclose; empty where `layers` is, else [`Medium::AIR`] and then those
+    /// that layers name.
     pub media: Arc<Vec<Medium>>,
     /// Texture descriptors.
     pub textures: Arc<Vec<Texture>>,
     /// Texel bytes, see [`Texture::offset`].
     pub texels: Arc<Vec<u8>>,
-    /// Emitters: points and spots, then triangles in id order, then directional ones, then the environment.
+    /// Emitters: points and spots, then triangles in id order, then directional ones, then the
+    /// environment.
     pub lights: Arc<Vec<Light>>,
-    /// One entry for all lights that have a place, if there are any, and one for each other; in proportion to estimated power.
+    /// One entry for all lights that have a place, if there are any, and one for each other; in
+    /// proportion to estimated power.
     pub light_alias: Arc<Vec<AliasEntry>>,
     /// The tree over lights that have a place; see [`LightNode`].
     pub light_nodes: Arc<Vec<LightNode>>,
@@ -100,7 +106,8 @@ impl FlatScene {
         usize::from(self.lights.first().is_some_and(has_place))
     }
 
-    /// The pointers and counts that a kernel gets. Valid as long as `self` is borrowed and unchanged.
+    /// The pointers and counts that a kernel gets. Valid as long as `self` is borrowed and
+    /// unchanged.
     pub fn view(&self) -> SceneView {
         SceneView {
             triangles: self.triangles.as_ptr(),
@@ -164,7 +171,8 @@ pub struct SceneView {
     pub light_nodes: *const LightNode,
     /// `environment.width * environment.height` entries.
     pub environment_texels: *const [f32; 3],
-    /// `environment.width * environment.height` entries of texels, then `environment.height` of rows.
+    /// `environment.width * environment.height` entries of texels, then `environment.height` of
+    /// rows.
     pub environment_cells: *const EnvironmentCell,
     /// `bvh_node_count` entries.
     pub bvh_nodes: *const BvhNode8,

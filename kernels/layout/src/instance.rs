@@ -1,21 +1,25 @@
-//! Instances: meshes that a scene holds once and shows in several places, and the formula that brings them into the world.
+//! Instances: meshes that a scene holds once and shows in several places, and the formula that
+//! brings them into the world.
 
 use crate::{BvhNode8, ShadingVertex, Triangle, TriangleBlock};
 
 /// A mesh in one place: 144 bytes. The ids of its triangles follow each other from `first_id`.
 ///
-/// What it shows has the same bits as if its corners, by [`Instance::place`], stood among the scene's own triangles: see
-/// `kernels/source/instance.h`, whose operations these are.
+/// What it shows has the same bits as if its corners, by [`Instance::place`], stood among the
+/// scene's own triangles: see `kernels/source/instance.h`, whose operations these are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(16))]
 pub struct Instance {
-    /// Rows of a 3 × 4 matrix, to metres. Its determinant is positive; a mesh that is shown mirrored too is held twice.
+    /// Rows of a 3 × 4 matrix, to metres. Its determinant is positive; a mesh that is shown
+    /// mirrored too is held twice.
     pub world_from_mesh: [[f32; 4]; 3],
-    /// Rows of the inverse transpose, times what gives normals about their length. Vertices' normals are not normalised after it.
+    /// Rows of the inverse transpose, times what gives normals about their length. Vertices'
+    /// normals are not normalised after it.
     pub normal_from_mesh: [[f32; 3]; 3],
     /// Rows of the matrix itself, times what gives tangents about their length.
     pub tangent_from_mesh: [[f32; 3]; 3],
-    /// Id of its first triangle. Those of the scene's own triangles and of the instances before it lie below.
+    /// Id of its first triangle. Those of the scene's own triangles and of the instances before it
+    /// lie below.
     pub first_id: u32,
     /// The mesh's first triangle in [`Meshes::triangles`].
     pub first_triangle: u32,
@@ -29,7 +33,8 @@ pub struct Instance {
 
 const _: () = assert!(size_of::<Instance>() == 144);
 
-/// Meshes that instances show, each once, in their own space: what does not change from frame to frame.
+/// Meshes that instances show, each once, in their own space: what does not change from frame to
+/// frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meshes {
     /// Those of one mesh follow each other. None emits.
@@ -60,11 +65,13 @@ impl Instance {
         self.tangent_from_mesh.map(|row| coordinate(row, tangent, 0.0))
     }
 
-    /// A box of the world that holds, as floats compare, every point of a box of the mesh after [`Instance::place`].
+    /// A box of the world that holds, as floats compare, every point of a box of the mesh after
+    /// [`Instance::place`].
     pub fn place_box(&self, lower: [f32; 3], upper: [f32; 3]) -> [[f32; 3]; 2] {
         let side = |[least, greatest]: [[f32; 3]; 2]| {
             self.world_from_mesh.map(|row| {
-                let point = std::array::from_fn(|k| if row[k] < 0.0 { greatest[k] } else { least[k] });
+                let point =
+                    std::array::from_fn(|k| if row[k] < 0.0 { greatest[k] } else { least[k] });
                 coordinate([row[0], row[1], row[2]], point, row[3])
             })
         };
@@ -74,8 +81,8 @@ impl Instance {
     /// The largest magnitude that any step of [`Instance::place_box`] of this box can come to.
     pub fn reach(&self, lower: [f32; 3], upper: [f32; 3]) -> f64 {
         let rows = self.world_from_mesh.iter().map(|row| {
-            let terms =
-                (0..3).map(|k| f64::from(row[k].abs()) * f64::from(lower[k].abs().max(upper[k].abs())));
+            let terms = (0..3)
+                .map(|k| f64::from(row[k].abs()) * f64::from(lower[k].abs().max(upper[k].abs())));
             terms.sum::<f64>() + f64::from(row[3].abs())
         });
         // A number that is none is the largest.
@@ -90,7 +97,8 @@ impl Instance {
 
     /// A vertex of the mesh in the world.
     pub fn place_vertex(&self, vertex: &ShadingVertex) -> ShadingVertex {
-        let (normal, tangent) = (self.place_normal(vertex.normal), self.place_tangent(vertex.tangent));
+        let (normal, tangent) =
+            (self.place_normal(vertex.normal), self.place_tangent(vertex.tangent));
         ShadingVertex { normal, tangent, ..*vertex }
     }
 }
@@ -128,7 +136,8 @@ mod tests {
                 let point = std::array::from_fn(|k| match corner {
                     0..8 if corner >> k & 1 == 0 => lower[k],
                     0..8 => upper[k],
-                    _ => (lower[k] + 0.5 * (next() + 1.0) * (upper[k] - lower[k])).clamp(lower[k], upper[k]),
+                    _ => (lower[k] + 0.5 * (next() + 1.0) * (upper[k] - lower[k]))
+                        .clamp(lower[k], upper[k]),
                 });
                 let placed = instance.place(point);
                 assert!(

@@ -7,7 +7,8 @@ pub const LAYERS_MAX: usize = 1 << 16;
 
 /// Bits of [`Layers::flags`].
 pub mod layers_flags {
-    /// KHR_materials_pbrSpecularGlossiness: `specular_color` is F0, the base colour the diffuse one.
+    /// KHR_materials_pbrSpecularGlossiness: `specular_color` is F0, the base colour the diffuse
+    /// one.
     pub const SPECULAR_GLOSSINESS: u32 = 1;
 }
 
@@ -72,7 +73,8 @@ pub struct Layers {
     pub diffuse_transmission_color: [f32; 3],
     /// Share of the matte light that goes through, in [0, 1].
     pub diffuse_transmission: f32,
-    /// KHR_materials_transmission: share of the light below the interface that goes through, in [0, 1].
+    /// KHR_materials_transmission: share of the light below the interface that goes through, in [0,
+    /// 1].
     pub transmission: f32,
     /// KHR_materials_anisotropy: strength, in [0, 1].
     pub anisotropy: f32,
@@ -88,8 +90,8 @@ pub struct Layers {
     pub iridescence_thickness_min: f32,
     /// Thickness of the film where its texture is 1 or absent, nm.
     pub iridescence_thickness_max: f32,
-    /// KHR_materials_volume with a thickness: index into [`crate::FlatScene::media`] of what the surface encloses; light is refracted
-    /// by it. 0 where it encloses nothing.
+    /// KHR_materials_volume with a thickness: index into [`crate::FlatScene::media`] of what the
+    /// surface encloses; light is refracted by it. 0 where it encloses nothing.
     pub medium: u32,
     /// Zero.
     pub reserved: [u32; 3],

@@ -1,8 +1,9 @@
-//! The scene layout: plain arrays that importers write and kernels read. Owns no behaviour beyond sizes.
+//! The scene layout: plain arrays that importers write and kernels read. Owns no behaviour beyond
+//! sizes.
 //!
-//! Every struct here has a twin in `kernels/source/layout.h`; a test of `tessera-kernels` compares the size and the
-//! offset of every field of both. Units: metres, radians, scene-linear Rec. 709 radiance. World space is right-handed,
-//! +Y up, as in glTF 2.0.
+//! Every struct here has a twin in `kernels/source/layout.h`; a test of `tessera-kernels` compares
+//! the size and the offset of every field of both. Units: metres, radians, scene-linear Rec. 709
+//! radiance. World space is right-handed, +Y up, as in glTF 2.0.
 
 mod bvh;
 mod camera;
@@ -19,15 +20,16 @@ mod texture;
 mod unit;
 
 pub use bvh::{
-    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG,
-    LEAF_TRIANGLES_MAX, TriangleBlock,
+    BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG,
+    CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, TriangleBlock,
 };
 pub use camera::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
 pub use flat_scene::{FlatScene, SHOWN_TRIANGLES_MAX, SceneView};
 pub use instance::{Instance, Meshes};
 pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
 pub use light::{
-    AliasEntry, Environment, EnvironmentCell, Light, LightKind, build_alias_table, build_environment_cells,
+    AliasEntry, Environment, EnvironmentCell, Light, LightKind, build_alias_table,
+    build_environment_cells,
 };
 pub use light_tree::{
     LIGHT_TRAIL_BITS, LIGHT_TREE_DEPTH_MAX, LightBounds, LightChoice, LightChoices, LightNode,

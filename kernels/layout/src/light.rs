@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LightKind {
-    /// KHR_lights_punctual point: `emission` is radiant intensity (W/sr, from candela as the file gives them).
+    /// KHR_lights_punctual point: `emission` is radiant intensity (W/sr, from candela as the file
+    /// gives them).
     Point = 0,
     /// KHR_lights_punctual spot: as point, with a cone.
     Spot = 1,
@@ -36,18 +37,20 @@ pub struct Light {
     pub spot_scale: f32,
     /// Spot: `-cos(outer) * spot_scale`.
     pub spot_offset: f32,
-    /// Probability that [`crate::FlatScene::light_alias`] picks this light, or the tree in which it is.
+    /// Probability that [`crate::FlatScene::light_alias`] picks this light, or the tree in which it
+    /// is.
     pub pick_probability: f32,
     /// Area in m² ([`LightKind::Triangle`]), else 0.
     pub area: f32,
-    /// Its way through [`crate::FlatScene::light_nodes`], if it has a place: bit k says which way at level k, 0 left and 1 right.
+    /// Its way through [`crate::FlatScene::light_nodes`], if it has a place: bit k says which way
+    /// at level k, 0 left and 1 right.
     pub trail: u32,
     /// Zero.
     pub reserved: [u32; 3],
 }
 
-/// One entry of an alias table (Walker 1974, Vose 1991): with `threshold` as a 32-bit fraction, a draw `(i, r)` yields
-/// `i` if `r < threshold`, else `alias`. 16 bytes.
+/// One entry of an alias table (Walker 1974, Vose 1991): with `threshold` as a 32-bit fraction, a
+/// draw `(i, r)` yields `i` if `r < threshold`, else `alias`. 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(16))]
 pub struct AliasEntry {
@@ -61,8 +64,9 @@ pub struct AliasEntry {
     pub reserved: u32,
 }
 
-/// Where what stands for a texel of the environment, or for a row of them, begins among numbers below `u32::MAX`; it ends where the next
-/// one begins, and the last of a row, or of the rows, at `u32::MAX`. 12 bytes.
+/// Where what stands for a texel of the environment, or for a row of them, begins among numbers
+/// below `u32::MAX`; it ends where the next one begins, and the last of a row, or of the rows, at
+/// `u32::MAX`. 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct EnvironmentCell {
@@ -70,14 +74,15 @@ pub struct EnvironmentCell {
     pub first: u32,
     /// Probability of the texel, of all texels; of a row, of the row.
     pub probability: f32,
-    /// Cell `i` of `n` stands for the numbers from `i / n` of all to `(i + 1) / n` of all as well: which of the `n` the first of those
-    /// belongs to.
+    /// Cell `i` of `n` stands for the numbers from `i / n` of all to `(i + 1) / n` of all as well:
+    /// which of the `n` the first of those belongs to.
     pub start: u32,
 }
 
-/// The environment: 112 bytes. Equirectangular, +Y up, row i at (i + ½)/height, centre column towards +Z, u growing to
-/// the right of somebody who looks out. `texels` are three f32 each in [`crate::FlatScene::environment_texels`];
-/// [`crate::FlatScene::environment_cells`] has one entry per texel, in proportion to luminance × solid angle, and one per row.
+/// The environment: 112 bytes. Equirectangular, +Y up, row i at (i + ½)/height, centre column
+/// towards +Z, u growing to the right of somebody who looks out. `texels` are three f32 each in
+/// [`crate::FlatScene::environment_texels`]; [`crate::FlatScene::environment_cells`] has one entry
+/// per texel, in proportion to luminance × solid angle, and one per row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(16))]
 pub struct Environment {
@@ -108,9 +113,10 @@ const _: () = assert!(size_of::<AliasEntry>() == 16);
 const _: () = assert!(size_of::<EnvironmentCell>() == 12);
 const _: () = assert!(size_of::<Environment>() == 112);
 
-/// Cells for the texels of a map, row by row, and behind them one for each row: numbers in proportion to `weights` (finite, >= 0, one a
-/// texel), at least one for every texel that has any. In f64 and in index order, so that every machine builds the same. Without any weight
-/// all are alike.
+/// Cells for the texels of a map, row by row, and behind them one for each row: numbers in
+/// proportion to `weights` (finite, >= 0, one a texel), at least one for every texel that has any.
+/// In f64 and in index order, so that every machine builds the same. Without any weight all are
+/// alike.
 pub fn build_environment_cells(weights: &[f64], width: u32) -> Vec<EnvironmentCell> {
     let rows = weights.chunks_exact((width as usize).max(1));
     let sums: Vec<f64> = rows.clone().map(|row| row.iter().sum()).collect();
@@ -126,7 +132,8 @@ pub fn build_environment_cells(weights: &[f64], width: u32) -> Vec<EnvironmentCe
 /// `u32::MAX` numbers shared out by weight.
 fn shares(weights: &[f64]) -> Vec<u32> {
     let total: f64 = weights.iter().sum();
-    let weight_of = |weight: f64| if total > 0.0 { weight / total } else { 1.0 / weights.len() as f64 };
+    let weight_of =
+        |weight: f64| if total > 0.0 { weight / total } else { 1.0 / weights.len() as f64 };
     let some = weights.iter().filter(|weight| **weight > 0.0 || total <= 0.0).count();
     let scale = f64::from(u32::MAX) - some as f64;
     let share = |weight: &f64| match *weight > 0.0 || total <= 0.0 {
@@ -161,8 +168,9 @@ fn push_cells(cells: &mut Vec<EnvironmentCell>, shares: &[u32], of_all: f64) {
     }
 }
 
-/// Builds an alias table over `weights` (finite, >= 0) in O(n) with Vose's method, in f64 and in index order, so that
-/// every machine builds the same one. All weights zero gives the uniform table; an empty slice gives an empty table.
+/// Builds an alias table over `weights` (finite, >= 0) in O(n) with Vose's method, in f64 and in
+/// index order, so that every machine builds the same one. All weights zero gives the uniform
+/// table; an empty slice gives an empty table.
 pub fn build_alias_table(weights: &[f64]) -> Vec<AliasEntry> {
     let count = weights.len();
     let total: f64 = weights.iter().sum();
@@ -204,8 +212,11 @@ mod tests {
         let table = build_alias_table(&weights);
         let mut share = [0.0f64; 5];
         for (index, entry) in table.iter().enumerate() {
-            let keep =
-                if entry.alias == index as u32 { 1.0 } else { f64::from(entry.threshold) / 4_294_967_296.0 };
+            let keep = if entry.alias == index as u32 {
+                1.0
+            } else {
+                f64::from(entry.threshold) / 4_294_967_296.0
+            };
             share[index] += keep / 5.0;
             share[entry.alias as usize] += (1.0 - keep) / 5.0;
         }
@@ -231,7 +242,9 @@ mod tests {
             assert!((f64::from(cell.probability) - share).abs() < 1e-7, "texel {texel}");
         }
         assert_eq!((rows[0].first, cells[0].first), (0, 0));
-        assert!(build_environment_cells(&[0.0; 4], 2)[..4].iter().all(|cell| cell.probability == 0.25));
+        assert!(
+            build_environment_cells(&[0.0; 4], 2)[..4].iter().all(|cell| cell.probability == 0.25)
+        );
         assert!(build_environment_cells(&[], 0).is_empty());
     }
 

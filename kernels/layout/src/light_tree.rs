@@ -1,5 +1,6 @@
-//! The tree by which kernels choose one of many lights, and how it is built (Conty Estevez and Kulla 2018, "Importance Sampling of Many
-//! Lights with Adaptive Tree Splitting", section 4). How it is walked stands in `kernels/source/light_tree.h`.
+//! The tree by which kernels choose one of many lights, and how it is built (Conty Estevez and
+//! Kulla 2018, "Importance Sampling of Many Lights with Adaptive Tree Splitting", section 4). How
+//! it is walked stands in `kernels/source/light_tree.h`.
 
 use crate::{AliasEntry, Light, NONE, build_alias_table};
 use std::f64::consts::PI;
@@ -21,8 +22,8 @@ pub const LIGHT_TRAIL_BITS: u32 = 3;
 /// Levels of a tree at most: a light's trail has [`LIGHT_TRAIL_BITS`] for each.
 pub const LIGHT_TREE_DEPTH_MAX: u32 = 32 / LIGHT_TRAIL_BITS;
 
-/// Some lights that have a place, in two to eight parts: bounds of the lights of each, in lanes. 384 bytes. Lanes that are not needed have
-/// no power, and no child.
+/// Some lights that have a place, in two to eight parts: bounds of the lights of each, in lanes.
+/// 384 bytes. Lanes that are not needed have no power, and no child.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(32))]
 pub struct LightNode {
@@ -40,7 +41,8 @@ pub struct LightNode {
     pub spread_cosine: [f32; WIDTH],
     /// Its sine.
     pub spread_sine: [f32; WIDTH],
-    /// A node or a light with [`light_child_bits`]; [`NONE`] where there is no part. Nodes come after those that they are part of.
+    /// A node or a light with [`light_child_bits`]; [`NONE`] where there is no part. Nodes come
+    /// after those that they are part of.
     pub child: [u32; WIDTH],
 }
 
@@ -91,21 +93,26 @@ pub struct LightChoice {
 /// What kernels choose lights by.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LightChoices {
-    /// One entry for all lights that have a place, if there are any, and one for each of the others.
+    /// One entry for all lights that have a place, if there are any, and one for each of the
+    /// others.
     pub alias: Vec<AliasEntry>,
     /// The tree over those that have a place, the root first; empty where they are fewer than two.
     pub nodes: Vec<LightNode>,
 }
 
-/// Builds the choice among `lights`, of which those with a place come first, and writes each light's part of it: its probability and
-/// its way through the tree. In f64 and in an order that depends on nothing else, so that every machine builds the same.
+/// Builds the choice among `lights`, of which those with a place come first, and writes each
+/// light's part of it: its probability and its way through the tree. In f64 and in an order that
+/// depends on nothing else, so that every machine builds the same.
 ///
 /// # Panics
 /// With another number of `choices` than of lights, or with a place after none.
 pub fn build_light_choices(lights: &mut [Light], choices: &[LightChoice]) -> LightChoices {
     assert_eq!(lights.len(), choices.len());
     let placed = choices.iter().take_while(|choice| choice.bounds.is_some()).count();
-    assert!(choices[placed..].iter().all(|choice| choice.bounds.is_none()), "lights with a place come first");
+    assert!(
+        choices[placed..].iter().all(|choice| choice.bounds.is_none()),
+        "lights with a place come first"
+    );
     let total: f64 = choices[..placed].iter().map(|choice| choice.power).sum();
     let far = choices[placed..].iter().map(|choice| choice.power);
     let weights: Vec<f64> = (placed > 0).then_some(total).into_iter().chain(far).collect();
@@ -142,7 +149,8 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    /// Adds a node over two or more lights, to which `trail` leads over `level` levels, and all below it; returns its index.
+    /// Adds a node over two or more lights, to which `trail` leads over `level` levels, and all
+    /// below it; returns its index.
     fn add(&mut self, leaves: &mut [Leaf], level: u32, trail: u32) -> u32 {
         let index = self.nodes.len();
         self.nodes.push(LightNode::default());
@@ -168,8 +176,9 @@ fn whole(leaves: &[Leaf]) -> (LightBounds, f64) {
     (bounds.expect("no part is empty"), leaves.iter().map(|leaf| leaf.power).sum())
 }
 
-/// Cuts two or more lights into up to eight parts: again and again the one whose cut is worth most, or where the tree could otherwise
-/// become too deep, the largest, by count. What fits into a node of its own stays whole, so that nodes are well filled.
+/// Cuts two or more lights into up to eight parts: again and again the one whose cut is worth most,
+/// or where the tree could otherwise become too deep, the largest, by count. What fits into a node
+/// of its own stays whole, so that nodes are well filled.
 fn parts(leaves: &mut [Leaf], level: u32) -> Vec<&mut [Leaf]> {
     let is_deep = level + levels_of(leaves.len()) + 1 >= LIGHT_TREE_DEPTH_MAX;
     let by_count: (Worth, Cut) = (|leaves| leaves.len() as f64, cut_by_count);
@@ -179,7 +188,9 @@ fn parts(leaves: &mut [Leaf], level: u32) -> Vec<&mut [Leaf]> {
     let mut parts = vec![(worth(leaves), leaves)];
     while parts.len() < WIDTH {
         let open = (0..parts.len()).filter(|at| parts[*at].1.len() > whole_at);
-        let Some(best) = open.reduce(|a, b| if parts[b].0 > parts[a].0 { b } else { a }) else { break };
+        let Some(best) = open.reduce(|a, b| if parts[b].0 > parts[a].0 { b } else { a }) else {
+            break;
+        };
         let (_, part) = parts.remove(best);
         let count = cut(part);
         let (left, right) = part.split_at_mut(count);
@@ -247,21 +258,25 @@ impl LightBounds {
         std::array::from_fn(|k| 0.5 * (self.lower[k] + self.upper[k]))
     }
 
-    /// What directions cost: the solid angle into which it may shine, weighted by the cosine beyond the cone (section 4.4.1).
+    /// What directions cost: the solid angle into which it may shine, weighted by the cosine beyond
+    /// the cone (section 4.4.1).
     fn orientation_cost(&self) -> f64 {
         let spread = self.spread;
         let widest = (spread + self.emission).min(PI);
         let (sine, cosine) = (libm::sin(spread), libm::cos(spread));
-        let beyond = 2.0 * widest * sine - libm::cos(spread - 2.0 * widest) - 2.0 * spread * sine + cosine;
+        let beyond =
+            2.0 * widest * sine - libm::cos(spread - 2.0 * widest) - 2.0 * spread * sine + cosine;
         2.0 * PI * (1.0 - cosine) + 0.5 * PI * beyond
     }
 
-    /// What it costs to have lights of such bounds and power in one part: nothing where all are in one place and direction.
+    /// What it costs to have lights of such bounds and power in one part: nothing where all are in
+    /// one place and direction.
     fn cost(&self, power: f64) -> f64 {
         power * self.orientation_cost() * self.extent_cost()
     }
 
-    /// What extent costs: the squared diagonal, which unlike the area is not zero for lights in a row.
+    /// What extent costs: the squared diagonal, which unlike the area is not zero for lights in a
+    /// row.
     fn extent_cost(&self) -> f64 {
         (0..3).map(|k| (self.upper[k] - self.lower[k]) * (self.upper[k] - self.lower[k])).sum()
     }
@@ -296,7 +311,8 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 /// Places per axis at which a cut is tried.
 const BINS: usize = 12;
 
-/// Cuts lights in two by place: at the cheapest of some cuts along each axis (section 4.4), or by count where all are in one place.
+/// Cuts lights in two by place: at the cheapest of some cuts along each axis (section 4.4), or by
+/// count where all are in one place.
 fn cut_by_cost(leaves: &mut [Leaf]) -> usize {
     let range = range_of(leaves);
     let Some((axis, bin)) = best_cut(leaves, range) else { return cut_by_count(leaves) };
@@ -343,7 +359,8 @@ fn best_cut(leaves: &[Leaf], range: [[f64; 3]; 2]) -> Option<(usize, usize)> {
             let bin = &mut bins[bin_of(leaf, axis, range)];
             *bin = both(*bin, Some((leaf.bounds, leaf.power)));
         }
-        let cost = |side: Option<(LightBounds, f64)>| side.map(|(bounds, power)| bounds.cost(power));
+        let cost =
+            |side: Option<(LightBounds, f64)>| side.map(|(bounds, power)| bounds.cost(power));
         for bin in 1..BINS {
             let left = bins[..bin].iter().copied().fold(None, both);
             let right = bins[bin..].iter().copied().fold(None, both);
@@ -358,7 +375,10 @@ fn best_cut(leaves: &[Leaf], range: [[f64; 3]; 2]) -> Option<(usize, usize)> {
     best.1
 }
 
-fn both(a: Option<(LightBounds, f64)>, b: Option<(LightBounds, f64)>) -> Option<(LightBounds, f64)> {
+fn both(
+    a: Option<(LightBounds, f64)>,
+    b: Option<(LightBounds, f64)>,
+) -> Option<(LightBounds, f64)> {
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.and(&b.0), a.1 + b.1)),
         (one, None) | (None, one) => one,
@@ -416,7 +436,8 @@ mod tests {
     fn every_light_is_at_the_end_of_its_trail_and_inside_of_every_part_on_it() {
         for count in [2usize, 3, 8, 9, 17, 1000] {
             let place = |k: usize| [(k * 7 % 31) as f64, (k * 13 % 17) as f64, (k / 500) as f64];
-            let choices: Vec<LightChoice> = (0..count).map(|k| point(place(k), 1.0 + k as f64)).collect();
+            let choices: Vec<LightChoice> =
+                (0..count).map(|k| point(place(k), 1.0 + k as f64)).collect();
             let mut lights = vec![light(); count];
             let made = build_light_choices(&mut lights, &choices);
             assert!(made.nodes.len() <= 1 + count / 3, "{} nodes over {count}", made.nodes.len());
@@ -442,13 +463,15 @@ mod tests {
     #[test]
     fn lights_in_one_place_and_lights_whose_places_grow_make_no_deep_tree() {
         let same: Vec<LightChoice> = (0..5000).map(|_| point([1.0; 3], 1.0)).collect();
-        let grow: Vec<LightChoice> = (0..500).map(|k| point([2f64.powi(k), 0.0, 0.0], 1.0)).collect();
+        let grow: Vec<LightChoice> =
+            (0..500).map(|k| point([2f64.powi(k), 0.0, 0.0], 1.0)).collect();
         let fade: Vec<LightChoice> =
             (0..500).map(|k| point([f64::from(k), 0.0, 0.0], 0.5f64.powi(k))).collect();
         for choices in [same, grow, fade] {
             let mut lights = vec![light(); choices.len()];
             let made = build_light_choices(&mut lights, &choices);
-            let deepest = lights.iter().map(|light| follow(&made.nodes, light.trail).1.len() as u32).max();
+            let deepest =
+                lights.iter().map(|light| follow(&made.nodes, light.trail).1.len() as u32).max();
             assert!(deepest <= Some(LIGHT_TREE_DEPTH_MAX), "{deepest:?}");
         }
     }
@@ -476,7 +499,10 @@ mod tests {
         let mut lights = vec![light(); 3];
         let made = build_light_choices(&mut lights, &choices);
         assert_eq!((made.alias.len(), made.nodes.len()), (2, 1));
-        assert_eq!(lights.iter().map(|light| light.pick_probability).collect::<Vec<_>>(), [0.25, 0.25, 0.75]);
+        assert_eq!(
+            lights.iter().map(|light| light.pick_probability).collect::<Vec<_>>(),
+            [0.25, 0.25, 0.75]
+        );
         assert!(build_light_choices(&mut [], &[]).nodes.is_empty());
     }
 }

@@ -16,7 +16,8 @@ pub enum AlphaMode {
 pub mod material_flags {
     /// Shown from both sides.
     pub const DOUBLE_SIDED: u32 = 1;
-    /// KHR_materials_unlit: base colour is emitted towards the camera ray, neither lit nor lighting.
+    /// KHR_materials_unlit: base colour is emitted towards the camera ray, neither lit nor
+    /// lighting.
     pub const UNLIT: u32 = 2;
 }
 
@@ -51,7 +52,8 @@ impl TextureRef {
 pub struct Material {
     /// Linear base colour factor and alpha, each in [0, 1].
     pub base_color: [f32; 4],
-    /// Linear emitted radiance factor, strength multiplied in (KHR_materials_emissive_strength), >= 0.
+    /// Linear emitted radiance factor, strength multiplied in (KHR_materials_emissive_strength), >=
+    /// 0.
     pub emission: [f32; 3],
     /// Metallic factor in [0, 1].
     pub metallic: f32,

@@ -6,18 +6,20 @@ pub mod triangle_flags {
     pub const ALPHA: u32 = 1;
     /// The material is double sided.
     pub const DOUBLE_SIDED: u32 = 2;
-    /// The triangle emits and is in the light table; [`super::ShadingVertex`] data is needed for textured emission.
+    /// The triangle emits and is in the light table; [`super::ShadingVertex`] data is needed for
+    /// textured emission.
     pub const EMISSIVE: u32 = 4;
-    /// The instance's transform mirrors (negative determinant). Winding and tangent signs already account for it; the bit
-    /// only tells.
+    /// The instance's transform mirrors (negative determinant). Winding and tangent signs already
+    /// account for it; the bit only tells.
     pub const MIRRORED: u32 = 8;
 }
 
 /// What a ray is tested against: 48 bytes, positions in world space (metres).
 ///
-/// The array is indexed by the triangle's id, which is its canonical position in the flattened scene (node order of
-/// the default scene, then primitive, then triangle). Ids break ties between equal distances, so they may depend on
-/// nothing but the scene. Counter-clockwise seen from the front.
+/// The array is indexed by the triangle's id, which is its canonical position in the flattened
+/// scene (node order of the default scene, then primitive, then triangle). Ids break ties between
+/// equal distances, so they may depend on nothing but the scene. Counter-clockwise seen from the
+/// front.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(16))]
 pub struct Triangle {
@@ -43,7 +45,8 @@ pub struct ShadingVertex {
     pub normal: [f32; 3],
     /// TEXCOORD_0, u.
     pub u0: f32,
-    /// Unit tangent in world space; zero where the mesh has neither tangents nor UVs to make them from.
+    /// Unit tangent in world space; zero where the mesh has neither tangents nor UVs to make them
+    /// from.
     pub tangent: [f32; 3],
     /// Sign of the bitangent: `cross(normal, tangent) * tangent_sign`.
     pub tangent_sign: f32,

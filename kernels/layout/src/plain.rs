@@ -1,8 +1,8 @@
 //! Arrays of the layout as bytes, and back: for devices and for other processes. Knows neither.
 
 use crate::{
-    AliasEntry, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightNode, Material,
-    Medium, ShadingVertex, Texture, Triangle, TriangleBlock,
+    AliasEntry, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light, LightNode,
+    Material, Medium, ShadingVertex, Texture, Triangle, TriangleBlock,
 };
 
 /// Elements are made room for, zeroed and filled in pieces of about so many bytes.
@@ -11,8 +11,8 @@ const PIECE_BYTES: usize = 1 << 20;
 /// A type that is plain bytes.
 ///
 /// # Safety
-/// `repr(C)` without padding and without pointers, and a value for every pattern of bits: its bytes may be read, and any may be
-/// written.
+/// `repr(C)` without padding and without pointers, and a value for every pattern of bits: its bytes
+/// may be read, and any may be written.
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: numbers have no padding, and every pattern is one.
@@ -22,11 +22,13 @@ unsafe impl Plain for [u32; 3] {}
 // SAFETY: as above.
 unsafe impl Plain for [f32; 3] {}
 
-/// Types of the layout: their sizes are the sums of their fields' sizes, with explicit reserved fields.
+/// Types of the layout: their sizes are the sums of their fields' sizes, with explicit reserved
+/// fields.
 macro_rules! plain {
     ($($type:ty = $size:expr;)*) => {$(
         const _: () = assert!(size_of::<$type>() == $size);
-        // SAFETY: `repr(C)`; the fields are numbers and add up to the size, so that there is no padding.
+        // SAFETY: `repr(C)`; the fields are numbers and add up to the size, so that there is no
+        // padding.
         unsafe impl Plain for $type {}
     )*};
 }
@@ -62,11 +64,13 @@ pub fn bytes_of_one<T: Plain>(item: &T) -> Vec<u8> {
 
 /// One value of its bytes; None where there are more or fewer.
 pub fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
-    // SAFETY: the length is the type's, every pattern of bits is a value, and the read takes any alignment.
+    // SAFETY: the length is the type's, every pattern of bits is a value, and the read takes any
+    // alignment.
     (bytes.len() == size_of::<T>()).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-/// An array of `count` elements, whose bytes `fill` writes piece by piece. What has not come takes no memory but its room.
+/// An array of `count` elements, whose bytes `fill` writes piece by piece. What has not come takes
+/// no memory but its room.
 ///
 /// # Errors
 /// What `fill` says; [`std::io::ErrorKind::OutOfMemory`] where there is no room for so many.
@@ -80,8 +84,8 @@ pub fn read_array<T: Plain>(
     let step = (PIECE_BYTES / size_of::<T>()).max(1);
     while items.len() < count {
         let more = step.min(count - items.len());
-        // SAFETY: there is room for `count` elements, and `len + more` is at most that; the piece is zeroed before anybody sees
-        // it, and every pattern of bits is an element.
+        // SAFETY: there is room for `count` elements, and `len + more` is at most that; the piece
+        // is zeroed before anybody sees it, and every pattern of bits is an element.
         unsafe {
             let start = items.as_mut_ptr().add(items.len());
             start.write_bytes(0, more);
@@ -92,15 +96,17 @@ pub fn read_array<T: Plain>(
     Ok(items)
 }
 
-/// Asks for huge pages before an array is touched: paths look up texels and vertices all over a scene, and with small pages much of that
-/// is waiting for the table of pages. A hint, on which nothing depends.
+/// Asks for huge pages before an array is touched: paths look up texels and vertices all over a
+/// scene, and with small pages much of that is waiting for the table of pages. A hint, on which
+/// nothing depends.
 #[cfg(target_os = "linux")]
 fn hint_huge_pages(start: *mut u8, bytes: usize) {
     const HUGE: usize = 2 << 20;
     let skipped = (start as usize).next_multiple_of(HUGE) - start as usize;
     let whole = bytes.saturating_sub(skipped) / HUGE * HUGE;
     if whole > 0 {
-        // SAFETY: the range is a part of the array's own allocation, and this kind of advice changes nothing of what it holds.
+        // SAFETY: the range is a part of the array's own allocation, and this kind of advice
+        // changes nothing of what it holds.
         unsafe { libc::madvise(start.add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
     }
 }

@@ -1,4 +1,5 @@
-//! Textures: descriptors into one texel buffer. Filtering is done by the kernels, never by hardware.
+//! Textures: descriptors into one texel buffer. Filtering is done by the kernels, never by
+//! hardware.
 
 /// How a texel is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,9 @@ pub enum Wrap {
     MirroredRepeat = 2,
 }
 
-/// One texture: 48 bytes. Rows run from v = 0 (top) downwards, as in glTF. Levels follow one another without a gap, each half as
-/// wide and high as the one before, rounded down, and one texel at least.
+/// One texture: 48 bytes. Rows run from v = 0 (top) downwards, as in glTF. Levels follow one
+/// another without a gap, each half as wide and high as the one before, rounded down, and one texel
+/// at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub struct Texture {

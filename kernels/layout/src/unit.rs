@@ -3,19 +3,20 @@
 /// Fractional bits of a film sum: a sample's value v is added as `round(v * 2^24)`.
 pub const FILM_FRACTION_BITS: u32 = 24;
 
-/// Largest magnitude of one sample's value; larger ones are clamped and counted. With 2^20 samples a pixel at most, a sum
-/// stays below 2^(18 + 20 + 24) = 2^62, inside an i64.
+/// Largest magnitude of one sample's value; larger ones are clamped and counted. With 2^20 samples
+/// a pixel at most, a sum stays below 2^(18 + 20 + 24) = 2^62, inside an i64.
 pub const FILM_VALUE_MAX: f32 = 262_144.0;
 
 /// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
 pub const CHANNELS_MAX: u32 = 16;
 
-/// Arbitrary output variables. A unit's channels are the beauty's three, then those of the chosen AOVs in this order.
+/// Arbitrary output variables. A unit's channels are the beauty's three, then those of the chosen
+/// AOVs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Aov {
-    /// Linear albedo of the first hit (base colour for dielectrics, F0 for metals), 3 channels; 1 on the environment's
-    /// behalf is never written: a miss adds 0.
+    /// Linear albedo of the first hit (base colour for dielectrics, F0 for metals), 3 channels; 1
+    /// on the environment's behalf is never written: a miss adds 0.
     Albedo = 1,
     /// World-space shading normal of the first hit, facing the camera, 3 channels; a miss adds 0.
     Normal = 2,
@@ -23,12 +24,13 @@ pub enum Aov {
     Depth = 4,
     /// World-space position of the first hit, metres, 3 channels; a miss adds 0.
     Position = 8,
-    /// The beauty of the samples from `job_samples / 2` on, 3 channels; the others add 0. How far it is from that of the first half tells
-    /// how noisy a pixel is.
+    /// The beauty of the samples from `job_samples / 2` on, 3 channels; the others add 0. How far
+    /// it is from that of the first half tells how noisy a pixel is.
     Half = 16,
 }
 
-/// Pixel reconstruction filter, sampled (filter importance sampling): every sample lands in exactly one pixel.
+/// Pixel reconstruction filter, sampled (filter importance sampling): every sample lands in exactly
+/// one pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum PixelFilter {
@@ -40,7 +42,8 @@ pub enum PixelFilter {
     BlackmanHarris = 2,
 }
 
-/// One unit: 64 bytes. The film is planar: channel c of pixel (x, y) of the tile is at `(c * height + y) * width + x`.
+/// One unit: 64 bytes. The film is planar: channel c of pixel (x, y) of the tile is at
+/// `(c * height + y) * width + x`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct UnitParams {
@@ -70,10 +73,12 @@ pub struct UnitParams {
     pub filter: u32,
     /// Frame number: an animation gets other random numbers on every frame.
     pub frame: u32,
-    /// Samples per pixel of the whole job (not of this unit), for sequences that stratify over all of them.
+    /// Samples per pixel of the whole job (not of this unit), for sequences that stratify over all
+    /// of them.
     pub job_samples: u32,
-    /// What light that was scattered more than once adds to a sample at a time is at most this in its largest component, the others in proportion;
-    /// 0: there is no bound. It hides fireflies and makes pictures darker.
+    /// What light that was scattered more than once adds to a sample at a time is at most this in
+    /// its largest component, the others in proportion; 0: there is no bound. It hides fireflies
+    /// and makes pictures darker.
     pub clamp: f32,
     /// Zero.
     pub reserved: u32,
@@ -84,7 +89,11 @@ impl UnitParams {
     pub fn channels(&self) -> u32 {
         let three = |aov: Aov| if self.aovs & aov as u32 != 0 { 3 } else { 0 };
         let depth = u32::from(self.aovs & Aov::Depth as u32 != 0);
-        3 + three(Aov::Albedo) + three(Aov::Normal) + depth + three(Aov::Position) + three(Aov::Half)
+        3 + three(Aov::Albedo)
+            + three(Aov::Normal)
+            + depth
+            + three(Aov::Position)
+            + three(Aov::Half)
     }
 }
 

@@ -65,10 +65,13 @@ pub(crate) struct Api {
 impl Api {
     pub(crate) fn load(path: &Path) -> Result<Self, NvrtcError> {
         let open = |path: &Path, flags| {
-            // SAFETY: loading runs the initialisers of NVIDIA's compiler, which the user has named or installed.
-            unsafe { Library::open(Some(path), flags) }.map_err(|error| NvrtcError::Load(error.to_string()))
+            // SAFETY: loading runs the initialisers of NVIDIA's compiler, which the user has named
+            // or installed.
+            unsafe { Library::open(Some(path), flags) }
+                .map_err(|error| NvrtcError::Load(error.to_string()))
         };
-        let builtins = find::builtins_beside(path).and_then(|path| open(&path, RTLD_NOW | RTLD_GLOBAL).ok());
+        let builtins =
+            find::builtins_beside(path).and_then(|path| open(&path, RTLD_NOW | RTLD_GLOBAL).ok());
         let library = open(path, RTLD_NOW)?;
         /// A function of the library by its name.
         macro_rules! function {

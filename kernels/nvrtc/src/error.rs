@@ -3,9 +3,11 @@
 /// Why there is no compiler, or no code from it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NvrtcError {
-    /// No library was found. A driver does not bring one; CUDA's toolkit and the pip package `nvidia-cuda-nvrtc` do.
+    /// No library was found. A driver does not bring one; CUDA's toolkit and the pip package
+    /// `nvidia-cuda-nvrtc` do.
     #[error(
-        "no NVRTC library: install `nvidia-cuda-nvrtc` or CUDA's toolkit, or set TESSERA_NVRTC to libnvrtc.so (tried {tried})"
+        "no NVRTC library: install `nvidia-cuda-nvrtc` or CUDA's toolkit, or set TESSERA_NVRTC to \
+            libnvrtc.so (tried {tried})"
     )]
     NotFound {
         /// Every place and what was wrong there.

@@ -15,7 +15,8 @@ pub(crate) fn candidates(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Pat
         return vec![path.into()];
     }
     let mut places: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
-    let roots = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|name| variable(name)).map(PathBuf::from);
+    let roots =
+        ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|name| variable(name)).map(PathBuf::from);
     for root in roots.chain([PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")]) {
         for folder in ["lib64", "lib"] {
             places.push(root.join(folder).join("libnvrtc.so"));
@@ -24,8 +25,8 @@ pub(crate) fn candidates(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Pat
     places
 }
 
-/// The compiler's second half, `libnvrtc-builtins`, beside a library that was given with its folder. Some builds of NVRTC
-/// do not find it by themselves, so it is loaded first.
+/// The compiler's second half, `libnvrtc-builtins`, beside a library that was given with its
+/// folder. Some builds of NVRTC do not find it by themselves, so it is loaded first.
 pub(crate) fn builtins_beside(library: &Path) -> Option<PathBuf> {
     let folder = library.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     let entries = std::fs::read_dir(folder).ok()?;
@@ -46,7 +47,8 @@ mod tests {
 
     #[test]
     fn a_named_library_is_the_only_one_tried() {
-        let places = candidates(|name| (name == VARIABLE).then(|| "/somewhere/libnvrtc.so.13".into()));
+        let places =
+            candidates(|name| (name == VARIABLE).then(|| "/somewhere/libnvrtc.so.13".into()));
         assert_eq!(places, [PathBuf::from("/somewhere/libnvrtc.so.13")]);
     }
 

@@ -1,5 +1,5 @@
-//! NVIDIA's run-time compiler (NVRTC), loaded where it is found: CUDA C++ in, PTX or machine code out. Owns no source
-//! and no device; nothing of CUDA is needed to build it.
+//! NVIDIA's run-time compiler (NVRTC), loaded where it is found: CUDA C++ in, PTX or machine code
+//! out. Owns no source and no device; nothing of CUDA is needed to build it.
 //!
 //! ```no_run
 //! use tessera_nvrtc::{Nvrtc, Program, STRICT_OPTIONS, Target};
@@ -43,7 +43,8 @@ impl Nvrtc {
     /// The compiler that [`VARIABLE`] names, else the first of the usual names and places.
     ///
     /// # Errors
-    /// [`NvrtcError::NotFound`] lists every place that was tried, with what was wrong with what was there.
+    /// [`NvrtcError::NotFound`] lists every place that was tried, with what was wrong with what was
+    /// there.
     pub fn find() -> Result<Self, NvrtcError> {
         let places = find::candidates(|name| std::env::var_os(name));
         let mut tried = Vec::new();
@@ -51,7 +52,9 @@ impl Nvrtc {
             match Self::open(place) {
                 Ok(found) => return Ok(found),
                 // A place that holds nothing needs no explanation, unless somebody has named it.
-                Err(NvrtcError::Load(_)) if places.len() > 1 => tried.push(place.display().to_string()),
+                Err(NvrtcError::Load(_)) if places.len() > 1 => {
+                    tried.push(place.display().to_string())
+                }
                 Err(error) => tried.push(format!("{}: {error}", place.display())),
             }
         }
@@ -81,11 +84,12 @@ impl Nvrtc {
         &self.path
     }
 
-    /// Compiles one program. The log is kept on success too: it has warnings, and with `--ptxas-options=-v` the registers
-    /// of every kernel.
+    /// Compiles one program. The log is kept on success too: it has warnings, and with
+    /// `--ptxas-options=-v` the registers of every kernel.
     ///
     /// # Errors
-    /// [`NvrtcError::Compile`] carries the compiler's messages, with the line numbers of `program.source`.
+    /// [`NvrtcError::Compile`] carries the compiler's messages, with the line numbers of
+    /// `program.source`.
     pub fn compile(&self, program: &Program<'_>) -> Result<Compiled, NvrtcError> {
         let handle = program::Handle::new(&self.api, program)?;
         handle.compile(program)

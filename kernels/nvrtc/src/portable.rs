@@ -1,8 +1,9 @@
 //! PTX for older drivers than the compiler's own. Compiles nothing.
 
-/// Lowers the version that a PTX text asks for to 7.0 (CUDA 11.0), which every driver that can use a GPU of compute
-/// capability 7.5 with C++17 code accepts, and drops the pragmas that only newer ones know. A driver refuses PTX of a newer
-/// version than its own, however little of it is used; what a newer instruction needs is still checked when it is loaded.
+/// Lowers the version that a PTX text asks for to 7.0 (CUDA 11.0), which every driver that can use
+/// a GPU of compute capability 7.5 with C++17 code accepts, and drops the pragmas that only newer
+/// ones know. A driver refuses PTX of a newer version than its own, however little of it is used;
+/// what a newer instruction needs is still checked when it is loaded.
 pub fn portable_ptx(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     for line in ptx.lines() {

@@ -5,8 +5,9 @@ use crate::error::NvrtcError;
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::null_mut;
 
-/// Options under which arithmetic means on a GPU what it means on a CPU: no contraction, IEEE division and root, no flush
-/// of denormals. What must give the same bits is compiled with these and no others.
+/// Options under which arithmetic means on a GPU what it means on a CPU: no contraction, IEEE
+/// division and root, no flush of denormals. What must give the same bits is compiled with these
+/// and no others.
 pub const STRICT_OPTIONS: &[&str] =
     &["--std=c++17", "--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"];
 
@@ -78,11 +79,13 @@ impl<'a> Handle<'a> {
     pub(crate) fn new(api: &'a Api, program: &Program<'_>) -> Result<Self, NvrtcError> {
         let name = terminated(program.name, "the program's name")?;
         let source = terminated(program.source, "the program")?;
-        let names = all_terminated(program.headers.iter().map(|(name, _)| *name), "a header's name")?;
+        let names =
+            all_terminated(program.headers.iter().map(|(name, _)| *name), "a header's name")?;
         let texts = all_terminated(program.headers.iter().map(|(_, text)| *text), "a header")?;
         let (names, texts) = (pointers(&names), pointers(&texts));
         let mut handle = Self { api, program: null_mut() };
-        // SAFETY: every pointer is to a terminated string that outlives the call; NVRTC copies them.
+        // SAFETY: every pointer is to a terminated string that outlives the call; NVRTC copies
+        // them.
         let status = unsafe {
             (api.create)(
                 &mut handle.program,
@@ -105,8 +108,10 @@ impl<'a> Handle<'a> {
         let options = all_terminated(options, "an option")?;
         let options = pointers(&options);
         // SAFETY: the program is live; the options are terminated strings that outlive the call.
-        let status = unsafe { (self.api.compile)(self.program, options.len() as c_int, options.as_ptr()) };
-        let log = self.read(self.api.log).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+        let status =
+            unsafe { (self.api.compile)(self.program, options.len() as c_int, options.as_ptr()) };
+        let log =
+            self.read(self.api.log).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
         if status != 0 {
             let log = log.ok().filter(|log| !log.is_empty());
             return Err(match log {
@@ -134,7 +139,8 @@ impl<'a> Handle<'a> {
 impl Drop for Handle<'_> {
     fn drop(&mut self) {
         if !self.program.is_null() {
-            // SAFETY: the program is live and not used again. Its status would say nothing that could be acted on.
+            // SAFETY: the program is live and not used again. Its status would say nothing that
+            // could be acted on.
             unsafe { (self.api.destroy)(&mut self.program) };
         }
     }

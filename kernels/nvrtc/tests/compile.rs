@@ -1,4 +1,5 @@
-//! The loader with a real NVRTC where there is one; says by name what it did not run where there is none.
+//! The loader with a real NVRTC where there is one; says by name what it did not run where there is
+//! none.
 #![cfg(test)]
 
 use std::path::Path;
@@ -27,7 +28,8 @@ fn compiler(test: &str) -> Option<Nvrtc> {
 #[test]
 fn ptx_and_machine_code_come_from_texts_in_memory() {
     let Some(compiler) = compiler("ptx_and_machine_code_come_from_texts_in_memory") else { return };
-    let ptx = compiler.compile(&program(SOURCE, Target::Ptx { compute: 75 })).unwrap().text().unwrap();
+    let ptx =
+        compiler.compile(&program(SOURCE, Target::Ptx { compute: 75 })).unwrap().text().unwrap();
     assert!(ptx.contains(".visible .entry scale("), "{ptx}");
     assert!(ptx.contains("mul.rn.f32") && !ptx.contains("fma"), "contracted: {ptx}");
     let verbose = [STRICT_OPTIONS, &["--ptxas-options=-v"]].concat();

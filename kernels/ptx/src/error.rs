@@ -1,4 +1,5 @@
-//! What can go wrong with PTX: while it is read, while memory is asked for, and while a kernel runs.
+//! What can go wrong with PTX: while it is read, while memory is asked for, and while a kernel
+//! runs.
 
 /// Text that is not PTX as this crate reads it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +96,8 @@ pub enum Fault {
     },
     /// A thread stopped.
     #[error(
-        "kernel `{kernel}`, block ({}, {}, {}), thread ({}, {}, {}), line {line} `{instruction}`: {cause}",
+        "kernel `{kernel}`, block ({}, {}, {}), thread ({}, {}, {}), line {line} `{instruction}`: \
+            {cause}",
         block[0], block[1], block[2], thread[0], thread[1], thread[2]
     )]
     Thread {

@@ -1,7 +1,8 @@
-//! Decoded instructions: what the machine runs. One slot of a frame per register, constant and special register.
+//! Decoded instructions: what the machine runs. One slot of a frame per register, constant and
+//! special register.
 
-/// What an instruction does. `d`, `a`, `b`, `c` are the slots of [`Instruction`]; `m` is its `imm` as a mask of the
-/// result's bits; `w` its `bits`.
+/// What an instruction does. `d`, `a`, `b`, `c` are the slots of [`Instruction`]; `m` is its `imm`
+/// as a mask of the result's bits; `w` its `bits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Op {
@@ -43,7 +44,8 @@ pub(crate) enum Op {
     /// `count` destination bits, `flags` rounding mode.
     UFromFloat,
     SFromFloat,
-    /// 2^a, log2 a, sin a, cos a, 1/sqrt a, tanh a by `flags`; correctly rounded, for those who allow approximations.
+    /// 2^a, log2 a, sin a, cos a, 1/sqrt a, tanh a by `flags`; correctly rounded, for those who
+    /// allow approximations.
     ApproximateF,
     // 64-bit floats.
     AddD,
@@ -140,7 +142,8 @@ pub(crate) enum Op {
     FromGeneric,
     /// Whether a generic address is in the window `imm`; `flags`: 1 asks for global memory instead.
     IsSpace,
-    // Memory: address a + imm, `bits` an element, `count` elements; `flags`: 1 sign-extend to `c` bits.
+    // Memory: address a + imm, `bits` an element, `count` elements; `flags`: 1 sign-extend to `c`
+    // bits.
     Load,
     LoadMany,
     LoadStack,

@@ -1,7 +1,9 @@
-//! PTX read, checked and executed on a CPU, bit for bit. Knows nothing of Tessera's kernels, of drivers or of GPUs.
+//! PTX read, checked and executed on a CPU, bit for bit. Knows nothing of Tessera's kernels, of
+//! drivers or of GPUs.
 //!
-//! [`Module::parse`] reads what NVRTC, nvcc and clang write; [`whitelist`] lists the instructions that could differ from
-//! the host's arithmetic; [`Machine`] runs kernels over bounds-checked memory.
+//! [`Module::parse`] reads what NVRTC, nvcc and clang write; [`whitelist`] lists the instructions
+//! that could differ from the host's arithmetic; [`Machine`] runs kernels over bounds-checked
+//! memory.
 //!
 //! ```
 //! use tessera_ptx::{Limits, Machine, Module, Settings};

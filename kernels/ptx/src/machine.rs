@@ -22,7 +22,8 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Allows 64-bit floats.
     pub doubles: bool,
-    /// Allows `ex2.approx` and its like. The results are as exact as 64 bits give them, not a GPU's.
+    /// Allows `ex2.approx` and its like. The results are as exact as 64 bits give them, not a
+    /// GPU's.
     pub approximate: bool,
     /// Notes which instructions run ([`Machine::executed_lines`]).
     pub coverage: bool,
@@ -85,8 +86,9 @@ impl LoadedModule {
 
 /// A device made of software: runs kernels on the calling thread, deterministically.
 ///
-/// Blocks run in order, and within a block threads in order, each until it ends or waits. New memory, shared memory and
-/// locals hold 0xCD in every byte; registers hold it until they are written, a predicate 1.
+/// Blocks run in order, and within a block threads in order, each until it ends or waits. New
+/// memory, shared memory and locals hold 0xCD in every byte; registers hold it until they are
+/// written, a predicate 1.
 pub struct Machine {
     memory: Memory,
     settings: Settings,
@@ -97,7 +99,12 @@ pub struct Machine {
 impl Machine {
     /// A machine with nothing in its memory.
     pub fn new(settings: Settings) -> Machine {
-        Machine { memory: Memory::new(settings.memory_bytes), settings, loaded: 0, executed: BTreeMap::new() }
+        Machine {
+            memory: Memory::new(settings.memory_bytes),
+            settings,
+            loaded: 0,
+            executed: BTreeMap::new(),
+        }
     }
 
     /// Bytes of device memory.
@@ -196,7 +203,8 @@ impl Machine {
             images.push(image);
         }
         self.loaded += 1;
-        let loaded = LoadedModule { module: Arc::clone(module), images, addresses, number: self.loaded };
+        let loaded =
+            LoadedModule { module: Arc::clone(module), images, addresses, number: self.loaded };
         if self.settings.coverage {
             let none = module.functions.iter().map(|function| vec![false; function.code.len()]);
             self.executed.insert(loaded.number, none.collect());
@@ -228,7 +236,8 @@ impl Machine {
         parameters: &[u8],
         limits: &Limits<'_>,
     ) -> Result<Stats, Fault> {
-        let found = loaded.module.kernel(kernel).ok_or_else(|| Fault::NoKernel(kernel.to_owned()))?;
+        let found =
+            loaded.module.kernel(kernel).ok_or_else(|| Fault::NoKernel(kernel.to_owned()))?;
         check_shape(found, grid_size, block_size, shared_bytes, parameters)
             .map_err(|what| Fault::Launch { kernel: kernel.to_owned(), what })?;
         let shared_dynamic = found.shared_bytes.next_multiple_of(16);
@@ -249,10 +258,15 @@ impl Machine {
             pause_at: 0,
             steps_max: limits.steps,
             cancel: limits.cancel,
-            executed: self.executed.get_mut(&loaded.number).map(Vec::as_mut_slice).unwrap_or_default(),
+            executed: self
+                .executed
+                .get_mut(&loaded.number)
+                .map(Vec::as_mut_slice)
+                .unwrap_or_default(),
         };
         let outcome = grid(&mut core, &launch);
-        let threads = [grid_size, block_size].iter().flatten().map(|count| u64::from(*count)).product();
+        let threads =
+            [grid_size, block_size].iter().flatten().map(|count| u64::from(*count)).product();
         let stats = Stats { steps: core.steps, threads };
         outcome.map(|()| stats).map_err(|stopped| fault(found, loaded, &stopped))
     }
@@ -273,14 +287,18 @@ fn check_shape(
     shared_bytes: u32,
     parameters: &[u8],
 ) -> Result<(), String> {
-    let within =
-        |size: [u32; 3], most: [u32; 3]| size.iter().zip(most).all(|(n, most)| (1..=most).contains(n));
+    let within = |size: [u32; 3], most: [u32; 3]| {
+        size.iter().zip(most).all(|(n, most)| (1..=most).contains(n))
+    };
     if !within(grid, GRID_MAX) {
         return Err(format!("a grid of {grid:?} blocks"));
     }
     let threads = block.iter().fold(1u32, |product, n| product.saturating_mul(*n));
     if !within(block, BLOCK_MAX) || threads > kernel.threads_max {
-        return Err(format!("a block of {block:?} threads, where {} are the most", kernel.threads_max));
+        return Err(format!(
+            "a block of {block:?} threads, where {} are the most",
+            kernel.threads_max
+        ));
     }
     if u64::from(kernel.shared_bytes) + u64::from(shared_bytes) > SHARED_BYTES_MAX {
         return Err(format!(
@@ -299,9 +317,9 @@ fn check_shape(
 }
 
 fn fault(kernel: &Kernel, loaded: &LoadedModule, stopped: &Stopped) -> Fault {
-    let line = stopped
-        .place
-        .and_then(|(function, at)| loaded.module.functions.get(function as usize)?.lines.get(at).copied());
+    let line = stopped.place.and_then(|(function, at)| {
+        loaded.module.functions.get(function as usize)?.lines.get(at).copied()
+    });
     let line = line.unwrap_or(0);
     Fault::Thread {
         kernel: kernel.name.clone(),

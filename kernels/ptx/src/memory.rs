@@ -2,8 +2,8 @@
 
 use crate::{Cause, MemoryError};
 
-/// An allocation's number stands above these bits of its address: neighbours are 64 GiB apart, so that an index which runs
-/// out of one array does not land in another.
+/// An allocation's number stands above these bits of its address: neighbours are 64 GiB apart, so
+/// that an index which runs out of one array does not land in another.
 const SEGMENT_BITS: u32 = 36;
 /// Numbers below it are never allocations: 0 holds the null pointer.
 const FIRST_SEGMENT: usize = 4;
@@ -56,7 +56,10 @@ impl Memory {
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<u64, MemoryError> {
         let free = self.capacity - self.used;
         let full = MemoryError::Full { asked: bytes, free };
-        if bytes > free || bytes >= 1 << SEGMENT_BITS || self.segments.len() >= 1 << (63 - SEGMENT_BITS) {
+        if bytes > free
+            || bytes >= 1 << SEGMENT_BITS
+            || self.segments.len() >= 1 << (63 - SEGMENT_BITS)
+        {
             return Err(full);
         }
         let length = usize::try_from(bytes).map_err(|_| full)?;
@@ -70,7 +73,8 @@ impl Memory {
 
     /// Gives memory back. Its address is not used again, so that a late access is noticed.
     pub(crate) fn free(&mut self, address: u64) -> Result<(), MemoryError> {
-        let segment = usize::try_from(address >> SEGMENT_BITS).ok().and_then(|at| self.segments.get_mut(at));
+        let segment =
+            usize::try_from(address >> SEGMENT_BITS).ok().and_then(|at| self.segments.get_mut(at));
         match segment.filter(|segment| segment.is_live && offset(address) == 0) {
             None => Err(MemoryError::NotAllocated(address)),
             Some(segment) => {
@@ -97,7 +101,10 @@ impl Memory {
     #[inline(always)]
     pub(crate) fn slice_mut(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
         let start = offset(address) as usize;
-        self.segments.get_mut((address >> SEGMENT_BITS) as usize)?.bytes.get_mut(start..start + bytes)
+        self.segments
+            .get_mut((address >> SEGMENT_BITS) as usize)?
+            .bytes
+            .get_mut(start..start + bytes)
     }
 
     /// A range as the host asks for it.
@@ -106,19 +113,27 @@ impl Memory {
         if bytes == 0 {
             return Ok(&[]);
         }
-        let length =
-            usize::try_from(bytes).ok().filter(|_| bytes <= 1 << SEGMENT_BITS).ok_or(out_of_bounds)?;
+        let length = usize::try_from(bytes)
+            .ok()
+            .filter(|_| bytes <= 1 << SEGMENT_BITS)
+            .ok_or(out_of_bounds)?;
         self.slice(address, length).ok_or(out_of_bounds)
     }
 
     /// A range as the host asks for it.
-    pub(crate) fn host_slice_mut(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], MemoryError> {
+    pub(crate) fn host_slice_mut(
+        &mut self,
+        address: u64,
+        bytes: u64,
+    ) -> Result<&mut [u8], MemoryError> {
         let out_of_bounds = MemoryError::OutOfBounds { address, bytes };
         if bytes == 0 {
             return Ok(&mut []);
         }
-        let length =
-            usize::try_from(bytes).ok().filter(|_| bytes <= 1 << SEGMENT_BITS).ok_or(out_of_bounds)?;
+        let length = usize::try_from(bytes)
+            .ok()
+            .filter(|_| bytes <= 1 << SEGMENT_BITS)
+            .ok_or(out_of_bounds)?;
         self.slice_mut(address, length).ok_or(out_of_bounds)
     }
 }

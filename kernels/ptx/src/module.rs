@@ -1,4 +1,5 @@
-//! A module as it was read: kernels with their parameters, variables, functions. Does not read and does not run.
+//! A module as it was read: kernels with their parameters, variables, functions. Does not read and
+//! does not run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,7 +154,8 @@ pub struct Module {
 impl Module {
     /// Reads PTX text. Never panics, and needs memory in proportion to the text.
     ///
-    /// Instructions that the machine does not model are read too ([`Module::unsupported`]): running one is a fault.
+    /// Instructions that the machine does not model are read too ([`Module::unsupported`]): running
+    /// one is a fault.
     ///
     /// # Errors
     /// [`ParseError`] with the line of what is not PTX.
@@ -193,7 +195,11 @@ impl Module {
             let lines = function.code.iter().zip(&function.lines);
             for (_, line) in lines.filter(|(instruction, _)| instruction.op == Op::Unsupported) {
                 let instruction = self.line(*line).to_owned();
-                found.push(Unsupported { function: function.name.clone(), line: *line, instruction });
+                found.push(Unsupported {
+                    function: function.name.clone(),
+                    line: *line,
+                    instruction,
+                });
             }
         }
         found

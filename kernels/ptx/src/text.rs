@@ -35,7 +35,8 @@ impl Token<'_> {
 /// Cuts text into tokens.
 ///
 /// # Errors
-/// [`ParseError`] where the text is too long, a comment or a string does not end, or a character has no place in PTX.
+/// [`ParseError`] where the text is too long, a comment or a string does not end, or a character
+/// has no place in PTX.
 pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
     if source.len() > SOURCE_BYTES_MAX {
         return Err(ParseError::new(1, format!("PTX above {SOURCE_BYTES_MAX} bytes is not read")));
@@ -60,17 +61,22 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                let end = find(bytes, at + 2, b"*/").ok_or(ParseError::new(line, "comment without end"))?;
+                let end = find(bytes, at + 2, b"*/")
+                    .ok_or(ParseError::new(line, "comment without end"))?;
                 line += count_lines(&bytes[at..end]);
                 at = end + 2;
                 continue;
             }
-            b'"' => find(bytes, at + 1, b"\"").ok_or(ParseError::new(line, "string without end"))? + 1,
+            b'"' => {
+                find(bytes, at + 1, b"\"").ok_or(ParseError::new(line, "string without end"))? + 1
+            }
             b'.' => dotted(bytes, at + 1),
             _ if is_name(byte) => run(bytes, at),
             b'%' => run(bytes, at + 1),
             _ if byte.is_ascii_punctuation() => at + 1,
-            _ => return Err(ParseError::new(line, format!("byte {byte:#04x} has no place in PTX"))),
+            _ => {
+                return Err(ParseError::new(line, format!("byte {byte:#04x} has no place in PTX")));
+            }
         };
         let kind = kind_of(byte);
         tokens.push(Token { kind, text: source.get(at..end).unwrap_or_default(), line });
@@ -110,7 +116,11 @@ fn dotted(bytes: &[u8], at: usize) -> usize {
 }
 
 fn find(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
-    bytes.get(from..)?.windows(what.len()).position(|window| window == what).map(|found| from + found)
+    bytes
+        .get(from..)?
+        .windows(what.len())
+        .position(|window| window == what)
+        .map(|found| from + found)
 }
 
 fn count_lines(bytes: &[u8]) -> u32 {

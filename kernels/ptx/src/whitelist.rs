@@ -1,8 +1,10 @@
-//! Which instructions cannot differ from the host's arithmetic. Reads any PTX, also what the parser refuses.
+//! Which instructions cannot differ from the host's arithmetic. Reads any PTX, also what the parser
+//! refuses.
 //!
-//! The list holds what is exact on every GPU: integers, moves, and 32-bit floats rounded to nearest even by name. All else
-//! is a violation: approximations, flushing of subnormal numbers, products and sums that `ptxas` may fuse, 64-bit floats,
-//! atomics on floats, textures, and a fold of the compiler that loses the sign of zero.
+//! The list holds what is exact on every GPU: integers, moves, and 32-bit floats rounded to nearest
+//! even by name. All else is a violation: approximations, flushing of subnormal numbers, products
+//! and sums that `ptxas` may fuse, 64-bit floats, atomics on floats, textures, and a fold of the
+//! compiler that loses the sign of zero.
 
 use crate::parse::cursor::split_commas;
 use crate::text::{Token, TokenKind, tokens};
@@ -25,13 +27,14 @@ impl std::fmt::Display for Violation {
 }
 
 const TYPES: [&str; 16] = [
-    "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "pred", "v2",
-    "v4",
+    "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "pred",
+    "v2", "v4",
 ];
-const INTEGERS: [&str; 11] = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "pred", "b8"];
+const INTEGERS: [&str; 11] =
+    ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "pred", "b8"];
 const COMPARISONS: [&str; 18] = [
-    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
-    "num", "nan",
+    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu",
+    "geu", "num", "nan",
 ];
 /// State spaces, and hints about caches, which change no value.
 const SPACES: [&str; 16] = [
@@ -54,27 +57,33 @@ const SPACES: [&str; 16] = [
 ];
 /// Integer instructions, each exact on every GPU.
 const INTEGER_OPCODES: [&str; 31] = [
-    "add", "sub", "mul", "mad", "div", "rem", "min", "max", "neg", "abs", "and", "or", "xor", "not", "shl",
-    "shr", "shf", "brev", "popc", "clz", "bfind", "bfe", "bfi", "prmt", "lop3", "addc", "subc", "madc",
-    "cnot", "sad", "slct",
+    "add", "sub", "mul", "mad", "div", "rem", "min", "max", "neg", "abs", "and", "or", "xor",
+    "not", "shl", "shr", "shf", "brev", "popc", "clz", "bfind", "bfe", "bfi", "prmt", "lop3",
+    "addc", "subc", "madc", "cnot", "sad", "slct",
 ];
 const INTEGER_MODIFIERS: [&str; 10] =
     ["lo", "hi", "wide", "cc", "l", "r", "wrap", "clamp", "shiftamt", "s32"];
-/// How persistent threads share out work: whole warps agree on an index. No float goes through them.
+/// How persistent threads share out work: whole warps agree on an index. No float goes through
+/// them.
 const WARP_OPCODES: [&str; 4] =
     ["shfl.sync.idx.b32", "vote.sync.ballot.b32", "vote.sync.any.pred", "bar.warp.sync"];
 const ATOMIC_MODIFIERS: [&str; 19] = [
-    "global", "shared", "relaxed", "gpu", "cta", "add", "min", "max", "and", "or", "xor", "exch", "cas",
-    "u32", "u64", "b32", "b64", "s32", "s64",
+    "global", "shared", "relaxed", "gpu", "cta", "add", "min", "max", "and", "or", "xor", "exch",
+    "cas", "u32", "u64", "b32", "b64", "s32", "s64",
 ];
 
-/// Every instruction of the text that the list does not hold, in its order. Text that cannot be read is one violation.
+/// Every instruction of the text that the list does not hold, in its order. Text that cannot be
+/// read is one violation.
 pub fn check(source: &str) -> Vec<Violation> {
     let tokens = match tokens(source) {
         Ok(tokens) => tokens,
         Err(error) => {
             let instruction = error.what;
-            return vec![Violation { line: error.line, instruction, why: "the text cannot be read" }];
+            return vec![Violation {
+                line: error.line,
+                instruction,
+                why: "the text cannot be read",
+            }];
         }
     };
     let mut found = Vec::new();
@@ -133,7 +142,8 @@ fn statements<'a, 't>(tokens: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
 /// Where the directive at `at` ends: a semicolon, the brace of a body, or its line.
 fn after_directive(tokens: &[Token<'_>], at: usize) -> usize {
     let directive = &tokens[at];
-    let by_line = [".version", ".target", ".address_size", ".file", ".loc"].contains(&directive.text);
+    let by_line =
+        [".version", ".target", ".address_size", ".file", ".loc"].contains(&directive.text);
     let mut has_value = false;
     for (index, token) in tokens.iter().enumerate().skip(at + 1) {
         has_value |= token.is("=");
@@ -161,18 +171,26 @@ fn violation(parts: &[&str], operands: &[Token<'_>]) -> Option<&'static str> {
     if modifiers.contains(&"ftz") {
         return Some("flushes subnormal numbers to zero");
     }
-    if modifiers.iter().any(|modifier| ["f64", "f16", "f16x2", "bf16", "bf16x2", "tf32"].contains(modifier)) {
+    if modifiers
+        .iter()
+        .any(|modifier| ["f64", "f16", "f16x2", "bf16", "bf16x2", "tf32"].contains(modifier))
+    {
         return Some("floats of another width than 32 bits");
     }
     let listed = match *name {
-        "atom" | "red" if last == "f32" => return Some("an atomic on floats: its order is not fixed"),
+        "atom" | "red" if last == "f32" => {
+            return Some("an atomic on floats: its order is not fixed");
+        }
         "atom" | "red" => all(modifiers, &[&ATOMIC_MODIFIERS]),
         "add" | "sub" | "mul" if last == "f32" && modifiers == ["f32"] => {
             return Some("not rounded by name: `ptxas` may fuse it");
         }
-        "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma" if last == "f32" => modifiers == ["rn", "f32"],
+        "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma" if last == "f32" => {
+            modifiers == ["rn", "f32"]
+        }
         "min" | "max" if last == "f32" => {
-            return fold_of_zero(name, operands).or_else(|| (modifiers != ["f32"]).then_some(UNLISTED));
+            return fold_of_zero(name, operands)
+                .or_else(|| (modifiers != ["f32"]).then_some(UNLISTED));
         }
         "neg" | "abs" if last == "f32" => modifiers == ["f32"],
         "setp" => all(modifiers, &[&COMPARISONS, &["and", "or", "xor"], &TYPES]),
@@ -192,9 +210,11 @@ fn violation(parts: &[&str], operands: &[Token<'_>]) -> Option<&'static str> {
 
 const UNLISTED: &str = "not in the list of exact instructions";
 
-/// `x < 0 ? x : 0` becomes `min x, 0`, which gives -0 for -0 where C++ gives +0; and `max x, -0` the like.
+/// `x < 0 ? x : 0` becomes `min x, 0`, which gives -0 for -0 where C++ gives +0; and `max x, -0`
+/// the like.
 fn fold_of_zero(name: &str, operands: &[Token<'_>]) -> Option<&'static str> {
-    let hazard = if name == "min" { ["0f00000000", "0F00000000"] } else { ["0f80000000", "0F80000000"] };
+    let hazard =
+        if name == "min" { ["0f00000000", "0F00000000"] } else { ["0f80000000", "0F80000000"] };
     let folds = split_commas(operands).iter().skip(1).any(|operand| match operand {
         [token] => hazard.contains(&token.text),
         _ => false,

@@ -30,7 +30,8 @@ TESSERA_FN float value_at(const ComputeArray& array, u64 index) {
     return index < array.length ? array.data[index] : 0.0f;
 }
 
-// Writes a result. Every NaN is one and the same: machines differ in the signs and payloads of those that they make.
+// Writes a result. Every NaN is one and the same: machines differ in the signs and payloads of
+// those that they make.
 TESSERA_FN void store_value(const ComputeChunk& chunk, u64 place, float value) {
     const u32 bits = bits_from_float(value);
     chunk.out[place] = float_from_bits((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits);

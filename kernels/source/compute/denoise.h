@@ -1,5 +1,6 @@
-// Built-in kernel `denoise`: a pass of the denoiser over a picture, one pixel of it at a time. Owns how a single pixel goes about it; what
-// it computes, and hosts' way through whole tiles, are denoise.h's. Sums are added up in the order of tiles, so that the bits are the same.
+// Built-in kernel `denoise`: a pass of the denoiser over a picture, one pixel of it at a time. Owns
+// how a single pixel goes about it; what it computes, and hosts' way through whole tiles, are
+// denoise.h's. Sums are added up in the order of tiles, so that the bits are the same.
 #pragma once
 
 #include "compute/array.h"
@@ -33,7 +34,11 @@ struct DenoiseFrame {
 TESSERA_FN DenoiseFrame denoise_frame(const ComputeChunk& chunk, const DenoiseInputs& inputs) {
     const u32 first = inputs.samples / 2;
     const float samples = (float)inputs.samples;
-    return {inputs, chunk.width, chunk.height, samples / (float)first, samples / (float)(inputs.samples - first),
+    return {inputs,
+            chunk.width,
+            chunk.height,
+            samples / (float)first,
+            samples / (float)(inputs.samples - first),
             denoise_strength_squared(inputs.pass)};
 }
 
@@ -50,7 +55,8 @@ TESSERA_FN float denoise_value(const ComputeArray& array, u64 index) {
 
 // One channel of the colours, or of their second half.
 TESSERA_FN float denoise_color(const DenoiseFrame& frame, u32 half, u32 channel, u64 pixel) {
-    return denoise_value(frame.inputs.picture, ((u64)half * frame.width * frame.height + pixel) * 3 + channel);
+    return denoise_value(frame.inputs.picture,
+                         ((u64)half * frame.width * frame.height + pixel) * 3 + channel);
 }
 
 TESSERA_FN float denoise_guide(const DenoiseFrame& frame, u32 guide, u64 pixel) {
@@ -65,7 +71,8 @@ struct DenoisePatch {
     float variance[DENOISE_PATCH_PIXELS];
 };
 
-TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x, i32 y, DenoisePatch& patch) {
+TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x, i32 y,
+                                   DenoisePatch& patch) {
     const i32 reach = DENOISE_PATCH + DENOISE_SMOOTH;
     float across[DENOISE_RAW_SIDE][DENOISE_PATCH_SIDE];
     TESSERA_ROLLED
@@ -74,14 +81,18 @@ TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x
         TESSERA_UNROLL
         for (i32 column = 0; column < DENOISE_RAW_SIDE; ++column) {
             const u64 pixel = denoise_pixel_at(frame, x + column - reach, y + row - reach);
-            const float color = denoise_color(frame, 0, channel, pixel), half = denoise_color(frame, 1, channel, pixel);
-            raw[column] = denoise_variance_between(color, half, frame.first_scale, frame.second_scale);
+            const float color = denoise_color(frame, 0, channel, pixel),
+                        half = denoise_color(frame, 1, channel, pixel);
+            raw[column] =
+                denoise_variance_between(color, half, frame.first_scale, frame.second_scale);
             const i32 in_row = row - DENOISE_SMOOTH, in_column = column - DENOISE_SMOOTH;
-            if (in_row >= 0 && in_row < DENOISE_PATCH_SIDE && in_column >= 0 && in_column < DENOISE_PATCH_SIDE)
+            if (in_row >= 0 && in_row < DENOISE_PATCH_SIDE && in_column >= 0 &&
+                in_column < DENOISE_PATCH_SIDE)
                 patch.color[in_row * DENOISE_PATCH_SIDE + in_column] = color;
         }
         TESSERA_UNROLL
-        for (i32 column = 0; column < DENOISE_PATCH_SIDE; ++column) across[row][column] = denoise_sum5(raw + column, 1);
+        for (i32 column = 0; column < DENOISE_PATCH_SIDE; ++column)
+            across[row][column] = denoise_sum5(raw + column, 1);
     }
     TESSERA_ROLLED
     for (i32 row = 0; row < DENOISE_PATCH_SIDE; ++row) {
@@ -94,7 +105,8 @@ TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x
 }
 
 // How much the pixel at (x, y) is like the one whose patches are `own`, by channel.
-TESSERA_FN float denoise_likeness(const DenoiseFrame& frame, const DenoisePatch* own, i32 x, i32 y) {
+TESSERA_FN float denoise_likeness(const DenoiseFrame& frame, const DenoisePatch* own, i32 x,
+                                  i32 y) {
     float distance[DENOISE_PATCH_PIXELS];
     TESSERA_ROLLED
     for (u32 channel = 0; channel < 3; ++channel) {
@@ -102,8 +114,9 @@ TESSERA_FN float denoise_likeness(const DenoiseFrame& frame, const DenoisePatch*
         denoise_load_patch(frame, channel, x, y, other);
         TESSERA_ROLLED
         for (i32 at = 0; at < DENOISE_PATCH_PIXELS; ++at) {
-            const float more = denoise_distance(frame.strength_squared, own[channel].color[at], other.color[at],
-                                                own[channel].variance[at], other.variance[at]);
+            const float more =
+                denoise_distance(frame.strength_squared, own[channel].color[at], other.color[at],
+                                 own[channel].variance[at], other.variance[at]);
             distance[at] = channel == 0 ? more : distance[at] + more;
         }
     }
@@ -121,7 +134,8 @@ const i32 DENOISE_CHANNELS_OF_PIXEL = 3;
 const i32 DENOISE_SUMS_OF_PIXEL = DENOISE_MATRIX + DENOISE_CHANNELS_OF_PIXEL * DENOISE_TERMS;
 
 // Adds a pixel of the disc to the regressions.
-TESSERA_FN void denoise_add_pixel(float* sums, float weight, const float* terms, const float* apart) {
+TESSERA_FN void denoise_add_pixel(float* sums, float weight, const float* terms,
+                                  const float* apart) {
     i32 at = 0;
     TESSERA_UNROLL
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
@@ -129,7 +143,8 @@ TESSERA_FN void denoise_add_pixel(float* sums, float weight, const float* terms,
         TESSERA_UNROLL
         for (i32 k = 0; k <= j; ++k, ++at) sums[at] = sums[at] + weighted * terms[k];
         TESSERA_UNROLL
-        for (i32 c = 0; c < DENOISE_CHANNELS_OF_PIXEL; ++c, ++at) sums[at] = sums[at] + weighted * apart[c];
+        for (i32 c = 0; c < DENOISE_CHANNELS_OF_PIXEL; ++c, ++at)
+            sums[at] = sums[at] + weighted * apart[c];
     }
 }
 
@@ -138,7 +153,8 @@ TESSERA_FN void denoise_sum_up(const DenoiseFrame& frame, u32 half, i32 x, i32 y
     const u64 pixel = denoise_pixel_at(frame, x, y);
     DenoisePatch own[3];
     float guides[DENOISE_GUIDES];
-    for (u32 channel = 0; channel < 3; ++channel) denoise_load_patch(frame, channel, x, y, own[channel]);
+    for (u32 channel = 0; channel < 3; ++channel)
+        denoise_load_patch(frame, channel, x, y, own[channel]);
     for (i32 k = 0; k < DENOISE_GUIDES; ++k) guides[k] = denoise_guide(frame, (u32)k, pixel);
     for (i32 k = 0; k < DENOISE_SUMS_OF_PIXEL; ++k) sums[k] = 0.0f;
     TESSERA_ROLLED
@@ -147,19 +163,22 @@ TESSERA_FN void denoise_sum_up(const DenoiseFrame& frame, u32 half, i32 x, i32 y
         const i32 reach = denoise_half_width(down);
         TESSERA_ROLLED
         for (i32 across = -reach; across <= reach; ++across) {
-            if (x + across < 0 || x + across >= (i32)frame.width || !denoise_taken(across, down)) continue;
+            if (x + across < 0 || x + across >= (i32)frame.width || !denoise_taken(across, down))
+                continue;
             const float weight = denoise_likeness(frame, own, x + across, y + down);
             if (weight == 0.0f) continue;
             const u64 other = denoise_pixel_at(frame, x + across, y + down);
             float terms[DENOISE_TERMS], apart[DENOISE_CHANNELS_OF_PIXEL];
             terms[0] = 1.0f;
             TESSERA_UNROLL
-            for (i32 k = 0; k < DENOISE_GUIDES; ++k) terms[k + 1] = denoise_guide(frame, (u32)k, other) - guides[k];
+            for (i32 k = 0; k < DENOISE_GUIDES; ++k)
+                terms[k + 1] = denoise_guide(frame, (u32)k, other) - guides[k];
             terms[DENOISE_GUIDES + 1] = (float)across * (1.0f / (float)DENOISE_RADIUS);
             terms[DENOISE_GUIDES + 2] = (float)down * (1.0f / (float)DENOISE_RADIUS);
             TESSERA_UNROLL
             for (u32 c = 0; c < (u32)DENOISE_CHANNELS_OF_PIXEL; ++c)
-                apart[c] = denoise_color(frame, half, c, other) - denoise_color(frame, half, c, pixel);
+                apart[c] =
+                    denoise_color(frame, half, c, other) - denoise_color(frame, half, c, pixel);
             denoise_add_pixel(sums, weight, terms, apart);
         }
     }

@@ -1,5 +1,6 @@
-// Built-in kernel `resize`: a picture (height, width[, channels]) to the size of the domain, through a separable filter whose weights
-// are made to add up to 1. Where it shrinks, the filter is as wide as an output pixel.
+// Built-in kernel `resize`: a picture (height, width[, channels]) to the size of the domain,
+// through a separable filter whose weights are made to add up to 1. Where it shrinks, the filter is
+// as wide as an output pixel.
 #pragma once
 
 #include "compute/array.h"
@@ -86,14 +87,16 @@ TESSERA_FN void resize_index(const ComputeChunk& chunk, const ResizeParams& para
             total = total + weight;
             for (u32 channel = 0; channel < 4u; channel++) {
                 if (channel < channels) {
-                    sums[channel] = fma_(weight, value_at(params.image, pixel * channels + channel), sums[channel]);
+                    sums[channel] = fma_(weight, value_at(params.image, pixel * channels + channel),
+                                         sums[channel]);
                 }
             }
         }
     }
     for (u32 channel = 0; channel < 4u; channel++) {
         if (channel < channels) {
-            store_value(chunk, (u64)local * channels + channel, total != 0.0f ? sums[channel] / total : 0.0f);
+            store_value(chunk, (u64)local * channels + channel,
+                        total != 0.0f ? sums[channel] / total : 0.0f);
         }
     }
 }

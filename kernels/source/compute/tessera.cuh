@@ -1,4 +1,5 @@
-// What a compute kernel of Tessera sees. It is there for every kernel by `#include "tessera.cuh"`; `tessera compute --header` prints it.
+// What a compute kernel of Tessera sees. It is there for every kernel by `#include "tessera.cuh"`;
+// `tessera compute --header` prints it.
 //
 // A kernel is one function, and what it reads are variables of the module, bound by their names:
 //
@@ -11,7 +12,8 @@
 //         tessera_store(chunk, at, 0, exposure * tessera_load<float>(image, at.index));
 //     }
 //
-// It is launched with at least `chunk.count` threads in one dimension, once for each chunk of the domain.
+// It is launched with at least `chunk.count` threads in one dimension, once for each chunk of the
+// domain.
 #pragma once
 
 // A contiguous range of the domain, and where its values go.
@@ -69,7 +71,8 @@ static __device__ __forceinline__ TesseraIndex tessera_index(const TesseraChunk&
     return at;
 }
 
-// What tessera_store writes stands as a comment in the PTX: from it `tessera compute` knows the job's element type.
+// What tessera_store writes stands as a comment in the PTX: from it `tessera compute` knows the
+// job's element type.
 template <class T>
 struct TesseraStored {
     static_assert(sizeof(T) == 0,
@@ -103,11 +106,13 @@ static __device__ __forceinline__ void tessera_store(
 
 // Reads one value; 0 outside of the array. T must be the array's element type.
 template <class T>
-static __device__ __forceinline__ T tessera_load(const TesseraArray& array, unsigned long long index) {
+static __device__ __forceinline__ T tessera_load(const TesseraArray& array,
+                                                 unsigned long long index) {
     return index < array.length ? ((const T*)array.data)[index] : T(0);
 }
 
-// 64 random bits for (seed, index, counter): the same for the same three, whoever asks and when. SplitMix64's finalizer, twice.
+// 64 random bits for (seed, index, counter): the same for the same three, whoever asks and when.
+// SplitMix64's finalizer, twice.
 static __device__ __forceinline__ unsigned long long tessera_random(
     const TesseraChunk& chunk, const TesseraIndex& at, unsigned int counter) {
     unsigned long long bits = chunk.seed ^ (unsigned long long)chunk.frame << 32;

@@ -1,5 +1,6 @@
-// Built-in kernel `tonemap`: scene-linear Rec. 709 to linear display values in [0, 1], by the curves that frames are written with.
-// The last step, the display's own curve, is a file format's: a PNG has it, an array does not.
+// Built-in kernel `tonemap`: scene-linear Rec. 709 to linear display values in [0, 1], by the
+// curves that frames are written with. The last step, the display's own curve, is a file format's:
+// a PNG has it, an array does not.
 #pragma once
 
 #include "compute/array.h"
@@ -57,14 +58,19 @@ TESSERA_FN float agx_curve(float value) {
     return fma_(sum, x, -0.00232f);
 }
 
-TESSERA_FN float weigh(float a, float b, float c, const Color& v) { return a * v.r + b * v.g + c * v.b; }
+TESSERA_FN float weigh(float a, float b, float c, const Color& v) {
+    return a * v.r + b * v.g + c * v.b;
+}
 
 TESSERA_FN float agx_linear(float value) { return pow_(saturate_(value), 2.2f); }
 
-// AgX (T. Sobotka) with B. Wrensch's polynomial; its outcome is for a display of gamma 2.2, so it is made linear again.
+// AgX (T. Sobotka) with B. Wrensch's polynomial; its outcome is for a display of gamma 2.2, so it
+// is made linear again.
 TESSERA_FN Color tone_agx(Color c) {
-    const float r = agx_curve(weigh(0.842479062253094f, 0.0784335999999992f, 0.0792237451477643f, c));
-    const float g = agx_curve(weigh(0.0423282422610123f, 0.878468636469772f, 0.0791661274605434f, c));
+    const float r =
+        agx_curve(weigh(0.842479062253094f, 0.0784335999999992f, 0.0792237451477643f, c));
+    const float g =
+        agx_curve(weigh(0.0423282422610123f, 0.878468636469772f, 0.0791661274605434f, c));
     const float b = agx_curve(weigh(0.0423756549057051f, 0.0784336f, 0.879142973793104f, c));
     const Color v = color(r, g, b);
     return color(
@@ -91,5 +97,6 @@ TESSERA_FN void tone_index(const ComputeChunk& chunk, const ToneParams& params, 
         store_value(chunk, out + 2u, saturate_(c.b));
     }
     const u32 last = chunk.channels - 1u;
-    if (last == 1u || last == 3u) store_value(chunk, out + last, value_at(params.image, pixel + last));
+    if (last == 1u || last == 3u)
+        store_value(chunk, out + last, value_at(params.image, pixel + last));
 }

@@ -63,7 +63,8 @@ const fn array(name: &'static str) -> Variable {
 pub const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "denoise",
-        about: "a pass of the denoiser over `picture`, the mean of all samples and the second half's share of it",
+        about: "a pass of the denoiser over `picture`, the mean of all samples and the second \
+            half's share of it",
         variables: &[
             array("picture"),
             array("albedo"),
@@ -102,11 +103,15 @@ pub const BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "tonemap",
-        about: "scene-linear `image` to linear display values in [0, 1]; PNG adds the display's curve",
+        about: "scene-linear `image` to linear display values in [0, 1]; PNG adds the display's \
+            curve",
         variables: &[
             array("image"),
             Variable { name: "exposure", kind: VariableKind::Float(0.0) },
-            Variable { name: "curve", kind: VariableKind::Choice(&["standard", "pbr-neutral", "agx"]) },
+            Variable {
+                name: "curve",
+                kind: VariableKind::Choice(&["standard", "pbr-neutral", "agx"]),
+            },
         ],
         channels: &[1, 3, 4],
     },
@@ -120,10 +125,14 @@ pub fn builtin(name: &str) -> Option<&'static Builtin> {
 impl Builtin {
     /// The arrays that it reads, in order.
     pub fn arrays(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.variables.iter().filter(|variable| variable.kind == VariableKind::Array).map(|v| v.name)
+        self.variables
+            .iter()
+            .filter(|variable| variable.kind == VariableKind::Array)
+            .map(|v| v.name)
     }
 
-    /// Bits of its numbers, in order: those that `given` knows by name, else what they are where nothing is said.
+    /// Bits of its numbers, in order: those that `given` knows by name, else what they are where
+    /// nothing is said.
     ///
     /// # Errors
     /// A choice that there is not, or a number out of range.
@@ -137,9 +146,12 @@ impl Builtin {
                 }
                 VariableKind::Whole { standard, least, most } => {
                     let value = given(name).unwrap_or(f64::from(*standard));
-                    if value.fract() != 0.0 || !(f64::from(*least)..=f64::from(*most)).contains(&value) {
+                    if value.fract() != 0.0
+                        || !(f64::from(*least)..=f64::from(*most)).contains(&value)
+                    {
                         return Err(format!(
-                            "`{name}` of `{}` is {value}, not a whole number from {least} to {most}",
+                            "`{name}` of `{}` is {value}, not a whole number from {least} to \
+                                {most}",
                             self.name
                         ));
                     }
@@ -149,7 +161,11 @@ impl Builtin {
                     let value = given(name).unwrap_or(0.0);
                     let choice = (0..words.len()).find(|choice| *choice as f64 == value);
                     let choice = choice.ok_or_else(|| {
-                        format!("`{name}` of `{}` is {value}, not one of {}", self.name, words.join(", "))
+                        format!(
+                            "`{name}` of `{}` is {value}, not one of {}",
+                            self.name,
+                            words.join(", ")
+                        )
                     })?;
                     bits.push(choice as u32);
                 }
@@ -158,7 +174,8 @@ impl Builtin {
         Ok(bits)
     }
 
-    /// Whether these inputs and this result suit it: width, height and depth of the domain, channels, f32 or not.
+    /// Whether these inputs and this result suit it: width, height and depth of the domain,
+    /// channels, f32 or not.
     ///
     /// # Errors
     /// What does not, and what would.
@@ -176,18 +193,23 @@ impl Builtin {
             return Err(format!("`{name}` writes {:?} channels, not {channels}", self.channels));
         }
         let values = [width, height, depth, u32::from(channels)];
-        let values = values.iter().fold(1u64, |product, edge| product.saturating_mul(u64::from(*edge)));
+        let values =
+            values.iter().fold(1u64, |product, edge| product.saturating_mul(u64::from(*edge)));
         for wanted in self.arrays() {
             let given = inputs.iter().find(|input| input.name == wanted);
             let input = given.ok_or_else(|| format!("`{name}` needs --input {wanted}=FILE.npy"))?;
             if !input.is_f32 {
-                return Err(format!("`{name}` reads f32; convert `{wanted}` with array.astype('<f4')"));
+                return Err(format!(
+                    "`{name}` reads f32; convert `{wanted}` with array.astype('<f4')"
+                ));
             }
             if name == "resize" {
                 check_picture(input, depth, channels)?;
             } else if name == "denoise" {
                 check_frame(input, [width, height, depth])?;
-            } else if input.shape.iter().fold(1u64, |length, axis| length.saturating_mul(*axis)) != values {
+            } else if input.shape.iter().fold(1u64, |length, axis| length.saturating_mul(*axis))
+                != values
+            {
                 return Err(format!(
                     "`{wanted}` has the shape {:?}, and the result has {values} values ({width}x{height}x{depth} with {channels} \
                      channels); they must be as many",
@@ -207,7 +229,8 @@ fn check_picture(input: &InputShape<'_>, depth: u32, channels: u8) -> Result<(),
     match flat && found == u64::from(channels) {
         true => Ok(()),
         false => Err(format!(
-            "`resize` reads a picture (height, width[, channels]) of as many channels as it writes ({channels}), not {:?}",
+            "`resize` reads a picture (height, width[, channels]) of as many channels as it writes \
+                ({channels}), not {:?}",
             input.shape
         )),
     }
@@ -231,7 +254,8 @@ fn check_frame(input: &InputShape<'_>, [width, height, depth]: [u32; 3]) -> Resu
     match input.shape == wanted {
         true => Ok(()),
         false => Err(format!(
-            "`{}` of `denoise` has the shape {:?}, and the domain {width}x{height} needs {wanted:?}",
+            "`{}` of `denoise` has the shape {:?}, and the domain {width}x{height} needs \
+                {wanted:?}",
             input.name, input.shape
         )),
     }

@@ -1,5 +1,6 @@
-//! The built-in kernel `denoise` on the CPU: a chunk's rows in whole tiles, of which what the chunk does not ask for is dropped. A device goes
-//! pixel by pixel (`source/compute/denoise.h`); the bits are the same.
+//! The built-in kernel `denoise` on the CPU: a chunk's rows in whole tiles, of which what the chunk
+//! does not ask for is dropped. A device goes pixel by pixel (`source/compute/denoise.h`); the bits
+//! are the same.
 
 use super::host::{HostArray, HostError};
 use super::layout::ChunkParams;
@@ -37,8 +38,10 @@ pub(super) fn denoise_chunk(
     let frame = Frame::of(chunk, arrays, numbers).ok_or(call.clone())?;
     let (first, count) = (chunk.first as usize, chunk.count as usize);
     let plane = frame.width * frame.height;
-    let end =
-        first.checked_add(count).filter(|end| *end <= plane * chunk.depth as usize).ok_or(call.clone())?;
+    let end = first
+        .checked_add(count)
+        .filter(|end| *end <= plane * chunk.depth as usize)
+        .ok_or(call.clone())?;
     if out.len() != 3 * count || chunk.depth > 2 {
         return Err(call);
     }
@@ -67,7 +70,8 @@ impl<'a> Frame<'a> {
         let lengths = [(picture, 6), (albedo, 3), (normal, 3), (depth, 1)];
         let whole = lengths.iter().all(|(array, channels)| array.values.len() == channels * plane);
         let pass = [Pass::First, Pass::Second].get(pass as usize).copied()?;
-        let [picture, albedo, normal, depth] = [picture, albedo, normal, depth].map(|array| array.values);
+        let [picture, albedo, normal, depth] =
+            [picture, albedo, normal, depth].map(|array| array.values);
         whole.then_some(Self { width, height, picture, albedo, normal, depth, samples, pass })
     }
 
@@ -103,7 +107,8 @@ impl<'a> Frame<'a> {
                     }
                     let to = &mut values[3 * (pixel - pixels.start)..][..3];
                     for (value, made) in to.iter_mut().zip(made) {
-                        *value = if made[at].is_nan() { f32::from_bits(NAN_BITS) } else { made[at] };
+                        *value =
+                            if made[at].is_nan() { f32::from_bits(NAN_BITS) } else { made[at] };
                     }
                 }
             }
@@ -111,7 +116,8 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// The tile kernel's channels of some rows, with values as a film may have them: what is no number is 0.
+    /// The tile kernel's channels of some rows, with values as a film may have them: what is no
+    /// number is 0.
     fn channels(&self, rows: Range<usize>) -> [Vec<f32>; CHANNELS] {
         let plane = self.width * self.height;
         let pixels = rows.start * self.width..rows.end * self.width;

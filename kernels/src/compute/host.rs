@@ -58,11 +58,13 @@ entries! {
     "tonemap" => Isa::Base => tessera_tonemap_base;
 }
 
-/// Runs a built-in kernel over a chunk (whose address of values is ignored) and writes its `count × channels` values. The inputs have
-/// passed [`Builtin::check`]; `numbers` are [`Builtin::numbers`].
+/// Runs a built-in kernel over a chunk (whose address of values is ignored) and writes its
+/// `count × channels` values. The inputs have passed [`Builtin::check`]; `numbers` are
+/// [`Builtin::numbers`].
 ///
 /// # Errors
-/// Where the processor lacks `isa`, or inputs, numbers or the result do not have the kernel's number and length.
+/// Where the processor lacks `isa`, or inputs, numbers or the result do not have the kernel's
+/// number and length.
 pub fn run(
     isa: Isa,
     builtin: &Builtin,
@@ -75,7 +77,8 @@ pub fn run(
         return denoise_chunk(isa, chunk, arrays, numbers, out);
     }
     let available = available_isas().contains(&isa);
-    let entry = entry(builtin.name, isa).filter(|_| available).ok_or(HostError::Unsupported(isa))?;
+    let entry =
+        entry(builtin.name, isa).filter(|_| available).ok_or(HostError::Unsupported(isa))?;
     let wanted = builtin.arrays().count();
     let whole = |array: &HostArray<'_>| {
         let values = array.shape.iter().fold(1u64, |product, axis| product.saturating_mul(*axis));
@@ -85,7 +88,8 @@ pub fn run(
     let picture = builtin.name != "resize"
         || arrays.iter().all(|array| {
             // The kernel reads pixels of as many channels as it writes.
-            matches!(array.shape.len(), 2 | 3) && array.shape.iter().all(|axis| (1..=1 << 20).contains(axis))
+            matches!(array.shape.len(), 2 | 3)
+                && array.shape.iter().all(|axis| (1..=1 << 20).contains(axis))
         });
     let good = arrays.len() == wanted
         && numbers.len() == builtin.variables.len() - wanted
@@ -112,9 +116,10 @@ pub fn run(
     }
     let chunk = ChunkParams { out: out.as_mut_ptr() as u64, ..*chunk };
     let _mode = FloatMode::strict();
-    // SAFETY: the entry is this crate's own kernel and the processor has its instruction set; chunk and params have the layouts of
-    // its C structures (56 bytes an array, then 4 a number); every array says its own length, by which reads are bounded; it
-    // writes count × channels values, which is the length of `out`.
+    // SAFETY: the entry is this crate's own kernel and the processor has its instruction set; chunk
+    // and params have the layouts of its C structures (56 bytes an array, then 4 a number); every
+    // array says its own length, by which reads are bounded; it writes count × channels values,
+    // which is the length of `out`.
     unsafe { entry(&chunk, params.as_ptr()) };
     Ok(())
 }

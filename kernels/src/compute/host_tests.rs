@@ -18,15 +18,25 @@ fn whole(
     numbers: &[f64],
 ) -> Vec<f32> {
     let kernel = builtin(name).unwrap();
-    let names: Vec<&str> = kernel.variables.iter().map(|variable| variable.name).skip(input.len()).collect();
-    let given =
-        |name: &str| names.iter().position(|known| *known == name).and_then(|at| numbers.get(at)).copied();
+    let names: Vec<&str> =
+        kernel.variables.iter().map(|variable| variable.name).skip(input.len()).collect();
+    let given = |name: &str| {
+        names.iter().position(|known| *known == name).and_then(|at| numbers.get(at)).copied()
+    };
     let bits = kernel.numbers(given).unwrap();
     let mut values = Vec::new();
     for first in (0..size[0] * size[1]).step_by(step as usize) {
         let count = step.min(size[0] * size[1] - first);
         let mut out = vec![0.0; (count * channels) as usize];
-        run(best_isa(), kernel, &chunk(first.into(), count, size, channels), input, &bits, &mut out).unwrap();
+        run(
+            best_isa(),
+            kernel,
+            &chunk(first.into(), count, size, channels),
+            input,
+            &bits,
+            &mut out,
+        )
+        .unwrap();
         values.extend(out);
     }
     values
@@ -99,7 +109,10 @@ fn logarithms_are_as_exact_as_they_say() {
         let stops = f64::from(step) / 17.0;
         let gain = whole("tonemap", [1, 1], 1, 1, &array, &[stops])[0];
         let expected = f64::from(1e-6f32) * f64::from(stops as f32).exp2();
-        assert!((f64::from(gain) / expected - 1.0).abs() < 5e-7, "{stops}: {gain:e} is not {expected:e}");
+        assert!(
+            (f64::from(gain) / expected - 1.0).abs() < 5e-7,
+            "{stops}: {gain:e} is not {expected:e}"
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a launch passes and what is written into a module's variables: mirrors of `tessera.cuh` and `compute/array.h`.
+//! What a launch passes and what is written into a module's variables: mirrors of `tessera.cuh` and
+//! `compute/array.h`.
 
 /// A chunk as a kernel gets it (`TesseraChunk`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,9 @@ impl ArrayParams {
         let mut bytes = [0; Self::BYTES];
         let kind = u64::from(self.element) | u64::from(self.rank) << 32;
         let [a, b, c, d] = self.shape;
-        for (target, value) in bytes.chunks_exact_mut(8).zip([self.data, kind, a, b, c, d, self.length]) {
+        for (target, value) in
+            bytes.chunks_exact_mut(8).zip([self.data, kind, a, b, c, d, self.length])
+        {
             target.copy_from_slice(&value.to_le_bytes());
         }
         bytes

@@ -1,7 +1,9 @@
-//! Compute kernels: the header that users' kernels include, and the built-in ones for CPU and GPU. Knows no jobs, files or devices.
+//! Compute kernels: the header that users' kernels include, and the built-in ones for CPU and GPU.
+//! Knows no jobs, files or devices.
 //!
-//! A kernel gets a [`ChunkParams`] and reads module variables, bound by name: arrays as [`ArrayParams`], numbers as they are. Built-in kernels
-//! have one source for both kinds of device (`source/compute`), and give the same bits on both.
+//! A kernel gets a [`ChunkParams`] and reads module variables, bound by name: arrays as
+//! [`ArrayParams`], numbers as they are. Built-in kernels have one source for both kinds of device
+//! (`source/compute`), and give the same bits on both.
 
 mod builtin;
 mod denoise;
@@ -18,7 +20,8 @@ pub const HEADER_NAME: &str = "tessera.cuh";
 pub const HEADER: &str = include_str!("../../source/compute/tessera.cuh");
 /// The entry of a user's kernel.
 pub const ENTRY: &str = "compute";
-/// The built-in kernels for every GPU of compute capability 7.5 or newer. Made from `source/compute/entry_compute.cu` by
+/// The built-in kernels for every GPU of compute capability 7.5 or newer. Made from
+/// `source/compute/entry_compute.cu` by
 /// `cargo run --release -p tessera-kernels --example make_ptx`.
 pub const PTX: &str = include_str!("../../images/compute.ptx");
 /// Threads of a block that chunks are launched with, where the kernel allows as many.

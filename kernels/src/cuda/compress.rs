@@ -1,15 +1,16 @@
-//! The device's hierarchy: the host's wide nodes on grids of 8 bits, 80 bytes a node, and triangles in the order of their
-//! leaves; the scene's own, and those of the meshes that instances show. Why it gives the same hits stands in
-//! `source/compressed.h`.
+//! The device's hierarchy: the host's wide nodes on grids of 8 bits, 80 bytes a node, and triangles
+//! in the order of their leaves; the scene's own, and those of the meshes that instances show. Why
+//! it gives the same hits stands in `source/compressed.h`.
 
 use super::bytes::Plain;
 use std::collections::BTreeMap;
 use tessera_layout::{
-    Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, Instance, Meshes, NONE, TriangleBlock,
+    Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, Instance, Meshes, NONE,
+    TriangleBlock,
 };
 
-/// Twin of `CompressedNode`. Where all bits of `exponents` and `nodes` are 0 it is an instance: the one of index `first_triangle`,
-/// whose mesh's root is `first_node`.
+/// Twin of `CompressedNode`. Where all bits of `exponents` and `nodes` are 0 it is an instance: the
+/// one of index `first_triangle`, whose mesh's root is `first_node`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct CompressedNode {
@@ -52,12 +53,14 @@ pub struct LeafTriangle {
 const _: () = assert!(size_of::<CompressedNode>() == 12 + 4 + 8 + 8 + 24 + 24);
 const _: () = assert!(size_of::<LeafTriangle>() == 3 * 12 + 3 * 4);
 
-// SAFETY: the fields add up to the size (asserted above), so that there is no padding; all are numbers.
+// SAFETY: the fields add up to the size (asserted above), so that there is no padding; all are
+// numbers.
 unsafe impl Plain for CompressedNode {}
 // SAFETY: as above.
 unsafe impl Plain for LeafTriangle {}
 
-/// Planes of a grid are numbered from here in its arithmetic: q as a float is made by putting q into the bits of 2^15.
+/// Planes of a grid are numbered from here in its arithmetic: q as a float is made by putting q
+/// into the bits of 2^15.
 const GRID_FIRST: f32 = 32_768.0;
 /// Last plane of a grid.
 const GRID_LAST: u8 = 255;
@@ -87,7 +90,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// `fma(2^15 + q, step, base)`. The product is exact (16 bits times a power of two), so that a plain sum rounds the same.
+    /// `fma(2^15 + q, step, base)`. The product is exact (16 bits times a power of two), so that a
+    /// plain sum rounds the same.
     fn plane(self, q: u8) -> f32 {
         (GRID_FIRST + f32::from(q)) * step(self.exponent) + self.base
     }
@@ -99,7 +103,8 @@ impl Grid {
         let start = ((width as f32).to_bits() >> 23).clamp(1, 240) as u8;
         let mut exponent = start.max(2) - 1;
         loop {
-            let mut base = (f64::from(low) - f64::from(GRID_FIRST) * f64::from(step(exponent))) as f32;
+            let mut base =
+                (f64::from(low) - f64::from(GRID_FIRST) * f64::from(step(exponent))) as f32;
             while (Self { base, exponent }).plane(0) > low {
                 base = base.next_down();
             }
@@ -156,8 +161,8 @@ pub struct CompressedBvh {
 }
 
 impl CompressedBvh {
-    /// Compresses the hierarchies of a checked scene: its own, with a node for each instance in it, and those of the meshes that these
-    /// show, each once.
+    /// Compresses the hierarchies of a checked scene: its own, with a node for each instance in it,
+    /// and those of the meshes that these show, each once.
     pub fn of(bvh: &Bvh, instances: &[Instance], meshes: &Meshes) -> Self {
         let mut made = Self { nodes: Vec::with_capacity(bvh.nodes.len()), triangles: Vec::new() };
         if bvh.nodes.is_empty() {
@@ -168,14 +173,16 @@ impl CompressedBvh {
         for node in 0..made.nodes.len() {
             if let Some(instance) = made.nodes[node].instance() {
                 let root = instances[instance as usize].root;
-                made.nodes[node].first_node =
-                    *roots.entry(root).or_insert_with(|| made.add_tree(&meshes.nodes, &meshes.blocks, root));
+                made.nodes[node].first_node = *roots
+                    .entry(root)
+                    .or_insert_with(|| made.add_tree(&meshes.nodes, &meshes.blocks, root));
             }
         }
         made
     }
 
-    /// Appends the tree below a root, and returns where that is. Of instances in it only their indices are set.
+    /// Appends the tree below a root, and returns where that is. Of instances in it only their
+    /// indices are set.
     fn add_tree(&mut self, nodes: &[BvhNode8], blocks: &[TriangleBlock], root: u32) -> u32 {
         let first = self.nodes.len();
         self.nodes.push(EMPTY);
@@ -199,7 +206,12 @@ impl CompressedBvh {
     }
 
     /// One node; appends the triangles of its leaves.
-    fn compress(&mut self, node: &BvhNode8, children: &Slots, blocks: &[TriangleBlock]) -> CompressedNode {
+    fn compress(
+        &mut self,
+        node: &BvhNode8,
+        children: &Slots,
+        blocks: &[TriangleBlock],
+    ) -> CompressedNode {
         let mut made = EMPTY;
         made.first_node = self.nodes.len() as u32;
         made.first_triangle = self.triangles.len() as u32;
@@ -211,17 +223,20 @@ impl CompressedBvh {
             };
             let first = self.triangles.len() as u32 - made.first_triangle;
             let block = &blocks[block as usize];
-            self.triangles
-                .extend((0..4).filter(|lane| block.triangle[*lane] != NONE).map(|lane| leaf(block, lane)));
+            self.triangles.extend(
+                (0..4).filter(|lane| block.triangle[*lane] != NONE).map(|lane| leaf(block, lane)),
+            );
             let count = self.triangles.len() as u32 - made.first_triangle - first;
-            made.leaf[slot] = (count << 5 | first) as u8; // at most 4 triangles, of which the first is at most the 28th
+            // at most 4 triangles, of which the first is at most the 28th
+            made.leaf[slot] = (count << 5 | first) as u8;
         }
         for axis in 0..3 {
             let bound = |side: usize, k: usize| node.bounds[side][axis][k];
             let used = || children.iter().flatten();
             let low = used().map(|k| bound(0, *k)).fold(f32::INFINITY, f32::min);
             let high = used().map(|k| bound(1, *k)).fold(f32::NEG_INFINITY, f32::max);
-            let grid = if low <= high { Grid::over(low, high) } else { Grid { base: 0.0, exponent: 1 } };
+            let grid =
+                if low <= high { Grid::over(low, high) } else { Grid { base: 0.0, exponent: 1 } };
             (made.base[axis], made.exponents[axis]) = (grid.base, grid.exponent);
             for (slot, child) in children.iter().enumerate() {
                 if let Some(k) = *child {
@@ -266,12 +281,13 @@ impl Child {
 /// For each slot of a compressed node, which child of the wide one is there.
 type Slots = [Option<usize>; 8];
 
-/// Puts every child into the slot whose corner of the node it lies nearest to (bit k of a slot: the upper side of axis k), by
-/// taking the best pair of child and slot again and again. Ties go to the lesser child and slot. Only the order of visits
-/// depends on it.
+/// Puts every child into the slot whose corner of the node it lies nearest to (bit k of a slot: the
+/// upper side of axis k), by taking the best pair of child and slot again and again. Ties go to the
+/// lesser child and slot. Only the order of visits depends on it.
 fn slots(node: &BvhNode8) -> Slots {
     let present: Vec<usize> = (0..8).filter(|k| node.child[*k] != CHILD_EMPTY).collect();
-    let center = |axis: usize, k: usize| node.bounds[0][axis][k] * 0.5 + node.bounds[1][axis][k] * 0.5;
+    let center =
+        |axis: usize, k: usize| node.bounds[0][axis][k] * 0.5 + node.bounds[1][axis][k] * 0.5;
     let mean: [f32; 3] = std::array::from_fn(|axis| {
         present.iter().map(|k| center(axis, *k)).sum::<f32>() / present.len().max(1) as f32
     });

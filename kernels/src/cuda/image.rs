@@ -1,4 +1,5 @@
-//! A scene as a device holds it: one range of memory with every array in it. Uploads nothing itself.
+//! A scene as a device holds it: one range of memory with every array in it. Uploads nothing
+//! itself.
 
 use super::bytes::bytes_of;
 use super::compress::CompressedBvh;
@@ -18,7 +19,8 @@ pub struct ImagePart<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A checked scene laid out for a device. Cheap to clone; the arrays are the scene's own, but for the hierarchy.
+/// A checked scene laid out for a device. Cheap to clone; the arrays are the scene's own, but for
+/// the hierarchy.
 #[derive(Clone, Debug)]
 pub struct SceneImage {
     scene: CheckedScene,
@@ -27,7 +29,8 @@ pub struct SceneImage {
     bytes: u64,
 }
 
-/// Where in [`arrays`] the compressed hierarchy's two are, the materials' layers, the media, and the instances with what they show.
+/// Where in [`arrays`] the compressed hierarchy's two are, the materials' layers, the media, and
+/// the instances with what they show.
 const HIERARCHY: usize = VIEW_ARRAYS;
 const LAYERS: usize = HIERARCHY + 2;
 const MEDIA: usize = LAYERS + 1;
@@ -35,7 +38,8 @@ const INSTANCES: usize = MEDIA + 1;
 const ARRAYS: usize = INSTANCES + MESH_ARRAYS;
 
 impl SceneImage {
-    /// Lays a scene out. Compresses its hierarchies, which takes some seconds for ten million triangles.
+    /// Lays a scene out. Compresses its hierarchies, which takes some seconds for ten million
+    /// triangles.
     pub fn of(scene: &CheckedScene) -> Self {
         let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes));
         let mut offsets = [0; ARRAYS];
@@ -94,7 +98,8 @@ impl SceneImage {
     }
 }
 
-/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, the layers, the media, and the instances and meshes.
+/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, the
+/// layers, the media, and the instances and meshes.
 fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
     [
         bytes_of(&scene.triangles),

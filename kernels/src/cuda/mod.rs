@@ -1,9 +1,10 @@
-//! The kernels on a CUDA device: the PTX, what is uploaded, and in which order kernels run. Knows no driver; whoever has one
-//! implements [`Queue`].
+//! The kernels on a CUDA device: the PTX, what is uploaded, and in which order kernels run. Knows
+//! no driver; whoever has one implements [`Queue`].
 //!
-//! A unit is rendered so: [`SceneImage::of`] a checked scene is uploaded once; a [`Plan`] for the unit says how large a
-//! workspace it needs and which [`Step`]s fill it; the film and the [`RayCounts`](crate::host::RayCounts) are then read
-//! from its front. Any number of paths in flight gives the same bits, so a plan that does not fit is made again with fewer.
+//! A unit is rendered so: [`SceneImage::of`] a checked scene is uploaded once; a [`Plan`] for the
+//! unit says how large a workspace it needs and which [`Step`]s fill it; the film and the
+//! [`RayCounts`](crate::host::RayCounts) are then read from its front. Any number of paths in
+//! flight gives the same bits, so a plan that does not fit is made again with fewer.
 
 mod bytes;
 mod compress;
@@ -20,7 +21,8 @@ pub use params::DeviceScene;
 pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step};
 pub use queue::{Queue, render_unit, upload};
 
-/// The device's kernels, compiled twice of one source: with what instances need, and without. Both give the same bits.
+/// The device's kernels, compiled twice of one source: with what instances need, and without. Both
+/// give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelSet {
     /// For scenes without instances.
@@ -33,8 +35,8 @@ impl KernelSet {
     /// Both.
     pub const ALL: [KernelSet; 2] = [KernelSet::Plain, KernelSet::Instances];
 
-    /// Their PTX for every GPU of compute capability 7.5 or newer, compiled by the driver when it is loaded. Made from
-    /// `source/entry_cuda.cu` and `source/entry_cuda_instances.cu` by
+    /// Their PTX for every GPU of compute capability 7.5 or newer, compiled by the driver when it
+    /// is loaded. Made from `source/entry_cuda.cu` and `source/entry_cuda_instances.cu` by
     /// `cargo run --release -p tessera-kernels --example make_ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
@@ -105,7 +107,10 @@ mod tests {
         for (kernels, kernel) in
             KernelSet::ALL.iter().flat_map(|kernels| Kernel::ALL.map(|kernel| (kernels, kernel)))
         {
-            assert!(kernels.ptx().contains(&format!(".entry {}(", kernel.name())), "{kernels:?}: {kernel:?}");
+            assert!(
+                kernels.ptx().contains(&format!(".entry {}(", kernel.name())),
+                "{kernels:?}: {kernel:?}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Kernel parameters: the twins of the structs in `source/layout.h` and `source/wavefront.h`, with device addresses in the place
-//! of pointers.
+//! Kernel parameters: the twins of the structs in `source/layout.h` and `source/wavefront.h`, with
+//! device addresses in the place of pointers.
 
 use super::KernelSet;
 use super::bytes::Plain;
@@ -7,11 +7,13 @@ use tessera_layout::{Camera, Environment, SceneView, UnitParams};
 
 /// Arrays of [`SceneView`] that a device has: all but the wide hierarchy, which stands last.
 pub(crate) const VIEW_ARRAYS: usize = 11;
-/// Arrays of instances and of meshes that it has: all but the meshes' wide hierarchies, which stand last.
+/// Arrays of instances and of meshes that it has: all but the meshes' wide hierarchies, which stand
+/// last.
 pub(crate) const MESH_ARRAYS: usize = 4;
 
-/// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and the compressed hierarchy; or
-/// with offsets into a [`SceneImage`](super::SceneImage) until it is [`DeviceScene::at`] an address.
+/// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and
+/// the compressed hierarchy; or with offsets into a [`SceneImage`](super::SceneImage) until it is
+/// [`DeviceScene::at`] an address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct DeviceScene {
@@ -48,18 +50,23 @@ const _: () = assert!(
     std::mem::offset_of!(DeviceScene, absent) == std::mem::offset_of!(SceneView, bvh_nodes)
         && std::mem::offset_of!(DeviceScene, triangle_count)
             == std::mem::offset_of!(SceneView, triangle_count)
-        && std::mem::offset_of!(DeviceScene, bvh_padding) == std::mem::offset_of!(SceneView, bvh_padding)
+        && std::mem::offset_of!(DeviceScene, bvh_padding)
+            == std::mem::offset_of!(SceneView, bvh_padding)
         && std::mem::offset_of!(DeviceScene, layers) == std::mem::offset_of!(SceneView, layers)
-        && std::mem::offset_of!(DeviceScene, environment) == std::mem::offset_of!(SceneView, environment)
+        && std::mem::offset_of!(DeviceScene, environment)
+            == std::mem::offset_of!(SceneView, environment)
         && std::mem::offset_of!(DeviceScene, camera) == std::mem::offset_of!(SceneView, camera)
-        && std::mem::offset_of!(DeviceScene, instances) == std::mem::offset_of!(SceneView, instances)
-        && std::mem::offset_of!(DeviceScene, absent_of_meshes) == std::mem::offset_of!(SceneView, mesh_nodes)
+        && std::mem::offset_of!(DeviceScene, instances)
+            == std::mem::offset_of!(SceneView, instances)
+        && std::mem::offset_of!(DeviceScene, absent_of_meshes)
+            == std::mem::offset_of!(SceneView, mesh_nodes)
         && std::mem::offset_of!(DeviceScene, media) == std::mem::offset_of!(SceneView, media)
         && std::mem::offset_of!(DeviceScene, instance_count)
             == std::mem::offset_of!(SceneView, instance_count)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words, 7 addresses, 2 words and 2 addresses, all `repr(C)`: 432 bytes without padding.
+// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words, 7 addresses, 2 words and 2
+// addresses, all `repr(C)`: 432 bytes without padding.
 unsafe impl Plain for DeviceScene {}
 
 /// Bytes of a [`DeviceScene`].
@@ -71,7 +78,8 @@ impl DeviceScene {
         if self.instance_count == 0 { KernelSet::Plain } else { KernelSet::Instances }
     }
 
-    /// The scene whose image lies at a device address. `self` must hold offsets, as [`SceneImage::scene`] gives it.
+    /// The scene whose image lies at a device address. `self` must hold offsets, as
+    /// [`SceneImage::scene`] gives it.
     ///
     /// [`SceneImage::scene`]: super::SceneImage::scene
     #[must_use]
@@ -97,11 +105,12 @@ impl DeviceScene {
         super::bytes::bytes_of_one(self)
     }
 
-    /// From [`DeviceScene::to_bytes`]; `None` where the length is wrong. Kernels follow what it says, so the bytes must come
-    /// from a process that is trusted as much as this one.
+    /// From [`DeviceScene::to_bytes`]; `None` where the length is wrong. Kernels follow what it
+    /// says, so the bytes must come from a process that is trusted as much as this one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; DEVICE_SCENE_BYTES] = bytes.try_into().ok()?;
-        // SAFETY: every field is a number, for which all bits are valid; `read_unaligned` asks for no alignment.
+        // SAFETY: every field is a number, for which all bits are valid; `read_unaligned` asks for
+        // no alignment.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 }

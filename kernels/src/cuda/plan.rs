@@ -1,4 +1,5 @@
-//! How a unit is rendered on a device: the workspace and the launches, in order. Allocates and launches nothing.
+//! How a unit is rendered on a device: the workspace and the launches, in order. Allocates and
+//! launches nothing.
 
 use super::Kernel;
 use super::bytes::bytes_of_one;
@@ -14,7 +15,8 @@ const PIXELS_MAX: u64 = 1 << 28;
 const PATHS_IN_FLIGHT_MAX: u32 = 1 << 26;
 /// Threads of a block of every kernel.
 const BLOCK: u32 = 128;
-/// Blocks a multiprocessor of the persistent kernels, [`Kernel::Extend`] and [`Kernel::Shadow`]: as many as fit at once.
+/// Blocks a multiprocessor of the persistent kernels, [`Kernel::Extend`] and [`Kernel::Shadow`]: as
+/// many as fit at once.
 const TRACE_BLOCKS: u32 = 7;
 /// The same of [`Kernel::Shade`], a few times over so that the last ones to end are short.
 const SHADE_BLOCKS: u32 = 16;
@@ -38,7 +40,8 @@ impl DeviceShape {
     /// How many paths keep the device busy: eight for every thread that it holds at once.
     pub fn paths_in_flight(&self) -> u32 {
         let threads = u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor);
-        let paths = (8 * threads).clamp(u64::from(PATHS_IN_FLIGHT_MIN), u64::from(PATHS_IN_FLIGHT_MAX));
+        let paths =
+            (8 * threads).clamp(u64::from(PATHS_IN_FLIGHT_MIN), u64::from(PATHS_IN_FLIGHT_MAX));
         paths as u32
     }
 }
@@ -51,7 +54,8 @@ pub enum PlanError {
     Unit(#[from] RenderError),
     /// The unit's tile is too large for a device.
     #[error(
-        "unit of {pixels} pixels is too large for a device: cut the frame into tiles of at most {PIXELS_MAX}"
+        "unit of {pixels} pixels is too large for a device: cut the frame into tiles of at most \
+            {PIXELS_MAX}"
     )]
     Pixels {
         /// Its pixels.
@@ -108,7 +112,11 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError`] where the unit is out of range or too large.
-    pub fn new(unit: &UnitParams, device: &DeviceShape, paths_in_flight: u32) -> Result<Self, PlanError> {
+    pub fn new(
+        unit: &UnitParams,
+        device: &DeviceShape,
+        paths_in_flight: u32,
+    ) -> Result<Self, PlanError> {
         check_unit(unit)?;
         let pixels = u64::from(unit.width) * u64::from(unit.height);
         if pixels > PIXELS_MAX {
@@ -145,7 +153,8 @@ impl Plan {
         Workspace::of(self, 0).bytes
     }
 
-    /// Device memory for each path in flight: 136 bytes, or 184 with AOVs, in the staged shape; nothing in the compact one.
+    /// Device memory for each path in flight: 136 bytes, or 184 with AOVs, in the staged shape;
+    /// nothing in the compact one.
     pub fn path_bytes(&self) -> u64 {
         let quads = if self.unit.aovs == 0 { 8 } else { 11 };
         if self.shape == Shape::Staged { quads * QUAD_BYTES + 2 * 4 } else { 0 }
@@ -170,8 +179,8 @@ impl Plan {
         (u64::from(self.unit.depth) + 2) * STAGE_COUNTS_BYTES
     }
 
-    /// What to do, in order, for a scene on the device and a workspace at an address. Afterwards the film and the counts are
-    /// complete; nothing has to be read back in between.
+    /// What to do, in order, for a scene on the device and a workspace at an address. Afterwards
+    /// the film and the counts are complete; nothing has to be read back in between.
     pub fn steps(&self, scene: &DeviceScene, workspace: u64) -> impl Iterator<Item = Step> {
         let (plan, scene) = (self.clone(), *scene);
         let workspace = Workspace::of(self, workspace);
@@ -185,7 +194,13 @@ impl Plan {
         }))
     }
 
-    fn params(&self, scene: &DeviceScene, workspace: &Workspace, first: u64, path_count: u32) -> BatchParams {
+    fn params(
+        &self,
+        scene: &DeviceScene,
+        workspace: &Workspace,
+        first: u64,
+        path_count: u32,
+    ) -> BatchParams {
         BatchParams {
             scene: *scene,
             unit: self.unit,
@@ -205,7 +220,8 @@ impl Plan {
     /// The steps of one batch.
     fn batch(&self, params: &BatchParams) -> Vec<Step> {
         let all = params.path_count.div_ceil(BLOCK);
-        let resident = |blocks: u32| all.min(self.device.multiprocessors.max(1).saturating_mul(blocks));
+        let resident =
+            |blocks: u32| all.min(self.device.multiprocessors.max(1).saturating_mul(blocks));
         let launch = |kernel, grid, depth| {
             let params = bytes_of_one(&BatchParams { depth, ..*params });
             Step::Launch { kernel, grid, block: BLOCK, params }
@@ -224,7 +240,8 @@ impl Plan {
                 steps.push(launch(Kernel::ShadeLayered, resident(SHADE_BLOCKS), depth));
             }
             if depth < self.unit.depth {
-                steps.push(launch(Kernel::Shadow, resident(TRACE_BLOCKS), depth)); // the last edge has no light sample
+                // the last edge has no light sample
+                steps.push(launch(Kernel::Shadow, resident(TRACE_BLOCKS), depth));
             }
         }
         steps.push(launch(Kernel::Finish, all, 0));

@@ -6,7 +6,8 @@ use super::params::DeviceScene;
 use super::plan::{Plan, Step};
 use crate::host::RayCounts;
 
-/// A device's stream: it does what it is told in order, and may do it later than it is told. Addresses are the device's.
+/// A device's stream: it does what it is told in order, and may do it later than it is told.
+/// Addresses are the device's.
 pub trait Queue {
     /// What may go wrong.
     type Error;
@@ -32,11 +33,18 @@ pub trait Queue {
     /// The device has failed.
     fn zero(&mut self, address: u64, bytes: u64) -> Result<(), Self::Error>;
 
-    /// Runs a kernel, of the [`KernelSet`](super::KernelSet) that the scene asks for, over `grid` blocks of `block` threads with its one parameter.
+    /// Runs a kernel, of the [`KernelSet`](super::KernelSet) that the scene asks for, over `grid`
+    /// blocks of `block` threads with its one parameter.
     ///
     /// # Errors
     /// The launch was refused, or something before it has failed.
-    fn launch(&mut self, kernel: Kernel, grid: u32, block: u32, params: &[u8]) -> Result<(), Self::Error>;
+    fn launch(
+        &mut self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        params: &[u8],
+    ) -> Result<(), Self::Error>;
 
     /// Copies from the device, after everything told before. `bytes` are there on return.
     ///
@@ -85,7 +93,9 @@ fn render_in<Q: Queue>(
     for step in plan.steps(scene, workspace) {
         match step {
             Step::Zero { address, bytes } => queue.zero(address, bytes)?,
-            Step::Launch { kernel, grid, block, params } => queue.launch(kernel, grid, block, &params)?,
+            Step::Launch { kernel, grid, block, params } => {
+                queue.launch(kernel, grid, block, &params)?
+            }
         }
     }
     let mut film = vec![0u8; plan.film_bytes() as usize];

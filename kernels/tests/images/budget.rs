@@ -1,4 +1,5 @@
-//! The budget: no spills in any kernel for any architecture, a module that a driver compiles in seconds, a small image.
+//! The budget: no spills in any kernel for any architecture, a module that a driver compiles in
+//! seconds, a small image.
 
 use crate::image::{IMAGES, Image};
 use std::sync::Mutex;
@@ -9,8 +10,8 @@ use tessera_nvrtc::{Nvrtc, NvrtcError, STRICT_OPTIONS, Target};
 
 /// Every architecture that images are checked for, Turing to Blackwell.
 const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
-/// Those that the image for instances is checked for, whose kernels are the other's but for the walk: the first and the last, and two that
-/// the four between them hardly differ from.
+/// Those that the image for instances is checked for, whose kernels are the other's but for the
+/// walk: the first and the last, and two that the four between them hardly differ from.
 const FEWER: [u32; 4] = [75, 86, 90, 120];
 /// The images are part of the binary.
 const PTX_BYTES_MAX: usize = 3 << 20;
@@ -49,14 +50,18 @@ fn no_kernel_spills_on_any_architecture() {
     // Every architecture by itself, as many at a time as there are processors.
     let work: Vec<_> = images
         .iter()
-        .flat_map(|(image, kernels, architectures)| architectures.iter().map(move |sm| (image, kernels, *sm)))
+        .flat_map(|(image, kernels, architectures)| {
+            architectures.iter().map(move |sm| (image, kernels, *sm))
+        })
         .collect();
     let next = AtomicUsize::new(0);
     let spilling = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some((image, kernels, sm)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some((image, kernels, sm)) =
+                    work.get(next.fetch_add(1, Ordering::Relaxed))
+                {
                     let found = spilling_on(image, kernels, &compiler, *sm);
                     spilling.lock().unwrap().extend(found);
                 }
@@ -85,17 +90,25 @@ fn spilling_on(image: &Image, kernels: &[&str], compiler: &Nvrtc, sm: u32) -> Ve
         format!("\n  {kernel:24} {registers:3} registers, {stack:4} bytes of stack")
     });
     let lines: String = lines.collect();
-    eprintln!("{}: sm_{sm}: {seconds:.1} s of processor time from source to machine code{lines}", image.file);
+    eprintln!(
+        "{}: sm_{sm}: {seconds:.1} s of processor time from source to machine code{lines}",
+        image.file
+    );
     let over = report.iter().filter(|usage| usage.spills > 0);
     over.map(|usage| format!("{}: sm_{sm}: {usage:?}", image.file)).collect()
 }
 
-/// What the assembler says of an image's kernels; None where the compiler does not know the architecture.
+/// What the assembler says of an image's kernels; None where the compiler does not know the
+/// architecture.
 fn assembled(image: &Image, compiler: &Nvrtc, sm: u32) -> Result<Option<Vec<Usage>>, NvrtcError> {
     let options = [STRICT_OPTIONS, &["--ptxas-options=-v"]].concat();
     match image.compile(compiler, Target::Cubin { sm }, &options) {
         Ok(made) => Ok(Some(usages(&made.log))),
-        Err(NvrtcError::Compile { log }) if log.contains("invalid value for --gpu-architecture") => Ok(None),
+        Err(NvrtcError::Compile { log })
+            if log.contains("invalid value for --gpu-architecture") =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -114,7 +127,8 @@ fn cpu_seconds(work: impl FnOnce() -> Result<(), NvrtcError>) -> f64 {
     now() - start
 }
 
-/// Reads the assembler's report: for each kernel a line with its name, one with stack and spills, one with registers.
+/// Reads the assembler's report: for each kernel a line with its name, one with stack and spills,
+/// one with registers.
 fn usages(log: &str) -> Vec<Usage> {
     let mut found: Vec<Usage> = Vec::new();
     for line in log.lines() {
@@ -133,7 +147,8 @@ fn usages(log: &str) -> Vec<Usage> {
                 .ok()
         };
         last.stack = before(" bytes stack frame").unwrap_or(last.stack);
-        last.spills += before(" bytes spill stores").unwrap_or(0) + before(" bytes spill loads").unwrap_or(0);
+        last.spills +=
+            before(" bytes spill stores").unwrap_or(0) + before(" bytes spill loads").unwrap_or(0);
         last.registers = before(" registers").unwrap_or(last.registers);
     }
     found
@@ -142,7 +157,8 @@ fn usages(log: &str) -> Vec<Usage> {
 #[test]
 fn the_report_is_read_right() {
     let log = "ptxas info : Compiling entry function 'one' for 'sm_86'\nptxas info : Function properties for one\n    \
-               48 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\nptxas info : Used 40 registers, used 0 barriers";
+               48 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\nptxas info : Used \
+               40 registers, used 0 barriers";
     let want = Usage { kernel: "one".to_owned(), registers: 40, stack: 48, spills: 12 };
     assert_eq!(usages(log), [want]);
 }

@@ -11,7 +11,11 @@ fn the_images_carry_the_stamp_of_their_sources() {
         let text = std::fs::read_to_string(image.path()).unwrap();
         assert!(text.starts_with(&image.stamp()), "{} is stale: run `{HINT}`", image.file);
         assert!(is_pinned(&text), "{} was not made by NVRTC {NVRTC_VERSION}", image.file);
-        assert!(text.contains("\n.version 7.0\n") && text.contains("\n.target sm_75\n"), "{}", image.file);
+        assert!(
+            text.contains("\n.version 7.0\n") && text.contains("\n.target sm_75\n"),
+            "{}",
+            image.file
+        );
     }
 }
 
@@ -19,18 +23,25 @@ fn the_images_carry_the_stamp_of_their_sources() {
 fn the_pinned_compiler_makes_the_same_images() {
     let compiler = match Nvrtc::find() {
         Ok(found) => found,
-        Err(error) => return eprintln!("NOT RUN: the_pinned_compiler_makes_the_same_images: {error}"),
+        Err(error) => {
+            return eprintln!("NOT RUN: the_pinned_compiler_makes_the_same_images: {error}");
+        }
     };
     for image in IMAGES {
         let made = image.make(&compiler).unwrap();
         if !is_pinned(&made) {
             let version = compiler.version();
             return eprintln!(
-                "NOT RUN: the_pinned_compiler_makes_the_same_images: found NVRTC {version:?}, not {NVRTC_VERSION}"
+                "NOT RUN: the_pinned_compiler_makes_the_same_images: found NVRTC {version:?}, not \
+                    {NVRTC_VERSION}"
             );
         }
         let committed = std::fs::read_to_string(image.path()).unwrap();
-        assert!(made == committed, "{} differs from what {NVRTC_VERSION} makes: run `{HINT}`", image.file);
+        assert!(
+            made == committed,
+            "{} differs from what {NVRTC_VERSION} makes: run `{HINT}`",
+            image.file
+        );
     }
 }
 

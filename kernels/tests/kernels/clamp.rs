@@ -15,14 +15,17 @@ fn assert_near(got: [f64; 3], want: [f64; 3], margin: f64) {
     assert!(!far, "{got:?}, not {want:?}");
 }
 
-/// A floor under a lamp, a point and a sky, all far brighter than any bound here, and the lamp in sight.
+/// A floor under a lamp, a point and a sky, all far brighter than any bound here, and the lamp in
+/// sight.
 fn floor() -> tessera_kernels::CheckedScene {
     let mut builder = Builder::default();
     let matte = builder.add_material(material([0.8, 0.6, 0.4], 0.0, 1.0));
     let lamp = Material { emission: [90.0, 70.0, 50.0], ..material([0.0; 3], 0.0, 1.0) };
     let lamp = builder.add_material(Material { flags: material_flags::DOUBLE_SIDED, ..lamp });
-    builder.quad([[-4.0, -1.0, 4.0], [4.0, -1.0, 4.0], [4.0, -1.0, -4.0], [-4.0, -1.0, -4.0]], matte);
-    let lit = builder.quad([[-0.4, 0.3, 0.0], [0.4, 0.3, 0.0], [0.4, 0.8, 0.0], [-0.4, 0.8, 0.0]], lamp);
+    builder
+        .quad([[-4.0, -1.0, 4.0], [4.0, -1.0, 4.0], [4.0, -1.0, -4.0], [-4.0, -1.0, -4.0]], matte);
+    let lit =
+        builder.quad([[-0.4, 0.3, 0.0], [0.4, 0.3, 0.0], [0.4, 0.8, 0.0], [-0.4, 0.8, 0.0]], lamp);
     builder.emit(lit, 1.0);
     builder.emit(lit + 1, 1.0);
     let mut point = light(LightKind::Point, [40.0; 3]);
@@ -51,8 +54,8 @@ fn indirect_light_is_bounded_and_nothing_else_changes() {
     assert_near(bounded, direct, 2.0 * 5.0 * 1e-4 + 1e-4 * direct[0]);
 }
 
-/// Light through clear glass has been scattered twice: its largest component is the bound, and its colour stays. What the glass mirrors has
-/// been scattered once.
+/// Light through clear glass has been scattered twice: its largest component is the bound, and its
+/// colour stays. What the glass mirrors has been scattered once.
 #[test]
 fn a_bound_keeps_the_colour() {
     let mut builder = Builder::default();

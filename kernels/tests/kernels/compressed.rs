@@ -1,4 +1,5 @@
-//! The device's hierarchy: boxes that contain what they must, and the same hits as the host's hierarchy and as brute force.
+//! The device's hierarchy: boxes that contain what they must, and the same hits as the host's
+//! hierarchy and as brute force.
 
 use crate::same_bits::varied;
 use crate::support::*;
@@ -30,7 +31,8 @@ impl Random {
     }
 }
 
-/// Triangles of many sizes, flat ones, slivers, twins in one plane, points; moved away from the origin by `offset`.
+/// Triangles of many sizes, flat ones, slivers, twins in one plane, points; moved away from the
+/// origin by `offset`.
 pub(crate) fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
     let mut random = Random(seed);
     let mut builder = Builder::default();
@@ -38,12 +40,14 @@ pub(crate) fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
     for index in 0..count {
         let size = 2.0f32.powi((random.bits() % 12) as i32 - 9);
         let center = random.point(4.0).map(|c| c + offset);
-        let mut corners: [[f32; 3]; 4] =
-            std::array::from_fn(|_| std::array::from_fn(|axis| center[axis] + random.signed() * size));
+        let mut corners: [[f32; 3]; 4] = std::array::from_fn(|_| {
+            std::array::from_fn(|axis| center[axis] + random.signed() * size)
+        });
         match index % 5 {
             0 => corners.iter_mut().for_each(|corner| corner[1] = offset), // all in one plane
             1 => corners[2] = corners[1],                                  // a sliver
-            2 => corners.iter_mut().for_each(|corner| *corner = corner.map(f32::round)), // on a lattice
+            // on a lattice
+            2 => corners.iter_mut().for_each(|corner| *corner = corner.map(f32::round)),
             _ => {}
         }
         builder.quad(corners, plain);
@@ -51,7 +55,8 @@ pub(crate) fn adversarial(offset: f32, count: u32, seed: u32) -> CheckedScene {
     builder.finish()
 }
 
-/// Rays at corners, at edges, along axes, from inside and from far away, some of which end where they hit.
+/// Rays at corners, at edges, along axes, from inside and from far away, some of which end where
+/// they hit.
 pub(crate) fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
     let mut random = Random(seed);
     let mut made = Vec::with_capacity(count);
@@ -61,11 +66,14 @@ pub(crate) fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
         let target = match index % 4 {
             0 => corners[random.bits() as usize % 3],
             1 => std::array::from_fn(|axis| corners[0][axis] * 0.5 + corners[1][axis] * 0.5),
-            _ => std::array::from_fn(|axis| (corners[0][axis] + corners[1][axis] + corners[2][axis]) / 3.0),
+            _ => std::array::from_fn(|axis| {
+                (corners[0][axis] + corners[1][axis] + corners[2][axis]) / 3.0
+            }),
         };
         let mut direction = random.point(1.0);
         if index % 3 == 0 {
-            direction = [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, -0.0, 1.0]][random.bits() as usize % 3];
+            direction =
+                [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, -0.0, 1.0]][random.bits() as usize % 3];
         }
         let distance = [0.0, 1.0, 30.0][random.bits() as usize % 3];
         let origin = std::array::from_fn(|axis| target[axis] - direction[axis] * distance);
@@ -82,8 +90,9 @@ pub(crate) fn rays(scene: &CheckedScene, count: usize, seed: u32) -> Vec<Ray> {
 
 fn same_hits(scene: &CheckedScene, rays: &[Ray]) {
     let (hits, optical_depths) = test_hooks::trace_compressed(scene, rays);
-    let bits =
-        |hit: &tessera_kernels::rays::Hit| (hit.t.to_bits(), hit.triangle, hit.u.to_bits(), hit.v.to_bits());
+    let bits = |hit: &tessera_kernels::rays::Hit| {
+        (hit.t.to_bits(), hit.triangle, hit.u.to_bits(), hit.v.to_bits())
+    };
     for isa in available_isas() {
         let want = trace_closest(isa, scene, rays).unwrap();
         for (index, (hit, want)) in hits.iter().zip(&want).enumerate() {
@@ -105,7 +114,8 @@ fn the_compressed_hierarchy_gives_the_same_hits() {
     same_hits(&scene, &rays(&scene, 15_000, 9));
 }
 
-/// All triangles of a scene in one leaf chain: a hierarchy in which nothing is ever culled, since all boxes are huge.
+/// All triangles of a scene in one leaf chain: a hierarchy in which nothing is ever culled, since
+/// all boxes are huge.
 #[test]
 fn both_hierarchies_are_brute_force() {
     let scene = adversarial(5.0, 60, 11);
@@ -148,7 +158,8 @@ fn node_of_boxes(random: &mut Random) -> BvhNode8 {
         }
         node.child[slot] = CHILD_LEAF_FLAG | slot as u32;
         for axis in 0..3 {
-            let (a, b) = (offset + random.signed() * magnitude, offset + random.signed() * magnitude);
+            let (a, b) =
+                (offset + random.signed() * magnitude, offset + random.signed() * magnitude);
             let flat = random.bits().is_multiple_of(4);
             node.bounds[0][axis][slot] = a.min(b);
             node.bounds[1][axis][slot] = if flat { a.min(b) } else { a.max(b) };
@@ -195,13 +206,18 @@ fn looseness(made: &CompressedNode, node: &BvhNode8) -> f64 {
     let children = || (0..8).filter(|k| node.child[*k] != CHILD_EMPTY);
     (0..3)
         .map(|axis| {
-            let fold = |values: &mut dyn Iterator<Item = f32>, start: f32, pick: fn(f32, f32) -> f32| {
-                f64::from(values.fold(start, pick))
-            };
-            let low = fold(&mut children().map(|k| node.bounds[0][axis][k]), f32::INFINITY, f32::min);
-            let high = fold(&mut children().map(|k| node.bounds[1][axis][k]), f32::NEG_INFINITY, f32::max);
-            let made_low = fold(&mut slots().map(|s| made.plane(0, axis, s)), f32::INFINITY, f32::min);
-            let made_high = fold(&mut slots().map(|s| made.plane(1, axis, s)), f32::NEG_INFINITY, f32::max);
+            let fold =
+                |values: &mut dyn Iterator<Item = f32>, start: f32, pick: fn(f32, f32) -> f32| {
+                    f64::from(values.fold(start, pick))
+                };
+            let low =
+                fold(&mut children().map(|k| node.bounds[0][axis][k]), f32::INFINITY, f32::min);
+            let high =
+                fold(&mut children().map(|k| node.bounds[1][axis][k]), f32::NEG_INFINITY, f32::max);
+            let made_low =
+                fold(&mut slots().map(|s| made.plane(0, axis, s)), f32::INFINITY, f32::min);
+            let made_high =
+                fold(&mut slots().map(|s| made.plane(1, axis, s)), f32::NEG_INFINITY, f32::max);
             let resolved = high - low > 1e-4 * low.abs().max(high.abs()) && high - low > 1e-30;
             if resolved { ((made_high - made_low) / (high - low) - 1.0).max(0.0) } else { 0.0 }
         })

@@ -1,12 +1,16 @@
-//! Built-in compute kernels on the device's image, executed: bit for bit what every host build gives, over values of every kind.
+//! Built-in compute kernels on the device's image, executed: bit for bit what every host build
+//! gives, over values of every kind.
 
 use std::sync::Arc;
-use tessera_kernels::compute::{ArrayParams, Builtin, ChunkParams, HostArray, InputShape, PTX, builtin, run};
+use tessera_kernels::compute::{
+    ArrayParams, Builtin, ChunkParams, HostArray, InputShape, PTX, builtin, run,
+};
 use tessera_kernels::denoise;
 use tessera_kernels::host::{available_isas, best_isa};
 use tessera_ptx::{Limits, Machine, Module, Settings};
 
-/// Values at which arithmetic changes its ways: both zeros, subnormal, least and largest, infinite, edges of the curves.
+/// Values at which arithmetic changes its ways: both zeros, subnormal, least and largest, infinite,
+/// edges of the curves.
 const SPECIAL: [f32; 20] = [
     0.0,
     -0.0,
@@ -30,7 +34,8 @@ const SPECIAL: [f32; 20] = [
     f32::INFINITY,
 ];
 
-/// So many values: ordinary ones of every magnitude, and in between special ones, also as neighbours; and NaN of both signs.
+/// So many values: ordinary ones of every magnitude, and in between special ones, also as
+/// neighbours; and NaN of both signs.
 fn values(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -79,15 +84,19 @@ fn on_device(
         machine.fill(out, 0, bytes.len() as u64).unwrap();
         let params = ChunkParams { out, ..*chunk }.to_bytes();
         let grid = [chunk.count.div_ceil(256), 1, 1];
-        machine.launch(&loaded, kernel.name, grid, [256, 1, 1], 0, &params, &Limits::default()).unwrap();
+        machine
+            .launch(&loaded, kernel.name, grid, [256, 1, 1], 0, &params, &Limits::default())
+            .unwrap();
         machine.read(out, &mut bytes).unwrap();
         machine.free(out).unwrap();
-        words.extend(bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())));
+        words
+            .extend(bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())));
     }
     words
 }
 
-/// Compares all builds over a domain, cut into chunks of `step`; how many different values there were.
+/// Compares all builds over a domain, cut into chunks of `step`; how many different values there
+/// were.
 fn compare(
     name: &str,
     size: [u32; 3],
@@ -125,7 +134,11 @@ fn compare(
         }
         let differs = (0..got.len().max(want.len())).find(|at| got.get(*at) != want.get(*at));
         if let Some(at) = differs {
-            panic!("{name} {given:?}: value {at} is {:x?}, of {isa} {:x?}", got.get(at), want.get(at));
+            panic!(
+                "{name} {given:?}: value {at} is {:x?}, of {isa} {:x?}",
+                got.get(at),
+                want.get(at)
+            );
         }
     }
     got.into_iter().collect::<std::collections::BTreeSet<u32>>().len()
@@ -149,7 +162,14 @@ fn pictures_are_resized_as_on_the_host() {
         let array = [HostArray { values: &image[..19 * 14 * channels as usize], shape: &shape }];
         for filter in filters {
             for size in [[19, 14], [7, 5], [33, 21], [1, 1]] {
-                compare("resize", [size[0], size[1], 1], channels, 37, &array, &[f64::from(filter)]);
+                compare(
+                    "resize",
+                    [size[0], size[1], 1],
+                    channels,
+                    37,
+                    &array,
+                    &[f64::from(filter)],
+                );
             }
         }
     }
@@ -163,7 +183,14 @@ fn curves_are_the_hosts() {
         let array = [HostArray { values: &image[..41 * 29 * channels as usize], shape: &shape }];
         for curve in 0..3 {
             for exposure in [0.0, 1.5, -9.25, 126.0, -149.0] {
-                compare("tonemap", [41, 29, 1], channels, 300, &array, &[exposure, f64::from(curve)]);
+                compare(
+                    "tonemap",
+                    [41, 29, 1],
+                    channels,
+                    300,
+                    &array,
+                    &[exposure, f64::from(curve)],
+                );
             }
         }
     }
@@ -172,7 +199,8 @@ fn curves_are_the_hosts() {
 /// A noisy frame of two walls: picture and its second half, albedo, normal, depth.
 fn noisy(width: usize, height: usize) -> [Vec<f32>; 4] {
     let noise = values(width * height * 12, 9);
-    let noise = |at: usize| if noise[at].is_finite() { (noise[at] * 37.0).fract().abs() } else { 0.5 };
+    let noise =
+        |at: usize| if noise[at].is_finite() { (noise[at] * 37.0).fract().abs() } else { 0.5 };
     let [mut picture, mut halves, mut albedo, mut normal, mut depth] =
         std::array::from_fn::<Vec<f32>, 5, _>(|_| Vec::new());
     for pixel in 0..width * height {
@@ -204,7 +232,8 @@ fn denoised_pictures_are_the_hosts() {
     let arrays: Vec<HostArray<'_>> =
         frame.iter().zip(shapes).map(|(values, shape)| HostArray { values, shape }).collect();
     assert!(frame[0].iter().any(|value| value.is_nan()), "what is no number is among them");
-    // Chunks that end within a row, and one that has the end of the picture and the beginning of its half.
+    // Chunks that end within a row, and one that has the end of the picture and the beginning of
+    // its half.
     assert!(compare("denoise", [width, height, 2], 3, 101, &arrays, &[7.0, 0.0]) > 500);
     assert!(compare("denoise", [width, height, 1], 3, 64, &arrays, &[2.0, 1.0]) > 300);
 }
@@ -214,7 +243,8 @@ fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
     let (width, height) = (70, 40);
     // Here numbers alone: tiles take what they are given.
     let number = |value: f32| if value.is_nan() { 0.25 } else { value };
-    let frame = noisy(width, height).map(|values| values.into_iter().map(number).collect::<Vec<_>>());
+    let frame =
+        noisy(width, height).map(|values| values.into_iter().map(number).collect::<Vec<_>>());
     let shapes: [&[u64]; 4] = [&[2, 40, 70, 3], &[40, 70, 3], &[40, 70, 3], &[40, 70]];
     let arrays: Vec<HostArray<'_>> =
         frame.iter().zip(shapes).map(|(values, shape)| HostArray { values, shape }).collect();
@@ -233,8 +263,9 @@ fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
     let kernel = builtin("denoise").unwrap();
     run(best_isa(), kernel, &chunk, &arrays, &[64, 0], &mut found).unwrap();
     let [picture, albedo, normal, depth] = &frame;
-    let planar =
-        |from: &[f32], channel: usize| from.iter().skip(channel).step_by(3).copied().collect::<Vec<_>>();
+    let planar = |from: &[f32], channel: usize| {
+        from.iter().skip(channel).step_by(3).copied().collect::<Vec<_>>()
+    };
     let (colors, halves) = picture.split_at(3 * width * height);
     let three = [colors, halves, albedo, normal].into_iter();
     let mut channels: Vec<Vec<f32>> =
@@ -278,7 +309,10 @@ fn arrays_and_numbers_that_do_not_fit_are_told() {
         shape("depth", shapes[3]),
     ];
     let error = kernel.check([70, 40, 1], (3, true), &inputs).unwrap_err();
-    assert!(error.contains("`picture` of `denoise`") && error.contains("[2, 40, 70, 3]"), "{error}");
+    assert!(
+        error.contains("`picture` of `denoise`") && error.contains("[2, 40, 70, 3]"),
+        "{error}"
+    );
     let inputs = [shape("picture", shapes[0]), inputs[1], inputs[2], inputs[3]];
     assert_eq!(kernel.check([70, 40, 2], (3, true), &inputs), Ok(()));
     assert!(

@@ -1,4 +1,5 @@
-//! The denoiser: the same bits however it is built and a frame is cut, less noise, and nothing lost.
+//! The denoiser: the same bits however it is built and a frame is cut, less noise, and nothing
+//! lost.
 
 use crate::same_bits::OtherBuild;
 use tessera_kernels::denoise::*;
@@ -21,7 +22,8 @@ fn random(seed: usize) -> f32 {
     (bits >> 40) as f32 / (1u64 << 24) as f32
 }
 
-/// What the made-up picture would be without noise: two walls of two colours, a texture on the left one, light that falls off downwards.
+/// What the made-up picture would be without noise: two walls of two colours, a texture on the left
+/// one, light that falls off downwards.
 fn truth(x: usize, y: usize, channel: usize) -> f32 {
     albedo(x, y, channel) * (1.0 - 0.5 * y as f32 / HEIGHT as f32)
 }
@@ -46,7 +48,11 @@ impl Picture {
                 channels[channel].push(0.5 * (half(0) + half(1)));
                 channels[3 + channel].push(0.5 * half(1));
                 channels[6 + channel].push(albedo(x, y, channel));
-                channels[9 + channel].push(if (channel == 2) == (x < WIDTH / 2) { 1.0 } else { 0.0 });
+                channels[9 + channel].push(if (channel == 2) == (x < WIDTH / 2) {
+                    1.0
+                } else {
+                    0.0
+                });
             }
             channels[12].push(2.0 + x as f32 * 0.01);
         }
@@ -62,7 +68,14 @@ impl Picture {
     fn rows(&self, first: usize, end: usize) -> Rows<'_> {
         let part = |channel: usize| &self.channels[channel][first * WIDTH..end * WIDTH];
         let channels = std::array::from_fn(part);
-        Rows { pass: self.pass, width: WIDTH, height: HEIGHT, first_row: first, samples: 64, channels }
+        Rows {
+            pass: self.pass,
+            width: WIDTH,
+            height: HEIGHT,
+            first_row: first,
+            samples: 64,
+            channels,
+        }
     }
 
     fn all(&self) -> Rows<'_> {
@@ -108,7 +121,9 @@ fn denoised_twice(picture: &Picture) -> [Vec<f32>; COLORS] {
 fn error(channels: &[Vec<f32>], columns: std::ops::Range<usize>) -> f64 {
     let places = columns.flat_map(|x| (0..HEIGHT).map(move |y| (x, y)));
     let squares = places.flat_map(|(x, y)| {
-        (0..3).map(move |channel| f64::from(channels[channel][y * WIDTH + x] - truth(x, y, channel)).powi(2))
+        (0..3).map(move |channel| {
+            f64::from(channels[channel][y * WIDTH + x] - truth(x, y, channel)).powi(2)
+        })
     });
     let squares: Vec<f64> = squares.collect();
     (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
@@ -137,7 +152,8 @@ fn every_build_gives_the_same_bits_of(picture: &Picture) {
         assert!(found == want, "{isa}");
     }
     for compiler in ["g++", "clang++"] {
-        let Some(build) = OtherBuild::new(compiler, "entry_denoise.cpp", c"tessera_denoise_other") else {
+        let Some(build) = OtherBuild::new(compiler, "entry_denoise.cpp", c"tessera_denoise_other")
+        else {
             println!("skipped: {compiler} is not installed");
             continue;
         };
@@ -171,8 +187,9 @@ fn a_pixel_depends_on_nothing_beyond_its_reach() {
     let (x, y) = (70, 40);
     picture.channels[0][y * WIDTH + x] = 1e6;
     let found = best(&picture);
-    let differs =
-        |at: usize| (0..3).any(|channel| found[channel][at].to_bits() != want[channel][at].to_bits());
+    let differs = |at: usize| {
+        (0..3).any(|channel| found[channel][at].to_bits() != want[channel][at].to_bits())
+    };
     let far = |at: usize| (at % WIDTH).abs_diff(x) > REACH || (at / WIDTH).abs_diff(y) > REACH;
     assert!(!(0..WIDTH * HEIGHT).any(|at| far(at) && differs(at)));
     assert!(differs(y * WIDTH + x), "a firefly is spread");
@@ -184,7 +201,10 @@ fn a_picture_of_one_colour_stays_itself() {
     for channel in 0..3 {
         picture.channels[channel].fill(0.3 + channel as f32);
         // Both halves may differ, if their mean does not.
-        picture.channels[3 + channel].iter_mut().enumerate().for_each(|(at, half)| *half = 0.3 * random(at));
+        picture.channels[3 + channel]
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, half)| *half = 0.3 * random(at));
     }
     for picture in [&picture, &picture.after_first()] {
         assert!(best(picture)[..3] == picture.channels[..3], "a constant is not kept");
@@ -197,8 +217,11 @@ fn noise_falls_and_edges_and_texture_stay() {
     let (first, found) = (best(&picture), denoised_twice(&picture));
     assert!(error(&found, 0..WIDTH) < error(&first, 0..WIDTH), "the second pass brings nothing");
     // Everywhere; at the edge; in the texture.
-    for (columns, factor) in [(0..WIDTH, 3.5), (WIDTH / 2 - 2..WIDTH / 2 + 2, 1.5), (8..WIDTH / 2 - 8, 3.0)] {
-        let (before, after) = (error(&picture.channels, columns.clone()), error(&found, columns.clone()));
+    for (columns, factor) in
+        [(0..WIDTH, 3.5), (WIDTH / 2 - 2..WIDTH / 2 + 2, 1.5), (8..WIDTH / 2 - 8, 3.0)]
+    {
+        let (before, after) =
+            (error(&picture.channels, columns.clone()), error(&found, columns.clone()));
         assert!(before > 0.05, "{before}");
         assert!(after < before / factor, "{columns:?}: from {before} to {after}");
     }
@@ -213,7 +236,8 @@ fn what_has_no_noise_is_left_alone() {
     assert!(error < 2e-5, "{error}");
 }
 
-/// Guides that jump far and together make regressions that are all but singular: nothing comes of it.
+/// Guides that jump far and together make regressions that are all but singular: nothing comes of
+/// it.
 #[test]
 fn an_object_before_nothing_keeps_its_edge() {
     let mut picture = Picture::new(0.6);
@@ -231,7 +255,8 @@ fn an_object_before_nothing_keeps_its_edge() {
     for channel in 0..3 {
         let most = nothing.iter().map(|at| found[channel][*at]).fold(0.0, f32::max);
         assert!(most < 0.05, "{most} where nothing is, more than a tenth of what is beside it");
-        let mean = |planes: &[Vec<f32>]| there.iter().map(|at| off(planes, *at, channel)).sum::<f32>();
+        let mean =
+            |planes: &[Vec<f32>]| there.iter().map(|at| off(planes, *at, channel)).sum::<f32>();
         assert!(
             mean(&found) < mean(&picture.channels) / 2.0,
             "from {} to {}",
@@ -247,7 +272,8 @@ fn an_object_before_nothing_keeps_its_edge() {
 fn rows_that_are_missing_are_refused() {
     let picture = Picture::new(0.1);
     let mut scratch = Scratch::default();
-    let mut ask = |rows: Rows<'_>, corner| tile(best_isa(), &rows, corner, &mut scratch).map(|_| ());
+    let mut ask =
+        |rows: Rows<'_>, corner| tile(best_isa(), &rows, corner, &mut scratch).map(|_| ());
     let (first, end) = (24 - REACH, 24 + TILE_HEIGHT + REACH);
     assert_eq!(ask(picture.rows(first, end), (0, 24)), Ok(()));
     for (rows, corner) in [

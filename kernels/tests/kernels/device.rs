@@ -1,5 +1,6 @@
-//! The device's image, executed: both shapes and any number of paths in flight give the host's film and counts, and leave no
-//! memory behind. The whole proof (more scenes, every function) stands in `tests/ptx`.
+//! The device's image, executed: both shapes and any number of paths in flight give the host's film
+//! and counts, and leave no memory behind. The whole proof (more scenes, every function) stands in
+//! `tests/ptx`.
 
 use crate::instances::with_instances;
 use crate::same_bits::{everything, varied};
@@ -44,10 +45,23 @@ impl Queue for Interpreter {
         self.machine.fill(address, 0, bytes).map_err(|error| error.to_string())
     }
 
-    fn launch(&mut self, kernel: Kernel, grid: u32, block: u32, params: &[u8]) -> Result<(), String> {
+    fn launch(
+        &mut self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        params: &[u8],
+    ) -> Result<(), String> {
         let limits = Limits::default();
-        let result =
-            self.machine.launch(&self.module, kernel.name(), [grid, 1, 1], [block, 1, 1], 0, params, &limits);
+        let result = self.machine.launch(
+            &self.module,
+            kernel.name(),
+            [grid, 1, 1],
+            [block, 1, 1],
+            0,
+            params,
+            &limits,
+        );
         result.map(|_| ()).map_err(|error| error.to_string())
     }
 
@@ -85,7 +99,9 @@ fn both_shapes_give_the_hosts_film() {
         UnitParams { depth: 0, ..small() },
     ] {
         let (film, counts) = sums(best_isa(), &scene, &unit);
-        for (shape, paths) in [(Shape::Compact, 1 << 20), (Shape::Staged, 1024), (Shape::Staged, 1 << 20)] {
+        for (shape, paths) in
+            [(Shape::Compact, 1 << 20), (Shape::Staged, 1024), (Shape::Staged, 1 << 20)]
+        {
             let plan = Plan::new(&unit, &DEVICE, paths).unwrap().in_shape(shape);
             let (made, made_counts) = cuda::render_unit(&mut queue, &on_device, &plan).unwrap();
             assert_eq!(made_counts, counts, "{shape:?}, {paths} paths in flight");
@@ -122,7 +138,8 @@ fn a_scene_without_triangles_is_its_environment() {
 
 #[test]
 fn a_plan_fits_what_it_says() {
-    let unit = UnitParams { width: 40, height: 40, x: 0, y: 0, aovs: 0, sample_count: 64, ..small() };
+    let unit =
+        UnitParams { width: 40, height: 40, x: 0, y: 0, aovs: 0, sample_count: 64, ..small() };
     let plan = |paths, unit: &UnitParams| Plan::new(unit, &DEVICE, paths).unwrap();
     assert_eq!(plan(1 << 20, &small()).shape(), Shape::Compact);
     let large = plan(1 << 20, &unit);

@@ -1,4 +1,5 @@
-//! Energy: white surfaces under white light neither darken nor brighten, and every scattering of the depth counts once.
+//! Energy: white surfaces under white light neither darken nor brighten, and every scattering of
+//! the depth counts once.
 
 use crate::support::*;
 use tessera_layout::*;
@@ -21,7 +22,10 @@ fn a_white_surface_disappears_in_a_white_room() {
         for roughness in [0.0, 0.1, 0.3, 0.5, 0.75, 1.0] {
             let seen = furnace([1.0; 3], metallic, roughness);
             // 0.0025 is noise and the albedo table's interpolation.
-            assert!((0.99..=1.0025).contains(&seen), "metallic {metallic} roughness {roughness}: {seen}");
+            assert!(
+                (0.99..=1.0025).contains(&seen),
+                "metallic {metallic} roughness {roughness}: {seen}"
+            );
         }
     }
 }

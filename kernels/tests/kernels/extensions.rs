@@ -1,4 +1,5 @@
-//! What glTF's material extensions look like, each against its formula. Energy, densities and stacks of them are layered.rs's.
+//! What glTF's material extensions look like, each against its formula. Energy, densities and
+//! stacks of them are layered.rs's.
 
 use crate::layered::PLAIN;
 use crate::sampling::slanted;
@@ -9,14 +10,16 @@ use tessera_layout::*;
 const UP: [f32; 3] = [0.0, 0.0, 1.0];
 
 /// Nothing below and no reflection of its own: what is seen is the layer alone.
-const NOTHING: LayeredSurface = LayeredSurface { base_color: [0.0; 3], f0: [0.0; 3], f90: 0.0, ..PLAIN };
+const NOTHING: LayeredSurface =
+    LayeredSurface { base_color: [0.0; 3], f0: [0.0; 3], f90: 0.0, ..PLAIN };
 
 /// The same direction mirrored at the surface.
 fn mirrored([x, y, z]: [f32; 3]) -> [f32; 3] {
     [-x, -y, z]
 }
 
-/// What an orthographic camera sees of a wall that faces it, in an environment of `texel` (column, row) of 16 x 8.
+/// What an orthographic camera sees of a wall that faces it, in an environment of `texel` (column,
+/// row) of 16 x 8.
 fn wall(look: Material, layers: Option<Layers>, texel: impl Fn(u32, u32) -> [f32; 3]) -> [f64; 3] {
     let mut builder = Builder::default();
     let look = match layers {
@@ -41,7 +44,8 @@ fn assert_near(got: [f64; 3], want: [f64; 3], margin: f64) {
     assert!(!far, "{got:?}, not {want:?}");
 }
 
-/// ClearCoatTest's columns: over something black, a coat is the plain dielectric of the coat's roughness.
+/// ClearCoatTest's columns: over something black, a coat is the plain dielectric of the coat's
+/// roughness.
 #[test]
 fn a_coat_over_black_is_a_dielectric_of_its_own_roughness() {
     for roughness in [0.1, 0.3, 0.6] {
@@ -65,11 +69,15 @@ fn sheen_is_seen_at_grazing_angles_in_its_colour() {
     let [ahead, ..] = layered(&velvet, UP, UP);
     let [red, green, blue, _] = layered(&velvet, slanted(0.3), slanted(0.3));
     assert!(ahead < 0.01 * red, "{ahead} ahead, {red} at the edge");
-    assert!((red / green - 2.0).abs() < 1e-3 && (green / blue - 2.0).abs() < 1e-3, "{red} {green} {blue}");
+    assert!(
+        (red / green - 2.0).abs() < 1e-3 && (green / blue - 2.0).abs() < 1e-3,
+        "{red} {green} {blue}"
+    );
     assert_eq!(layered(&NOTHING, slanted(0.3), slanted(0.3))[0], 0.0);
 }
 
-/// SpecularTest's rows: the factor takes the whole reflection away, the colour that of the middle alone.
+/// SpecularTest's rows: the factor takes the whole reflection away, the colour that of the middle
+/// alone.
 #[test]
 fn a_specular_colour_tints_the_middle_and_leaves_the_edge_white() {
     let matte = LayeredSurface { f0: [0.0; 3], f90: 0.0, ..PLAIN };
@@ -77,9 +85,13 @@ fn a_specular_colour_tints_the_middle_and_leaves_the_edge_white() {
         let (got, want) = (layered(&matte, out, towards)[0], towards[2] / std::f32::consts::PI);
         assert!((got / want - 1.0).abs() < 1e-3, "{got}, not {want}");
     }
-    let tinted = LayeredSurface { base_color: [0.0; 3], f0: [0.04, 0.02, 0.01], roughness: 0.1, ..PLAIN };
+    let tinted =
+        LayeredSurface { base_color: [0.0; 3], f0: [0.04, 0.02, 0.01], roughness: 0.1, ..PLAIN };
     let [red, green, blue, _] = layered(&tinted, UP, UP);
-    assert!((red / green - 2.0).abs() < 0.01 && (green / blue - 2.0).abs() < 0.01, "{red} {green} {blue}");
+    assert!(
+        (red / green - 2.0).abs() < 0.01 && (green / blue - 2.0).abs() < 0.01,
+        "{red} {green} {blue}"
+    );
     let edge = slanted(0.01);
     let [red, _, blue, _] = layered(&tinted, edge, mirrored(edge));
     assert!(blue > 0.97 * red && red > 0.0, "{red} {blue}");
@@ -123,16 +135,18 @@ fn a_thin_pane_lets_through_in_its_colour_what_it_does_not_reflect() {
 fn the_archived_model_reflects_its_specular_colour() {
     let with = |diffuse: [f32; 3], specular_color: [f32; 3]| {
         let flags = layers_flags::SPECULAR_GLOSSINESS;
-        wall(material(diffuse, 0.0, 0.0), Some(Layers { flags, specular_color, ..Layers::NONE }), |_, _| {
-            [1.0; 3]
-        })
+        wall(
+            material(diffuse, 0.0, 0.0),
+            Some(Layers { flags, specular_color, ..Layers::NONE }),
+            |_, _| [1.0; 3],
+        )
     };
     assert_near(with([0.0; 3], [0.9, 0.3, 0.1]), [0.9, 0.3, 0.1], 0.01);
     assert_near(with([0.8, 0.4, 0.2], [0.0; 3]), [0.8, 0.4, 0.2], 0.02);
 }
 
-/// A ray that meets a ball of glass beside its middle is bent by 2 (asin b - asin (b / n)): a band of light behind the ball, as
-/// narrow as the angles between colours, is seen in one colour.
+/// A ray that meets a ball of glass beside its middle is bent by 2 (asin b - asin (b / n)): a band
+/// of light behind the ball, as narrow as the angles between colours, is seen in one colour.
 #[test]
 fn a_ball_of_glass_with_dispersion_parts_the_colours() {
     const DISPERSION: f32 = 5.0;
@@ -144,7 +158,8 @@ fn a_ball_of_glass_with_dispersion_parts_the_colours() {
     let look = |dispersion: f32, band: f64| {
         let mut builder = Builder::default();
         let layers = Layers { transmission: 1.0, ..Layers::NONE };
-        let inside = Medium { half_spread: Medium::half_spread_of(1.5, dispersion), ..Medium::GLASS };
+        let inside =
+            Medium { half_spread: Medium::half_spread_of(1.5, dispersion), ..Medium::GLASS };
         let glass = builder.add_closed(material([1.0; 3], 0.0, 0.0), layers, inside);
         builder.sphere(256, glass);
         // Bent towards the axis, a ray leaves towards -Z, and as far to -X as it is bent.
@@ -160,7 +175,10 @@ fn a_ball_of_glass_with_dispersion_parts_the_colours() {
     for (channel, band) in angles.into_iter().enumerate() {
         let seen = look(DISPERSION, band);
         for (other, share) in seen.into_iter().enumerate() {
-            assert!(if other == channel { share > 0.8 } else { share < 0.1 }, "band of {channel}: {seen:?}");
+            assert!(
+                if other == channel { share > 0.8 } else { share < 0.1 },
+                "band of {channel}: {seen:?}"
+            );
         }
     }
 }

@@ -7,14 +7,16 @@ use tessera_layout::*;
 /// World from mesh: turned, stretched along its own axes, and moved.
 fn map(turn: f32, stretch: [f32; 3], offset: [f32; 3]) -> [[f32; 4]; 3] {
     let (sine, cosine) = turn.sin_cos();
-    let rows = [[cosine, -0.6 * sine, 0.8 * sine], [sine, 0.6 * cosine, -0.8 * cosine], [0.0, 0.8, 0.6]];
+    let rows =
+        [[cosine, -0.6 * sine, 0.8 * sine], [sine, 0.6 * cosine, -0.8 * cosine], [0.0, 0.8, 0.6]];
     std::array::from_fn(|row| {
         let [x, y, z] = rows[row];
         [x * stretch[0], y * stretch[1], z * stretch[2], offset[row]]
     })
 }
 
-/// As it stands; the same once more; along the axes with zeros in the map; turned; small and skewed by its scale.
+/// As it stands; the same once more; along the axes with zeros in the map; turned; small and skewed
+/// by its scale.
 pub(crate) fn places() -> Vec<[[f32; 4]; 3]> {
     let plain = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
     let turned = [[0.0, 0.0, -1.0, 0.3], [0.0, 1.0, 0.0, 0.1], [1.0, 0.0, -0.0, -0.7]];
@@ -43,7 +45,8 @@ pub(crate) fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScen
     let (lamps, others): (Vec<usize>, Vec<usize>) = (0..scene.triangles.len()).partition(is_lamp);
     for light in Arc::make_mut(&mut made.lights).iter_mut().filter(|light| light.triangle != NONE) {
         light.triangle =
-            lamps.iter().position(|lamp| *lamp == light.triangle as usize).expect("a lamp's") as u32;
+            lamps.iter().position(|lamp| *lamp == light.triangle as usize).expect("a lamp's")
+                as u32;
     }
     let (triangles, triangle_vertices) = pick(&others);
     let mesh = plain_bvh(&triangles);
@@ -52,7 +55,9 @@ pub(crate) fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScen
         .zip(places)
         .map(|(index, map)| Instance {
             world_from_mesh: *map,
-            normal_from_mesh: rows_of_three(map, |row, column, value| value + 0.01 * (row * column) as f32),
+            normal_from_mesh: rows_of_three(map, |row, column, value| {
+                value + 0.01 * (row * column) as f32
+            }),
             tangent_from_mesh: rows_of_three(map, |_, _, value| value * 1.5),
             first_id: own.len() as u32 + index * triangles.len() as u32,
             first_triangle: 0,
@@ -65,8 +70,13 @@ pub(crate) fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScen
     (made.triangles, made.triangle_vertices) = (own.into(), own_vertices.into());
     made.instances = instances.into();
     let vertices = scene.vertices.to_vec();
-    made.meshes =
-        Arc::new(Meshes { triangles, triangle_vertices, vertices, nodes: mesh.nodes, blocks: mesh.blocks });
+    made.meshes = Arc::new(Meshes {
+        triangles,
+        triangle_vertices,
+        vertices,
+        nodes: mesh.nodes,
+        blocks: mesh.blocks,
+    });
     made
 }
 
@@ -103,8 +113,12 @@ fn top(own: &[Triangle], mesh: &Bvh, instances: &[Instance], padding: f32) -> Bv
 
 fn box_of(node: &BvhNode8) -> [[f32; 3]; 2] {
     [
-        std::array::from_fn(|axis| node.bounds[0][axis].iter().copied().fold(f32::INFINITY, f32::min)),
-        std::array::from_fn(|axis| node.bounds[1][axis].iter().copied().fold(f32::NEG_INFINITY, f32::max)),
+        std::array::from_fn(|axis| {
+            node.bounds[0][axis].iter().copied().fold(f32::INFINITY, f32::min)
+        }),
+        std::array::from_fn(|axis| {
+            node.bounds[1][axis].iter().copied().fold(f32::NEG_INFINITY, f32::max)
+        }),
     ]
 }
 

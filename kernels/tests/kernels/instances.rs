@@ -1,5 +1,5 @@
-//! Instances show what copies in their places would show, to the last bit: hits, optical depths and films, on hosts and on a device. And what
-//! is no scene with instances is refused.
+//! Instances show what copies in their places would show, to the last bit: hits, optical depths and
+//! films, on hosts and on a device. And what is no scene with instances is refused.
 
 use crate::compressed::{Random, adversarial, rays};
 use crate::instanced::{instanced, places, set_box};
@@ -32,9 +32,17 @@ fn rays_find_what_they_would_find_of_copies() {
             let found = trace_closest(isa, &scene, &rays).unwrap();
             let optical_depths = trace_shadow(isa, &scene, &rays).unwrap();
             assert_eq!(found, trace_closest(isa, &copies, &rays).unwrap(), "{isa:?} {seed}");
-            assert_eq!(optical_depths, trace_shadow(isa, &copies, &rays).unwrap(), "{isa:?} {seed}");
-            assert!(on_device == (found.clone(), optical_depths), "{isa:?} {seed}: the device's walk");
-            through_instances += found.iter().filter(|hit| **hit != Hit::MISS && hit.triangle >= 500).count();
+            assert_eq!(
+                optical_depths,
+                trace_shadow(isa, &copies, &rays).unwrap(),
+                "{isa:?} {seed}"
+            );
+            assert!(
+                on_device == (found.clone(), optical_depths),
+                "{isa:?} {seed}: the device's walk"
+            );
+            through_instances +=
+                found.iter().filter(|hit| **hit != Hit::MISS && hit.triangle >= 500).count();
         }
     }
     assert!(through_instances > 50_000, "{through_instances} hits are no proof");
@@ -49,8 +57,11 @@ pub(crate) fn with_instances() -> CheckedScene {
 fn films_of_instances_are_those_of_copies() {
     let scene = with_instances();
     let copies = without_instances(&scene);
-    assert!(!scene.triangles.is_empty() && scene.shown_triangles() == copies.triangles.len() as u64);
-    let unit = UnitParams { frame_width: 40, frame_height: 40, width: 40, height: 40, ..everything() };
+    assert!(
+        !scene.triangles.is_empty() && scene.shown_triangles() == copies.triangles.len() as u64
+    );
+    let unit =
+        UnitParams { frame_width: 40, frame_height: 40, width: 40, height: 40, ..everything() };
     let wanted = sums(best_isa(), &copies, &unit);
     assert_ne!(wanted.0, sums(best_isa(), &varied(), &unit).0, "the places show");
     for isa in available_isas() {
@@ -68,7 +79,9 @@ fn what_is_no_scene_with_instances_is_refused() {
         ("no triangle", |scene| Arc::make_mut(&mut scene.instances)[5].triangle_count = 0),
         ("first", |scene| Arc::make_mut(&mut scene.instances)[0].first_triangle = 1),
         ("root", |scene| Arc::make_mut(&mut scene.instances)[0].root = 1 << 20),
-        ("not finite", |scene| Arc::make_mut(&mut scene.instances)[2].world_from_mesh[1][2] = f32::NAN),
+        ("not finite", |scene| {
+            Arc::make_mut(&mut scene.instances)[2].world_from_mesh[1][2] = f32::NAN
+        }),
         ("too far", |scene| Arc::make_mut(&mut scene.instances)[2].world_from_mesh[1][3] = 1e36),
         ("material", |scene| Arc::make_mut(&mut scene.meshes).triangles[3].material = 99),
         ("light", |scene| Arc::make_mut(&mut scene.meshes).triangles[3].light = 0),

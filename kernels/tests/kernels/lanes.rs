@@ -1,9 +1,11 @@
-//! In lanes and alone: the kernels' functions over eight numbers at once bring what they bring over one, bit for bit.
+//! In lanes and alone: the kernels' functions over eight numbers at once bring what they bring over
+//! one, bit for bit.
 
 use tessera_kernels::host::available_isas;
 use tessera_kernels::test_hooks::{LANE_WORDS_IN, lanes};
 
-/// Zeros, subnormal numbers, infinities, the largest, what is no number, and halves that rounding has to decide.
+/// Zeros, subnormal numbers, infinities, the largest, what is no number, and halves that rounding
+/// has to decide.
 const CORNERS: [u32; 16] = [
     0x0000_0000,
     0x8000_0000,

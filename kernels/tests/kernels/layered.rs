@@ -1,5 +1,5 @@
-//! Surfaces with glTF's extensions, lobe by lobe and in stacks: energy, densities, reciprocity, and the plain surface as the
-//! case without any.
+//! Surfaces with glTF's extensions, lobe by lobe and in stacks: energy, densities, reciprocity, and
+//! the plain surface as the case without any.
 
 use crate::sampling::{CELLS, Random, SAMPLES, assert_chi_squared, cell_of, integrate, slanted};
 use crate::support::unit;
@@ -28,11 +28,13 @@ pub(crate) const PLAIN: LayeredSurface = LayeredSurface {
 };
 
 const COAT: LayeredSurface = LayeredSurface { clearcoat: 1.0, clearcoat_roughness: 0.3, ..PLAIN };
-const SHEEN: LayeredSurface = LayeredSurface { sheen_color: [1.0; 3], sheen_roughness: 0.6, ..PLAIN };
+const SHEEN: LayeredSurface =
+    LayeredSurface { sheen_color: [1.0; 3], sheen_roughness: 0.6, ..PLAIN };
 const PANE: LayeredSurface = LayeredSurface { transmission: 1.0, ..PLAIN };
 const GLASS: LayeredSurface = LayeredSurface { transmission: 1.0, refracts: 1.0, ..PLAIN };
 const LEAF: LayeredSurface = LayeredSurface { diffuse_transmission: 0.6, ..PLAIN };
-const BRUSHED: LayeredSurface = LayeredSurface { anisotropy: 0.6, roughness: 0.4, metallic: 1.0, ..PLAIN };
+const BRUSHED: LayeredSurface =
+    LayeredSurface { anisotropy: 0.6, roughness: 0.4, metallic: 1.0, ..PLAIN };
 const FILM: LayeredSurface = LayeredSurface { iridescence: 1.0, ..PLAIN };
 
 /// Everything that there is, by name.
@@ -53,7 +55,10 @@ fn all() -> Vec<(&'static str, LayeredSurface)> {
         ("glass from inside", LayeredSurface { eta: 1.0 / 1.5, ..GLASS }),
         ("half of glass", LayeredSurface { transmission: 0.5, ..GLASS }),
         ("leaf", LEAF),
-        ("coated leaf with sheen", LayeredSurface { clearcoat: 0.5, sheen_color: [0.4; 3], ..LEAF }),
+        (
+            "coated leaf with sheen",
+            LayeredSurface { clearcoat: 0.5, sheen_color: [0.4; 3], ..LEAF },
+        ),
         ("brushed metal", BRUSHED),
         ("brushed plastic", LayeredSurface { metallic: 0.0, ..BRUSHED }),
         ("brushed glass", LayeredSurface { anisotropy: 0.5, ..GLASS }),
@@ -72,7 +77,8 @@ fn albedo(surface: &LayeredSurface, cosine: f32, count: u32) -> [f64; 3] {
     let out = unit([0.8 * x, 0.6 * x, z]);
     for at in 0..count {
         let lobe = (at as f32 + random.unit()) / count as f32;
-        let sample = layered_sample(surface, out, [lobe.min(0.999_999), random.unit(), random.unit()]);
+        let sample =
+            layered_sample(surface, out, [lobe.min(0.999_999), random.unit(), random.unit()]);
         if sample[6] > 0.0 {
             (0..3).for_each(|channel| sums[channel] += f64::from(sample[3 + channel]));
         }
@@ -99,8 +105,9 @@ fn without_extensions_it_is_the_plain_surface() {
     }
 }
 
-/// Share that a white surface gives back at least. Light in a rough glass loses what its facets send to the wrong side; the tables
-/// of a brushed surface know its roughness in a direction, not its neighbours'.
+/// Share that a white surface gives back at least. Light in a rough glass loses what its facets
+/// send to the wrong side; the tables of a brushed surface know its roughness in a direction, not
+/// its neighbours'.
 fn least(surface: &LayeredSurface) -> f64 {
     let inside = surface.refracts > 0.0 && surface.eta < 1.0;
     match surface.roughness {
@@ -146,7 +153,10 @@ fn no_surface_gives_back_more_than_it_gets() {
             let cosine = 0.1 + 0.9 * random.unit();
             let seen = albedo(&surface, cosine, 8_000);
             let most = if surface.anisotropy > 0.0 { 1.04 } else { 1.02 };
-            assert!(seen.iter().all(|share| (0.0..most).contains(share)), "{name}: {seen:?} {surface:?}");
+            assert!(
+                seen.iter().all(|share| (0.0..most).contains(share)),
+                "{name}: {seen:?} {surface:?}"
+            );
         }
     }
 }
@@ -166,7 +176,8 @@ fn layered_directions_are_drawn_by_their_density() {
             let out = unit([0.8 * x, 0.6 * x, z]);
             let (mut counts, mut lost) = (vec![0.0; CELLS], 0.0);
             for _ in 0..SAMPLES {
-                let sample = layered_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
+                let sample =
+                    layered_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
                 if sample[6] > 0.0 {
                     counts[cell_of([sample[0], sample[1], sample[2]])] += 1.0;
                 } else {
@@ -178,7 +189,8 @@ fn layered_directions_are_drawn_by_their_density() {
             let what = format!("{name}, cosine {cosine}");
             let missing = 1.0 - total - lost / SAMPLES as f64;
             assert!(missing.abs() < 0.01, "{what}: density {total}, lost {lost}");
-            let expected: Vec<f64> = density.iter().map(|density| density * SAMPLES as f64).collect();
+            let expected: Vec<f64> =
+                density.iter().map(|density| density * SAMPLES as f64).collect();
             assert_chi_squared(&what, &counts, &expected);
         }
     }
@@ -191,7 +203,8 @@ fn a_layered_direction_weighs_its_value_over_its_density() {
         for _ in 0..2_000 {
             let surface = LayeredSurface { roughness: 0.1 + 0.9 * random.unit(), ..surface };
             let out = slanted(0.05 + 0.94 * random.unit());
-            let sample = layered_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
+            let sample =
+                layered_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
             if sample[6] <= 0.0 {
                 continue;
             }
@@ -199,15 +212,19 @@ fn a_layered_direction_weighs_its_value_over_its_density() {
             for channel in 0..3 {
                 let ratio = value[channel] / value[3];
                 let weight = sample[3 + channel];
-                assert!((weight - ratio).abs() <= 1e-4 * ratio.max(1.0), "{name}: {sample:?} {value:?}");
+                assert!(
+                    (weight - ratio).abs() <= 1e-4 * ratio.max(1.0),
+                    "{name}: {sample:?} {value:?}"
+                );
                 assert!((0.0..40.0).contains(&weight), "{name}: {sample:?} {surface:?}");
             }
         }
     }
 }
 
-/// What lies under a coat or sheen is lit by what they leave at `out` alone, and a film and a refracted lobe are looked at from
-/// there too: the rest is reciprocal, through the surface as well.
+/// What lies under a coat or sheen is lit by what they leave at `out` alone, and a film and a
+/// refracted lobe are looked at from there too: the rest is reciprocal, through the surface as
+/// well.
 #[test]
 fn what_has_no_layer_on_top_is_reciprocal() {
     let mut random = Random(15);
@@ -231,7 +248,10 @@ fn what_has_no_layer_on_top_is_reciprocal() {
                 let (one, two) = (layered(&surface, a, there), layered(&surface, b, back));
                 for channel in 0..3 {
                     let (one, two) = (one[channel] / b[2], two[channel] / a[2]);
-                    assert!((one - two).abs() <= 4e-4 * one.max(two).max(1e-2), "{name}: {one} {two}");
+                    assert!(
+                        (one - two).abs() <= 4e-4 * one.max(two).max(1e-2),
+                        "{name}: {one} {two}"
+                    );
                 }
             }
         }
@@ -246,8 +266,11 @@ fn smooth_glass_bends_light_by_its_index() {
         let surface = LayeredSurface { roughness: 0.0, eta, ..GLASS };
         let mut bent = 0;
         for _ in 0..500 {
-            let sample =
-                layered_sample(&surface, slanted(cosine), [random.unit(), random.unit(), random.unit()]);
+            let sample = layered_sample(
+                &surface,
+                slanted(cosine),
+                [random.unit(), random.unit(), random.unit()],
+            );
             if sample[6] > 0.0 && sample[2] < 0.0 {
                 let want = -(1.0 - cosine * cosine).sqrt() / eta;
                 assert!((sample[0] - want).abs() < 0.02, "eta {eta}: {sample:?}");

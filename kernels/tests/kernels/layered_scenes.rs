@@ -34,11 +34,15 @@ fn clear_glass_disappears_in_a_white_room() {
     for (roughness, least) in [(0.0, 0.99), (0.2, 0.98), (0.5, 0.92)] {
         for dispersion in [0.0, 2.0] {
             let glass = material([1.0; 3], 0.0, roughness);
-            let inside = Medium { half_spread: Medium::half_spread_of(1.5, dispersion), ..Medium::GLASS };
+            let inside =
+                Medium { half_spread: Medium::half_spread_of(1.5, dispersion), ..Medium::GLASS };
             let seen = middle_of_sphere(glass, inside, 24, 2048);
             let noise = if dispersion > 0.0 { 0.05 } else { 0.005 };
             for share in seen {
-                assert!((least - noise..1.0 + noise).contains(&share), "roughness {roughness}: {seen:?}");
+                assert!(
+                    (least - noise..1.0 + noise).contains(&share),
+                    "roughness {roughness}: {seen:?}"
+                );
             }
         }
     }

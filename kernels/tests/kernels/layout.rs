@@ -1,4 +1,5 @@
-//! The scene layout is the same on both sides: size, alignment and offset of every field of every struct.
+//! The scene layout is the same on both sides: size, alignment and offset of every field of every
+//! struct.
 
 use std::mem::offset_of;
 use tessera_kernels::cuda::{CompressedNode, LeafTriangle};
@@ -10,8 +11,10 @@ macro_rules! structs {
     ($($type:ident { $($field:ident)* })*) => {{
         let mut list: Vec<(String, u32)> = Vec::new();
         $(
-            list.push((concat!("size of ", stringify!($type)).to_owned(), size_of::<$type>() as u32));
-            list.push((concat!("alignment of ", stringify!($type)).to_owned(), align_of::<$type>() as u32));
+            list.push((concat!("size of ", stringify!($type)).to_owned(),
+                size_of::<$type>() as u32));
+            list.push((concat!("alignment of ", stringify!($type)).to_owned(),
+                align_of::<$type>() as u32));
             $(list.push((
                 concat!(stringify!($type), ".", stringify!($field)).to_owned(),
                 offset_of!($type, $field) as u32,

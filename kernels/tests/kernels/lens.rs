@@ -1,4 +1,5 @@
-//! Lenses with blades: points lie evenly over the polygon and nowhere else, and what is out of focus shows its shape.
+//! Lenses with blades: points lie evenly over the polygon and nowhere else, and what is out of
+//! focus shows its shape.
 
 use crate::sampling::{Random, check_flat};
 use crate::support::*;
@@ -20,7 +21,8 @@ fn bladed(blades: u32, turn: f32, camera: Camera) -> Camera {
 /// How far a point is outside the polygon, negative within.
 fn outside(camera: &Camera, x: f64, y: f64) -> f64 {
     let sides = (0..camera.blades).map(|side| {
-        let turns = f64::from(camera.blade_turn) + (f64::from(side) + 0.5) / f64::from(camera.blades);
+        let turns =
+            f64::from(camera.blade_turn) + (f64::from(side) + 0.5) / f64::from(camera.blades);
         let (sine, cosine) = (turns * std::f64::consts::TAU).sin_cos();
         x * cosine + y * sine - (std::f64::consts::PI / f64::from(camera.blades)).cos()
     });
@@ -39,7 +41,9 @@ fn anywhere() -> Camera {
 #[test]
 fn lenses_with_blades_are_drawn_evenly() {
     let mut random = Random(31);
-    for (blades, turn) in [(3, 0.25), (4, 0.1), (5, 0.25), (6, 0.0), (7, 0.9), (11, 0.3), (16, 0.77)] {
+    for (blades, turn) in
+        [(3, 0.25), (4, 0.1), (5, 0.25), (6, 0.0), (7, 0.9), (11, 0.3), (16, 0.77)]
+    {
         let camera = bladed(blades, turn, anywhere());
         let density = 1.0 / area(&camera);
         check_flat(
@@ -59,7 +63,9 @@ fn no_point_of_a_lens_lies_outside_its_blades() {
             let camera = bladed(blades, turn, anywhere());
             let edges = [0.0, 0.25, 0.5, 0.5 - f32::EPSILON / 4.0, 0.75, LAST];
             let edges = edges.into_iter().flat_map(|x| edges.map(|y| [x, y]));
-            let points = edges.chain((0..20_000).map(|_| [random.unit(), random.unit()])).collect::<Vec<_>>();
+            let points = edges
+                .chain((0..20_000).map(|_| [random.unit(), random.unit()]))
+                .collect::<Vec<_>>();
             let mut farthest = f64::NEG_INFINITY;
             for point in points {
                 let [x, y] = lens(&camera, point).map(f64::from);
@@ -96,7 +102,8 @@ fn a_lens_without_blades_is_the_disk() {
     }
 }
 
-/// Points that are spread evenly are points of the lens that are: 64 of them tell how much of it lies beyond a line far better than chance.
+/// Points that are spread evenly are points of the lens that are: 64 of them tell how much of it
+/// lies beyond a line far better than chance.
 #[test]
 fn even_points_are_spread_evenly_over_the_lens() {
     for blades in [3, 5, 6, 9] {
@@ -105,22 +112,25 @@ fn even_points_are_spread_evenly_over_the_lens() {
             let [x, y] = lens(&camera, bits.map(|bits| (bits >> 8) as f32 / (1 << 24) as f32));
             f64::from(u8::from(0.6 * x + 0.8 * y > 0.1))
         };
-        let mean =
-            |points: &mut dyn FnMut(u32) -> [u32; 2]| (0..64).map(|i| beyond(points(i))).sum::<f64>() / 64.0;
+        let mean = |points: &mut dyn FnMut(u32) -> [u32; 2]| {
+            (0..64).map(|i| beyond(points(i))).sum::<f64>() / 64.0
+        };
         let spread = |means: Vec<f64>| {
             let middle = means.iter().sum::<f64>() / means.len() as f64;
             means.iter().map(|mean| (mean - middle).powi(2)).sum::<f64>() / means.len() as f64
         };
         let mut random = Random(34);
         let even = spread((0..256).map(|key| mean(&mut |index| draw(key, index, 1))).collect());
-        let chance = spread((0..256).map(|_| mean(&mut |_| [random.bits(), random.bits()])).collect());
+        let chance =
+            spread((0..256).map(|_| mean(&mut |_| [random.bits(), random.bits()])).collect());
         assert!(even < 0.15 * chance, "{blades} blades: {even} {chance}");
     }
 }
 
 const SIZE: u32 = 64;
 
-/// The picture of a small lamp so far away, through a lens with its focus at 2 m, beyond which nothing is.
+/// The picture of a small lamp so far away, through a lens with its focus at 2 m, beyond which
+/// nothing is.
 fn lamp_at(distance: f32, camera: Camera) -> Vec<f64> {
     let mut builder = Builder::default();
     let lamp = Material { emission: [1.0; 3], ..material([0.0; 3], 0.0, 1.0) };
@@ -134,12 +144,14 @@ fn lamp_at(distance: f32, camera: Camera) -> Vec<f64> {
     means(&scene, &unit)[..(SIZE * SIZE) as usize].to_vec()
 }
 
-/// What is out of focus shows the lens: upright behind the focus, upside down before it, and as bright as by a round one.
+/// What is out of focus shows the lens: upright behind the focus, upside down before it, and as
+/// bright as by a round one.
 #[test]
 fn a_lamp_out_of_focus_shows_the_blades() {
     let round = Camera { lens_radius: 0.5, focus_distance: 2.0, ..anywhere() };
     let total = |picture: &[f64]| picture.iter().sum::<f64>();
-    // A point of the lens is seen at 1 - 2 / distance of its place, over half the picture's width in the focus, 1 m.
+    // A point of the lens is seen at 1 - 2 / distance of its place, over half the picture's width
+    // in the focus, 1 m.
     for (distance, scale) in [(20.0, 0.45), (1.0, -0.5)] {
         let of_round = lamp_at(distance, round);
         for (blades, turn) in [(3, 0.25), (5, 0.25), (6, 0.25), (6, 0.0)] {
@@ -161,7 +173,8 @@ fn a_lamp_out_of_focus_shows_the_blades() {
                     assert_eq!(*value, 0.0, "{blades} blades at {distance} m: pixel {index}");
                 }
             }
-            let what = format!("{blades} blades, turn {turn}, {distance} m: {lit} of {within}, {dark}");
+            let what =
+                format!("{blades} blades, turn {turn}, {distance} m: {lit} of {within}, {dark}");
             assert!(within > 60 && f64::from(lit) > 0.98 * f64::from(within), "{what}");
             assert!(dark > 1000 && (blades == 6 || of_round_lit > 50), "{what}, {of_round_lit}");
             let ratio = total(&picture) / total(&of_round);

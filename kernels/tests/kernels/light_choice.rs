@@ -1,5 +1,5 @@
-//! Choosing one of many lights: by the probabilities that are said, which are those of the lights that are met by chance, sum to one, and
-//! leave no light out that shines on a surface.
+//! Choosing one of many lights: by the probabilities that are said, which are those of the lights
+//! that are met by chance, sum to one, and leave no light out that shines on a surface.
 
 use crate::sampling::{Random, assert_chi_squared};
 use crate::support::*;
@@ -39,7 +39,8 @@ fn many(count: u32, far: bool) -> CheckedScene {
             }
             (first..first + 2).for_each(|triangle| builder.emit(triangle, power));
         } else {
-            let mut lamp = light(if index % 3 == 1 { LightKind::Point } else { LightKind::Spot }, [1.0; 3]);
+            let mut lamp =
+                light(if index % 3 == 1 { LightKind::Point } else { LightKind::Spot }, [1.0; 3]);
             (lamp.position, lamp.direction) = (place, unit(&mut random));
             // A cone of 60 degrees in all, soft from 40.
             lamp.spot_scale = 1.0 / (0.939_692_6 - 0.866_025_4);
@@ -108,13 +109,14 @@ fn lights_are_picked_as_often_as_is_said() {
 #[test]
 fn no_light_that_shines_on_a_surface_is_left_out() {
     let scene = many(300, false);
-    let dot = |a: [f32; 3], b: [f32; 3]| (0..3).map(|k| f64::from(a[k]) * f64::from(b[k])).sum::<f64>();
+    let dot =
+        |a: [f32; 3], b: [f32; 3]| (0..3).map(|k| f64::from(a[k]) * f64::from(b[k])).sum::<f64>();
     for from in vantages(60) {
         for (index, light) in (0u32..).zip(scene.lights.iter()) {
             let place = match scene.triangles.get(light.triangle as usize) {
-                Some(triangle) => {
-                    std::array::from_fn(|k| (triangle.v0[k] + triangle.v1[k] + triangle.v2[k]) / 3.0)
-                }
+                Some(triangle) => std::array::from_fn(|k| {
+                    (triangle.v0[k] + triangle.v1[k] + triangle.v2[k]) / 3.0
+                }),
                 None => light.position,
             };
             let towards: [f32; 3] = std::array::from_fn(|k| place[k] - from[0][k]);
@@ -124,7 +126,8 @@ fn no_light_that_shines_on_a_surface_is_left_out() {
                 Some(triangle) => {
                     let [a, b] = [triangle.v1, triangle.v2].map(|corner| sub(corner, triangle.v0));
                     let facing = -dot(cross(a, b), towards);
-                    facing > 0.0 || (facing < 0.0 && triangle.flags & triangle_flags::DOUBLE_SIDED != 0)
+                    facing > 0.0
+                        || (facing < 0.0 && triangle.flags & triangle_flags::DOUBLE_SIDED != 0)
                 }
                 None => {
                     let spot = light.kind == LightKind::Spot as u32;
@@ -132,7 +135,10 @@ fn no_light_that_shines_on_a_surface_is_left_out() {
                 }
             };
             if lit && shines && distance < 1e9 {
-                assert!(light_probability(&scene, from, index) > 0.0, "light {index} from {from:?}");
+                assert!(
+                    light_probability(&scene, from, index) > 0.0,
+                    "light {index} from {from:?}"
+                );
             }
         }
     }
@@ -144,7 +150,8 @@ fn what_is_near_is_picked_more_often() {
     let mut builder = Builder::default();
     for index in 0..200 {
         let mut lamp = light(LightKind::Point, [1.0; 3]);
-        lamp.position = [if index % 2 == 0 { 0.0 } else { 1000.0 }, 1.0 + (index / 2) as f32 * 0.01, 0.0];
+        lamp.position =
+            [if index % 2 == 0 { 0.0 } else { 1000.0 }, 1.0 + (index / 2) as f32 * 0.01, 0.0];
         builder.lights.push((lamp, 1.0));
     }
     let scene = builder.finish();
@@ -201,5 +208,8 @@ fn trees_that_are_none_are_refused() {
     }
     let mut flat: FlatScene = FlatScene::clone(&many(9, true));
     Arc::make_mut(&mut flat.lights)[0].trail ^= 1;
-    assert!(CheckedScene::new(Arc::new(flat)).is_err(), "a light that is not at the end of its trail");
+    assert!(
+        CheckedScene::new(Arc::new(flat)).is_err(),
+        "a light that is not at the end of its trail"
+    );
 }

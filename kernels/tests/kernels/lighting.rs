@@ -1,4 +1,5 @@
-//! Every kind of light gives the radiance that its formula gives: the reflection's value times what arrives.
+//! Every kind of light gives the radiance that its formula gives: the reflection's value times what
+//! arrives.
 
 use crate::support::*;
 use std::f64::consts::PI;
@@ -15,7 +16,8 @@ fn floor() -> Builder {
     let matte = builder.add_material(material(BASE, 0.0, ROUGH));
     builder.quad([[-9.0, 0.0, 9.0], [9.0, 0.0, 9.0], [9.0, 0.0, -9.0], [-9.0, 0.0, -9.0]], matte);
     builder.camera = camera_at([0.0; 3], CameraKind::Perspective, 1e-3);
-    builder.camera.world_from_camera = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 5.0, 0.0, -1.0, 0.0, 0.0];
+    builder.camera.world_from_camera =
+        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 5.0, 0.0, -1.0, 0.0, 0.0];
     builder
 }
 
@@ -112,7 +114,8 @@ fn lamp_above(roughness: f32, power: f64) -> (Builder, f64) {
     let mut glow = material([0.0; 3], 0.0, 1.0);
     glow.emission = [2.0; 3];
     let glow = builder.add_material(glow);
-    let first = builder.quad([[-1.0, 2.0, -1.0], [1.0, 2.0, -1.0], [1.0, 2.0, 1.0], [-1.0, 2.0, 1.0]], glow);
+    let first = builder
+        .quad([[-1.0, 2.0, -1.0], [1.0, 2.0, -1.0], [1.0, 2.0, 1.0], [-1.0, 2.0, 1.0]], glow);
     builder.emit(first, power);
     builder.emit(first + 1, power);
     // The camera must see the floor past the lamp: look from below it.
@@ -124,7 +127,8 @@ fn lamp_above(roughness: f32, power: f64) -> (Builder, f64) {
         let squared = x * x + z * z + 4.0;
         let towards = unit([x as f32, 2.0, z as f32]);
         let surface = [BASE[0], BASE[1], BASE[2], 0.0, roughness, 0.04];
-        let value = f64::from(bsdf(&surface, [0.0, 0.0, 1.0], [towards[0], towards[2], towards[1]])[0]);
+        let value =
+            f64::from(bsdf(&surface, [0.0, 0.0, 1.0], [towards[0], towards[2], towards[1]])[0]);
         want += value * 2.0 * (2.0 / squared.sqrt()) / squared * 4.0 / f64::from(steps * steps);
     }
     (builder, want)
@@ -162,7 +166,9 @@ fn an_environment_map_gives_the_integral_over_it() {
     for roughness in [0.3, 0.6] {
         let mut builder = floor();
         builder.materials[0].roughness = roughness;
-        builder.map(24, 12, |x, y| [if (x, y) == (5, 3) { 40.0 } else { 0.2 + 0.02 * x as f32 }, 0.0, 0.0]);
+        builder.map(24, 12, |x, y| {
+            [if (x, y) == (5, 3) { 40.0 } else { 0.2 + 0.02 * x as f32 }, 0.0, 0.0]
+        });
         builder.environment.map_from_world = [0.6, 0.0, 0.8, 0.0, 1.0, 0.0, -0.8, 0.0, 0.6];
         let surface = [BASE[0], BASE[1], BASE[2], 0.0, roughness, 0.04];
         let unit_scene = {
@@ -178,8 +184,10 @@ fn an_environment_map_gives_the_integral_over_it() {
             let radius = (1.0 - y * y).sqrt();
             for column in 0..columns {
                 let angle = f64::from(column) / f64::from(columns) * 2.0 * PI;
-                let towards = [(radius * angle.cos()) as f32, y as f32, (radius * angle.sin()) as f32];
-                let value = bsdf(&surface, [0.0, 0.0, 1.0], [towards[0], towards[2], towards[1]])[0];
+                let towards =
+                    [(radius * angle.cos()) as f32, y as f32, (radius * angle.sin()) as f32];
+                let value =
+                    bsdf(&surface, [0.0, 0.0, 1.0], [towards[0], towards[2], towards[1]])[0];
                 let light = tessera_kernels::test_hooks::environment(&unit_scene, towards)[0];
                 want += f64::from(value * light) * 2.0 * PI / f64::from(rows * columns);
             }
@@ -214,7 +222,8 @@ fn a_lit_sphere_matches_its_formula() {
             let value = bsdf(&SURFACE, local([0.0, 0.0, 1.0]), local(unit(towards)))[0];
             want += f64::from(value) * 5.0 / squared / (steps * steps) as f64;
         }
-        // At the terminator the mesh's facets and its smooth normals disagree about which pixels are lit.
+        // At the terminator the mesh's facets and its smooth normals disagree about which pixels
+        // are lit.
         assert!((seen - want).abs() < 0.01 * want + 1e-3, "pixel {pixel}: {seen}, not {want}");
     }
 }

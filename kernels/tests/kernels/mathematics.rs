@@ -1,4 +1,5 @@
-//! Our own functions against f64 ones, over their whole range; the film's rounding and its refusal of what is no number.
+//! Our own functions against f64 ones, over their whole range; the film's rounding and its refusal
+//! of what is no number.
 
 use tessera_kernels::host::RayCounts;
 use tessera_kernels::test_hooks::{atan2, film_add, film_fixed, floor, sincos};
@@ -11,14 +12,18 @@ fn sine_and_cosine_are_right_to_two_units_in_the_last_place_of_one() {
         let turns = (step - 1_000_000) as f32 / 500_000.0;
         let angle = f64::from(turns) * std::f64::consts::TAU;
         let [sine, cosine] = sincos(turns);
-        worst = worst.max((f64::from(sine) - angle.sin()).abs()).max((f64::from(cosine) - angle.cos()).abs());
+        worst = worst
+            .max((f64::from(sine) - angle.sin()).abs())
+            .max((f64::from(cosine) - angle.cos()).abs());
     }
     assert!(worst < 1.2e-7, "{worst:e}");
 }
 
 #[test]
 fn quarters_of_a_turn_are_exact() {
-    for (turns, want) in [(0.0, [0.0, 1.0]), (0.25, [1.0, 0.0]), (0.5, [0.0, -1.0]), (-0.25, [-1.0, 0.0])] {
+    for (turns, want) in
+        [(0.0, [0.0, 1.0]), (0.25, [1.0, 0.0]), (0.5, [0.0, -1.0]), (-0.25, [-1.0, 0.0])]
+    {
         assert_eq!(sincos(turns).map(|v| v + 0.0), want);
     }
 }

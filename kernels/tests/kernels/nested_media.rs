@@ -1,10 +1,12 @@
-//! Media within media and bodies that overlap: what a path is inside of, and which surfaces it sees.
+//! Media within media and bodies that overlap: what a path is inside of, and which surfaces it
+//! sees.
 
 use crate::layered_scenes::CLEAR;
 use crate::support::*;
 use tessera_layout::*;
 
-const ABSORPTIONS: [[f32; 3]; 4] = [[0.5, 0.0, 0.0], [0.0, 0.7, 0.0], [0.0, 0.0, 0.9], [0.3, 0.3, 0.3]];
+const ABSORPTIONS: [[f32; 3]; 4] =
+    [[0.5, 0.0, 0.0], [0.0, 0.7, 0.0], [0.0, 0.0, 0.9], [0.3, 0.3, 0.3]];
 
 /// The mean of each channel, with more scatterings than there are surfaces on the way.
 fn seen(builder: Builder, samples: u32) -> [f64; 3] {
@@ -27,12 +29,18 @@ fn through(slabs: &[Slab]) -> [f64; 3] {
     let mut builder = Builder::default();
     let air = Material { ior: 1.0, ..material([1.0; 3], 0.0, 0.0) };
     for slab in slabs {
-        let inside =
-            Medium { absorption: ABSORPTIONS[slab.absorption], priority: slab.priority, ..Medium::GLASS };
+        let inside = Medium {
+            absorption: ABSORPTIONS[slab.absorption],
+            priority: slab.priority,
+            ..Medium::GLASS
+        };
         let number = builder.add_closed(air, CLEAR, inside);
         let [from, to] = slab.z;
         builder.quad([[-1.0, -1.0, to], [1.0, -1.0, to], [1.0, 1.0, to], [-1.0, 1.0, to]], number);
-        builder.quad([[1.0, -1.0, from], [-1.0, -1.0, from], [-1.0, 1.0, from], [1.0, 1.0, from]], number);
+        builder.quad(
+            [[1.0, -1.0, from], [-1.0, -1.0, from], [-1.0, 1.0, from], [1.0, 1.0, from]],
+            number,
+        );
     }
     builder.constant([1.0; 3]);
     builder.camera = camera_at([0.0, 0.0, 4.0], CameraKind::Orthographic, 0.02);
@@ -42,7 +50,8 @@ fn through(slabs: &[Slab]) -> [f64; 3] {
 /// What is left after so many metres in each medium.
 fn left(metres: [f64; 4]) -> [f64; 3] {
     [0, 1, 2].map(|channel| {
-        let absorbed = ABSORPTIONS.iter().zip(metres).map(|(of, metres)| f64::from(of[channel]) * metres);
+        let absorbed =
+            ABSORPTIONS.iter().zip(metres).map(|(of, metres)| f64::from(of[channel]) * metres);
         (-absorbed.sum::<f64>()).exp()
     })
 }
@@ -53,8 +62,8 @@ fn assert_same(seen: [f64; 3], want: [f64; 3], what: &str) {
     }
 }
 
-/// Two slabs share a metre. It belongs to the one of the higher priority from both sides, and without priorities to the one that is
-/// entered last.
+/// Two slabs share a metre. It belongs to the one of the higher priority from both sides, and
+/// without priorities to the one that is entered last.
 #[test]
 fn where_bodies_overlap_the_place_belongs_to_the_higher_priority() {
     for (far, near, far_has_it) in
@@ -69,10 +78,12 @@ fn where_bodies_overlap_the_place_belongs_to_the_higher_priority() {
     }
 }
 
-/// Three bodies within each other and one that overlaps all of them, of every order of priorities: each metre belongs to one of them.
+/// Three bodies within each other and one that overlaps all of them, of every order of priorities:
+/// each metre belongs to one of them.
 #[test]
 fn four_media_at_once_are_kept_apart() {
-    let orders = [[0, 0, 0, 0], [0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2], [1, 1, 2, 2]];
+    let orders =
+        [[0, 0, 0, 0], [0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2], [1, 1, 2, 2]];
     let bodies = [[-2.0, 2.0], [-1.5, 1.5], [-1.0, 1.0], [-0.5, 3.0]];
     for order in orders {
         let slabs: Vec<Slab> = (0..4)
@@ -83,7 +94,9 @@ fn four_media_at_once_are_kept_apart() {
             let around = (0..4).filter(|at| (bodies[*at][0]..bodies[*at][1]).contains(&piece));
             // The camera is at +Z, so what begins at the least Z there was entered last.
             let order_of = |at: &usize| (f64::from(order[*at]), -bodies[*at][1]);
-            if let Some(owner) = around.max_by(|a, b| order_of(a).partial_cmp(&order_of(b)).unwrap()) {
+            if let Some(owner) =
+                around.max_by(|a, b| order_of(a).partial_cmp(&order_of(b)).unwrap())
+            {
                 metres[owner] += 0.25;
             }
         }
@@ -91,8 +104,8 @@ fn four_media_at_once_are_kept_apart() {
     }
 }
 
-/// A ray that meets a ball of glass beside its middle is bent by 2 (asin b - asin (b / n)). A denser ball in its way bends it too, unless
-/// the glass comes before it.
+/// A ray that meets a ball of glass beside its middle is bent by 2 (asin b - asin (b / n)). A
+/// denser ball in its way bends it too, unless the glass comes before it.
 #[test]
 fn a_surface_in_a_medium_of_higher_priority_is_not_there() {
     const BESIDE: f64 = 0.4;
@@ -157,7 +170,8 @@ fn a_liquid_that_overlaps_its_glass_looks_as_one_that_fits() {
     }
 }
 
-/// A sphere of the same index inside of glass bends nothing: with it and without it the picture is the same but for noise.
+/// A sphere of the same index inside of glass bends nothing: with it and without it the picture is
+/// the same but for noise.
 #[test]
 fn a_nested_medium_of_the_same_index_is_not_seen() {
     let seen = |nested: bool| {

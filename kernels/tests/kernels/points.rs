@@ -1,8 +1,10 @@
-//! The numbers that samples are made of: nets within a pixel and over squares of pixels, and dimensions that know nothing of each other.
+//! The numbers that samples are made of: nets within a pixel and over squares of pixels, and
+//! dimensions that know nothing of each other.
 
 use tessera_kernels::test_hooks::{draw, pixel_key};
 
-/// Fails unless 2^`log2` points are a (0, `log2`, 2)-net: one in every elementary interval of that many equal parts.
+/// Fails unless 2^`log2` points are a (0, `log2`, 2)-net: one in every elementary interval of that
+/// many equal parts.
 fn assert_net(points: &[[u32; 2]], log2: u32, what: &str) {
     assert_eq!(points.len(), 1 << log2);
     for across in 0..=log2 {
@@ -11,7 +13,10 @@ fn assert_net(points: &[[u32; 2]], log2: u32, what: &str) {
             let column = u64::from(*x) >> (32 - across);
             let row = u64::from(*y) >> (32 - (log2 - across));
             let interval = ((column << (log2 - across)) | row) as usize;
-            assert!(!std::mem::replace(&mut seen[interval], true), "{what}: {across} digits across");
+            assert!(
+                !std::mem::replace(&mut seen[interval], true),
+                "{what}: {across} digits across"
+            );
         }
     }
 }
@@ -30,7 +35,12 @@ fn samples_of_a_pixel_are_nets() {
 }
 
 /// Points of the samples from `first` on of a square of pixels.
-fn square(corner: [u32; 2], side: u32, samples: std::ops::Range<u32>, dimension: u32) -> Vec<[u32; 2]> {
+fn square(
+    corner: [u32; 2],
+    side: u32,
+    samples: std::ops::Range<u32>,
+    dimension: u32,
+) -> Vec<[u32; 2]> {
     let places = (0..side * side).map(|i| [corner[0] + i % side, corner[1] + i / side]);
     let keys: Vec<u32> = places.map(|place| pixel_key(place, 7, 1)).collect();
     keys.iter().flat_map(|key| samples.clone().map(|index| draw(*key, index, dimension))).collect()
@@ -40,13 +50,17 @@ fn square(corner: [u32; 2], side: u32, samples: std::ops::Range<u32>, dimension:
 fn samples_of_a_square_of_pixels_are_nets_for_any_number_of_them() {
     for side_log2 in 0..=2 {
         for samples_log2 in 0..=8 {
-            for (square_x, square_y, dimension) in [(0, 0, 0), (5, 2, 3), (1001, 77, 4), (63, 640, 17)] {
+            for (square_x, square_y, dimension) in
+                [(0, 0, 0), (5, 2, 3), (1001, 77, 4), (63, 640, 17)]
+            {
                 let side = 1 << side_log2;
                 for first in [0, 1 << samples_log2, 5 << samples_log2] {
                     let samples = first..first + (1 << samples_log2);
-                    let points = square([square_x * side, square_y * side], side, samples, dimension);
+                    let points =
+                        square([square_x * side, square_y * side], side, samples, dimension);
                     let what = format!(
-                        "{side} pixels at {square_x}, {square_y}, dimension {dimension}, from {first}"
+                        "{side} pixels at {square_x}, {square_y}, dimension {dimension}, from \
+                            {first}"
                     );
                     assert_net(&points, samples_log2 + 2 * side_log2, &what);
                 }
@@ -79,8 +93,9 @@ fn dimensions_and_keys_are_not_correlated() {
     }
 }
 
-/// One sample of each pixel of a square: its numbers in two dimensions go together no more, over many squares, than chance has it. They
-/// would if a pixel had the same part of the net in every dimension.
+/// One sample of each pixel of a square: its numbers in two dimensions go together no more, over
+/// many squares, than chance has it. They would if a pixel had the same part of the net in every
+/// dimension.
 #[test]
 fn dimensions_of_a_square_are_not_correlated() {
     const SQUARES: u32 = 2000;

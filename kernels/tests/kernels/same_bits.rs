@@ -29,8 +29,11 @@ pub(crate) fn varied() -> CheckedScene {
             reserved: [0; 3],
         });
     }
-    let used =
-        |texture| TextureRef { uv_from_mesh: [3.0, 0.5, 0.1, -0.5, 3.0, 0.2], texture, ..TextureRef::ABSENT };
+    let used = |texture| TextureRef {
+        uv_from_mesh: [3.0, 0.5, 0.1, -0.5, 3.0, 0.2],
+        texture,
+        ..TextureRef::ABSENT
+    };
     let mut floor = material([0.9, 0.8, 0.7], 0.3, 0.6);
     (floor.base_color_texture, floor.metallic_roughness_texture, floor.normal_texture) =
         (used(0), used(1), used(1));
@@ -41,9 +44,11 @@ pub(crate) fn varied() -> CheckedScene {
     let [floor, veil, lamp] = [floor, veil, lamp].map(|m| builder.add_material(m));
     let ball = builder.add_material(material([0.95, 0.7, 0.3], 1.0, 0.25));
     builder.sphere(24, ball);
-    builder.quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], floor);
+    builder
+        .quad([[-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0], [-3.0, -1.0, -3.0]], floor);
     builder.quad([[-1.5, -1.0, 1.5], [0.5, -1.0, 1.5], [0.5, 1.0, 1.5], [-1.5, 1.0, 1.5]], veil);
-    let lit = builder.quad([[-0.5, 2.5, -0.5], [0.5, 2.5, -0.5], [0.5, 2.5, 0.5], [-0.5, 2.5, 0.5]], lamp);
+    let lit = builder
+        .quad([[-0.5, 2.5, -0.5], [0.5, 2.5, -0.5], [0.5, 2.5, 0.5], [-0.5, 2.5, 0.5]], lamp);
     let mut glass = Layers { transmission: 0.9, clearcoat: 0.4, ..Layers::NONE };
     let inside = Medium {
         absorption: [0.5, 0.1, 0.9],
@@ -57,14 +62,17 @@ pub(crate) fn varied() -> CheckedScene {
     builder.quad([[0.7, -1.0, 1.2], [2.2, -1.0, 0.9], [2.2, 1.0, 0.9], [0.7, 1.0, 1.2]], glass);
     builder.quad([[2.2, -1.0, 0.6], [0.7, -1.0, 0.9], [0.7, 1.0, 0.9], [2.2, 1.0, 0.6]], glass);
     let mut spot = light(LightKind::Spot, [9.0, 9.0, 12.0]);
-    (spot.position, spot.range, spot.spot_scale, spot.spot_offset) = ([2.0, 3.0, 2.0], 9.0, 4.0, -3.0);
+    (spot.position, spot.range, spot.spot_scale, spot.spot_offset) =
+        ([2.0, 3.0, 2.0], 9.0, 4.0, -3.0);
     let mut point = light(LightKind::Point, [3.0; 3]);
     point.position = [-2.0, 1.0, 2.0];
     let sun = light(LightKind::Directional, [0.5, 0.4, 0.3]);
     builder.lights.extend([(spot, 2.0), (point, 1.0), (sun, 1.0)]);
     builder.emit(lit, 1.0);
     builder.emit(lit + 1, 1.0);
-    builder.map(32, 16, |x, y| [0.1 + (x % 7) as f32 * 0.2, 0.3, if (x, y) == (20, 4) { 60.0 } else { 0.2 }]);
+    builder.map(32, 16, |x, y| {
+        [0.1 + (x % 7) as f32 * 0.2, 0.3, if (x, y) == (20, 4) { 60.0 } else { 0.2 }]
+    });
     builder.environment.map_from_world = [0.6, 0.0, 0.8, 0.0, 1.0, 0.0, -0.8, 0.0, 0.6];
     builder.camera = camera_at([0.0, 0.3, 5.0], CameraKind::Perspective, 0.5);
     (builder.camera.lens_radius, builder.camera.focus_distance) = (0.05, 4.0);
@@ -94,13 +102,15 @@ fn every_compiler_gives_the_same_film() {
     let (scene, unit) = (varied(), everything());
     let (want, _) = sums(best_isa(), &scene, &unit);
     for compiler in ["g++", "clang++"] {
-        let Some(build) = OtherBuild::new(compiler, "entry_host.cpp", c"tessera_render_unit_other") else {
+        let Some(build) = OtherBuild::new(compiler, "entry_host.cpp", c"tessera_render_unit_other")
+        else {
             println!("skipped: {compiler} is not installed");
             continue;
         };
         let mut film = vec![0; want.len()];
         // SAFETY: the library was just built from entry_host.cpp for this machine.
-        let counts = unsafe { test_hooks::render_with(build.entry, &scene, &unit, &mut film) }.unwrap();
+        let counts =
+            unsafe { test_hooks::render_with(build.entry, &scene, &unit, &mut film) }.unwrap();
         assert_eq!((film == want, counts.non_finite), (true, 0), "{compiler}");
     }
 }

@@ -1,4 +1,5 @@
-//! Every sampler draws what its density says (chi-squared), densities integrate to one, and reflection is reciprocal.
+//! Every sampler draws what its density says (chi-squared), densities integrate to one, and
+//! reflection is reciprocal.
 
 use crate::support::*;
 use tessera_kernels::test_hooks::*;
@@ -20,8 +21,8 @@ impl Random {
     }
 }
 
-/// Fails where counts differ from expectations more than chance allows once in about 10^6 runs. Cells that expect few are put
-/// together.
+/// Fails where counts differ from expectations more than chance allows once in about 10^6 runs.
+/// Cells that expect few are put together.
 pub(crate) fn assert_chi_squared(what: &str, counts: &[f64], expected: &[f64]) {
     let (mut statistic, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
     for (count, want) in counts.iter().zip(expected) {
@@ -68,8 +69,8 @@ pub(crate) fn integrate(fine: usize, density: impl Fn([f32; 3]) -> f64) -> Vec<f
             let z = row / ROWS as f64 * 2.0 - 1.0;
             let angle = (column / COLUMNS as f64 - 0.5) * std::f64::consts::TAU;
             let radius = (1.0 - z * z).max(0.0).sqrt();
-            *cell +=
-                share * density([(radius * angle.cos()) as f32, (radius * angle.sin()) as f32, z as f32]);
+            *cell += share
+                * density([(radius * angle.cos()) as f32, (radius * angle.sin()) as f32, z as f32]);
         }
     }
     cells
@@ -89,7 +90,8 @@ fn reflections_are_drawn_by_their_density() {
             let (surface, out) = ([0.9, 0.5, 0.2, metallic, roughness, 0.04], slanted(cosine));
             let (mut counts, mut lost) = (vec![0.0; CELLS], 0.0);
             for _ in 0..SAMPLES {
-                let sample = bsdf_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
+                let sample =
+                    bsdf_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
                 if sample[6] > 0.0 {
                     counts[cell_of([sample[0], sample[1], sample[2]])] += 1.0;
                 } else {
@@ -113,8 +115,14 @@ fn reflections_are_drawn_by_their_density() {
 fn a_reflection_weighs_its_value_over_its_density() {
     let mut random = Random(2);
     for _ in 0..20_000 {
-        let surface =
-            [random.unit(), random.unit(), random.unit(), random.unit(), 0.1 + 0.9 * random.unit(), 0.04];
+        let surface = [
+            random.unit(),
+            random.unit(),
+            random.unit(),
+            random.unit(),
+            0.1 + 0.9 * random.unit(),
+            0.04,
+        ];
         let out = slanted(0.02 + 0.97 * random.unit());
         let sample = bsdf_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
         let value = bsdf(&surface, out, [sample[0], sample[1], sample[2]]);
@@ -126,7 +134,10 @@ fn a_reflection_weighs_its_value_over_its_density() {
                     "{surface:?} {sample:?}"
                 );
             }
-            assert!(sample[3..6].iter().all(|weight| (0.0..8.0).contains(weight)), "{surface:?} {sample:?}");
+            assert!(
+                sample[3..6].iter().all(|weight| (0.0..8.0).contains(weight)),
+                "{surface:?} {sample:?}"
+            );
         }
     }
 }
@@ -135,8 +146,14 @@ fn a_reflection_weighs_its_value_over_its_density() {
 fn reflection_is_reciprocal() {
     let mut random = Random(3);
     for _ in 0..20_000 {
-        let surface =
-            [random.unit(), random.unit(), random.unit(), random.unit(), 0.2 + 0.8 * random.unit(), 0.04];
+        let surface = [
+            random.unit(),
+            random.unit(),
+            random.unit(),
+            random.unit(),
+            0.2 + 0.8 * random.unit(),
+            0.04,
+        ];
         let direction = |random: &mut Random| {
             let flat = shape(Shape::Cosine, [random.unit(), random.unit()]);
             unit([flat[0], flat[1], flat[2] + 0.01])
@@ -145,7 +162,10 @@ fn reflection_is_reciprocal() {
         let (there, back) = (bsdf(&surface, a, b), bsdf(&surface, b, a));
         for channel in 0..3 {
             let (there, back) = (there[channel] / b[2], back[channel] / a[2]);
-            assert!((there - back).abs() <= 2e-4 * there.max(back).max(1e-2), "{surface:?} {a:?} {b:?}");
+            assert!(
+                (there - back).abs() <= 2e-4 * there.max(back).max(1e-2),
+                "{surface:?} {a:?} {b:?}"
+            );
         }
     }
 }
@@ -155,7 +175,8 @@ fn a_surface_never_gives_back_more_than_it_gets() {
     for (metallic, roughness) in [(0.0, 0.3), (0.0, 1.0), (1.0, 0.4), (1.0, 1.0), (0.4, 0.7)] {
         for cosine in [1.0, 0.7, 0.3, 0.1] {
             let (white, out) = ([1.0, 1.0, 1.0, metallic, roughness, 0.04], slanted(cosine));
-            let albedo: f64 = integrate(12, |towards| f64::from(bsdf(&white, out, towards)[0])).iter().sum();
+            let albedo: f64 =
+                integrate(12, |towards| f64::from(bsdf(&white, out, towards)[0])).iter().sum();
             assert!((0.985..1.006).contains(&albedo), "{metallic} {roughness} {cosine}: {albedo}");
         }
     }
@@ -194,17 +215,23 @@ fn the_hemisphere_is_drawn_by_its_cosine() {
     for _ in 0..SAMPLES {
         counts[cell_of(shape(Shape::Cosine, [random.unit(), random.unit()]))] += 1.0;
     }
-    let expected = integrate(8, |d| f64::from(d[2]).max(0.0) / std::f64::consts::PI * SAMPLES as f64);
+    let expected =
+        integrate(8, |d| f64::from(d[2]).max(0.0) / std::f64::consts::PI * SAMPLES as f64);
     assert_chi_squared("cosine", &counts, &expected);
 }
 
 /// Counts over a 20 × 20 grid of the square from -1 to 1 against a density given on it.
-pub(crate) fn check_flat(what: &str, mut draw: impl FnMut() -> [f32; 2], density: impl Fn(f64, f64) -> f64) {
+pub(crate) fn check_flat(
+    what: &str,
+    mut draw: impl FnMut() -> [f32; 2],
+    density: impl Fn(f64, f64) -> f64,
+) {
     const GRID: usize = 20;
     const FINE: usize = 40;
     let mut counts = vec![0.0; GRID * GRID];
     for _ in 0..SAMPLES {
-        let [x, y] = draw().map(|v| (((f64::from(v) + 1.0) / 2.0 * GRID as f64) as usize).min(GRID - 1));
+        let [x, y] =
+            draw().map(|v| (((f64::from(v) + 1.0) / 2.0 * GRID as f64) as usize).min(GRID - 1));
         counts[y * GRID + x] += 1.0;
     }
     let mut expected = vec![0.0; GRID * GRID];
@@ -212,7 +239,8 @@ pub(crate) fn check_flat(what: &str, mut draw: impl FnMut() -> [f32; 2], density
     for row in 0..GRID * FINE {
         for column in 0..GRID * FINE {
             let (x, y) = ((column as f64 + 0.5) * step - 1.0, (row as f64 + 0.5) * step - 1.0);
-            expected[row / FINE * GRID + column / FINE] += density(x, y) * step * step * SAMPLES as f64;
+            expected[row / FINE * GRID + column / FINE] +=
+                density(x, y) * step * step * SAMPLES as f64;
         }
     }
     assert_chi_squared(what, &counts, &expected);
@@ -226,7 +254,11 @@ fn lens_triangle_and_tent_are_drawn_evenly() {
         [at[0], at[1]]
     };
     let inside = |yes: bool, density: f64| if yes { density } else { 0.0 };
-    check_flat("disk", || draw(Shape::Disk), |x, y| inside(x * x + y * y <= 1.0, 1.0 / std::f64::consts::PI));
+    check_flat(
+        "disk",
+        || draw(Shape::Disk),
+        |x, y| inside(x * x + y * y <= 1.0, 1.0 / std::f64::consts::PI),
+    );
     check_flat(
         "triangle",
         || draw(Shape::Triangle),
@@ -250,7 +282,10 @@ fn pixel_filters_are_drawn_by_their_curve() {
         (Shape::Gaussian, 2.0, &gaussian),
         (Shape::BlackmanHarris, 1.65, &blackman),
     ];
-    assert_eq!(Shape::BlackmanHarris as u32 - Shape::BoxFilter as u32, PixelFilter::BlackmanHarris as u32);
+    assert_eq!(
+        Shape::BlackmanHarris as u32 - Shape::BoxFilter as u32,
+        PixelFilter::BlackmanHarris as u32
+    );
     for (which, radius, curve) in curves {
         const BINS: usize = 40;
         let (mut random, mut counts) = (Random(7), [0.0; BINS]);
@@ -297,7 +332,8 @@ fn the_environment_is_drawn_by_its_density() {
     assert_chi_squared("environment", &counts, &expected);
 }
 
-/// Points that are spread evenly are directions that are: under a bright sky, 64 of them tell the light on a floor far better than chance.
+/// Points that are spread evenly are directions that are: under a bright sky, 64 of them tell the
+/// light on a floor far better than chance.
 #[test]
 fn even_points_are_spread_evenly_over_the_map() {
     let scene = mapped().finish();
@@ -305,7 +341,9 @@ fn even_points_are_spread_evenly_over_the_map() {
         let sample = environment_sample(&scene, bits);
         f64::from(sample[1].max(0.0) * sample[4] / sample[6])
     };
-    let mean = |points: &mut dyn FnMut(u32) -> [u32; 2]| (0..64).map(|i| lit(points(i))).sum::<f64>() / 64.0;
+    let mean = |points: &mut dyn FnMut(u32) -> [u32; 2]| {
+        (0..64).map(|i| lit(points(i))).sum::<f64>() / 64.0
+    };
     let spread = |means: Vec<f64>| {
         let middle = means.iter().sum::<f64>() / means.len() as f64;
         means.iter().map(|mean| (mean - middle).powi(2)).sum::<f64>() / means.len() as f64
@@ -319,12 +357,16 @@ fn even_points_are_spread_evenly_over_the_map() {
 #[test]
 fn the_map_stands_as_documented() {
     let mut builder = Builder::default();
-    // Row 3 of 8 lies just above the horizon. Column 7 and 8 of 16 touch the centre; 12 is a quarter to the right of it.
+    // Row 3 of 8 lies just above the horizon. Column 7 and 8 of 16 touch the centre; 12 is a
+    // quarter to the right of it.
     builder.map(16, 8, |x, y| [if y == 0 { 1.0 } else { 0.0 }, x as f32, y as f32]);
     let scene = builder.finish();
     let seen = |direction| environment(&scene, direction);
     assert!((seen([0.0, 0.0, 1.0])[1] - 7.5).abs() < 1e-3, "the centre column is towards +Z");
-    assert!((seen([-1.0, 0.0, 0.0])[1] - 11.5).abs() < 1e-3, "u grows to the right of who looks out");
+    assert!(
+        (seen([-1.0, 0.0, 0.0])[1] - 11.5).abs() < 1e-3,
+        "u grows to the right of who looks out"
+    );
     assert!((seen([1.0, 0.0, 0.0])[1] - 3.5).abs() < 1e-3);
     assert!((seen([0.0, 0.0, 1.0])[2] - 3.5).abs() < 1e-3, "the horizon is the middle");
     assert_eq!(seen([0.0, 1.0, 0.0])[0], 1.0, "row 0 is up");

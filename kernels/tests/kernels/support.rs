@@ -5,7 +5,8 @@ use tessera_kernels::CheckedScene;
 use tessera_kernels::host::{Isa, RayCounts, best_isa, render_unit};
 use tessera_layout::*;
 
-/// A scene under construction: no triangles, no light, a camera at (0, 0, 4) that looks at the origin.
+/// A scene under construction: no triangles, no light, a camera at (0, 0, 4) that looks at the
+/// origin.
 pub(crate) struct Builder {
     pub(crate) triangles: Vec<Triangle>,
     pub(crate) triangle_vertices: Vec<[u32; 3]>,
@@ -131,7 +132,8 @@ impl Builder {
         self.add_layered(material, Layers { medium, ..layers })
     }
 
-    /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square. Returns the first id.
+    /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square.
+    /// Returns the first id.
     pub(crate) fn quad(&mut self, corners: [[f32; 3]; 4], material: u32) -> u32 {
         let (u, v) = (sub(corners[1], corners[0]), sub(corners[3], corners[0]));
         let normal = unit(cross(u, v));
@@ -204,7 +206,8 @@ impl Builder {
         let triangle = &mut self.triangles[id as usize];
         triangle.flags |= triangle_flags::EMISSIVE;
         triangle.light = self.lights.len() as u32;
-        let mut entry = light(LightKind::Triangle, self.materials[triangle.material as usize].emission);
+        let mut entry =
+            light(LightKind::Triangle, self.materials[triangle.material as usize].emission);
         let (a, b) = (sub(triangle.v1, triangle.v0), sub(triangle.v2, triangle.v0));
         entry.area = 0.5 * length(cross(a, b));
         entry.triangle = id;
@@ -278,7 +281,11 @@ impl Builder {
         let corners = [triangle.v0, triangle.v1, triangle.v2];
         let fold = |pick: fn(f64, f64) -> f64| {
             std::array::from_fn(|k| {
-                corners.iter().map(|corner| f64::from(corner[k])).reduce(pick).expect("three corners")
+                corners
+                    .iter()
+                    .map(|corner| f64::from(corner[k]))
+                    .reduce(pick)
+                    .expect("three corners")
             })
         };
         LightBounds {

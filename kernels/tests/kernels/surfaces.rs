@@ -1,4 +1,5 @@
-//! What a surface shows of itself: alpha, unlit colour, AOVs, sides; and the camera that looks at it.
+//! What a surface shows of itself: alpha, unlit colour, AOVs, sides; and the camera that looks at
+//! it.
 
 use crate::support::*;
 use tessera_kernels::CheckedScene;
@@ -7,7 +8,8 @@ use tessera_kernels::rays::{OPTICAL_DEPTH_OPAQUE, Ray, trace_shadow};
 use tessera_kernels::test_hooks::{alpha_accepts, camera};
 use tessera_layout::*;
 
-const WALL: [[f32; 3]; 4] = [[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]];
+const WALL: [[f32; 3]; 4] =
+    [[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]];
 
 fn unlit(base: [f32; 3]) -> Material {
     Material { flags: material_flags::UNLIT, ..material(base, 0.0, 1.0) }
@@ -73,9 +75,12 @@ fn alpha_depends_on_the_ray_and_the_triangle_alone() {
     (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, 0.5);
     let scene = wall(veil).finish();
     let answers = |triangle| (0..4096).map(move |key| (key, triangle));
-    let stops: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.2, 0.3])).collect();
-    let again: Vec<bool> = answers(0).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.6, 0.1])).collect();
-    let other: Vec<bool> = answers(1).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.2, 0.3])).collect();
+    let stops: Vec<bool> =
+        answers(0).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.2, 0.3])).collect();
+    let again: Vec<bool> =
+        answers(0).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.6, 0.1])).collect();
+    let other: Vec<bool> =
+        answers(1).map(|(k, t)| alpha_accepts(&scene, [k, 0], t, [0.2, 0.3])).collect();
     assert_eq!(stops, again);
     let same = stops.iter().zip(&other).filter(|(a, b)| a == b).count();
     assert!((1850..2250).contains(&same), "{same} of 4096");
@@ -93,12 +98,17 @@ fn a_pixels_samples_are_stopped_in_the_share_that_alpha_says() {
     };
     for key in 0..256 {
         for first in [0, 64, 192] {
-            assert!((19..=20).contains(&stopped(key, 0, first, true)), "19.2 of 64, {key} from {first}");
+            assert!(
+                (19..=20).contains(&stopped(key, 0, first, true)),
+                "19.2 of 64, {key} from {first}"
+            );
         }
     }
     // What one triangle stops says nothing of another.
     let both = |key| {
-        (0..64).filter(|s| [0, 1].iter().all(|t| alpha_accepts(&scene, [key, *s], *t, [0.2, 0.3]))).count()
+        (0..64)
+            .filter(|s| [0, 1].iter().all(|t| alpha_accepts(&scene, [key, *s], *t, [0.2, 0.3])))
+            .count()
     };
     let sum: usize = (0..1024).map(both).sum();
     assert!((5700..6100).contains(&sum), "{sum} of 65,536, 5,898 expected");
@@ -130,10 +140,14 @@ fn fine_squares(alpha_mode: AlphaMode) -> CheckedScene {
     let mut look = unlit([1.0; 3]);
     look.alpha_mode = alpha_mode as u32;
     look.alpha_cutoff = 0.6;
-    look.base_color_texture =
-        TextureRef { uv_from_mesh: [500.0, 0.0, 0.0, 0.0, 500.0, 0.0], texture: 0, ..TextureRef::ABSENT };
+    look.base_color_texture = TextureRef {
+        uv_from_mesh: [500.0, 0.0, 0.0, 0.0, 500.0, 0.0],
+        texture: 0,
+        ..TextureRef::ABSENT
+    };
     let mut builder = wall(look);
-    builder.texels = (0..64 * 64).flat_map(|at| [if (at / 64 + at) % 2 == 0 { 255 } else { 0 }; 4]).collect();
+    builder.texels =
+        (0..64 * 64).flat_map(|at| [if (at / 64 + at) % 2 == 0 { 255 } else { 0 }; 4]).collect();
     builder.texels.resize(5461 * 4, 128);
     builder.textures.push(linear_texture((64, 64), 7));
     builder.finish()
@@ -143,8 +157,12 @@ fn fine_squares(alpha_mode: AlphaMode) -> CheckedScene {
 fn what_is_finer_than_a_pixel_is_seen_as_its_mean() {
     let unit = UnitParams { aovs: 1, ..whole(8, 8, 1, 4) };
     let values = means(&fine_squares(AlphaMode::Opaque), &unit);
-    assert!(values[3 * 64..].iter().all(|value| (value - 128.0 / 255.0).abs() < 1e-6), "{values:?}");
-    // Of a veil the mean goes for what it lets through; of a mask each texel is asked, since 0.5 is below the threshold of 0.6.
+    assert!(
+        values[3 * 64..].iter().all(|value| (value - 128.0 / 255.0).abs() < 1e-6),
+        "{values:?}"
+    );
+    // Of a veil the mean goes for what it lets through; of a mask each texel is asked, since 0.5 is
+    // below the threshold of 0.6.
     let through = |mode| seen(&fine_squares(mode), 256);
     let (veil, mask) = (through(AlphaMode::Blend), through(AlphaMode::Mask));
     assert!((veil - (0.502 * 0.502 + 0.498)).abs() < 0.02, "{veil}");
@@ -160,7 +178,10 @@ fn aovs_tell_of_the_first_surface() {
     assert_eq!(center.len(), 13);
     for (index, (got, want)) in center[3..].iter().zip(want).enumerate() {
         // Position varies over the pixel: ±0.4 m.
-        assert!((got - want).abs() < if index > 6 { 0.15 } else { 1e-5 }, "{index}: {got}, not {want}");
+        assert!(
+            (got - want).abs() < if index > 6 { 0.15 } else { 1e-5 },
+            "{index}: {got}, not {want}"
+        );
     }
     let nothing = means(&Builder::default().finish(), &unit);
     assert!(nothing.iter().all(|value| *value == 0.0), "a miss adds nothing");
@@ -184,7 +205,8 @@ fn the_half_is_the_beauty_of_the_second_half_of_the_samples() {
 fn both_sides_are_lit() {
     let mut behind = wall(material([0.8; 3], 0.0, 1.0));
     let front = seen(&wall(material([0.8; 3], 0.0, 1.0)).finish(), 64);
-    behind.camera.world_from_camera = [-1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0, -4.0];
+    behind.camera.world_from_camera =
+        [-1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0, -4.0];
     let back = seen(&behind.finish(), 64);
     assert!(front > 0.7 && (front - back).abs() < 0.01, "{front} {back}");
 }
@@ -205,7 +227,10 @@ fn a_normal_map_tilts_the_surface() {
         seen(&builder.finish(), 16)
     };
     let (right, up) = ([218, 128, 218, 255], [128, 218, 218, 255]);
-    assert!(lit(right, [1.0, 0.0, 1.0]) > 1.5 * lit(right, [-1.0, 0.0, 1.0]), "red points along +u");
+    assert!(
+        lit(right, [1.0, 0.0, 1.0]) > 1.5 * lit(right, [-1.0, 0.0, 1.0]),
+        "red points along +u"
+    );
     assert!(lit(up, [0.0, 1.0, 1.0]) > 1.5 * lit(up, [0.0, -1.0, 1.0]), "green points along +v");
 }
 
@@ -216,15 +241,19 @@ fn cameras_look_where_they_should() {
     assert_eq!(ray[..3], [1.0, 2.0, 3.0]);
     let want = unit([0.5, -0.5, -1.0]);
     assert!((0..3).all(|axis| (ray[3 + axis] - want[axis]).abs() < 1e-6));
-    let orthographic = Camera { near: 0.5, far: 2.5, ..camera_at([0.0; 3], CameraKind::Orthographic, 4.0) };
+    let orthographic =
+        Camera { near: 0.5, far: 2.5, ..camera_at([0.0; 3], CameraKind::Orthographic, 4.0) };
     let ray = camera(&orthographic, [0.5, 0.25], [0.0; 2]);
     assert_eq!(ray, [2.0, 1.0, -0.5, 0.0, 0.0, -1.0, 2.0]);
 }
 
 #[test]
 fn a_lens_keeps_its_focus_plane_sharp() {
-    let lens =
-        Camera { lens_radius: 0.3, focus_distance: 5.0, ..camera_at([0.0; 3], CameraKind::Perspective, 0.5) };
+    let lens = Camera {
+        lens_radius: 0.3,
+        focus_distance: 5.0,
+        ..camera_at([0.0; 3], CameraKind::Perspective, 0.5)
+    };
     let at = |ray: [f32; 7]| {
         let t = (-5.0 - ray[2]) / ray[5];
         [ray[0] + t * ray[3], ray[1] + t * ray[4]]
@@ -232,7 +261,10 @@ fn a_lens_keeps_its_focus_plane_sharp() {
     let sharp = at(camera(&lens, [0.4, -0.6], [0.0; 2]));
     for point in [[1.0, 0.0], [0.0, -1.0], [-0.5, 0.5]] {
         let seen = at(camera(&lens, [0.4, -0.6], point));
-        assert!((seen[0] - sharp[0]).abs() < 1e-5 && (seen[1] - sharp[1]).abs() < 1e-5, "{seen:?} {sharp:?}");
+        assert!(
+            (seen[0] - sharp[0]).abs() < 1e-5 && (seen[1] - sharp[1]).abs() < 1e-5,
+            "{seen:?} {sharp:?}"
+        );
     }
 }
 

@@ -64,7 +64,9 @@ fn every_format_wrap_and_filter_is_right() {
                 let scene = textured(format, wrap, bilinear);
                 for step in 0..4000u32 {
                     let at = |salt: u32| {
-                        f64::from(((step * 2 + salt).wrapping_mul(0x85eb_ca6b) >> 20) as f32 / 512.0) - 4.0
+                        f64::from(
+                            ((step * 2 + salt).wrapping_mul(0x85eb_ca6b) >> 20) as f32 / 512.0,
+                        ) - 4.0
                     };
                     compare(&scene, (format, wrap, bilinear), at(0), at(1));
                 }
@@ -73,12 +75,18 @@ fn every_format_wrap_and_filter_is_right() {
     }
 }
 
-fn compare(scene: &CheckedScene, (format, wrap, bilinear): (TexelFormat, Wrap, u32), u: f64, v: f64) {
+fn compare(
+    scene: &CheckedScene,
+    (format, wrap, bilinear): (TexelFormat, Wrap, u32),
+    u: f64,
+    v: f64,
+) {
     let (x, y) = (u * f64::from(WIDTH), v * f64::from(HEIGHT));
     let got = texture(scene, 0, [u as f32, v as f32, 0.0]);
     for channel in 0..4 {
-        let read =
-            |x: i64, y: i64| decoded(format, wrapped(x, WIDTH, wrap), wrapped(y, HEIGHT, wrap), channel);
+        let read = |x: i64, y: i64| {
+            decoded(format, wrapped(x, WIDTH, wrap), wrapped(y, HEIGHT, wrap), channel)
+        };
         let want = if bilinear == 0 {
             // Mirroring turns the borders of texels round, where either neighbour is right.
             if (x - x.round()).abs() < 1e-4 || (y - y.round()).abs() < 1e-4 {
@@ -88,11 +96,15 @@ fn compare(scene: &CheckedScene, (format, wrap, bilinear): (TexelFormat, Wrap, u
         } else {
             let (left, top) = ((x - 0.5).floor(), (y - 0.5).floor());
             let (across, down) = (x - 0.5 - left, y - 0.5 - top);
-            let row = |y: i64| read(left as i64, y) * (1.0 - across) + read(left as i64 + 1, y) * across;
+            let row =
+                |y: i64| read(left as i64, y) * (1.0 - across) + read(left as i64 + 1, y) * across;
             row(top as i64) * (1.0 - down) + row(top as i64 + 1) * down
         };
         let got = f64::from(got[channel as usize]);
-        assert!((got - want).abs() < 1e-5, "{format:?} {wrap:?} {bilinear} ({u}, {v}): {got}, not {want}");
+        assert!(
+            (got - want).abs() < 1e-5,
+            "{format:?} {wrap:?} {bilinear} ({u}, {v}): {got}, not {want}"
+        );
     }
 }
 
@@ -101,9 +113,16 @@ fn wild_coordinates_read_inside_the_texture() {
     for wrap in [Wrap::Repeat, Wrap::ClampToEdge, Wrap::MirroredRepeat] {
         for bilinear in [0, 1] {
             let scene = textured(TexelFormat::Rgba8Linear, wrap, bilinear);
-            for wild in
-                [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, f32::MIN_POSITIVE, 1.0, -0.0]
-            {
+            for wild in [
+                f32::NAN,
+                f32::INFINITY,
+                f32::NEG_INFINITY,
+                1e30,
+                -1e30,
+                f32::MIN_POSITIVE,
+                1.0,
+                -0.0,
+            ] {
                 texture(&scene, 0, [wild, wild, wild.abs()]);
             }
         }
@@ -116,7 +135,9 @@ fn stairs(level_count: u32) -> Texture {
 }
 
 fn stairs_texels() -> Vec<u8> {
-    (0..4u8).flat_map(|level| vec![10 * (level + 1); [32, 8, 2, 1][usize::from(level)] * 4]).collect()
+    (0..4u8)
+        .flat_map(|level| vec![10 * (level + 1); [32, 8, 2, 1][usize::from(level)] * 4])
+        .collect()
 }
 
 #[test]
@@ -126,10 +147,14 @@ fn the_footprint_chooses_the_level() {
         builder.textures.push(stairs(level_count));
         (texture(&builder.finish(), 0, [0.3, 0.7, texels / 32.0])[0] * 255.0).round()
     };
-    for (texels, want) in [(0.0, 10.0), (0.5, 10.0), (1.0, 10.0), (3.99, 10.0), (4.0, 20.0), (15.9, 20.0)] {
+    for (texels, want) in
+        [(0.0, 10.0), (0.5, 10.0), (1.0, 10.0), (3.99, 10.0), (4.0, 20.0), (15.9, 20.0)]
+    {
         assert_eq!(value(4, texels), want, "{texels} texels");
     }
-    for (texels, want) in [(16.0, 30.0), (63.9, 30.0), (64.0, 40.0), (1e9, 40.0), (f32::INFINITY, 40.0)] {
+    for (texels, want) in
+        [(16.0, 30.0), (63.9, 30.0), (64.0, 40.0), (1e9, 40.0), (f32::INFINITY, 40.0)]
+    {
         assert_eq!(value(4, texels), want, "{texels} texels");
     }
     assert_eq!(
@@ -148,9 +173,10 @@ fn coarse_levels_are_looked_up_like_the_first() {
         // Level 1 has 2 x 2 texels, and stands behind the 16 of level 0.
         let first = Texture { width: 4, height: 4, format: format as u32, offset: 16, ..stairs(2) };
         let behind = first.offset + 16 * format.bytes() as u64;
-        builder
-            .textures
-            .extend([first, Texture { width: 2, height: 2, offset: behind, level_count: 1, ..first }]);
+        builder.textures.extend([
+            first,
+            Texture { width: 2, height: 2, offset: behind, level_count: 1, ..first },
+        ]);
         let scene = builder.finish();
         for step in 0..40 {
             let (u, v) = (step as f32 * 0.13 - 2.0, step as f32 * 0.07);

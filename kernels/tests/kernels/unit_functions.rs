@@ -9,7 +9,11 @@ fn every_unit_function_has_its_kernel_and_gives_something() {
     let functions = unit_functions();
     assert!(functions.len() > 50);
     for function in functions {
-        assert!(UNIT_TESTS_PTX.contains(&format!(".entry {}(", function.kernel())), "{}", function.name);
+        assert!(
+            UNIT_TESTS_PTX.contains(&format!(".entry {}(", function.kernel())),
+            "{}",
+            function.name
+        );
         let inputs = function.make_inputs(4000, 7);
         assert_eq!(inputs, function.make_inputs(4000, 7));
         let outputs = function.run_on_host(&scene, &inputs);

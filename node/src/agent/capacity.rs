@@ -1,4 +1,5 @@
-//! How many units a device should have at hand: enough that it never waits for the way to the coordinator and back.
+//! How many units a device should have at hand: enough that it never waits for the way to the
+//! coordinator and back.
 
 use std::time::Duration;
 
@@ -6,8 +7,8 @@ use std::time::Duration;
 const DEPTH_MIN: u32 = 2;
 /// Most: with units of a few milliseconds, more only makes the end of a frame uneven.
 const DEPTH_MAX: u32 = 128;
-/// A device that is so many times slower than the fastest one of its node holds nothing ahead: what it holds at the end of a frame, all
-/// others wait for.
+/// A device that is so many times slower than the fastest one of its node holds nothing ahead: what
+/// it holds at the end of a frame, all others wait for.
 const SLOWER: u64 = 4;
 /// Share of the newest unit in the mean, as a power of two: a quarter.
 const NEWEST_SHIFT: u32 = 2;
@@ -28,8 +29,8 @@ impl Pace {
         self.mean_micros = Some(mean - (mean >> NEWEST_SHIFT) + (micros >> NEWEST_SHIFT));
     }
 
-    /// Units to hold: the one that runs, and `hold` of work behind it, rounded up to two binary digits so that it does not change
-    /// with every unit.
+    /// Units to hold: the one that runs, and `hold` of work behind it, rounded up to two binary
+    /// digits so that it does not change with every unit.
     pub(crate) fn depth(&self, hold: Duration) -> u32 {
         let Some(mean) = self.mean_micros else { return DEPTH_MIN };
         let behind = (hold.as_micros() as u64).div_ceil(mean.max(1));
@@ -54,7 +55,8 @@ impl Pace {
 
     /// Time that this many units take; a guess of a second each before the first is measured.
     pub(crate) fn time_for(&self, units: usize) -> Duration {
-        Duration::from_micros(self.mean_micros.unwrap_or(1_000_000).max(1)).saturating_mul(units as u32)
+        Duration::from_micros(self.mean_micros.unwrap_or(1_000_000).max(1))
+            .saturating_mul(units as u32)
     }
 }
 
@@ -96,7 +98,10 @@ mod tests {
             .map(|micros| {
                 let depth = pace(micros).depth(HOLD);
                 let behind = (u64::from(depth) - 1) * micros;
-                assert!(depth == DEPTH_MAX || behind + 1_000 >= 500_000, "{depth} units of {micros} us");
+                assert!(
+                    depth == DEPTH_MAX || behind + 1_000 >= 500_000,
+                    "{depth} units of {micros} us"
+                );
                 depth
             })
             .collect();

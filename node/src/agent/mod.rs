@@ -1,8 +1,9 @@
-//! What a node does about its leases: a pure state machine. Messages and events go in, [`Action`]s come out; no clock, no
-//! socket, no file, no thread.
+//! What a node does about its leases: a pure state machine. Messages and events go in, [`Action`]s
+//! come out; no clock, no socket, no file, no thread.
 //!
-//! A lease is waiting (for its frame, or for room on a device), given to a device, or storing (its result goes to disk). Then
-//! it is finished: the outbox has it until the coordinator says that it is durable or not wanted.
+//! A lease is waiting (for its frame, or for room on a device), given to a device, or storing (its
+//! result goes to disk). Then it is finished: the outbox has it until the coordinator says that it
+//! is durable or not wanted.
 
 mod capacity;
 #[cfg(test)]
@@ -119,7 +120,8 @@ pub(crate) struct Agent<F> {
 }
 
 impl<F: Clone> Agent<F> {
-    /// A node with `devices` devices that holds `hold` of work ahead on each; `finished` is what its outbox has kept.
+    /// A node with `devices` devices that holds `hold` of work ahead on each; `finished` is what
+    /// its outbox has kept.
     pub(crate) fn new(devices: usize, hold: Duration, finished: Vec<Lease>) -> Self {
         Self {
             devices: (0..devices)
@@ -146,7 +148,8 @@ impl<F: Clone> Agent<F> {
         self.actions.pop_front()
     }
 
-    /// Leases that are waiting, running or being stored, and those whose failure is still to be told.
+    /// Leases that are waiting, running or being stored, and those whose failure is still to be
+    /// told.
     pub(crate) fn held(&self) -> Vec<Lease> {
         self.units.keys().chain(self.untold.keys()).copied().collect()
     }
@@ -171,7 +174,8 @@ impl<F: Clone> Agent<F> {
         if self.draining {
             return 0;
         }
-        let paces: Vec<Pace> = self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
+        let paces: Vec<Pace> =
+            self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
         let each = paces.iter().map(|pace| pace.depth_among(&paces, self.hold));
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
@@ -181,12 +185,14 @@ impl<F: Clone> Agent<F> {
         self.devices[device].kernels = kernels;
     }
 
-    /// A device takes units now, or does not. What waits and fits no other device any more goes back to the coordinator.
+    /// A device takes units now, or does not. What waits and fits no other device any more goes
+    /// back to the coordinator.
     pub(crate) fn set_usable(&mut self, device: usize, usable: bool) {
         self.devices[device].usable = usable;
         self.tell_capacity();
-        let (kept, gone) =
-            std::mem::take(&mut self.waiting).into_iter().partition(|lease| self.suited(lease.unit.job));
+        let (kept, gone) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|lease| self.suited(lease.unit.job));
         self.waiting = kept;
         let gone: VecDeque<Lease> = gone;
         let returned: Vec<Lease> =
@@ -196,7 +202,8 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A session stands and the join (made of [`Self::held`], [`Self::finished`], [`Self::capacity`]) has been sent.
+    /// A session stands and the join (made of [`Self::held`], [`Self::finished`],
+    /// [`Self::capacity`]) has been sent.
     pub(crate) fn on_connected(&mut self) {
         self.connected = true;
         self.capacity_told = self.capacity();
@@ -251,7 +258,8 @@ impl<F: Clone> Agent<F> {
             }
             if let Some(offered) = self.finished.get_mut(&lease) {
                 *offered = false;
-            } else if self.draining || self.units.len() >= HELD_MAX || !self.suited(assignment.job) {
+            } else if self.draining || self.units.len() >= HELD_MAX || !self.suited(assignment.job)
+            {
                 returned.push(lease);
             } else if let Err(failure) = self.check(&assignment) {
                 self.fail(lease, failure);
@@ -264,7 +272,8 @@ impl<F: Clone> Agent<F> {
         self.offer();
     }
 
-    /// Some device takes units of this job now; of a job that was never described, any that takes units.
+    /// Some device takes units of this job now; of a job that was never described, any that takes
+    /// units.
     fn suited(&self, job: JobId) -> bool {
         let kind = self.jobs.get(&job).and_then(|known| known.as_ref().ok());
         self.devices.iter().any(|device| kind.map_or(device.usable, |kind| device.suits(kind)))
@@ -274,9 +283,9 @@ impl<F: Clone> Agent<F> {
         match self.jobs.get(&assignment.job) {
             Some(Ok(spec)) => crate::job::check_assignment(spec, assignment),
             Some(Err(failure)) => Err(failure.clone()),
-            None => {
-                Err(Failure::Device("the coordinator sent a unit of a job that it never described".into()))
-            }
+            None => Err(Failure::Device(
+                "the coordinator sent a unit of a job that it never described".into(),
+            )),
         }
     }
 
@@ -302,7 +311,9 @@ impl<F: Clone> Agent<F> {
             }
             Err(failure) => {
                 self.frames.remove(&frame);
-                let waits = |unit: &Unit| unit.state == UnitState::Waiting && key(&unit.assignment) == frame;
+                let waits = |unit: &Unit| {
+                    unit.state == UnitState::Waiting && key(&unit.assignment) == frame
+                };
                 let units = self.units.iter().filter(|(_, unit)| waits(unit));
                 let leases: Vec<Lease> = units.map(|(lease, _)| *lease).collect();
                 for lease in leases {
@@ -315,10 +326,12 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A device has ended a unit. True where its output is to be stored, and [`Self::on_stored`] called.
+    /// A device has ended a unit. True where its output is to be stored, and [`Self::on_stored`]
+    /// called.
     pub(crate) fn on_rendered(&mut self, device: usize, lease: Lease, rendered: Rendered) -> bool {
         self.devices[device].given -= 1;
-        let wanted = self.units.get_mut(&lease).filter(|unit| matches!(unit.state, UnitState::Given { .. }));
+        let wanted =
+            self.units.get_mut(&lease).filter(|unit| matches!(unit.state, UnitState::Given { .. }));
         let mut store = false;
         match (wanted, rendered) {
             (Some(unit), Rendered::Done(device_time)) => {
@@ -385,7 +398,8 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A result did not get through although the session stands; [`Self::offer_again`] tries once more.
+    /// A result did not get through although the session stands; [`Self::offer_again`] tries once
+    /// more.
     pub(crate) fn on_offer_failed(&mut self, lease: Lease) {
         if let Some(offered) = self.finished.get_mut(&lease) {
             *offered = false;
@@ -399,12 +413,14 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// Offers what has not been offered in this session, or did not get through. To be called now and then.
+    /// Offers what has not been offered in this session, or did not get through. To be called now
+    /// and then.
     pub(crate) fn offer_again(&mut self) {
         self.offer();
     }
 
-    /// Takes no new work, gives back what has not begun, finishes what has, and leaves when all of it is acknowledged.
+    /// Takes no new work, gives back what has not begun, finishes what has, and leaves when all of
+    /// it is acknowledged.
     pub(crate) fn drain(&mut self) {
         if self.draining {
             return;
@@ -429,15 +445,17 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// Takes no new work, gives back what has not begun, ends what has at the next sample, hands that in, and leaves when it is acknowledged.
+    /// Takes no new work, gives back what has not begun, ends what has at the next sample, hands
+    /// that in, and leaves when it is acknowledged.
     pub(crate) fn hand_in(&mut self) {
         self.drain();
-        let begun = self.units.iter().filter(|(_, unit)| matches!(unit.state, UnitState::Given { .. }));
+        let begun =
+            self.units.iter().filter(|(_, unit)| matches!(unit.state, UnitState::Given { .. }));
         self.actions.extend(begun.map(|(lease, _)| Action::Cut(*lease)));
     }
 
-    /// Takes no new work and gives back every unit, begun or not: somebody else can begin it at once. Results in the outbox
-    /// stay there for the next start.
+    /// Takes no new work and gives back every unit, begun or not: somebody else can begin it at
+    /// once. Results in the outbox stay there for the next start.
     pub(crate) fn give_up(&mut self) {
         self.drain();
         let units = std::mem::take(&mut self.units);
@@ -449,11 +467,13 @@ impl<F: Clone> Agent<F> {
         self.give_back(units.into_keys().collect());
     }
 
-    /// Asks for the frames that waiting units need, and gives units whose frame is ready to devices that have room.
+    /// Asks for the frames that waiting units need, and gives units whose frame is ready to devices
+    /// that have room.
     fn pump(&mut self) {
         let mut kept = VecDeque::new();
         while let Some(lease) = self.waiting.pop_front() {
-            let Some(unit) = self.units.get(&lease).filter(|unit| unit.state == UnitState::Waiting) else {
+            let Some(unit) = self.units.get(&lease).filter(|unit| unit.state == UnitState::Waiting)
+            else {
                 continue;
             };
             if !self.start(lease, unit.assignment) {
@@ -461,7 +481,8 @@ impl<F: Clone> Agent<F> {
             }
         }
         self.waiting = kept;
-        // A frame that nobody waits for is given up here; devices have their own hold on it while they work.
+        // A frame that nobody waits for is given up here; devices have their own hold on it while
+        // they work.
         let units = self.waiting.iter().filter_map(|lease| self.units.get(lease));
         let needed: BTreeSet<FrameKey> = units.map(|unit| key(&unit.assignment)).collect();
         self.frames.retain(|frame, state| needed.contains(frame) || matches!(state, Frame::Asked));
@@ -484,7 +505,8 @@ impl<F: Clone> Agent<F> {
             }
             Some(Frame::Asked) => false,
             None => {
-                let asked = self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
+                let asked =
+                    self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
                 if asked < FRAMES_ASKED_MAX {
                     self.frames.insert(frame, Frame::Asked);
                     let feed = match assignment.task {
@@ -498,8 +520,9 @@ impl<F: Clone> Agent<F> {
         }
     }
 
-    /// The device with room that would be done with another unit first. A slow one gets none where a faster one gets through all that
-    /// is left before it: the end of a frame waits for the last unit.
+    /// The device with room that would be done with another unit first. A slow one gets none where
+    /// a faster one gets through all that is left before it: the end of a frame waits for the last
+    /// unit.
     fn device_with_room(&self, job: JobId, kind: &JobKind) -> Option<usize> {
         let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.suits(kind));
         let fits = |index: usize| !self.too_small.contains(&(job, index));
@@ -507,11 +530,13 @@ impl<F: Clone> Agent<F> {
         let fits_some = usable().any(|(index, _)| fits(index));
         let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
         let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
-        let room = |device: &Device| device.given < device.pace.depth_among(&paces, self.hold) as usize;
+        let room =
+            |device: &Device| device.given < device.pace.depth_among(&paces, self.hold) as usize;
         let (index, best) = usable()
             .filter(|(_, device)| room(device))
             .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;
-        // The coordinator fills the node up as long as it has anything: less than asked for is the end of it.
+        // The coordinator fills the node up as long as it has anything: less than asked for is the
+        // end of it.
         let ending = self.units.len() < self.capacity() as usize;
         let left = self.waiting.len() + 1;
         let sooner = |device: &Device| {
@@ -524,7 +549,8 @@ impl<F: Clone> Agent<F> {
         Some(index)
     }
 
-    /// Ends a unit that is not wanted here any more. What is already in the outbox stays until the coordinator has seen it.
+    /// Ends a unit that is not wanted here any more. What is already in the outbox stays until the
+    /// coordinator has seen it.
     fn stop_unit(&mut self, lease: Lease) {
         if let Some(Unit { state: UnitState::Given { .. }, .. }) = self.units.remove(&lease) {
             self.actions.push_back(Action::Cancel(lease));

@@ -131,7 +131,10 @@ fn a_forgotten_job_leaves_nothing_behind() {
     actions(&mut agent);
     agent.on_message(Down::Forget { job: job(1) });
     let told = actions(&mut agent);
-    assert!(told.contains(&Action::Cancel(lease(1))) && told.contains(&Action::Remove(lease(0))), "{told:?}");
+    assert!(
+        told.contains(&Action::Cancel(lease(1))) && told.contains(&Action::Remove(lease(0))),
+        "{told:?}"
+    );
     assert!(agent.held().is_empty() && agent.finished().is_empty());
 }
 
@@ -208,7 +211,10 @@ fn a_node_that_hands_in_ends_its_units_early_and_leaves_when_they_are_acknowledg
     let mut agent = busy();
     agent.hand_in();
     let told = actions(&mut agent);
-    assert!(told.contains(&Action::Send(Up::Draining)) && told.contains(&Action::Cut(lease(1))), "{told:?}");
+    assert!(
+        told.contains(&Action::Send(Up::Draining)) && told.contains(&Action::Cut(lease(1))),
+        "{told:?}"
+    );
     agent.on_rendered(0, lease(1), Rendered::Cancelled);
     let returned = Action::Send(Up::Returned { leases: vec![lease(1)] });
     assert!(actions(&mut agent).contains(&returned));
@@ -311,7 +317,8 @@ fn a_slow_device_helps_while_there_is_plenty_and_leaves_the_end_to_the_fast_one(
     assert!(devices_of(&actions(&mut agent)).contains(&1));
 
     let mut agent = fast_and_slow();
-    // Two are the last ones: the fast device is done with both long before the slow one would be with one.
+    // Two are the last ones: the fast device is done with both long before the slow one would be
+    // with one.
     work(&mut agent, &[4, 5]);
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [0, 0]);
@@ -358,7 +365,10 @@ fn a_unit_that_does_not_fit_one_device_goes_to_another_and_fails_where_it_fits_n
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     let told = actions(&mut agent);
     assert_eq!(devices_of(&told), [1 - device], "{told:?}");
-    assert!(!told.iter().any(|action| matches!(action, Action::Send(Up::Failed { .. }))), "{told:?}");
+    assert!(
+        !told.iter().any(|action| matches!(action, Action::Send(Up::Failed { .. }))),
+        "{told:?}"
+    );
     agent.on_rendered(1 - device, lease(0), Rendered::Failed(shortage(1)));
     let told = actions(&mut agent);
     assert!(

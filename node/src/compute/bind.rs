@@ -1,4 +1,5 @@
-//! Inputs and arguments to a kernel's variables, by name: what is missing, unknown or of another type is told with what the kernel has.
+//! Inputs and arguments to a kernel's variables, by name: what is missing, unknown or of another
+//! type is told with what the kernel has.
 
 use std::collections::BTreeSet;
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
@@ -36,7 +37,10 @@ pub enum BindError {
         problem: String,
     },
     /// The job's element type is not what the kernel stores.
-    #[error("the kernel stores {stored}, and --element says {element}; leave that out, or change the kernel")]
+    #[error(
+        "the kernel stores {stored}, and --element says {element}; leave that out, or change the \
+            kernel"
+    )]
     Element {
         /// Types of its `tessera_store`, by comma.
         stored: String,
@@ -59,7 +63,8 @@ pub struct Bound {
     pub values: Vec<(String, Vec<u8>)>,
 }
 
-/// Binds the inputs and arguments of a job to the variables of its kernel, of which `ptx` is the text.
+/// Binds the inputs and arguments of a job to the variables of its kernel, of which `ptx` is the
+/// text.
 ///
 /// # Errors
 /// The first thing that does not fit.
@@ -104,8 +109,8 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
 /// How `tessera_store` notes in PTX what it writes (`tessera.cuh`).
 const STORED: &str = "// tessera_store ";
 
-/// The types that a kernel stores, as far as its PTX says: none where it does not use `tessera_store`, or was compiled with a header
-/// before it.
+/// The types that a kernel stores, as far as its PTX says: none where it does not use
+/// `tessera_store`, or was compiled with a header before it.
 pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
     let noted = ptx.lines().filter_map(|line| line.trim().strip_prefix(STORED));
     noted.filter_map(|name| name.trim().parse().ok()).collect()
@@ -113,7 +118,8 @@ pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
 
 fn check_entry<'m>(module: &'m Module, entry: &str) -> Result<&'m Kernel, BindError> {
     let Some(kernel) = module.kernel(entry) else {
-        let names: Vec<&str> = module.kernels().iter().map(|kernel| kernel.name.as_str()).take(8).collect();
+        let names: Vec<&str> =
+            module.kernels().iter().map(|kernel| kernel.name.as_str()).take(8).collect();
         return Err(BindError::Entry(match names.is_empty() {
             true => "there is no kernel at all".to_owned(),
             false => format!("it has {}", names.join(", ")),
@@ -163,7 +169,11 @@ fn description(variable: &Variable) -> String {
 }
 
 fn wrong(variable: &Variable, problem: impl Into<String>) -> BindError {
-    BindError::Type { name: variable.name.clone(), found: description(variable), problem: problem.into() }
+    BindError::Type {
+        name: variable.name.clone(),
+        found: description(variable),
+        problem: problem.into(),
+    }
 }
 
 /// The bytes of an argument in its variable.
@@ -183,7 +193,9 @@ fn bytes_of(variable: &Variable, argument: &Argument) -> Result<Vec<u8>, BindErr
     };
     let bytes = bytes.map_err(|problem| wrong(variable, problem))?.concat();
     let fits = element.is_none_or(|element| {
-        !single || (element.bytes() as u64 == variable.bytes && element.is_float() == is_float(variable))
+        !single
+            || (element.bytes() as u64 == variable.bytes
+                && element.is_float() == is_float(variable))
     });
     if bytes.len() as u64 != variable.bytes || !fits {
         let given = element.map_or("", |element| element.name());
@@ -196,12 +208,15 @@ fn is_float(variable: &Variable) -> bool {
     variable.element.kind == TypeKind::Float
 }
 
-/// A number as a variable of this type holds it. PTX does not keep the sign of an integer, so either range is taken.
+/// A number as a variable of this type holds it. PTX does not keep the sign of an integer, so
+/// either range is taken.
 fn scalar_bytes(of: Type, number: Number) -> Result<Vec<u8>, String> {
     match (of.kind, of.bits) {
         (TypeKind::Float, 32) => element_bytes(Element::F32, number),
         (TypeKind::Float, 64) => element_bytes(Element::F64, number),
-        (TypeKind::Float | TypeKind::Predicate, _) => Err("such a variable cannot be set".to_owned()),
+        (TypeKind::Float | TypeKind::Predicate, _) => {
+            Err("such a variable cannot be set".to_owned())
+        }
         (_, bits) => {
             let whole = whole(number)?;
             let (least, most) = (-(1i128 << (bits - 1)), (1i128 << bits) - 1);
@@ -256,8 +271,12 @@ fn real(number: Number) -> f64 {
 /// The numbers of a built-in kernel, checked with its inputs and its result.
 pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>, BindError> {
     let kernel = builtin(name).ok_or_else(|| {
-        let all: Vec<&str> = tessera_kernels::compute::BUILTINS.iter().map(|kernel| kernel.name).collect();
-        BindError::Builtin(format!("there is no built-in kernel `{name}`; there are {}", all.join(", ")))
+        let all: Vec<&str> =
+            tessera_kernels::compute::BUILTINS.iter().map(|kernel| kernel.name).collect();
+        BindError::Builtin(format!(
+            "there is no built-in kernel `{name}`; there are {}",
+            all.join(", ")
+        ))
     })?;
     let inputs: Vec<_> = spec
         .inputs
@@ -269,7 +288,8 @@ pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>
         })
         .collect();
     let known = |name: &str| kernel.variables.iter().any(|variable| variable.name == name);
-    let names = inputs.iter().map(|input| input.name).chain(spec.arguments.iter().map(|a| a.name.as_str()));
+    let names =
+        inputs.iter().map(|input| input.name).chain(spec.arguments.iter().map(|a| a.name.as_str()));
     if let Some(name) = names.into_iter().find(|name| !known(name)) {
         let all: Vec<&str> = kernel.variables.iter().map(|variable| variable.name).collect();
         return Err(BindError::Unknown { name: name.to_owned(), known: all.join(", ") });
@@ -289,8 +309,12 @@ pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>
 fn builtin_values(name: &str, spec: &ComputeSpec) -> Result<Vec<(String, Vec<u8>)>, BindError> {
     let numbers = builtin_numbers(name, spec)?;
     let variables = builtin(name).map_or(&[][..], |kernel| kernel.variables);
-    let names = variables.iter().map(|variable| variable.name).skip(variables.len() - numbers.len());
-    Ok(names.map(str::to_owned).zip(numbers.iter().map(|bits| bits.to_le_bytes().to_vec())).collect())
+    let names =
+        variables.iter().map(|variable| variable.name).skip(variables.len() - numbers.len());
+    Ok(names
+        .map(str::to_owned)
+        .zip(numbers.iter().map(|bits| bits.to_le_bytes().to_vec()))
+        .collect())
 }
 
 #[cfg(test)]

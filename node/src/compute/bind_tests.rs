@@ -32,7 +32,11 @@ fn spec(arguments: &[(&str, Option<Element>, &[Number])]) -> ComputeSpec {
         shape: vec![2, 2],
     };
     ComputeSpec {
-        program: Program::Ptx(AssetFile { path: "a.ptx".into(), hash: BlobHash([2; 32]), length: 1 }),
+        program: Program::Ptx(AssetFile {
+            path: "a.ptx".into(),
+            hash: BlobHash([2; 32]),
+            length: 1,
+        }),
         inputs: vec![input],
         arguments: arguments.collect(),
         domain: Domain { width: 2, height: 2, depth: 1 },
@@ -101,13 +105,20 @@ fn what_does_not_fit_is_told_with_what_the_kernel_has() {
 #[test]
 fn what_a_kernel_stores_has_to_be_what_the_job_says() {
     let noting = |types: &[&str]| {
-        let notes: String = types.iter().map(|name| format!("\t// tessera_store {name}\n")).collect();
+        let notes: String =
+            types.iter().map(|name| format!("\t// tessera_store {name}\n")).collect();
         PTX.replace("{ ret; }", &format!("{{\n{notes} ret; }}"))
     };
     assert_eq!(stored_elements(PTX).len(), 0);
-    assert!(bind(PTX, &spec(&[])).is_ok(), "a kernel may write by itself, and then nobody knows what");
+    assert!(
+        bind(PTX, &spec(&[])).is_ok(),
+        "a kernel may write by itself, and then nobody knows what"
+    );
     assert!(bind(&noting(&["f32"]), &spec(&[])).is_ok());
-    assert!(bind(&noting(&["u32", "f32"]), &spec(&[])).is_ok(), "bits of one type may be stored as another");
+    assert!(
+        bind(&noting(&["u32", "f32"]), &spec(&[])).is_ok(),
+        "bits of one type may be stored as another"
+    );
     let told = bind(&noting(&["u32", "u32"]), &spec(&[])).unwrap_err().to_string();
     assert!(told.contains("stores u32") && told.contains("--element says f32"), "{told}");
     assert_eq!(

@@ -1,11 +1,13 @@
-//! Users' CUDA C++ to the PTX that every node takes: one architecture, fixed options, one header. Finds no compiler.
+//! Users' CUDA C++ to the PTX that every node takes: one architecture, fixed options, one header.
+//! Finds no compiler.
 
 use tessera_kernels::compute::{HEADER, HEADER_NAME};
 use tessera_nvrtc::{Nvrtc, NvrtcError, Program, STRICT_OPTIONS, Target, portable_ptx};
 
 /// The virtual architecture that kernels are compiled for: the oldest that any node has.
 const COMPUTE: u32 = 75;
-/// `extern "C" __constant__ TesseraArray image;` is the documented form, and the compiler warns of it.
+/// `extern "C" __constant__ TesseraArray image;` is the documented form, and the compiler warns of
+/// it.
 const NO_WARNING: &str = "--diag-suppress=20044";
 
 /// Compiles a kernel; messages have its name and lines.

@@ -1,5 +1,5 @@
-//! Compute jobs on a node: what a job's kernel and inputs are, and how inputs and arguments get to the kernel's variables by their names.
-//! Runs nothing; devices do (`device/`).
+//! Compute jobs on a node: what a job's kernel and inputs are, and how inputs and arguments get to
+//! the kernel's variables by their names. Runs nothing; devices do (`device/`).
 
 mod bind;
 mod compile;
@@ -43,14 +43,16 @@ pub struct LoadedArray {
 impl LoadedArray {
     /// The values, little endian.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: a slice of words is one of eight times as many bytes, and the length was checked against it when it was made.
+        // SAFETY: a slice of words is one of eight times as many bytes, and the length was checked
+        // against it when it was made.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length) }
     }
 
     /// The values, where they are f32.
     pub fn floats(&self) -> Option<&[f32]> {
         // SAFETY: as above, at an alignment of 8; any four bytes are an f32.
-        let values = || unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length / 4) };
+        let values =
+            || unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length / 4) };
         (self.element == Element::F32).then(values)
     }
 }
@@ -92,7 +94,8 @@ impl PreparedCompute {
         self.arrays.iter().map(|array| array.length as u64).sum()
     }
 
-    /// The result of a chunk, from the values that its kernel wrote: as they are, or reduced in the order of indices.
+    /// The result of a chunk, from the values that its kernel wrote: as they are, or reduced in the
+    /// order of indices.
     pub fn result(&self, count: u32, values: Vec<u8>) -> ChunkValues {
         let Some(reduction) = self.spec.reduction else {
             return ChunkValues { count, width: self.spec.element.bytes() as u8, bytes: values };
@@ -110,7 +113,8 @@ pub(crate) fn numbers(kernel: &Builtin, spec: &ComputeSpec) -> Result<Vec<u32>, 
 
 /// Words that a built-in kernel takes for a variable in the place of numbers; none for any other.
 pub fn choices(kernel: &str, variable: &str) -> Vec<&'static str> {
-    let known = tessera_kernels::compute::builtin(kernel).map_or(&[][..], |kernel| kernel.variables);
+    let known =
+        tessera_kernels::compute::builtin(kernel).map_or(&[][..], |kernel| kernel.variables);
     let kinds = known.iter().filter(|known| known.name == variable).map(|known| known.kind);
     kinds
         .flat_map(|kind| match kind {

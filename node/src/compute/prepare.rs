@@ -24,7 +24,8 @@ type Recent = (Option<BlobHash>, Arc<PreparedCompute>);
 /// Prepares frames, and keeps the last ones.
 pub(crate) struct Preparations {
     recent: Mutex<VecDeque<Recent>>,
-    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller one, that one says itself.
+    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller
+    /// one, that one says itself.
     device_bytes: u64,
     /// Memory of this machine, bytes; 0 where it is not known.
     host_bytes: u64,
@@ -41,10 +42,12 @@ impl Preparations {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before anything is fetched: neither the node nor any device of it can hold more than its memory.
+    /// Before anything is fetched: neither the node nor any device of it can hold more than its
+    /// memory.
     fn check_memory(&self, spec: &ComputeSpec) -> Result<(), Failure> {
         let values = |input: &InputArray| {
-            let edges = input.shape.iter().fold(1u64, |product, edge| product.saturating_mul(*edge));
+            let edges =
+                input.shape.iter().fold(1u64, |product, edge| product.saturating_mul(*edge));
             edges.saturating_mul(input.element.bytes() as u64)
         };
         let needed = spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)));
@@ -52,7 +55,8 @@ impl Preparations {
             [("the largest device of this node", self.device_bytes), ("this node", self.host_bytes)]
         {
             if have > 0 && needed > have {
-                let reason = format!("the inputs of the job need {needed} bytes, {what} has {have}");
+                let reason =
+                    format!("the inputs of the job need {needed} bytes, {what} has {have}");
                 return Err(Failure::OutOfMemory(MemoryShortage {
                     device: 0,
                     needed,
@@ -68,7 +72,9 @@ impl Preparations {
     fn keep(&self, feed: Option<BlobHash>, job: Arc<PreparedCompute>) {
         let mut recent = self.recent();
         recent.push_back((feed, job));
-        let bytes = |recent: &VecDeque<Recent>| recent.iter().map(|(_, job)| job.input_bytes()).sum::<u64>();
+        let bytes = |recent: &VecDeque<Recent>| {
+            recent.iter().map(|(_, job)| job.input_bytes()).sum::<u64>()
+        };
         while recent.len() > RECENT_MAX || bytes(&recent) > self.kept_bytes {
             if recent.pop_front().is_none() {
                 return;
@@ -76,8 +82,8 @@ impl Preparations {
         }
     }
 
-    /// A frame, from memory where it is still there. `feed` is the result of the frame before, where there is one; `views` a folder
-    /// for files on their way.
+    /// A frame, from memory where it is still there. `feed` is the result of the frame before,
+    /// where there is one; `views` a folder for files on their way.
     pub(crate) async fn prepare(
         &self,
         (fetcher, views): (&Fetcher, &Path),
@@ -121,7 +127,9 @@ async fn prepare(
         };
         let path = folder.place(fetcher, &wanted.name, wanted.hash, wanted.length).await?;
         let read = tokio::task::spawn_blocking(move || load(&path, &wanted)).await;
-        arrays.push(read.map_err(|error| Failure::Asset(format!("reading an input failed: {error}")))??);
+        arrays.push(
+            read.map_err(|error| Failure::Asset(format!("reading an input failed: {error}")))??,
+        );
     }
     Ok(PreparedCompute { id, spec: spec.clone(), frame: number, source, arrays })
 }
@@ -181,10 +189,14 @@ fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
     let head_bytes = npy::HEADER_BYTES_MAX as u64 + 12;
     file.by_ref().take(head_bytes).read_to_end(&mut head).map_err(failed)?;
     let named = |problem: String| Failure::Program(format!("input `{}`: {problem}", input.name));
-    let header = npy::Header::read(&head, input.length).map_err(|error| named(error.to_string()))?;
+    let header =
+        npy::Header::read(&head, input.length).map_err(|error| named(error.to_string()))?;
     if (header.element, &header.shape) != (input.element, &input.shape) {
         let found = format!("{} {:?}", header.element, header.shape);
-        return Err(named(format!("its header says {found}, the job {} {:?}", input.element, input.shape)));
+        return Err(named(format!(
+            "its header says {found}, the job {} {:?}",
+            input.element, input.shape
+        )));
     }
     let length = usize::try_from(input.length - header.data_offset as u64)
         .map_err(|_| named("it is larger than this machine's memory".into()))?;
@@ -194,9 +206,11 @@ fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
         Failure::Asset(format!("not enough memory for input `{}` of {length} bytes", input.name))
     })?;
     words.resize(count, 0);
-    // SAFETY: the words are as many bytes as `length` at least, all initialised, and any bytes are words.
+    // SAFETY: the words are as many bytes as `length` at least, all initialised, and any bytes are
+    // words.
     let bytes = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), length) };
-    let (first, rest) = bytes.split_at_mut(head.len().saturating_sub(header.data_offset).min(length));
+    let (first, rest) =
+        bytes.split_at_mut(head.len().saturating_sub(header.data_offset).min(length));
     first.copy_from_slice(&head[header.data_offset..header.data_offset + first.len()]);
     file.read_exact(rest).map_err(failed)?;
     Ok(LoadedArray {

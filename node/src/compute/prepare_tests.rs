@@ -38,20 +38,30 @@ fn frame(id: u64, words: usize) -> Arc<PreparedCompute> {
         length: 8 * words,
     };
     let source = Source::Ptx("".into());
-    Arc::new(PreparedCompute { id, spec: spec(8), frame: FrameNumber(1), source, arrays: vec![array] })
+    Arc::new(PreparedCompute {
+        id,
+        spec: spec(8),
+        frame: FrameNumber(1),
+        source,
+        arrays: vec![array],
+    })
 }
 
 #[test]
 fn inputs_beyond_the_memory_are_refused_with_both_numbers() {
     let enough = Preparations::new(8000, 9000, 0);
     assert_eq!(enough.check_memory(&spec(1000)), Ok(()));
-    for (device, host, have) in [(8000, 90_000, 8000), (90_000, 8000, 8000), (0, 8007, 8007), (8007, 0, 8007)]
+    for (device, host, have) in
+        [(8000, 90_000, 8000), (90_000, 8000, 8000), (0, 8007, 8007), (8007, 0, 8007)]
     {
         let refused = Preparations::new(device, host, 0).check_memory(&spec(1001));
         let Err(Failure::OutOfMemory(shortage)) = refused else { panic!("{refused:?}") };
         assert_eq!((shortage.needed, shortage.available), (8008, have));
         let told = shortage.reason;
-        assert!(told.contains("need 8008 bytes") && told.contains(&format!("has {have}")), "{told}");
+        assert!(
+            told.contains("need 8008 bytes") && told.contains(&format!("has {have}")),
+            "{told}"
+        );
     }
     assert!(Preparations::new(1, 1, 0).check_memory(&spec(u64::MAX)).is_err());
     assert_eq!(Preparations::new(0, 0, 0).check_memory(&spec(u64::MAX)), Ok(()), "nobody knows");

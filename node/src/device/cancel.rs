@@ -1,4 +1,5 @@
-//! Ending a unit early, taking it back before it has begun, and how far it is. Owns two atomics, shared by node and device.
+//! Ending a unit early, taking it back before it has begun, and how far it is. Owns two atomics,
+//! shared by node and device.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -22,8 +23,8 @@ impl CancelToken {
         self.state.store(CANCELLED, Ordering::Release);
     }
 
-    /// Stop at the next sample that all pixels have: what there is until then is the result. A device that cannot goes on; one that has not
-    /// begun does not begin.
+    /// Stop at the next sample that all pixels have: what there is until then is the result. A
+    /// device that cannot goes on; one that has not begun does not begin.
     pub fn cut(&self) {
         let cut = self.state.compare_exchange(BEGUN, CUT, Ordering::AcqRel, Ordering::Acquire);
         if cut == Err(IDLE) {

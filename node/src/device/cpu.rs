@@ -18,7 +18,8 @@ pub struct CpuDevice {
 }
 
 impl CpuDevice {
-    /// Starts the threads: as many as asked for, or as this process may use; with the best instruction set unless one is named.
+    /// Starts the threads: as many as asked for, or as this process may use; with the best
+    /// instruction set unless one is named.
     ///
     /// # Errors
     /// Where this processor lacks the instruction set, or the system refuses so many threads.
@@ -84,7 +85,8 @@ fn processor_name() -> String {
 /// Memory of this host in bytes; 0 where the system does not say.
 pub(crate) fn memory_bytes() -> u64 {
     // SAFETY: sysconf takes any name and touches no memory of ours.
-    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let (pages, page) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0))
 }
 

@@ -1,4 +1,5 @@
-//! Built-in compute kernels on the CPU: a thread that takes chunk after chunk, and shares each among as many threads as the device has.
+//! Built-in compute kernels on the CPU: a thread that takes chunk after chunk, and shares each
+//! among as many threads as the device has.
 
 use super::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
 use crate::compute::{PreparedCompute, Source};
@@ -31,8 +32,9 @@ impl ComputeThread {
             let mut pool = None;
             while let Ok(unit) = received.recv() {
                 // Made on first need: most nodes render.
-                let pool =
-                    pool.get_or_insert_with(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
+                let pool = pool.get_or_insert_with(|| {
+                    rayon::ThreadPoolBuilder::new().num_threads(threads).build()
+                });
                 let began = Instant::now();
                 let result = match (&unit.work, pool) {
                     _ if !unit.cancel.begin() => Err(DeviceError::Cancelled),
@@ -44,7 +46,10 @@ impl ComputeThread {
                     _ => Err(DeviceError::Failed("this thread computes".into())),
                 };
                 let took = began.elapsed();
-                busy.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                busy.fetch_add(
+                    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+                    Ordering::Relaxed,
+                );
                 (unit.finish)(result.map(|chunk| UnitOutput::of_chunk(chunk, took, 0)));
             }
         };
@@ -96,7 +101,8 @@ fn compute(
         if cancel.is_cancelled() {
             return Err(DeviceError::Cancelled);
         }
-        let chunk = job.chunk(first + (index * PIECE_INDICES) as u64, (out.len() / channels) as u32);
+        let chunk =
+            job.chunk(first + (index * PIECE_INDICES) as u64, (out.len() / channels) as u32);
         let indices = (out.len() / channels) as u64;
         run(isa, kernel, &chunk, &arrays, &numbers, out)
             .map_err(|error| DeviceError::Program(error.to_string()))?;
@@ -106,13 +112,16 @@ fn compute(
     Ok(job.result(count, values.into_iter().flat_map(f32::to_le_bytes).collect()))
 }
 
-fn host_arrays<'a>(kernel: &Builtin, job: &'a PreparedCompute) -> Result<Vec<HostArray<'a>>, DeviceError> {
+fn host_arrays<'a>(
+    kernel: &Builtin,
+    job: &'a PreparedCompute,
+) -> Result<Vec<HostArray<'a>>, DeviceError> {
     kernel
         .arrays()
         .map(|name| {
             let array = job.arrays.iter().find(|array| array.name == name);
-            let values =
-                array.and_then(|array| Some(HostArray { values: array.floats()?, shape: &array.shape }));
+            let values = array
+                .and_then(|array| Some(HostArray { values: array.floats()?, shape: &array.shape }));
             values.ok_or_else(|| DeviceError::Program(format!("input `{name}` is missing")))
         })
         .collect()

@@ -1,8 +1,9 @@
-//! What a device is to the rest of the node: it takes units and calls back. Nothing here knows a CPU from a GPU.
+//! What a device is to the rest of the node: it takes units and calls back. Nothing here knows a
+//! CPU from a GPU.
 //!
-//! A device owns its threads and a queue. It is given the next units while it works on one, so that it never waits: a GPU
-//! uploads, computes and downloads different units at a time, and a CPU starts the next unit with the threads that the
-//! last blocks of this one leave idle.
+//! A device owns its threads and a queue. It is given the next units while it works on one, so that
+//! it never waits: a GPU uploads, computes and downloads different units at a time, and a CPU
+//! starts the next unit with the threads that the last blocks of this one leave idle.
 
 mod cancel;
 mod cpu;
@@ -61,9 +62,11 @@ pub struct UnitOutput {
     pub chunk: Option<ChunkValues>,
     /// Rays cast, closest and any hit.
     pub rays: u64,
-    /// Time of the whole device that went into it; parts of a device count as parts, so times of units add up.
+    /// Time of the whole device that went into it; parts of a device count as parts, so times of
+    /// units add up.
     pub device_time: Duration,
-    /// Bytes that it needed on the device at least: its scene, and the workspace of the smallest plan; 0 where nobody measures.
+    /// Bytes that it needed on the device at least: its scene, and the workspace of the smallest
+    /// plan; 0 where nobody measures.
     pub device_bytes: u64,
 }
 
@@ -82,10 +85,12 @@ pub enum DeviceError {
     /// The device took longer than the watchdog allows.
     #[error("the watchdog ended it: {0}")]
     TimedOut(String),
-    /// The user's kernel cannot be used: it does not compile, or lacks what the job gives it. The same everywhere.
+    /// The user's kernel cannot be used: it does not compile, or lacks what the job gives it. The
+    /// same everywhere.
     #[error("{0}")]
     Program(String),
-    /// The user's kernel came as CUDA C++, and there is no NVRTC here (any more). Other nodes may have one.
+    /// The user's kernel came as CUDA C++, and there is no NVRTC here (any more). Other nodes may
+    /// have one.
     #[error("{0}")]
     NoCompiler(String),
     /// The user's kernel failed, or did not end in time. The device is well.
@@ -128,7 +133,13 @@ pub enum Work {
 impl UnitOutput {
     /// Of a compute unit.
     pub(crate) fn of_chunk(chunk: ChunkValues, device_time: Duration, device_bytes: u64) -> Self {
-        Self { sums: TileSums::empty(0, 0, 0), chunk: Some(chunk), rays: 0, device_time, device_bytes }
+        Self {
+            sums: TileSums::empty(0, 0, 0),
+            chunk: Some(chunk),
+            rays: 0,
+            device_time,
+            device_bytes,
+        }
     }
 }
 
@@ -144,7 +155,8 @@ pub struct DeviceUnit {
 
 /// One renderer of a node.
 pub trait Device: Send + Sync {
-    /// What it is, and whether it takes units now. Units given to one that does not end as cancelled.
+    /// What it is, and whether it takes units now. Units given to one that does not end as
+    /// cancelled.
     fn info(&self) -> DeviceInfo;
 
     /// How it is now; its position in the node is not its own to say.
@@ -152,8 +164,8 @@ pub trait Device: Send + Sync {
         DeviceTelemetry::default()
     }
 
-    /// Takes a unit and returns at once. Units start in the order in which they come. When the device is dropped, units that
-    /// have not ended end as cancelled.
+    /// Takes a unit and returns at once. Units start in the order in which they come. When the
+    /// device is dropped, units that have not ended end as cancelled.
     fn submit(&self, unit: DeviceUnit);
 
     /// Device time spent on units since the device was opened.

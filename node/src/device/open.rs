@@ -61,24 +61,25 @@ pub enum DeviceOpenError {
 pub struct Devices {
     /// In the order of their positions; those that failed at the start are quarantined.
     pub devices: Vec<Arc<dyn Device>>,
-    /// Version of the NVRTC with which the devices' workers compile kernels; None where there are none, or they find none.
+    /// Version of the NVRTC with which the devices' workers compile kernels; None where there are
+    /// none, or they find none.
     pub compiler: Option<(u32, u32)>,
     /// Watches the CUDA devices as long as it is kept.
     _monitor: Option<Monitor>,
 }
 
-/// Opens what the configuration names, in its order, CUDA devices all at the same time. Blocks until every device has shown that it
-/// computes what it should, or that it does not.
+/// Opens what the configuration names, in its order, CUDA devices all at the same time. Blocks
+/// until every device has shown that it computes what it should, or that it does not.
 ///
 /// # Errors
-/// What was asked for by name cannot be had. `auto` takes the CPU instead, and `cuda` leaves out (quarantined) the devices that fail
-/// as long as one works.
+/// What was asked for by name cannot be had. `auto` takes the CPU instead, and `cuda` leaves out
+/// (quarantined) the devices that fail as long as one works.
 pub fn open(config: &Config) -> Result<Devices, DeviceOpenError> {
     open_until(config, Until::All)
 }
 
-/// [`open`], but of several devices that one name stands for it waits for the first that works. The others are being tested meanwhile,
-/// and take units as each is ready.
+/// [`open`], but of several devices that one name stands for it waits for the first that works. The
+/// others are being tested meanwhile, and take units as each is ready.
 ///
 /// # Errors
 /// As for [`open`].
@@ -95,7 +96,8 @@ enum Until {
 
 fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError> {
     check(&config.devices)?;
-    let mut opened = Opened { config, command: None, found: None, devices: Vec::new(), cuda: Vec::new() };
+    let mut opened =
+        Opened { config, command: None, found: None, devices: Vec::new(), cuda: Vec::new() };
     // All of them begin before one is waited for.
     let begun: Vec<_> = config.devices.iter().map(|spec| opened.begin(*spec)).collect();
     for (spec, begun) in config.devices.iter().zip(begun) {
@@ -106,7 +108,10 @@ fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError>
         };
         match (spec, added) {
             (DeviceSpec::Auto, Err(error)) => {
-                tracing::info!(reason = crate::scene::chain(&error), "no CUDA device; rendering on the CPU");
+                tracing::info!(
+                    reason = crate::scene::chain(&error),
+                    "no CUDA device; rendering on the CPU"
+                );
                 opened.add_cpu()?;
             }
             (_, added) => added?,
@@ -126,9 +131,8 @@ fn check(specs: &[DeviceSpec]) -> Result<(), DeviceOpenError> {
     for (position, spec) in specs.iter().enumerate() {
         let same = |other: &DeviceSpec| match (other, spec) {
             (DeviceSpec::Auto, _) | (_, DeviceSpec::Auto) => true,
-            (DeviceSpec::Cuda(None), DeviceSpec::Cuda(_)) | (DeviceSpec::Cuda(_), DeviceSpec::Cuda(None)) => {
-                true
-            }
+            (DeviceSpec::Cuda(None), DeviceSpec::Cuda(_))
+            | (DeviceSpec::Cuda(_), DeviceSpec::Cuda(None)) => true,
             _ => other == spec,
         };
         if specs[..position].iter().any(same) {
@@ -186,7 +190,8 @@ impl Opened<'_> {
     ) -> Result<Vec<(String, Opening)>, DeviceOpenError> {
         let found = self.found(spec)?;
         let command = self.command()?;
-        let wanted = |(slot, _): &(usize, FoundDevice)| index.is_none_or(|index| *slot == index as usize);
+        let wanted =
+            |(slot, _): &(usize, FoundDevice)| index.is_none_or(|index| *slot == index as usize);
         let mut group = Vec::new();
         for (slot, found) in found.into_iter().enumerate().filter(wanted) {
             let name = format!("cuda:{slot}");
@@ -194,14 +199,19 @@ impl Opened<'_> {
             group.push((name, open.map_err(DeviceOpenError::System)?));
         }
         if group.is_empty() {
-            let none = index.map_or(super::worker::Refusal::NoDevices, super::worker::Refusal::NoSuchDevice);
+            let none = index
+                .map_or(super::worker::Refusal::NoDevices, super::worker::Refusal::NoSuchDevice);
             return Err(DeviceOpenError::Cuda { spec, source: none.into() });
         }
         Ok(group)
     }
 
     /// Waits for a group until enough of it works; one of it has to.
-    fn add_cuda(&mut self, group: Vec<(String, Opening)>, until: Until) -> Result<(), DeviceOpenError> {
+    fn add_cuda(
+        &mut self,
+        group: Vec<(String, Opening)>,
+        until: Until,
+    ) -> Result<(), DeviceOpenError> {
         let (mut works, mut fault) = (false, None);
         let mut unknown: Vec<&(String, Opening)> = group.iter().collect();
         let is_enough = |works: bool| works && until == Until::First;

@@ -1,10 +1,12 @@
-//! The CPU's threads: they render small blocks of the units in the queue. Owns order and cancellation; knows no kernel.
+//! The CPU's threads: they render small blocks of the units in the queue. Owns order and
+//! cancellation; knows no kernel.
 //!
-//! A thread takes the next block of the first unit that has any. So all threads are busy until the last block of the last
-//! unit: while some finish a unit's last blocks, the others have begun the next unit.
+//! A thread takes the next block of the first unit that has any. So all threads are busy until the
+//! last block of the last unit: while some finish a unit's last blocks, the others have begun the
+//! next unit.
 //!
-//! Blocks go through a tile's samples run by run, so that a unit that is cut ends with the run that is under way: then all pixels have as many
-//! samples, and what there is is a film.
+//! Blocks go through a tile's samples run by run, so that a unit that is cut ends with the run that
+//! is under way: then all pixels have as many samples, and what there is is a film.
 
 use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput, Work};
 use std::collections::VecDeque;
@@ -17,17 +19,19 @@ use tessera_kernels::CheckedScene;
 use tessera_layout::UnitParams;
 use tessera_protocol::TileSums;
 
-/// Renders one rectangle of one unit on the calling thread: adds to a film of that rectangle, all zero before, and returns
-/// the rays cast. What it adds must not depend on how a unit is cut into rectangles.
+/// Renders one rectangle of one unit on the calling thread: adds to a film of that rectangle, all
+/// zero before, and returns the rays cast. What it adds must not depend on how a unit is cut into
+/// rectangles.
 pub(super) type BlockRenderer =
     dyn Fn(&CheckedScene, &UnitParams, &mut [i64]) -> Result<u64, DeviceError> + Send + Sync;
 
 /// Edge of a block in pixels.
 const BLOCK_EDGE: u32 = 16;
-/// Camera samples in a block about: some milliseconds of work, so that a cancel is heard soon and the ends of units are even.
+/// Camera samples in a block about: some milliseconds of work, so that a cancel is heard soon and
+/// the ends of units are even.
 const BLOCK_SAMPLES: u32 = 4096;
-/// Camera samples in a run of a whole tile at most, where that allows one sample: some seconds of a slow core, so that a unit that is cut
-/// ends soon.
+/// Camera samples in a run of a whole tile at most, where that allows one sample: some seconds of a
+/// slow core, so that a unit that is cut ends soon.
 const RUN_SAMPLES: u32 = 1 << 19;
 
 /// Threads and their queue.
@@ -166,7 +170,9 @@ impl Pool {
     }
 
     pub(super) fn busy(&self) -> Duration {
-        Duration::from_nanos(self.shared.busy_nanos.load(Ordering::Relaxed) / u64::from(self.shared.threads))
+        Duration::from_nanos(
+            self.shared.busy_nanos.load(Ordering::Relaxed) / u64::from(self.shared.threads),
+        )
     }
 }
 
@@ -177,7 +183,8 @@ impl Drop for Pool {
         drop(self.shared.queue());
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread catches the panics of its blocks; one that still panicked has nothing more to give.
+            // A thread catches the panics of its blocks; one that still panicked has nothing more
+            // to give.
             let _ = thread.join();
         }
         let left = std::mem::take(&mut *self.shared.queue());
@@ -269,7 +276,8 @@ impl Unit {
         nanos: u64,
         threads: u32,
     ) {
-        let samples = u64::from(block.width) * u64::from(block.height) * u64::from(block.sample_count);
+        let samples =
+            u64::from(block.width) * u64::from(block.height) * u64::from(block.sample_count);
         self.cancel.advance(samples);
         let mut progress = self.progress();
         progress.nanos += nanos;
@@ -278,7 +286,8 @@ impl Unit {
                 progress.rays += rays;
                 let whole = &self.params;
                 let sums = progress.sums.get_or_insert_with(|| {
-                    // Edges of a unit are checked against the protocol's limit before it comes here.
+                    // Edges of a unit are checked against the protocol's limit before it comes
+                    // here.
                     TileSums::empty(whole.width as u16, whole.height as u16, whole.channels() as u8)
                 });
                 add_block(sums, whole, block, &film);
@@ -310,7 +319,13 @@ impl Unit {
             (None, Some(mut sums)) => {
                 sums.samples = self.blocks.samples_in(&self.params, progress.blocks);
                 let device_time = Duration::from_nanos(progress.nanos / u64::from(threads));
-                Ok(UnitOutput { sums, chunk: None, rays: progress.rays, device_time, device_bytes: 0 })
+                Ok(UnitOutput {
+                    sums,
+                    chunk: None,
+                    rays: progress.rays,
+                    device_time,
+                    device_bytes: 0,
+                })
             }
             (error, _) => Err(error.unwrap_or(DeviceError::Cancelled)),
         };

@@ -65,7 +65,9 @@ fn threads_that_have_nothing_left_in_a_unit_begin_the_next() {
     let renderer = move |_: &CheckedScene, params: &UnitParams, _: &mut [i64]| {
         if params.seed == 1 {
             let next = heard.lock().unwrap().recv_timeout(Duration::from_secs(20));
-            return next.map(|()| 1).map_err(|_| DeviceError::Failed("the next unit waited".into()));
+            return next
+                .map(|()| 1)
+                .map_err(|_| DeviceError::Failed("the next unit waited".into()));
         }
         begun.lock().unwrap().send(()).unwrap();
         Ok(1)
@@ -95,7 +97,8 @@ fn a_panic_fails_its_unit_and_no_other() {
 
 #[test]
 fn a_unit_that_is_cut_has_the_samples_that_all_its_pixels_have() {
-    // Twelve blocks are a run of 16 samples; the unit is cut in the middle of its second run, and in the last block of all.
+    // Twelve blocks are a run of 16 samples; the unit is cut in the middle of its second run, and
+    // in the last block of all.
     for (stop_at, samples) in [(14, 32), (36, 41)] {
         let ((reached, heard), (go, gone)) = (mpsc::channel(), mpsc::channel());
         let (state, gone) = (Mutex::new((0, reached)), Mutex::new(gone));
@@ -171,7 +174,8 @@ fn units_left_when_the_pool_goes_end_as_cancelled() {
         Ok(0)
     };
     let pool = Pool::start(1, Box::new(renderer)).unwrap();
-    let units: Vec<_> = (0..3).map(|_| submit(&pool, test_scene::unit(0, 0, 64, 48, 0..40_000))).collect();
+    let units: Vec<_> =
+        (0..3).map(|_| submit(&pool, test_scene::unit(0, 0, 64, 48, 0..40_000))).collect();
     drop(pool);
     for unit in units {
         assert_eq!(unit.wait(), Err(DeviceError::Cancelled));

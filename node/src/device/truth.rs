@@ -1,10 +1,11 @@
-//! What the driver says of a device now: who it is, and how it is. Owns no library; the monitor fills it in.
+//! What the driver says of a device now: who it is, and how it is. Owns no library; the monitor
+//! fills it in.
 
 use serde::{Deserialize, Serialize};
 use tessera_protocol::device::{CudaInfo, DeviceTelemetry};
 
-/// One device or MIG slice at one moment. What the driver does not say is None or empty: NVML may be absent, a device may lack a
-/// sensor.
+/// One device or MIG slice at one moment. What the driver does not say is None or empty: NVML may
+/// be absent, a device may lack a sensor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceTruth {
     /// `GPU-…` or `MIG-…`, as `nvidia-smi -L` shows it.
@@ -24,7 +25,8 @@ pub struct DeviceTruth {
 }
 
 impl DeviceTruth {
-    /// Whether this is the device that CUDA calls `uuid`. CUDA writes `GPU-` before a slice's id, too, in some versions.
+    /// Whether this is the device that CUDA calls `uuid`. CUDA writes `GPU-` before a slice's id,
+    /// too, in some versions.
     pub fn is(&self, uuid: &str) -> bool {
         same_uuid(&self.uuid, uuid)
     }

@@ -1,4 +1,5 @@
-//! What Xid events mean and what is done about them: the table, its file, looking up. Does nothing about any of them.
+//! What Xid events mean and what is done about them: the table, its file, looking up. Does nothing
+//! about any of them.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -80,7 +81,9 @@ impl XidTable {
             let file = std::fs::File::open(path).map_err(read)?;
             file.take(TABLE_BYTES_MAX + 1).read_to_string(&mut text).map_err(read)?;
             if text.len() as u64 > TABLE_BYTES_MAX {
-                return Err(XidTableError::Malformed(format!("it is longer than {TABLE_BYTES_MAX} bytes")));
+                return Err(XidTableError::Malformed(format!(
+                    "it is longer than {TABLE_BYTES_MAX} bytes"
+                )));
             }
             table.rows.extend(Self::parse(&text)?.rows);
         }
@@ -88,7 +91,8 @@ impl XidTable {
     }
 
     fn parse(text: &str) -> Result<Self, XidTableError> {
-        let file: File = toml::from_str(text).map_err(|error| XidTableError::Malformed(error.to_string()))?;
+        let file: File =
+            toml::from_str(text).map_err(|error| XidTableError::Malformed(error.to_string()))?;
         let mut rows = BTreeMap::new();
         for row in file.xid {
             let code = row.code;
@@ -116,7 +120,8 @@ mod tests {
     fn the_built_in_table_says_what_is_known() {
         let table = XidTable::load(None).unwrap();
         assert!(table.rows.len() >= 25);
-        let actions = |codes: &[u64]| codes.iter().map(|code| table.look_up(*code).0).collect::<Vec<_>>();
+        let actions =
+            |codes: &[u64]| codes.iter().map(|code| table.look_up(*code).0).collect::<Vec<_>>();
         assert_eq!(actions(&[13, 31, 43, 45, 63, 92]), [XidAction::Note; 6]);
         assert_eq!(actions(&[32, 69, 94, 109]), [XidAction::Restart; 4]);
         assert_eq!(actions(&[48, 74, 154]), [XidAction::Drain; 3]);
@@ -129,7 +134,8 @@ mod tests {
     fn a_file_replaces_rows_and_leaves_the_rest() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("xid.toml");
-        std::fs::write(&path, "[[xid]]\ncode = 31\nmeaning = \"ours\"\naction = \"drain\"\n").unwrap();
+        std::fs::write(&path, "[[xid]]\ncode = 31\nmeaning = \"ours\"\naction = \"drain\"\n")
+            .unwrap();
         let table = XidTable::load(Some(&path)).unwrap();
         assert_eq!(table.look_up(31), (XidAction::Drain, "ours"));
         assert_eq!(table.look_up(79).0, XidAction::Quarantine);
@@ -139,8 +145,12 @@ mod tests {
     fn a_table_that_makes_no_sense_is_refused() {
         let row = "[[xid]]\ncode = 1\nmeaning = \"m\"\naction = \"note\"\n";
         assert!(matches!(XidTable::parse(&row.repeat(2)), Err(XidTableError::Twice(1))));
-        for text in ["[[xid]]\ncode = 1\n", &row.replace("note", "explode"), &format!("{row}more = 1\n"), "x"]
-        {
+        for text in [
+            "[[xid]]\ncode = 1\n",
+            &row.replace("note", "explode"),
+            &format!("{row}more = 1\n"),
+            "x",
+        ] {
             assert!(matches!(XidTable::parse(text), Err(XidTableError::Malformed(_))), "{text}");
         }
         assert!(XidTable::load(Some(Path::new("/nowhere/at/all.toml"))).is_err());

@@ -1,5 +1,5 @@
-//! A flattened scene over a pipe: arrays that the other side has already are not sent again. Checks lengths against a bound, and
-//! nothing of what the arrays hold.
+//! A flattened scene over a pipe: arrays that the other side has already are not sent again. Checks
+//! lengths against a bound, and nothing of what the arrays hold.
 
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -19,8 +19,8 @@ pub(super) enum Part {
 /// What stands before the arrays of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FrameHead {
-    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, the layers, the media, the light tree, the instances, and
-    /// the arrays of their meshes.
+    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, the layers, the
+    /// media, the light tree, the instances, and the arrays of their meshes.
     parts: [Part; 21],
     environment: Vec<u8>,
     camera: Vec<u8>,
@@ -54,7 +54,8 @@ impl FrameHead {
         let same_bvh = last.is_some_and(|last| Arc::ptr_eq(&last.bvh, &scene.bvh));
         let bvh = |count: usize| if same_bvh { Part::Same } else { Part::New(count as u64) };
         let same_meshes = last.is_some_and(|last| Arc::ptr_eq(&last.meshes, &scene.meshes));
-        let of_meshes = |count: usize| if same_meshes { Part::Same } else { Part::New(count as u64) };
+        let of_meshes =
+            |count: usize| if same_meshes { Part::Same } else { Part::New(count as u64) };
         let parts = [
             part(&scene.triangles, last.map(|last| &last.triangles)),
             part(&scene.triangle_vertices, last.map(|last| &last.triangle_vertices)),
@@ -189,7 +190,11 @@ impl<R: Read> Taking<'_, R> {
         }
     }
 
-    fn meshes(&mut self, parts: &[Part], last: Option<&FlatScene>) -> Result<Arc<Meshes>, ArraysError> {
+    fn meshes(
+        &mut self,
+        parts: &[Part],
+        last: Option<&FlatScene>,
+    ) -> Result<Arc<Meshes>, ArraysError> {
         match (parts, last) {
             ([Part::Same, Part::Same, Part::Same, Part::Same, Part::Same], Some(last)) => {
                 Ok(Arc::clone(&last.meshes))
@@ -223,7 +228,8 @@ impl<R: Read> Taking<'_, R> {
     }
 }
 
-/// What both sides keep of a frame for the next one: what changes with every frame of this scene would only take memory.
+/// What both sides keep of a frame for the next one: what changes with every frame of this scene
+/// would only take memory.
 pub(super) fn kept(scene: &FlatScene, geometry_moves: bool) -> FlatScene {
     let mut kept = FlatScene {
         lights: Arc::default(),
@@ -265,7 +271,10 @@ mod tests {
         assert_eq!(bytes as u64, scene.bytes());
         let (ours, theirs) = (kept(scene, false), kept(&first, false));
         let (second, bytes) = over_the_pipe(scene, (Some(&ours), Some(&theirs)));
-        assert!(Arc::ptr_eq(&second.triangles, &first.triangles) && Arc::ptr_eq(&second.bvh, &first.bvh));
+        assert!(
+            Arc::ptr_eq(&second.triangles, &first.triangles)
+                && Arc::ptr_eq(&second.bvh, &first.bvh)
+        );
         assert_eq!((second.lights.len(), bytes), (1, 80 + 16));
         let (ours, theirs) = (kept(scene, true), kept(&first, true));
         let (third, _) = over_the_pipe(scene, (Some(&ours), Some(&theirs)));
@@ -282,12 +291,21 @@ mod tests {
             change(&mut head);
             head.receive(None, 1 << 20, &mut [0u8; 4096].as_slice()).map(drop).unwrap_err()
         };
-        assert!(matches!(refusal(|head| head.parts[0] = Part::New(u64::MAX)), ArraysError::TooLong(_)));
-        assert!(matches!(refusal(|head| head.parts[5] = Part::New(2 << 20)), ArraysError::TooLong(_)));
+        assert!(matches!(
+            refusal(|head| head.parts[0] = Part::New(u64::MAX)),
+            ArraysError::TooLong(_)
+        ));
+        assert!(matches!(
+            refusal(|head| head.parts[5] = Part::New(2 << 20)),
+            ArraysError::TooLong(_)
+        ));
         assert!(matches!(refusal(|head| head.parts[0] = Part::Same), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[11] = Part::Same), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[18] = Part::Same), ArraysError::Broken));
-        assert!(matches!(refusal(|head| head.parts[19] = Part::New(u64::MAX)), ArraysError::TooLong(_)));
+        assert!(matches!(
+            refusal(|head| head.parts[19] = Part::New(u64::MAX)),
+            ArraysError::TooLong(_)
+        ));
         assert!(matches!(refusal(|head| head.camera.truncate(3)), ArraysError::Broken));
         assert!(matches!(refusal(|head| head.parts[5] = Part::New(5000)), ArraysError::Pipe(_)));
     }

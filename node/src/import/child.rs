@@ -1,4 +1,5 @@
-//! The importer's side: confines itself, loads one scene, flattens frames until the parent is gone. Starts nothing, writes no file.
+//! The importer's side: confines itself, loads one scene, flattens frames until the parent is gone.
+//! Starts nothing, writes no file.
 
 use super::arrays::{FrameHead, kept};
 use super::message::{Answer, Order};
@@ -23,7 +24,8 @@ const BUFFER_BYTES: usize = 1 << 16;
 pub fn main() -> ExitCode {
     let Some(socket) = socket_of_stdin() else {
         // Standard error may be closed.
-        let _ = writeln!(std::io::stderr(), "{COMMAND} is started by other commands, not by people");
+        let _ =
+            writeln!(std::io::stderr(), "{COMMAND} is started by other commands, not by people");
         return ExitCode::from(2);
     };
     match run(socket) {
@@ -36,8 +38,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut orders: UnixStream) -> Result<(), FrameError> {
-    let mut to = BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
-    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads }, _)) = receive(&mut orders)?
+    let mut to =
+        BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
+    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads }, _)) =
+        receive(&mut orders)?
     else {
         return Ok(());
     };
@@ -48,10 +52,13 @@ fn run(mut orders: UnixStream) -> Result<(), FrameError> {
         confine,
         memory_bytes.saturating_add(threads.saturating_mul(THREAD_BYTES)),
     );
-    // Afterwards: what confines files holds for this thread and those that it starts. With fewer threads it is only slower.
+    // Afterwards: what confines files holds for this thread and those that it starts. With fewer
+    // threads it is only slower.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
     send(&mut to, &Answer::Ready(report), &[])?;
-    let Some((Order::Load { folder, main, options }, _)) = receive(&mut orders)? else { return Ok(()) };
+    let Some((Order::Load { folder, main, options }, _)) = receive(&mut orders)? else {
+        return Ok(());
+    };
     let scene = match guarded(|| tessera_scenes::load(&folder, &main, &options)) {
         Ok(scene) => scene,
         Err(refused) => return send(&mut to, &refused, &[]),
@@ -100,5 +107,6 @@ fn guarded<T>(import: impl FnOnce() -> Result<T, SceneError>) -> Result<T, Answe
 }
 
 fn is_absent(error: &SceneError) -> bool {
-    matches!(error, SceneError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    matches!(error, SceneError::Read { source,
+        .. } if source.kind() == std::io::ErrorKind::NotFound)
 }

@@ -16,7 +16,8 @@ pub enum ImportError {
     },
     /// It takes more memory than it may.
     #[error(
-        "preparing the scene takes more than {} MiB of memory; simplify it, or raise --scene-memory",
+        "preparing the scene takes more than {} MiB of memory; simplify it, or raise \
+            --scene-memory",
         limit_bytes >> 20
     )]
     Memory {
@@ -24,7 +25,10 @@ pub enum ImportError {
         limit_bytes: u64,
     },
     /// It takes more time than it may.
-    #[error("{what} took longer than {} s; simplify the scene, or raise --scene-time", limit.as_secs_f64())]
+    #[error(
+        "{what} took longer than {} s; simplify the scene, or raise --scene-time",
+        limit.as_secs_f64()
+    )]
     Time {
         /// Loading or flattening.
         what: &'static str,
@@ -32,13 +36,18 @@ pub enum ImportError {
         limit: Duration,
     },
     /// The process ended on it: a fault of the importer that the scene has found.
-    #[error("the scene importer ended on this scene ({how}); its files are damaged, or made to do that")]
+    #[error(
+        "the scene importer ended on this scene ({how}); its files are damaged, or made to do that"
+    )]
     Crashed {
         /// Its end, and its last words.
         how: String,
     },
     /// Somebody else ended the process: the system, where memory is short, or a person.
-    #[error("the scene importer was killed from outside, perhaps because this machine is short of memory")]
+    #[error(
+        "the scene importer was killed from outside, perhaps because this machine is short of \
+            memory"
+    )]
     Killed,
     /// What it said makes no sense.
     #[error("the scene importer makes no sense: {0}")]
@@ -52,12 +61,14 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// The process is no more: the scene has to be loaded again before anything else is asked of it.
+    /// The process is no more: the scene has to be loaded again before anything else is asked of
+    /// it.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Scene { .. })
     }
 
-    /// What a node tells of it. What the scene does anywhere is the scene's failure, so that no node is blamed for it.
+    /// What a node tells of it. What the scene does anywhere is the scene's failure, so that no
+    /// node is blamed for it.
     pub(crate) fn into_failure(self) -> Failure {
         let text = cut(&crate::scene::chain(&self));
         match self {
@@ -71,7 +82,8 @@ impl ImportError {
 /// Longest text of a failure, bytes: names and numbers of a file can be as long as it.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// As much of a text as a message should carry, on one line: control characters of a file are nothing for a terminal.
+/// As much of a text as a message should carry, on one line: control characters of a file are
+/// nothing for a terminal.
 pub(crate) fn cut(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.char_indices().find(|(at, _)| *at >= TEXT_BYTES_MAX) {

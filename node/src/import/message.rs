@@ -1,5 +1,5 @@
-//! What a process and its scene importer say to each other. Both are the same build, so these messages have no versions; they are
-//! bounded (`device/worker/frame.rs`) and checked all the same.
+//! What a process and its scene importer say to each other. Both are the same build, so these
+//! messages have no versions; they are bounded (`device/worker/frame.rs`) and checked all the same.
 
 use super::arrays::FrameHead;
 use crate::device::worker::SandboxReport;

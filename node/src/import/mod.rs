@@ -1,12 +1,13 @@
-//! Importing scenes in a child process: whatever a scene's files do to an importer, they do it to a process that has limits, no
-//! network, no keys and no other files, and that nobody else needs. Owns the process and its limits, not what it reads.
+//! Importing scenes in a child process: whatever a scene's files do to an importer, they do it to a
+//! process that has limits, no network, no keys and no other files, and that nobody else needs.
+//! Owns the process and its limits, not what it reads.
 //!
 //! ```text
 //! Importer ─ load ─► child: sandbox, tessera_scenes::load ─ report ─► ImportedScene ─ flatten ─► child ─ arrays ─► FlatScene
 //! ```
 //!
-//! One child stands for one loaded scene and ends with it. What comes back is bounded by the limits, and checked by
-//! `CheckedScene` before a kernel sees it.
+//! One child stands for one loaded scene and ends with it. What comes back is bounded by the
+//! limits, and checked by `CheckedScene` before a kernel sees it.
 
 mod arrays;
 mod child;
@@ -60,7 +61,8 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// An importer in a child that runs `program`. `threads` of None takes all that this process may use.
+    /// An importer in a child that runs `program`. `threads` of None takes all that this process
+    /// may use.
     pub fn new(program: PathBuf, limits: ImportLimits, threads: Option<usize>) -> Self {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         let confine = std::env::var_os(SANDBOX).is_none_or(|value| value != "off");
@@ -85,7 +87,8 @@ impl Importer {
     ) -> Result<ImportedScene, ImportError> {
         let mut options = options.clone();
         options.limits.memory_bytes = options.limits.memory_bytes.min(self.limits.memory_bytes);
-        // The folder, and what a person may have named elsewhere: a link in the place of the main file, and a map.
+        // The folder, and what a person may have named elsewhere: a link in the place of the main
+        // file, and a map.
         let mut readable = vec![folder.to_owned()];
         readable.extend(folder.join(main).canonicalize().ok());
         if let EnvironmentSource::File { path } = &options.environment {
@@ -102,7 +105,9 @@ impl Importer {
         let order = Order::Load { folder: folder.to_owned(), main: main.to_owned(), options };
         let Answered { answer, resident_bytes, .. } = ask(&asks, order)?;
         match answer {
-            Answer::Loaded { report } => Ok(ImportedScene { asks, report: *report, resident_bytes }),
+            Answer::Loaded { report } => {
+                Ok(ImportedScene { asks, report: *report, resident_bytes })
+            }
             _ => Err(ImportError::Nonsense("it answered what it was not asked".into())),
         }
     }
@@ -127,7 +132,8 @@ impl ImportedScene {
         self.resident_bytes
     }
 
-    /// One frame's scene. Arrays that do not change from frame to frame are shared between them. Blocks.
+    /// One frame's scene. Arrays that do not change from frame to frame are shared between them.
+    /// Blocks.
     ///
     /// # Errors
     /// What is wrong with the frame, or what it did to the importer: see [`ImportError::is_end`].

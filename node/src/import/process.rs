@@ -1,4 +1,5 @@
-//! One importer process as its parent holds it: started, asked, timed, ended. Knows nothing of scenes but their arrays.
+//! One importer process as its parent holds it: started, asked, timed, ended. Knows nothing of
+//! scenes but their arrays.
 
 use super::arrays::{ArraysError, FrameHead, kept};
 use super::message::{Answer, Order};
@@ -42,7 +43,8 @@ pub(super) struct Answered {
 /// Starts a process. It ends when the sender is dropped, or when it has done something wrong.
 ///
 /// # Errors
-/// [`ImportError::Start`] where the system has no thread for it; that it has no process is told with the first answer.
+/// [`ImportError::Start`] where the system has no thread for it; that it has no process is told
+/// with the first answer.
 pub(super) fn start(
     program: PathBuf,
     begin: Order,
@@ -69,7 +71,8 @@ fn serve(program: &PathBuf, begin: &Order, limits: &ImportLimits, asked: &Receiv
         let is_load = matches!(order, Order::Load { .. });
         let ends = answered.as_ref().is_err_and(|error| is_load || error.is_end());
         if ends {
-            // Before the answer: what the process took is given back, and counted, by the time that anybody hears of it.
+            // Before the answer: what the process took is given back, and counted, by the time that
+            // anybody hears of it.
             importer = Err(ImportError::Gone);
         }
         // Whoever asked may have gone.
@@ -100,17 +103,28 @@ impl Drop for Process {
 impl Process {
     fn begin(program: &PathBuf, begin: &Order, limits: &ImportLimits) -> Result<Self, ImportError> {
         let (socket, theirs) = UnixStream::pair().map_err(ImportError::Start)?;
-        // Nothing of this process's environment: what the allocator reserves is bounded, and a panic reads no files.
+        // Nothing of this process's environment: what the allocator reserves is bounded, and a
+        // panic reads no files.
         let mut command = Command::new(program);
         command.arg(super::COMMAND).env_clear().env("MALLOC_ARENA_MAX", "4").process_group(0);
-        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(ImportError::Start)?;
-        // It holds the other end of the socket, too: a process that ends before it is ready would not be heard to.
+        // It holds the other end of the socket, too: a process that ends before it is ready would
+        // not be heard to.
         drop(command);
         let words = Arc::default();
         let errors = child.stderr.take();
-        let mut this =
-            Self { child, socket, words, limits: limits.clone(), last: None, geometry_moves: false };
+        let mut this = Self {
+            child,
+            socket,
+            words,
+            limits: limits.clone(),
+            last: None,
+            geometry_moves: false,
+        };
         if let Some(errors) = errors {
             let words = Arc::clone(&this.words);
             let listening = std::thread::Builder::new().name("importer errors".into());
@@ -132,7 +146,8 @@ impl Process {
     }
 
     fn ask(&mut self, order: &Order) -> Result<Answered, ImportError> {
-        let what = if matches!(order, Order::Load { .. }) { "loading" } else { "flattening a frame" };
+        let what =
+            if matches!(order, Order::Load { .. }) { "loading" } else { "flattening a frame" };
         let until = Instant::now() + self.limits.time;
         self.say(order)?;
         let answer = self.hear(what, until)?;
@@ -143,7 +158,9 @@ impl Process {
             Answer::Refused { problem, absent } => {
                 return Err(ImportError::Scene { problem: problem.clone(), absent: *absent });
             }
-            Answer::Ready(_) => return Err(ImportError::Nonsense("it said twice that it is ready".into())),
+            Answer::Ready(_) => {
+                return Err(ImportError::Nonsense("it said twice that it is ready".into()));
+            }
         }
         Ok(Answered { answer, scene, resident_bytes: resident_bytes(self.child.id()) })
     }
@@ -188,7 +205,9 @@ impl Process {
             ErrorKind::TimedOut | ErrorKind::WouldBlock => {
                 ImportError::Time { what, limit: self.limits.time }
             }
-            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => self.end(),
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                self.end()
+            }
             // Room for the frame's arrays is missing in this process.
             ErrorKind::OutOfMemory => ImportError::Memory { limit_bytes: self.limits.memory_bytes },
             _ => ImportError::Nonsense(error.to_string()),
@@ -205,7 +224,8 @@ impl Process {
                 _ => break None,
             }
         };
-        // Whoever listens holds the other handle until standard error is closed, which it is by now or never.
+        // Whoever listens holds the other handle until standard error is closed, which it is by now
+        // or never.
         while Arc::strong_count(&self.words) > 1 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -284,7 +304,8 @@ mod tests {
     #[test]
     fn a_process_that_ends_before_it_is_ready_is_heard_to() {
         let readable = Vec::new();
-        let begin = Order::Begin { parent: 0, readable, confine: false, memory_bytes: 0, threads: 1 };
+        let begin =
+            Order::Begin { parent: 0, readable, confine: false, memory_bytes: 0, threads: 1 };
         let limits = ImportLimits { memory_bytes: 1 << 30, time: Duration::from_secs(60) };
         let ended = Process::begin(&PathBuf::from("/bin/false"), &begin, &limits).err();
         assert!(matches!(ended, Some(ImportError::Crashed { .. })), "{ended:?}");
@@ -292,7 +313,8 @@ mod tests {
 
     #[test]
     fn a_process_that_is_never_ready_is_no_fault_of_the_scene() {
-        let text = crate::scene::chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
+        let text =
+            crate::scene::chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
         assert_eq!(text, "cannot start the scene importer: it is not ready after 30 s");
     }
 }

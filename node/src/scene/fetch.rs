@@ -1,4 +1,5 @@
-//! Blobs from the coordinator into the cache: continued where they broke off, checked before use. Waits out lost sessions.
+//! Blobs from the coordinator into the cache: continued where they broke off, checked before use.
+//! Waits out lost sessions.
 
 use super::locks::Locks;
 use crate::cache::{BlobCache, CacheError};
@@ -69,7 +70,12 @@ impl Fetcher {
     }
 
     /// Puts the blob at `target`, fetched first where it is not in the cache.
-    pub(crate) async fn place(&self, hash: BlobHash, length: u64, target: &Path) -> Result<(), FetchError> {
+    pub(crate) async fn place(
+        &self,
+        hash: BlobHash,
+        length: u64,
+        target: &Path,
+    ) -> Result<(), FetchError> {
         let _turn = self.arriving.lock(hash).await;
         let mut tries = 0;
         loop {
@@ -84,7 +90,10 @@ impl Fetcher {
                 Ok(()) => {}
                 // The connection is gone, not the blob: the next session continues it.
                 Err(FetchError::Stream { .. }) if self.connection.borrow().is_none() => continue,
-                Err(error @ (FetchError::Stream { .. } | FetchError::Cache(CacheError::Foreign { .. }))) => {
+                Err(
+                    error @ (FetchError::Stream { .. }
+                    | FetchError::Cache(CacheError::Foreign { .. })),
+                ) => {
                     tries += 1;
                     if tries >= TRIES_MAX {
                         return Err(error);
@@ -130,11 +139,14 @@ impl Fetcher {
         let hash = request.hash;
         let failed = |source| FetchError::Stream { hash, source };
         let (mut sender, mut receiver) =
-            within(self.answer, open_both(connection, StreamKind::BlobGet)).await.map_err(failed)?;
+            within(self.answer, open_both(connection, StreamKind::BlobGet))
+                .await
+                .map_err(failed)?;
         sender.send(&request).await.map_err(failed)?;
         sender.finish();
         match receiver.expect::<BlobReply>(self.answer).await.map_err(failed)? {
-            BlobReply::From { offset, length: found } if offset == request.offset && found == length => {}
+            BlobReply::From { offset, length: found }
+                if offset == request.offset && found == length => {}
             BlobReply::From { length: found, .. } => {
                 return Err(FetchError::Length { hash, expected: length, found });
             }
@@ -144,7 +156,9 @@ impl Fetcher {
         let opened = tokio::fs::OpenOptions::new().append(true).create(true).open(path).await;
         let mut file = disk(path, opened)?;
         let mut held = request.offset;
-        while let Some(bytes) = within(self.answer, receiver.receive_raw(STEP_BYTES)).await.map_err(failed)? {
+        while let Some(bytes) =
+            within(self.answer, receiver.receive_raw(STEP_BYTES)).await.map_err(failed)?
+        {
             held = held.saturating_add(bytes.len() as u64);
             if held > length {
                 return Err(FetchError::Length { hash, expected: length, found: held });
@@ -163,6 +177,10 @@ fn disk<T>(path: &Path, result: io::Result<T>) -> Result<T, CacheError> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CacheError> + Send + 'static,
 ) -> Result<T, FetchError> {
-    // The task is never aborted, and the cache does not panic: a failed join is the runtime going away.
-    tokio::task::spawn_blocking(work).await.map_err(|_| FetchError::Stopping)?.map_err(FetchError::Cache)
+    // The task is never aborted, and the cache does not panic: a failed join is the runtime going
+    // away.
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| FetchError::Stopping)?
+        .map_err(FetchError::Cache)
 }

@@ -43,7 +43,9 @@ mod tests {
         let _other = locks.lock(2).await;
         let waiting = locks.lock(1);
         tokio::pin!(waiting);
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(5), &mut waiting).await.is_err());
+        assert!(
+            tokio::time::timeout(std::time::Duration::from_millis(5), &mut waiting).await.is_err()
+        );
         drop(first);
         waiting.await;
         let _third = locks.lock(3).await;

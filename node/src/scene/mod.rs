@@ -1,5 +1,6 @@
-//! From a job's files to prepared frames: fetched into the cache, laid out as a folder, loaded once, flattened per frame.
-//! Owns no session; it waits for one where files are missing. Reads no scene: a child process does (`import`).
+//! From a job's files to prepared frames: fetched into the cache, laid out as a folder, loaded
+//! once, flattened per frame. Owns no session; it waits for one where files are missing. Reads no
+//! scene: a child process does (`import`).
 
 pub(crate) mod fetch;
 mod locks;
@@ -19,20 +20,22 @@ use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber, RenderSpec};
 use tessera_scenes::FlattenOptions;
 
-/// Prepares frames. Shared by all preparations of a node; two of them at a time do not do the same work twice.
+/// Prepares frames. Shared by all preparations of a node; two of them at a time do not do the same
+/// work twice.
 pub(crate) struct Preparer {
     fetcher: Fetcher,
     importer: Importer,
     views: PathBuf,
-    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller one, that one says itself.
+    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller
+    /// one, that one says itself.
     memory_bytes: u64,
     store: Mutex<SceneStore>,
     loading: Locks<BlobHash>,
 }
 
 impl Preparer {
-    /// For devices with `memory_bytes` at most, 0 where that is not known. Keeps `prepared_bytes` of scenes and frames beyond
-    /// those in use.
+    /// For devices with `memory_bytes` at most, 0 where that is not known. Keeps `prepared_bytes`
+    /// of scenes and frames beyond those in use.
     pub(crate) fn new(
         fetcher: Fetcher,
         importer: Importer,
@@ -77,14 +80,20 @@ impl Preparer {
         }
     }
 
-    async fn scene(&self, key: &SceneKey, spec: &RenderSpec) -> Result<Arc<ImportedScene>, Failure> {
+    async fn scene(
+        &self,
+        key: &SceneKey,
+        spec: &RenderSpec,
+    ) -> Result<Arc<ImportedScene>, Failure> {
         let _turn = self.loading.lock(key.hash).await;
         if let Some(scene) = self.store().scene(key) {
             return Ok(scene);
         }
         let view = view::lay_out(&self.views, &spec.files, &self.fetcher).await?;
-        let (main, options, importer) = (spec.scene.clone(), key.options.clone(), self.importer.clone());
-        let load = move || importer.load(view.path(), &main, &options).map_err(ImportError::into_failure);
+        let (main, options, importer) =
+            (spec.scene.clone(), key.options.clone(), self.importer.clone());
+        let load =
+            move || importer.load(view.path(), &main, &options).map_err(ImportError::into_failure);
         let scene = Arc::new(heavy(load).await?);
         self.check_memory(&scene)?;
         let report = scene.report();
@@ -100,9 +109,15 @@ impl Preparer {
         let needed = scene.report().arrays_bytes;
         if self.memory_bytes > 0 && needed > self.memory_bytes {
             let have = self.memory_bytes;
-            let reason =
-                format!("the scene needs {needed} bytes, the largest device of this node has {have}");
-            return Err(Failure::OutOfMemory(MemoryShortage { device: 0, needed, available: have, reason }));
+            let reason = format!(
+                "the scene needs {needed} bytes, the largest device of this node has {have}"
+            );
+            return Err(Failure::OutOfMemory(MemoryShortage {
+                device: 0,
+                needed,
+                available: have,
+                reason,
+            }));
         }
         Ok(())
     }
@@ -132,8 +147,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Runs work that takes long away from the tasks that must answer soon. A panic in it is the scene's failure: it would be the
-/// same on every node.
+/// Runs work that takes long away from the tasks that must answer soon. A panic in it is the
+/// scene's failure: it would be the same on every node.
 async fn heavy<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

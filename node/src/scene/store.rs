@@ -1,4 +1,5 @@
-//! Loaded scenes and prepared frames in memory, bounded in bytes, the longest unused dropped first. Loads nothing itself.
+//! Loaded scenes and prepared frames in memory, bounded in bytes, the longest unused dropped first.
+//! Loads nothing itself.
 
 use crate::device::PreparedFrame;
 use crate::import::ImportedScene;
@@ -21,7 +22,8 @@ struct Entry<K, V> {
     used: u64,
 }
 
-/// Few entries, found by looking through them: keys hold floating-point settings, which have no order.
+/// Few entries, found by looking through them: keys hold floating-point settings, which have no
+/// order.
 pub(super) struct SceneStore<S = ImportedScene> {
     bytes_max: u64,
     clock: u64,
@@ -58,9 +60,16 @@ impl<S> SceneStore<S> {
         Some(entry.value.clone())
     }
 
-    pub(super) fn frame(&mut self, scene: &SceneKey, options: &FlattenOptions) -> Option<Arc<PreparedFrame>> {
+    pub(super) fn frame(
+        &mut self,
+        scene: &SceneKey,
+        options: &FlattenOptions,
+    ) -> Option<Arc<PreparedFrame>> {
         self.clock += 1;
-        let entry = self.frames.iter_mut().find(|entry| entry.key.0 == *scene && entry.key.1 == *options)?;
+        let entry = self
+            .frames
+            .iter_mut()
+            .find(|entry| entry.key.0 == *scene && entry.key.1 == *options)?;
         entry.used = self.clock;
         Some(entry.value.clone())
     }
@@ -76,7 +85,8 @@ impl<S> SceneStore<S> {
         self.shrink();
     }
 
-    /// Keeps a frame and gives its handle; the one that is there already where two were prepared at a time.
+    /// Keeps a frame and gives its handle; the one that is there already where two were prepared at
+    /// a time.
     pub(super) fn add_frame(
         &mut self,
         scene: SceneKey,
@@ -90,12 +100,18 @@ impl<S> SceneStore<S> {
         self.frame_ids += 1;
         let bytes = checked.bytes();
         let frame = Arc::new(PreparedFrame::new(checked, self.frame_ids));
-        self.frames.push(Entry { key: (scene, options), value: frame.clone(), bytes, used: self.clock });
+        self.frames.push(Entry {
+            key: (scene, options),
+            value: frame.clone(),
+            bytes,
+            used: self.clock,
+        });
         self.shrink();
         frame
     }
 
-    /// Drops the longest unused until the bound holds; what has just come stays. What is in use lives on with its users.
+    /// Drops the longest unused until the bound holds; what has just come stays. What is in use
+    /// lives on with its users.
     fn shrink(&mut self) {
         loop {
             let bytes: u64 = self.scenes.iter().map(|entry| entry.bytes).sum::<u64>()

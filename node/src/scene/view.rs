@@ -1,4 +1,5 @@
-//! A job's files as the folder that an importer expects: links into the cache under the files' own paths.
+//! A job's files as the folder that an importer expects: links into the cache under the files' own
+//! paths.
 
 use super::chain;
 use super::fetch::Fetcher;
@@ -7,10 +8,12 @@ use tempfile::TempDir;
 use tessera_protocol::job::{AssetFile, is_confined_path};
 use tessera_protocol::node::Failure;
 
-/// Files fetched at a time: hides the way to the coordinator and back for scenes of many small files.
+/// Files fetched at a time: hides the way to the coordinator and back for scenes of many small
+/// files.
 const FETCHES_MAX: usize = 8;
 
-/// Fetches what is missing and lays the files out in a new folder within `views`, which goes when the handle does.
+/// Fetches what is missing and lays the files out in a new folder within `views`, which goes when
+/// the handle does.
 pub(super) async fn lay_out(
     views: &Path,
     files: &[AssetFile],
@@ -23,7 +26,10 @@ pub(super) async fn lay_out(
     let mut running = tokio::task::JoinSet::new();
     for file in files {
         if !is_confined_path(&file.path) {
-            return Err(Failure::Scene(format!("file path {:?} leaves the scene's folder", file.path)));
+            return Err(Failure::Scene(format!(
+                "file path {:?} leaves the scene's folder",
+                file.path
+            )));
         }
         let target = view.path().join(&file.path);
         if let Some(parent) = target.parent() {
@@ -35,7 +41,8 @@ pub(super) async fn lay_out(
         let (fetcher, file) = (fetcher.clone(), file.clone());
         running.spawn(async move {
             let placed = fetcher.place(file.hash, file.length, &target).await;
-            placed.map_err(|error| Failure::Asset(format!("file `{}`: {}", file.path, chain(&error))))
+            placed
+                .map_err(|error| Failure::Asset(format!("file `{}`: {}", file.path, chain(&error))))
         });
     }
     while !running.is_empty() {
@@ -44,7 +51,9 @@ pub(super) async fn lay_out(
     Ok(view)
 }
 
-fn ended(result: Option<Result<Result<(), Failure>, tokio::task::JoinError>>) -> Result<(), Failure> {
+fn ended(
+    result: Option<Result<Result<(), Failure>, tokio::task::JoinError>>,
+) -> Result<(), Failure> {
     match result {
         None => Ok(()),
         Some(Ok(placed)) => placed,

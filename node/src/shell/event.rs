@@ -46,7 +46,8 @@ pub(super) enum Event {
     Frame { frame: FrameKey, result: Result<Prepared, Failure>, took: Duration },
     /// A device has ended a unit.
     Rendered { device: usize, lease: Lease, result: Result<UnitOutput, DeviceError> },
-    /// The output of a unit has been waiting for room on the disk; [`Self::Stored`] follows when it ends.
+    /// The output of a unit has been waiting for room on the disk; [`Self::Stored`] follows when it
+    /// ends.
     NoRoom { lease: Lease, problem: String },
     /// The output of a unit is on disk, or will never be.
     Stored { lease: Lease, result: Result<(), Failure> },

@@ -1,5 +1,5 @@
-//! The shell around the agent: it waits for events, lets the agent decide, and does what the agent says. Owns the tasks,
-//! clocks, files and connections of one node.
+//! The shell around the agent: it waits for events, lets the agent decide, and does what the agent
+//! says. Owns the tasks, clocks, files and connections of one node.
 
 pub(crate) mod event;
 mod pulse;
@@ -11,7 +11,8 @@ use crate::cache::BlobCache;
 use crate::compute::Preparations;
 use crate::config::Config;
 use crate::device::{
-    CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work, host_memory_bytes,
+    CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work,
+    host_memory_bytes,
 };
 use crate::folder::DataFolder;
 use crate::import::Importer;
@@ -30,8 +31,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator, Progress,
-    SampleRange, Task,
+    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
+    Progress, SampleRange, Task,
 };
 use tessera_protocol::{BlobHash, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -108,20 +109,32 @@ impl Shell {
     ) -> Result<Self, NodeError> {
         let fingerprint = crate::fingerprint();
         let devices = opened.devices.clone();
-        let cache = BlobCache::open(&folder.cache(), config.cache_bytes).map_err(NodeError::Cache)?;
-        let outbox =
-            Outbox::open(&folder.outbox(), fingerprint, config.outbox_bytes).map_err(NodeError::Outbox)?;
+        let cache =
+            BlobCache::open(&folder.cache(), config.cache_bytes).map_err(NodeError::Cache)?;
+        let outbox = Outbox::open(&folder.outbox(), fingerprint, config.outbox_bytes)
+            .map_err(NodeError::Outbox)?;
         let outbox = Arc::new(outbox);
         let (sender, events) = mpsc::unbounded_channel();
         let (connection, connections) = watch::channel(None);
-        let dialler =
-            Dialler::new(&config, folder.identity(), folder.node(), fingerprint, sender.clone(), connection)?;
+        let dialler = Dialler::new(
+            &config,
+            folder.identity(),
+            folder.node(),
+            fingerprint,
+            sender.clone(),
+            connection,
+        )?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let memory = devices.iter().map(|device| device.info().memory_bytes).filter(|bytes| *bytes > 0).max();
+        let memory = devices
+            .iter()
+            .map(|device| device.info().memory_bytes)
+            .filter(|bytes| *bytes > 0)
+            .max();
         let importer = Importer::new(config.worker.clone(), config.import.clone(), config.threads);
         let room = (memory.unwrap_or(0), config.prepared_bytes);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations = Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
+        let preparations =
+            Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         let is_cuda = |device: &Arc<dyn Device>| device.info().kind == DeviceKind::Cuda;
@@ -160,7 +173,10 @@ impl Shell {
     }
 
     /// Works until the node has left, is stopped, or cannot go on.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) -> Result<Ended, NodeError> {
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+    ) -> Result<Ended, NodeError> {
         let mut tick = tokio::time::interval(TICK);
         let mut beat = tokio::time::interval(HEARTBEAT);
         let ended = loop {
@@ -218,7 +234,8 @@ impl Shell {
             Event::Frame { frame, result, took } => {
                 self.counted.preparing += took;
                 if let Err(failure) = &result {
-                    tracing::warn!(job = %frame.0, frame = %frame.1, reason = failure.reason(), "frame not prepared");
+                    tracing::warn!(job = %frame.0, frame = %frame.1, reason = failure.reason(),
+                        "frame not prepared");
                 }
                 self.agent.on_frame(frame, result);
                 self.tell_scenes();
@@ -241,7 +258,8 @@ impl Shell {
             }
             Event::ResultLost { lease, problem } => {
                 tracing::warn!(%lease, problem, "a result was lost from the outbox");
-                self.agent.on_result_lost(lease, Failure::Asset(format!("a result was lost: {problem}")));
+                self.agent
+                    .on_result_lost(lease, Failure::Asset(format!("a result was lost: {problem}")));
             }
             // Handled by the loop, which ends with it.
             Event::Hopeless(_) => {}
@@ -269,7 +287,12 @@ impl Shell {
         self.agent.on_connected();
     }
 
-    fn on_rendered(&mut self, device: usize, lease: Lease, result: Result<UnitOutput, DeviceError>) {
+    fn on_rendered(
+        &mut self,
+        device: usize,
+        lease: Lease,
+        result: Result<UnitOutput, DeviceError>,
+    ) {
         let given = self.given.remove(&lease);
         let samples = given.and_then(|given| given.samples);
         // First, so that a device that has just failed is not given what it gives back.
@@ -285,7 +308,9 @@ impl Shell {
             }
             Err(DeviceError::Failed(reason)) => (Rendered::Failed(Failure::Device(reason)), None),
             Err(DeviceError::Worker(reason)) => (Rendered::Failed(Failure::Worker(reason)), None),
-            Err(DeviceError::TimedOut(reason)) => (Rendered::Failed(Failure::TimedOut(reason)), None),
+            Err(DeviceError::TimedOut(reason)) => {
+                (Rendered::Failed(Failure::TimedOut(reason)), None)
+            }
             Err(DeviceError::Program(reason)) => (Rendered::Failed(Failure::Program(reason)), None),
             Err(DeviceError::Kernel(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),
             Err(error @ DeviceError::OutOfMemory { needed, available }) => {
@@ -303,19 +328,26 @@ impl Shell {
             if done < of {
                 tracing::info!(%lease, done, of, "the samples that are done are handed in");
             }
-            self.results.store(lease, device as u8, samples.map_or(0, |samples| samples.first), output);
+            self.results.store(
+                lease,
+                device as u8,
+                samples.map_or(0, |samples| samples.first),
+                output,
+            );
         }
     }
 
-    /// A compiler that was there at the start is gone. What a node can do is said when it joins, so it joins again, without: the units that
-    /// need the compiler go elsewhere and cost no attempt, and none come any more.
+    /// A compiler that was there at the start is gone. What a node can do is said when it joins, so
+    /// it joins again, without: the units that need the compiler go elsewhere and cost no attempt,
+    /// and none come any more.
     fn lose_compiler(&mut self, reason: &str) {
         if self.opened.compiler.take().is_none() {
             return;
         }
         tracing::warn!(
             reason,
-            "NVRTC is gone; kernels that come as CUDA C++ are for other nodes until this one is restarted"
+            "NVRTC is gone; kernels that come as CUDA C++ are for other nodes until this one is \
+                restarted"
         );
         if let Some(session) = self.session.take() {
             self.agent.on_disconnected();
@@ -356,7 +388,8 @@ impl Shell {
                 Action::Remove(lease) => {
                     if let Err(error) = self.outbox.remove(lease) {
                         // It is offered again after a restart, and found unwanted.
-                        tracing::warn!(%lease, error = crate::scene::chain(&error), "result not removed");
+                        tracing::warn!(%lease, error = crate::scene::chain(&error), "result not \
+                            removed");
                     }
                 }
                 Action::Leave => return true,
@@ -368,7 +401,8 @@ impl Shell {
     fn send(&mut self, message: NodeToCoordinator) {
         let Some(session) = &self.session else { return };
         if session.outgoing.try_send(message).is_err() {
-            // The coordinator does not read, or the session is gone and its end not yet heard: the next one starts anew.
+            // The coordinator does not read, or the session is gone and its end not yet heard: the
+            // next one starts anew.
             use tessera_transport::{CloseCode, close::close};
             close(&session.connection, CloseCode::Failed, "control messages are not read");
         }
@@ -383,7 +417,8 @@ impl Shell {
             let result = match &*kind {
                 JobKind::Render(spec) => preparer.prepare(spec, frame.1).await.map(Prepared::Scene),
                 JobKind::Compute(spec) => {
-                    let prepared = preparations.prepare((&fetcher, &views), spec, (frame.1, feed)).await;
+                    let prepared =
+                        preparations.prepare((&fetcher, &views), spec, (frame.1, feed)).await;
                     prepared.map(Prepared::Compute)
                 }
             };
@@ -411,8 +446,13 @@ impl Shell {
             (_, Prepared::Compute(job), Task::Chunk { first, count, .. }) => {
                 Work::Compute { job, first, count }
             }
-            // The agent has checked that job and unit are of one kind, and frames are prepared by their job's.
-            _ => return finish(Err(DeviceError::Failed("a unit of another kind than its job".into()))),
+            // The agent has checked that job and unit are of one kind, and frames are prepared by
+            // their job's.
+            _ => {
+                return finish(Err(DeviceError::Failed(
+                    "a unit of another kind than its job".into(),
+                )));
+            }
         };
         self.devices[device].submit(DeviceUnit { work, cancel, finish });
     }
@@ -456,7 +496,8 @@ impl Shell {
         told.collect()
     }
 
-    /// Tells the agent which devices take units now, and the coordinator what has changed about them.
+    /// Tells the agent which devices take units now, and the coordinator what has changed about
+    /// them.
     fn look_at_devices(&mut self) {
         let mut infos: Vec<DeviceInfo> = self.devices.iter().map(|device| device.info()).collect();
         if let Some(problem) = self.no_room.values().next() {
@@ -477,7 +518,8 @@ impl Shell {
     /// How the devices are, for a heartbeat.
     fn telemetry(&mut self, since: Duration) -> Vec<DeviceTelemetry> {
         let mut telemetry = Vec::new();
-        for (index, (device, before)) in self.devices.iter().zip(&mut self.busy_before).enumerate() {
+        for (index, (device, before)) in self.devices.iter().zip(&mut self.busy_before).enumerate()
+        {
             let busy = device.busy();
             let share = busy.saturating_sub(std::mem::replace(before, busy)).as_secs_f32()
                 / since.as_secs_f32().max(1e-3);

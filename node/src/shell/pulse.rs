@@ -1,5 +1,5 @@
-//! The pulse of a node: since when each device has got no further with what it was given. Owns no clock and no policy; who
-//! watches over the node decides how long is too long.
+//! The pulse of a node: since when each device has got no further with what it was given. Owns no
+//! clock and no policy; who watches over the node decides how long is too long.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 pub struct Vitals {
     /// When its loop last turned; it turns at least every half second, work or none.
     pub turned: Instant,
-    /// For how long some device has had work and got no further with it, the longest of all; zero where every device gets on
-    /// or has nothing to do.
+    /// For how long some device has had work and got no further with it, the longest of all; zero
+    /// where every device gets on or has nothing to do.
     pub stalled: Duration,
 }
 

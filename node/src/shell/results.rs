@@ -1,4 +1,5 @@
-//! The way of a result: from a device's output to a file in the outbox, and from there to the coordinator.
+//! The way of a result: from a device's output to a file in the outbox, and from there to the
+//! coordinator.
 
 use super::event::Event;
 use crate::device::UnitOutput;
@@ -15,15 +16,18 @@ use tessera_transport::FrameError;
 use tessera_transport::frame::open_one_way;
 use tokio::sync::{Semaphore, mpsc};
 
-/// Results written to disk at a time. The wait is for the disk, and several writes share one flush of it.
+/// Results written to disk at a time. The wait is for the disk, and several writes share one flush
+/// of it.
 const STORES_MAX: usize = 4;
 /// Results on their way to the coordinator at a time.
 const OFFERS_MAX: usize = 8;
 /// Wait before another try where the disk, or the outbox, is full.
 const FULL_WAIT: Duration = Duration::from_secs(1);
-/// A disk that has been full for this long is told of, and gets no more units: others may render them meanwhile.
+/// A disk that has been full for this long is told of, and gets no more units: others may render
+/// them meanwhile.
 const FULL_TOLD: Duration = Duration::from_secs(4);
-/// A result that takes longer than this to be taken is sent again. Far above what any usable line needs for 34 MiB.
+/// A result that takes longer than this to be taken is sent again. Far above what any usable line
+/// needs for 34 MiB.
 const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
 
 /// Stores and sends results in tasks of its own, and reports by events.
@@ -41,15 +45,17 @@ impl Results {
         Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
     }
 
-    /// Encodes and keeps an output of the device at that position, from this sample on; [`Event::Stored`] follows. A full disk is
-    /// waited out, and after a while told of by [`Event::NoRoom`].
+    /// Encodes and keeps an output of the device at that position, from this sample on;
+    /// [`Event::Stored`] follows. A full disk is waited out, and after a while told of by
+    /// [`Event::NoRoom`].
     pub(super) fn store(&self, lease: Lease, device: u8, first_sample: u32, output: UnitOutput) {
         let this = self.clone();
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = this.stores.acquire().await;
             let encoded =
-                tokio::task::spawn_blocking(move || encode(lease, device, first_sample, output)).await;
+                tokio::task::spawn_blocking(move || encode(lease, device, first_sample, output))
+                    .await;
             let result = match encoded {
                 Ok(encoded) => this.keep(lease, Arc::new(encoded)).await,
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
@@ -58,15 +64,22 @@ impl Results {
         });
     }
 
-    async fn keep(&self, lease: Lease, encoded: Arc<(ResultHeader, Vec<u8>)>) -> Result<(), Failure> {
+    async fn keep(
+        &self,
+        lease: Lease,
+        encoded: Arc<(ResultHeader, Vec<u8>)>,
+    ) -> Result<(), Failure> {
         let (mut waited, mut told, since) = (false, false, Instant::now());
         loop {
             let (outbox, encoded) = (self.outbox.clone(), encoded.clone());
-            let stored = tokio::task::spawn_blocking(move || outbox.store(&encoded.0, &encoded.1)).await;
+            let stored =
+                tokio::task::spawn_blocking(move || outbox.store(&encoded.0, &encoded.1)).await;
             let error = match stored {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,
-                Err(error) => return Err(Failure::Asset(format!("keeping a result failed: {error}"))),
+                Err(error) => {
+                    return Err(Failure::Asset(format!("keeping a result failed: {error}")));
+                }
             };
             let wait = match &error {
                 OutboxError::Full { .. } => true,
@@ -79,7 +92,8 @@ impl Results {
             if !std::mem::replace(&mut waited, true) {
                 tracing::warn!(error = chain(&error), "no room for a result; waiting for room");
             }
-            // An outbox that has reached its limit waits for the coordinator: no other node could do better.
+            // An outbox that has reached its limit waits for the coordinator: no other node could
+            // do better.
             let disk = matches!(error, OutboxError::Disk { .. });
             if disk && since.elapsed() >= FULL_TOLD && !std::mem::replace(&mut told, true) {
                 let _ = self.events.send(Event::NoRoom { lease, problem: chain(&error) });
@@ -115,7 +129,12 @@ impl Results {
     }
 }
 
-fn encode(lease: Lease, device: u8, first_sample: u32, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
+fn encode(
+    lease: Lease,
+    device: u8,
+    first_sample: u32,
+    output: UnitOutput,
+) -> (ResultHeader, Vec<u8>) {
     let bytes = match &output.chunk {
         Some(chunk) => chunk.to_bytes(),
         None => output.sums.to_bytes(),
@@ -134,7 +153,11 @@ fn encode(lease: Lease, device: u8, first_sample: u32, output: UnitOutput) -> (R
     (header, bytes)
 }
 
-async fn send(connection: &Connection, header: &ResultHeader, bytes: &[u8]) -> Result<(), FrameError> {
+async fn send(
+    connection: &Connection,
+    header: &ResultHeader,
+    bytes: &[u8],
+) -> Result<(), FrameError> {
     let mut stream = open_one_way(connection, StreamKind::Result).await?;
     stream.send(header).await?;
     stream.send_raw(bytes).await?;
@@ -149,16 +172,23 @@ mod tests {
 
     #[test]
     fn the_header_says_what_the_device_measured() {
-        let unit =
-            UnitKey { job: JobId(uuid::Uuid::from_u128(5)), frame: FrameNumber(3), unit: UnitIndex(1) };
+        let unit = UnitKey {
+            job: JobId(uuid::Uuid::from_u128(5)),
+            frame: FrameNumber(3),
+            unit: UnitIndex(1),
+        };
         let lease = Lease { unit, epoch: Epoch(9) };
         let values = ChunkValues { count: 2, width: 4, bytes: vec![7; 8] };
         let chunk = UnitOutput::of_chunk(values, Duration::from_micros(11), 123_456);
-        let tile = UnitOutput { sums: TileSums::empty(2, 2, 0), chunk: None, rays: 5, ..chunk.clone() };
+        let tile =
+            UnitOutput { sums: TileSums::empty(2, 2, 0), chunk: None, rays: 5, ..chunk.clone() };
         for (output, rays) in [(chunk, 0), (tile, 5)] {
             let (header, bytes) = encode(lease, 1, 7, output);
             assert_eq!(header.first_sample, 7);
-            assert_eq!((header.device, header.device_micros, header.device_bytes), (1, 11, 123_456));
+            assert_eq!(
+                (header.device, header.device_micros, header.device_bytes),
+                (1, 11, 123_456)
+            );
             assert_eq!((header.rays, header.length as usize), (rays, bytes.len()));
             assert_eq!(header.hash, BlobHash::of(&bytes));
         }

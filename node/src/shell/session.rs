@@ -1,4 +1,5 @@
-//! The session with the coordinator: enrols, dials, dials again, carries messages both ways. Decides nothing about work.
+//! The session with the coordinator: enrols, dials, dials again, carries messages both ways.
+//! Decides nothing about work.
 
 use super::event::{Event, Session};
 use crate::backoff::Backoff;
@@ -22,8 +23,8 @@ use tessera_transport::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Messages that may wait to be written. Leases bound what a node has to say; a coordinator that lets more than this pile up
-/// does not read, and its session is given up.
+/// Messages that may wait to be written. Leases bound what a node has to say; a coordinator that
+/// lets more than this pile up does not read, and its session is given up.
 const OUTGOING_MAX: usize = 4096;
 /// Heartbeats that may wait; older news is worth nothing.
 const HEARTBEATS_MAX: usize = 2;
@@ -45,7 +46,8 @@ pub(super) struct Dialler {
     backoff: Backoff,
     /// The coordinator says that the certificate is over: nothing else comes before its renewal.
     renew_first: bool,
-    /// The identity that is here has been over for too long: the token, if it is good, gets another.
+    /// The identity that is here has been over for too long: the token, if it is good, gets
+    /// another.
     enrol_again: bool,
     events: mpsc::UnboundedSender<Event>,
     /// What stands now, for whoever fetches.
@@ -70,7 +72,8 @@ impl Dialler {
         connection: watch::Sender<Option<Connection>>,
     ) -> Result<Self, NodeError> {
         let address = config.coordinator.parse().map_err(NodeError::Address)?;
-        let token = config.token.as_deref().map(str::parse).transpose().map_err(NodeError::Token)?;
+        let token =
+            config.token.as_deref().map(str::parse).transpose().map_err(NodeError::Token)?;
         if !tessera_transport::peer::is_name(&config.name) {
             return Err(NodeError::Name(config.name.clone()));
         }
@@ -103,7 +106,8 @@ impl Dialler {
             };
             match tried {
                 Ok(link) => {
-                    tracing::info!(coordinator = %self.address, build = link.hello.build, "connected");
+                    tracing::info!(coordinator = %self.address, build = link.hello.build,
+                        "connected");
                     let begun = tokio::time::Instant::now();
                     let stopped = self.hold(&link, number, &mut stop).await;
                     self.connection.send_replace(None);
@@ -111,7 +115,8 @@ impl Dialler {
                         link.close(CloseCode::Done, "the node leaves").await;
                         return;
                     }
-                    // The shell owns the other end and outlives this task; where it is gone nobody listens.
+                    // The shell owns the other end and outlives this task; where it is gone nobody
+                    // listens.
                     let _ = self.events.send(Event::Lost(number));
                     if begun.elapsed() >= GOOD_SESSION {
                         self.backoff.reset();
@@ -144,7 +149,13 @@ impl Dialler {
         let connected = connect(&self.address, &identity, &self.hello, self.timing).await;
         let link = connected.map_err(|error| match (&error, error.failure()) {
             (_, ConnectFailure::Unreachable) => Failed::ForNow(chain(&error)),
-            (ConnectError::Ended { source: Ended::Closed { code: Some(CloseCode::Denied), .. }, .. }, _) => {
+            (
+                ConnectError::Ended {
+                    source: Ended::Closed { code: Some(CloseCode::Denied), .. },
+                    ..
+                },
+                _,
+            ) => {
                 // It may be allowed again while this process runs.
                 self.backoff.slow();
                 Failed::ForNow(chain(&error))
@@ -156,7 +167,8 @@ impl Dialler {
             _ => Failed::ForGood(NodeError::Connect(error)),
         })?;
         if std::mem::take(&mut self.renew_first) || renew::is_due(&link.connection, &identity) {
-            match renew_kept(&link.connection, &identity, &self.identity_folder, self.timing).await {
+            match renew_kept(&link.connection, &identity, &self.identity_folder, self.timing).await
+            {
                 Ok(_) => tracing::info!("certificate looked after"),
                 // While the certificate holds, the session is as good with the old one.
                 Err(error) => tracing::warn!(reason = chain(&error), "certificate not renewed"),
@@ -176,9 +188,13 @@ impl Dialler {
         }
     }
 
-    /// What the end of a session says about the next try: the certificate is to be renewed first, or a person must do something.
+    /// What the end of a session says about the next try: the certificate is to be renewed first,
+    /// or a person must do something.
     fn learn_from(&mut self, connection: &Connection) {
-        let Some(Ended::Closed { code, reason }) = connection.close_reason().map(Ended::from) else { return };
+        let Some(Ended::Closed { code, reason }) = connection.close_reason().map(Ended::from)
+        else {
+            return;
+        };
         match code {
             Some(CloseCode::Expired) => self.renew_first = true,
             Some(CloseCode::Denied | CloseCode::NotAllowed) => {
@@ -261,7 +277,11 @@ impl Dialler {
         beating.abort();
         renewing.abort();
         if !stopped {
-            tessera_transport::close::close(&link.connection, CloseCode::Failed, "the session is given up");
+            tessera_transport::close::close(
+                &link.connection,
+                CloseCode::Failed,
+                "the session is given up",
+            );
         }
         stopped
     }
@@ -273,7 +293,9 @@ impl Dialler {
         tokio::spawn(async move {
             let identity = match Identity::load(&folder) {
                 Ok(identity) => Arc::new(identity),
-                Err(error) => return tracing::error!(reason = chain(&error), "certificate not renewed"),
+                Err(error) => {
+                    return tracing::error!(reason = chain(&error), "certificate not renewed");
+                }
             };
             let told = |renewed: Result<Arc<Identity>, renew::RenewError>| match renewed {
                 Ok(_) => tracing::info!("certificate renewed"),

@@ -1,4 +1,5 @@
-//! Amazon EC2's notices, by its instance metadata service, version 2: a token first, then two paths that are absent until there is one.
+//! Amazon EC2's notices, by its instance metadata service, version 2: a token first, then two paths
+//! that are absent until there is one.
 
 use super::Notice;
 use super::http::{Answer, Metadata, MetadataError};
@@ -9,14 +10,21 @@ const REBALANCE: &str = "/latest/meta-data/events/recommendations/rebalance";
 
 /// The notice that there is now.
 pub(super) async fn look(service: &mut Metadata) -> Result<Option<Notice>, MetadataError> {
-    // `{"action": "terminate", "time": "2026-09-18T08:22:00Z"}`, or `stop`, or `hibernate`: two minutes before.
+    // `{"action": "terminate", "time": "2026-09-18T08:22:00Z"}`, or `stop`, or `hibernate`: two
+    // minutes before.
     if let Some(text) = get(service, ACTION).await? {
-        return Ok(Some(Notice { what: format!("AWS takes this machine back: {text}"), certain: true }));
+        return Ok(Some(Notice {
+            what: format!("AWS takes this machine back: {text}"),
+            certain: true,
+        }));
     }
-    // `{"noticeTime": "2026-09-18T08:22:00Z"}`: the risk is higher than usual, and nothing is certain.
+    // `{"noticeTime": "2026-09-18T08:22:00Z"}`: the risk is higher than usual, and nothing is
+    // certain.
     let found = get(service, REBALANCE).await?;
-    Ok(found
-        .map(|text| Notice { what: format!("AWS recommends leaving this machine: {text}"), certain: false }))
+    Ok(found.map(|text| Notice {
+        what: format!("AWS recommends leaving this machine: {text}"),
+        certain: false,
+    }))
 }
 
 /// What stands at a path; None where nothing does.
@@ -38,7 +46,8 @@ async fn ask(service: &mut Metadata, path: &'static str) -> Result<Answer, Metad
     let token = match &service.kept {
         Some(token) => token.clone(),
         None => {
-            let answer = service.ask("PUT", TOKEN, "X-aws-ec2-metadata-token-ttl-seconds: 21600").await?;
+            let answer =
+                service.ask("PUT", TOKEN, "X-aws-ec2-metadata-token-ttl-seconds: 21600").await?;
             if answer.status != 200 || answer.body.contains(['\r', '\n']) {
                 return Err(service.status_error(&answer, TOKEN));
             }

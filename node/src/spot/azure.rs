@@ -31,8 +31,9 @@ pub(super) async fn look(service: &mut Metadata) -> Result<Option<Notice>, Metad
     let document: Document = serde_json::from_str(&text)
         .map_err(|_| MetadataError::Strange(EVENTS.to_owned(), "no list of events"))?;
     // A frozen machine goes on after some seconds.
-    let ends =
-        |event: &&Event| ["Preempt", "Terminate", "Reboot", "Redeploy"].contains(&event.event_type.as_str());
+    let ends = |event: &&Event| {
+        ["Preempt", "Terminate", "Reboot", "Redeploy"].contains(&event.event_type.as_str())
+    };
     let ending: Vec<&Event> = document.events.iter().filter(ends).collect();
     if ending.is_empty() {
         return Ok(None);
@@ -41,9 +42,9 @@ pub(super) async fn look(service: &mut Metadata) -> Result<Option<Notice>, Metad
         service.kept = Some(get(service, NAME).await?.trim().to_owned());
     }
     let name = service.kept.as_deref().unwrap_or_default();
-    let ours = ending
-        .into_iter()
-        .find(|event| event.resources.is_empty() || event.resources.iter().any(|resource| resource == name));
+    let ours = ending.into_iter().find(|event| {
+        event.resources.is_empty() || event.resources.iter().any(|resource| resource == name)
+    });
     Ok(ours.map(|event| Notice {
         what: format!(
             "Azure announces {} of this machine, not before {:?}",

@@ -1,4 +1,5 @@
-//! Questions to a metadata service: one short HTTP/1.1 exchange each, bounded in time and bytes. Not for any other server.
+//! Questions to a metadata service: one short HTTP/1.1 exchange each, bounded in time and bytes.
+//! Not for any other server.
 
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,12 +51,19 @@ impl Metadata {
         MetadataError::Status(self.address.clone(), answer.status, path)
     }
 
-    /// Asks. `header` is one line more, without its end; what it holds comes from this program or from the service.
-    pub(super) async fn ask(&self, method: &str, path: &str, header: &str) -> Result<Answer, MetadataError> {
+    /// Asks. `header` is one line more, without its end; what it holds comes from this program or
+    /// from the service.
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        header: &str,
+    ) -> Result<Answer, MetadataError> {
         let exchange = async {
             let mut stream = TcpStream::connect(&self.address).await?;
             let request = format!(
-                "{method} {path} HTTP/1.1\r\nHost: {}\r\n{header}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                "{method} {path} HTTP/1.1\r\nHost: {}\r\n{header}\r\nContent-Length: \
+                    0\r\nConnection: close\r\n\r\n",
                 self.address
             );
             stream.write_all(request.as_bytes()).await?;
@@ -78,12 +86,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Answer, &'static str> {
     let (head, body) = text.split_once("\r\n\r\n").ok_or("cut short")?;
     let mut lines = head.lines();
     let first = lines.next().filter(|line| line.starts_with("HTTP/1.")).ok_or("no HTTP")?;
-    let status = first.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or("without a status")?;
+    let status =
+        first.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or("without a status")?;
     let fields: Vec<(String, &str)> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim()))
         .collect();
-    let field = |name: &str| fields.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+    let field =
+        |name: &str| fields.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
     let body = match (field("transfer-encoding"), field("content-length")) {
         (Some(coding), _) if coding.eq_ignore_ascii_case("chunked") => unchunk(body)?,
         (_, Some(length)) => {

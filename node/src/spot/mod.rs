@@ -1,4 +1,5 @@
-//! Notices of clouds that take a machine back: whether this is such a machine, and waiting for its notice. Ends no node; its owner does.
+//! Notices of clouds that take a machine back: whether this is such a machine, and waiting for its
+//! notice. Ends no node; its owner does.
 
 mod aws;
 mod azure;
@@ -111,8 +112,9 @@ impl Cloud {
         }
     }
 
-    /// Waits for a notice. A certain one follows a likely one where this is called again. `metadata` is where the metadata service listens,
-    /// `HOST:PORT`; None for the clouds' own. A service that does not answer is asked again, for ever: a notice may come yet.
+    /// Waits for a notice. A certain one follows a likely one where this is called again.
+    /// `metadata` is where the metadata service listens, `HOST:PORT`; None for the clouds' own. A
+    /// service that does not answer is asked again, for ever: a notice may come yet.
     pub async fn notice(self, metadata: Option<&str>, told: Option<&Notice>) -> Notice {
         let mut service = Metadata::new(metadata.unwrap_or(METADATA));
         let mut complained = false;
@@ -123,13 +125,16 @@ impl Cloud {
                 Self::Azure => azure::look(&mut service).await,
             };
             match found {
-                Ok(Some(notice)) if told.is_none_or(|told| notice.certain && !told.certain) => return notice,
+                Ok(Some(notice)) if told.is_none_or(|told| notice.certain && !told.certain) => {
+                    return notice;
+                }
                 Ok(_) => complained = false,
                 Err(error) if !std::mem::replace(&mut complained, true) => {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
                         error,
-                        "the cloud's metadata service does not say whether this machine is taken back"
+                        "the cloud's metadata service does not say whether this machine is taken \
+                            back"
                     );
                 }
                 Err(_) => {}

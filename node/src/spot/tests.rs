@@ -28,7 +28,8 @@ async fn serve(wanted: &'static str, pages: Pages) -> String {
                 Some(page) => page,
                 None => (404, "not found"),
             };
-            let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            let answer =
+                format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     });
@@ -42,7 +43,8 @@ async fn changes(
     path: &'static str,
     body: &'static str,
 ) -> Notice {
-    let early = tokio::time::timeout(Duration::from_millis(300), cloud.notice(Some(address), None)).await;
+    let early =
+        tokio::time::timeout(Duration::from_millis(300), cloud.notice(Some(address), None)).await;
     assert!(early.is_err(), "a notice before there was one: {early:?}");
     pages.lock().unwrap().insert(path, (200, body));
     let notice = cloud.notice(Some(address), None);
@@ -68,14 +70,17 @@ async fn aws_asks_for_a_token_and_tells_what_is_certain() {
 #[tokio::test]
 async fn google_preempts_and_ends_but_a_migration_is_no_notice() {
     let pages = Pages::default();
-    let (preempted, event) =
-        ("GET /computeMetadata/v1/instance/preempted", "GET /computeMetadata/v1/instance/maintenance-event");
+    let (preempted, event) = (
+        "GET /computeMetadata/v1/instance/preempted",
+        "GET /computeMetadata/v1/instance/maintenance-event",
+    );
     pages
         .lock()
         .unwrap()
         .extend([(preempted, (200, "FALSE")), (event, (200, "MIGRATE_ON_HOST_MAINTENANCE"))]);
     let address = serve("Metadata-Flavor: Google\r\n", pages.clone()).await;
-    let ended = changes(Cloud::Gcp, (&address, &pages), event, "TERMINATE_ON_HOST_MAINTENANCE").await;
+    let ended =
+        changes(Cloud::Gcp, (&address, &pages), event, "TERMINATE_ON_HOST_MAINTENANCE").await;
     assert!(ended.certain && ended.what.contains("TERMINATE"), "{ended:?}");
     pages.lock().unwrap().insert(event, (200, "NONE"));
     let gone = changes(Cloud::Gcp, (&address, &pages), preempted, "TRUE").await;
@@ -104,7 +109,8 @@ fn answers_are_read_whole_in_pieces_or_not_at_all() {
     let good = |status, body: &str| Ok(Answer { status, body: body.into() });
     assert_eq!(parse(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more"), good(200, "hi"));
     assert_eq!(parse(b"HTTP/1.0 404 No\r\n\r\nnone"), good(404, "none"));
-    let pieces = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n3;x=y\r\n yo\r\n0\r\n\r\n";
+    let pieces = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n3;x=y\r\n \
+        yo\r\n0\r\n\r\n";
     assert_eq!(parse(pieces), good(200, "hi yo"));
     let wrong: [&[u8]; 7] = [
         b"",
@@ -128,7 +134,10 @@ fn a_machine_is_known_by_its_firmware() {
     };
     assert_eq!(of("Amazon EC2\n", ""), Some(Cloud::Aws));
     assert_eq!(of("Google\n", ""), Some(Cloud::Gcp));
-    assert_eq!(of("Microsoft Corporation\n", "7783-7084-3265-9085-8269-3286-77\n"), Some(Cloud::Azure));
+    assert_eq!(
+        of("Microsoft Corporation\n", "7783-7084-3265-9085-8269-3286-77\n"),
+        Some(Cloud::Azure)
+    );
     assert_eq!(of("Microsoft Corporation\n", "a laptop\n"), None);
     assert_eq!(of("Anybody\n", ""), None);
     for text in ["off", "auto", "aws", "gcp", "azure"] {

@@ -87,7 +87,9 @@ pub struct Domain {
 impl Domain {
     /// Indices in all. Cannot overflow within the limits of a checked spec; saturates beyond.
     pub fn len(&self) -> u64 {
-        u64::from(self.width).saturating_mul(u64::from(self.height)).saturating_mul(u64::from(self.depth))
+        u64::from(self.width)
+            .saturating_mul(u64::from(self.height))
+            .saturating_mul(u64::from(self.depth))
     }
 
     /// No index at all.
@@ -95,8 +97,9 @@ impl Domain {
         self.len() == 0
     }
 
-    /// Shape of an array over it in C order, slowest axis first: (depth, height, width, channels), without the leading axes of 1 and without
-    /// channels where there is 1. At least one axis stays.
+    /// Shape of an array over it in C order, slowest axis first: (depth, height, width, channels),
+    /// without the leading axes of 1 and without channels where there is 1. At least one axis
+    /// stays.
     pub fn shape(&self, channels: u8) -> Vec<u64> {
         let axes = [self.depth, self.height, self.width].map(u64::from);
         let first = axes.iter().position(|axis| *axis != 1).unwrap_or(2);

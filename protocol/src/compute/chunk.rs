@@ -1,6 +1,8 @@
-//! A chunk's result on the wire: values (or partials) as bytes, shuffled by the width of a value and compressed with zstd.
+//! A chunk's result on the wire: values (or partials) as bytes, shuffled by the width of a value
+//! and compressed with zstd.
 //!
-//! Layout: `"TCHK"`, u8 format version, u8 width of a value, u16 zero, u32 indices, u32 bytes (little endian), then the compressed bytes.
+//! Layout: `"TCHK"`, u8 format version, u8 width of a value, u16 zero, u32 indices, u32 bytes
+//! (little endian), then the compressed bytes.
 
 use crate::limits::{CHUNK_BYTES_MAX, RESULT_BYTES_MAX};
 
@@ -72,15 +74,18 @@ impl ChunkValues {
         if !Self::is_chunk(bytes) || header[4] != VERSION || bytes.len() > RESULT_BYTES_MAX {
             return Err(ChunkError::Foreign);
         }
-        let word =
-            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
         let (width, count, length) = (header[5], word(8), word(12));
         let whole = usize::from(width.max(1));
         if !(1..=8).contains(&width)
             || u64::from(length) > CHUNK_BYTES_MAX
             || !(length as usize).is_multiple_of(whole)
         {
-            return Err(ChunkError::Header(format!("{count} indices in {length} bytes by {width}")));
+            return Err(ChunkError::Header(format!(
+                "{count} indices in {length} bytes by {width}"
+            )));
         }
         let planes = zstd::bulk::decompress(&bytes[HEADER_BYTES..], length as usize)
             .map_err(|_| ChunkError::Damaged)?;

@@ -1,11 +1,15 @@
-//! An exact sum of floating-point values, rounded once at its end: the same bits however the values are grouped.
+//! An exact sum of floating-point values, rounded once at its end: the same bits however the values
+//! are grouped.
 //!
-//! Neal's small superaccumulator ("Fast exact summation using small and large superaccumulators", 2015): a fixed-point number wide enough
-//! for every binary64 value, in limbs of 32 bits that are kept in 64, so that carries can wait for 2^30 additions.
+//! Neal's small superaccumulator ("Fast exact summation using small and large superaccumulators",
+//! 2015): a fixed-point number wide enough for every binary64 value, in limbs of 32 bits that are
+//! kept in 64, so that carries can wait for 2^30 additions.
 
-/// Limbs: 2^-1074 is bit 0; the largest value has bit 2097; 2^40 of them reach bit 2137, in limb 66. Limb 67 keeps the sign.
+/// Limbs: 2^-1074 is bit 0; the largest value has bit 2097; 2^40 of them reach bit 2137, in limb
+/// 66. Limb 67 keeps the sign.
 const LIMBS: usize = 68;
-/// Additions between two rounds of carries: each changes a limb by less than 2^32, so that 2^30 of them stay below 2^62.
+/// Additions between two rounds of carries: each changes a limb by less than 2^32, so that 2^30 of
+/// them stay below 2^62.
 const ADDITIONS_MAX: u32 = 1 << 30;
 
 /// A sum of binary64 values.
@@ -116,12 +120,14 @@ impl ExactSum {
         let bit = |index: usize| self.limbs[index / 32] >> (index % 32) & 1 == 1;
         let Some(top) = self.limbs.iter().rposition(|limb| *limb != 0) else { return 0 };
         if top == LIMBS - 1 {
-            // Far beyond the range: nothing that was added reaches here, but bytes from outside may.
+            // Far beyond the range: nothing that was added reaches here, but bytes from outside
+            // may.
             return f64::INFINITY.to_bits();
         }
         let highest = top * 32 + 63 - self.limbs[top].leading_zeros() as usize;
         let lowest = highest.saturating_sub(52);
-        let mantissa = (lowest..=highest).rev().fold(0u64, |value, index| value << 1 | u64::from(bit(index)));
+        let mantissa =
+            (lowest..=highest).rev().fold(0u64, |value, index| value << 1 | u64::from(bit(index)));
         if lowest == 0 {
             // Subnormal, or with the least exponent: the bits are the number itself.
             return mantissa;
@@ -158,8 +164,11 @@ impl ExactSum {
             *limb = i64::from(u32::from_le_bytes(source.try_into().ok()?));
         }
         sum.limbs[LIMBS - 1] = i64::from_le_bytes(last.try_into().ok()?);
-        sum.special =
-            Special { nan: flags & 1 != 0, infinite: flags & 2 != 0, minus_infinite: flags & 4 != 0 };
+        sum.special = Special {
+            nan: flags & 1 != 0,
+            infinite: flags & 2 != 0,
+            minus_infinite: flags & 4 != 0,
+        };
         Some(sum)
     }
 }
@@ -178,15 +187,21 @@ mod tests {
     fn values(count: usize) -> Vec<f64> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state ^ state >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
         };
-        std::iter::repeat_with(|| f64::from_bits(next())).filter(|v| v.is_finite()).take(count).collect()
+        std::iter::repeat_with(|| f64::from_bits(next()))
+            .filter(|v| v.is_finite())
+            .take(count)
+            .collect()
     }
 
     #[test]
     fn one_value_is_itself() {
-        let special = [0.0, 5e-324, f64::MIN_POSITIVE, f64::MAX, -f64::MAX, 1.0, -1.5, f64::EPSILON];
+        let special =
+            [0.0, 5e-324, f64::MIN_POSITIVE, f64::MAX, -f64::MAX, 1.0, -1.5, f64::EPSILON];
         for value in special.into_iter().chain(values(2000)) {
             assert_eq!(sum(&[value]).round().to_bits(), (value + 0.0).to_bits(), "{value:e}");
         }
@@ -201,7 +216,10 @@ mod tests {
         }
         // Ties go to even, both ways.
         assert_eq!(sum(&[1.0, f64::EPSILON / 2.0]).round(), 1.0);
-        assert_eq!(sum(&[1.0 + f64::EPSILON, f64::EPSILON / 2.0]).round(), 1.0 + 2.0 * f64::EPSILON);
+        assert_eq!(
+            sum(&[1.0 + f64::EPSILON, f64::EPSILON / 2.0]).round(),
+            1.0 + 2.0 * f64::EPSILON
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Compute jobs as data: a kernel over a domain, its inputs and arguments, and what becomes of its values. Runs nothing.
+//! Compute jobs as data: a kernel over a domain, its inputs and arguments, and what becomes of its
+//! values. Runs nothing.
 //!
-//! The domain is `width × height × depth` indices; index = (z · height + y) · width + x. A chunk is a contiguous range of indices and the
-//! unit of such a job. A chunk's result is `count × channels` values, or, where the job reduces, one partial a channel.
+//! The domain is `width × height × depth` indices; index = (z · height + y) · width + x. A chunk is
+//! a contiguous range of indices and the unit of such a job. A chunk's result is `count × channels`
+//! values, or, where the job reduces, one partial a channel.
 
 mod array;
 mod chunk;

@@ -1,6 +1,7 @@
 //! NumPy's array files: reading a header that may lie, and writing one. Owns no values.
 //!
-//! Version 1.0 is written; 1.0, 2.0 and 3.0 are read (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>): magic, version,
+//! Version 1.0 is written; 1.0, 2.0 and 3.0 are read
+//! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>): magic, version,
 //! length of the header, then a Python dictionary with `descr`, `fortran_order` and `shape`.
 
 use super::Element;
@@ -44,7 +45,8 @@ pub enum NpyError {
     Malformed(&'static str),
     /// Values of another type.
     #[error(
-        "values of type `{0}` cannot be used; convert with array.astype('<f4') or <f8, <i4, <u4, <i8, <u8"
+        "values of type `{0}` cannot be used; convert with array.astype('<f4') or <f8, <i4, <u4, \
+            <i8, <u8"
     )]
     Type(String),
     /// Columns first.
@@ -74,14 +76,17 @@ impl Header {
         self.shape.iter().try_fold(1u64, |product, axis| product.checked_mul(*axis))
     }
 
-    /// Reads a header from the first bytes of a file (all of it, or [`HEADER_BYTES_MAX`] and 12 more), and compares it with the
-    /// file's length. Nothing is allocated on the header's word.
+    /// Reads a header from the first bytes of a file (all of it, or [`HEADER_BYTES_MAX`] and 12
+    /// more), and compares it with the file's length. Nothing is allocated on the header's word.
     pub fn read(bytes: &[u8], file_length: u64) -> Result<Self, NpyError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(NpyError::Foreign)?;
-        let (major, minor) = (*rest.first().ok_or(NpyError::Short)?, *rest.get(1).ok_or(NpyError::Short)?);
+        let (major, minor) =
+            (*rest.first().ok_or(NpyError::Short)?, *rest.get(1).ok_or(NpyError::Short)?);
         let (length, from) = match (major, minor, rest) {
             (1, 0, [_, _, a, b, ..]) => (u64::from(u16::from_le_bytes([*a, *b])), 10),
-            (2 | 3, 0, [_, _, a, b, c, d, ..]) => (u64::from(u32::from_le_bytes([*a, *b, *c, *d])), 12),
+            (2 | 3, 0, [_, _, a, b, c, d, ..]) => {
+                (u64::from(u32::from_le_bytes([*a, *b, *c, *d])), 12)
+            }
             (1..=3, 0, _) => return Err(NpyError::Short),
             _ => return Err(NpyError::Version(major, minor)),
         };
@@ -93,7 +98,8 @@ impl Header {
         let text = std::str::from_utf8(text).map_err(|_| NpyError::Malformed("it is no text"))?;
         let header = Self { data_offset, ..dictionary(text)? };
         let huge = || NpyError::Huge(header.shape.clone());
-        let expected = header.values().and_then(|values| values.checked_mul(header.element.bytes() as u64));
+        let expected =
+            header.values().and_then(|values| values.checked_mul(header.element.bytes() as u64));
         let expected = expected.ok_or_else(huge)?;
         let found = file_length.saturating_sub(data_offset as u64);
         if found != expected {
@@ -111,7 +117,8 @@ pub fn header_bytes(element: Element, shape: &[u64]) -> Vec<u8> {
         0 | 1 => axes.trim_end(),
         _ => axes.trim_end().trim_end_matches(','),
     };
-    let mut text = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({axes}), }}", descr(element));
+    let mut text =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({axes}), }}", descr(element));
     let used = MAGIC.len() + 4 + text.len() + 1;
     text.push_str(&" ".repeat(used.next_multiple_of(ALIGNMENT) - used));
     text.push('\n');
@@ -141,7 +148,11 @@ fn dictionary(text: &str) -> Result<Header, NpyError> {
     let (mut element, mut fortran, mut shape) = (None, None, None);
     while !rest.is_empty() {
         let (key, after) = quoted(rest)?;
-        let after = after.trim_start().strip_prefix(':').ok_or(malformed("a key has no value"))?.trim_start();
+        let after = after
+            .trim_start()
+            .strip_prefix(':')
+            .ok_or(malformed("a key has no value"))?
+            .trim_start();
         let (twice, after) = match key {
             "descr" => {
                 let (name, after) = quoted(after)?;
@@ -156,7 +167,11 @@ fn dictionary(text: &str) -> Result<Header, NpyError> {
                 let (axes, after) = tuple(after)?;
                 (shape.replace(axes).is_some(), after)
             }
-            _ => return Err(malformed("it has a key that is none of `descr`, `fortran_order`, `shape`")),
+            _ => {
+                return Err(malformed(
+                    "it has a key that is none of `descr`, `fortran_order`, `shape`",
+                ));
+            }
         };
         if twice {
             return Err(malformed("a key is there twice"));

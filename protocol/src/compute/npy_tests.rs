@@ -42,23 +42,35 @@ fn the_written_bytes_are_numpys_own() {
 
 #[test]
 fn spellings_of_other_writers_are_read() {
-    let header = read("{\"shape\": (2,3), \"fortran_order\":False ,'descr':\"<f8\"}\n", 48).unwrap();
+    let header =
+        read("{\"shape\": (2,3), \"fortran_order\":False ,'descr':\"<f8\"}\n", 48).unwrap();
     assert_eq!((header.element, header.shape), (Element::F64, vec![2, 3]));
-    assert_eq!(read("{'descr': '<i4', 'fortran_order': True, 'shape': (3L,)}", 12).unwrap().shape, [3]);
+    assert_eq!(
+        read("{'descr': '<i4', 'fortran_order': True, 'shape': (3L,)}", 12).unwrap().shape,
+        [3]
+    );
     let mut long = MAGIC.to_vec();
     long.extend_from_slice(&[2, 0, 54, 0, 0, 0]);
     long.extend_from_slice(b"{'descr': '<u8', 'fortran_order': False, 'shape': ()} \n");
-    assert_eq!(Header::read(&long, long.len() as u64 - 1 + 8).map(|header| header.data_offset), Ok(66));
+    assert_eq!(
+        Header::read(&long, long.len() as u64 - 1 + 8).map(|header| header.data_offset),
+        Ok(66)
+    );
 }
 
 #[test]
 fn headers_that_lie_are_refused_with_the_reason() {
-    let shaped = |shape: &str| format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
-    assert!(matches!(read(&shaped("(2, 3)"), 20), Err(NpyError::Length { expected: 24, found: 20, .. })));
+    let shaped =
+        |shape: &str| format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
+    assert!(matches!(
+        read(&shaped("(2, 3)"), 20),
+        Err(NpyError::Length { expected: 24, found: 20, .. })
+    ));
     assert!(matches!(read(&shaped("(4294967296, 4294967296)"), 0), Err(NpyError::Huge(_))));
     assert!(matches!(read(&shaped("(18446744073709551615,)"), 0), Err(NpyError::Huge(_))));
     assert_eq!(read(&shaped("(1, 1, 1, 1, 1)"), 4), Err(NpyError::Axes(5)));
-    for shape in ["(-1,)", "(1e3,)", "(99999999999999999999,)", "(,)", "7", "(7", "(1 2)", "(+1,)"] {
+    for shape in ["(-1,)", "(1e3,)", "(99999999999999999999,)", "(,)", "7", "(7", "(1 2)", "(+1,)"]
+    {
         assert!(matches!(read(&shaped(shape), 4), Err(NpyError::Malformed(_))), "{shape}");
     }
     let fortran = read("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", 24);
@@ -67,7 +79,15 @@ fn headers_that_lie_are_refused_with_the_reason() {
         let header = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': (1,)}}");
         assert_eq!(read(&header, 4), Err(NpyError::Type(name.into())));
     }
-    let bad = ["", "{", "[]", "{'descr': '<f4'}", "{descr: 1}", "{'a': 1}", "{'shape': (1,) 'descr': '<f4'}"];
+    let bad = [
+        "",
+        "{",
+        "[]",
+        "{'descr': '<f4'}",
+        "{descr: 1}",
+        "{'a': 1}",
+        "{'shape': (1,) 'descr': '<f4'}",
+    ];
     for header in bad {
         assert!(matches!(read(header, 4), Err(NpyError::Malformed(_))), "{header}");
     }

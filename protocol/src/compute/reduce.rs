@@ -1,5 +1,6 @@
-//! Reductions: values of a chunk to a partial a channel, partials to the result. The result depends on the values alone, not on how they are
-//! grouped: sums of floats are exact until one rounding at the end, sums of integers wrap at 64 bits, extremes follow a total order.
+//! Reductions: values of a chunk to a partial a channel, partials to the result. The result depends
+//! on the values alone, not on how they are grouped: sums of floats are exact until one rounding at
+//! the end, sums of integers wrap at 64 bits, extremes follow a total order.
 
 use super::{Element, ExactSum};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,8 @@ impl Reduction {
 impl std::str::FromStr for Reduction {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = [Self::Sum, Self::Min, Self::Max].into_iter().find(|known| known.name() == text);
+        let known =
+            [Self::Sum, Self::Min, Self::Max].into_iter().find(|known| known.name() == text);
         known.ok_or_else(|| format!("`{text}` is no reduction: sum, min or max"))
     }
 }
@@ -108,14 +110,17 @@ impl Partial {
             match state {
                 State::Sum(sum) => sum.merge(&ExactSum::from_bytes(bytes).ok_or(PartialError)?),
                 State::Wrapping(sum) => *sum = sum.wrapping_add(bits_of(bytes)),
-                State::Extreme(best) => *best = Some(better(reduction, element, *best, bits_of(bytes))),
+                State::Extreme(best) => {
+                    *best = Some(better(reduction, element, *best, bits_of(bytes)))
+                }
             }
         }
         self.channels = channels;
         Ok(())
     }
 
-    /// The wire form: channel by channel. An extreme of no value is told as 0; there is none in a job.
+    /// The wire form: channel by channel. An extreme of no value is told as 0; there is none in a
+    /// job.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for state in &self.channels {

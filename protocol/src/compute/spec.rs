@@ -149,7 +149,9 @@ impl ComputeSpec {
     pub fn chunk_shape(&self, count: u32) -> ChunkShape {
         let bytes = match self.reduction {
             None => u64::from(count) * self.index_bytes(),
-            Some(reduction) => reduction.partial_bytes(self.element) as u64 * u64::from(self.channels),
+            Some(reduction) => {
+                reduction.partial_bytes(self.element) as u64 * u64::from(self.channels)
+            }
         };
         ChunkShape { count, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
     }
@@ -171,7 +173,8 @@ impl ComputeSpec {
     /// Hash, length and a name for people of every file that the job needs.
     pub fn files(&self) -> impl Iterator<Item = (&str, BlobHash, u64)> {
         let program = self.program.file().map(|file| (file.path.as_str(), file.hash, file.length));
-        let inputs = self.inputs.iter().map(|input| (input.name.as_str(), input.hash, input.length));
+        let inputs =
+            self.inputs.iter().map(|input| (input.name.as_str(), input.hash, input.length));
         program.into_iter().chain(inputs)
     }
 
@@ -195,7 +198,9 @@ impl ComputeSpec {
 /// A name that C allows, of at most [`IDENTIFIER_MAX`] bytes.
 pub fn is_identifier(name: &str) -> bool {
     let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    first && name.len() <= IDENTIFIER_MAX && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    first
+        && name.len() <= IDENTIFIER_MAX
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// The spec makes sense: every length and every product is bounded.
@@ -210,7 +215,9 @@ pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
 
 fn check_program(program: &Program) -> Result<(), SpecError> {
     if let Program::Builtin(name) = program
-        && (name.is_empty() || name.len() > IDENTIFIER_MAX || !name.bytes().all(|b| b.is_ascii_graphic()))
+        && (name.is_empty()
+            || name.len() > IDENTIFIER_MAX
+            || !name.bytes().all(|b| b.is_ascii_graphic()))
     {
         return wrong("kernel", format!("{name:?} is no name of a built-in kernel"));
     }
@@ -220,7 +227,8 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
         return wrong("kernel", format!("{:?} is no name of a file", file.path));
     }
     if file.length > PROGRAM_BYTES_MAX {
-        let text = format!("{} bytes are more than the {PROGRAM_BYTES_MAX} of a kernel", file.length);
+        let text =
+            format!("{} bytes are more than the {PROGRAM_BYTES_MAX} of a kernel", file.length);
         return wrong("kernel", text);
     }
     Ok(())
@@ -240,7 +248,10 @@ fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     }
     let chunk_bytes = u64::from(spec.chunk).saturating_mul(spec.index_bytes());
     if chunk_bytes > CHUNK_BYTES_MAX {
-        let text = format!("{} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}", spec.chunk);
+        let text = format!(
+            "{} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}",
+            spec.chunk
+        );
         return wrong("chunk", text);
     }
     if spec.chunk > 0 && indices.div_ceil(u64::from(spec.chunk)) > FRAME_UNITS_MAX {
@@ -273,7 +284,8 @@ fn check_inputs(spec: &ComputeSpec) -> Result<(), SpecError> {
         let most = npy::HEADER_BYTES_MAX as u64 + 12;
         let fits = bytes.is_some_and(|b| b < input.length && input.length - b <= most);
         if !fits || input.length > BLOB_BYTES_MAX {
-            let text = format!("`{name}` of shape {:?} cannot have {} bytes", input.shape, input.length);
+            let text =
+                format!("`{name}` of shape {:?} cannot have {} bytes", input.shape, input.length);
             return wrong("input", text);
         }
     }
@@ -282,7 +294,10 @@ fn check_inputs(spec: &ComputeSpec) -> Result<(), SpecError> {
 
 fn check_arguments(spec: &ComputeSpec) -> Result<(), SpecError> {
     if spec.arguments.len() > ARGUMENTS_MAX {
-        return wrong("arg", format!("{} arguments are more than {ARGUMENTS_MAX}", spec.arguments.len()));
+        return wrong(
+            "arg",
+            format!("{} arguments are more than {ARGUMENTS_MAX}", spec.arguments.len()),
+        );
     }
     if !spec.arguments.windows(2).all(|pair| pair[0].name < pair[1].name) {
         return wrong("arg", "arguments must be in the order of their names, each once");
@@ -299,7 +314,8 @@ fn check_arguments(spec: &ComputeSpec) -> Result<(), SpecError> {
             let text = format!("`{name}` has {} numbers, not 1 to {most}", value.numbers.len());
             return wrong("arg", text);
         }
-        if value.numbers.iter().any(|number| matches!(number, Number::Real(real) if real.is_nan())) {
+        if value.numbers.iter().any(|number| matches!(number, Number::Real(real) if real.is_nan()))
+        {
             return wrong("arg", format!("`{name}` is not a number"));
         }
     }
@@ -338,7 +354,10 @@ fn check_frames(spec: &ComputeSpec) -> Result<(), SpecError> {
         );
     }
     if !spec.formats.contains(&ComputeFormat::Npy) {
-        return wrong("feed", "the format npy must be among the results, since frames are handed on as such");
+        return wrong(
+            "feed",
+            "the format npy must be among the results, since frames are handed on as such",
+        );
     }
     Ok(())
 }

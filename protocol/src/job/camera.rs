@@ -42,7 +42,8 @@ pub struct LensSpec {
 pub struct BladesSpec {
     /// Corners, [`BLADES_MIN`] to [`BLADES_MAX`].
     pub count: u8,
-    /// Turn of the lens in degrees, counter-clockwise seen from behind the camera; at 0 a corner is at the top.
+    /// Turn of the lens in degrees, counter-clockwise seen from behind the camera; at 0 a corner is
+    /// at the top.
     pub rotation_degrees: f32,
 }
 
@@ -52,7 +53,8 @@ pub struct BladesSpec {
 pub enum ApertureSpec {
     /// Radius in metres, > 0.
     Radius(f32),
-    /// f-number, > 0, of a lens with the camera's field of view before a sensor 24 mm high: its focal length over its diameter.
+    /// f-number, > 0, of a lens with the camera's field of view before a sensor 24 mm high: its
+    /// focal length over its diameter.
     FStop(f32),
 }
 
@@ -84,7 +86,10 @@ impl CameraSpec {
         if let Self::Named(name) = self
             && (name.is_empty() || name.len() > NAME_MAX)
         {
-            return wrong("camera", format!("a name of {} bytes is not in 1 to {NAME_MAX}", name.len()));
+            return wrong(
+                "camera",
+                format!("a name of {} bytes is not in 1 to {NAME_MAX}", name.len()),
+            );
         }
         Ok(())
     }
@@ -103,7 +108,8 @@ impl LensSpec {
         if let Some(blades) = self.blades {
             if !(BLADES_MIN..=BLADES_MAX).contains(&blades.count) {
                 let problem = format!(
-                    "{} is not 0, for a round lens, or {BLADES_MIN} to {BLADES_MAX}, the corners of one that is not",
+                    "{} is not 0, for a round lens, or {BLADES_MIN} to {BLADES_MAX}, the corners \
+                        of one that is not",
                     blades.count
                 );
                 return wrong("blades", problem);

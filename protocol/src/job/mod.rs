@@ -24,10 +24,11 @@ pub struct JobSpec {
     pub priority: u8,
     /// What to do.
     pub kind: JobKind,
-    /// Bytes that a device must hold for any unit of it, as the client predicts; 0 where it cannot tell. What devices measure counts
-    /// for more.
+    /// Bytes that a device must hold for any unit of it, as the client predicts; 0 where it cannot
+    /// tell. What devices measure counts for more.
     pub device_bytes: u64,
-    /// Only nodes of this pool may have units of it; None: any node may. 1 to [`NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
+    /// Only nodes of this pool may have units of it; None: any node may. 1 to [`NAME_MAX`] letters,
+    /// digits and `.`, `_`, `-`, `@`.
     pub pool: Option<String>,
 }
 
@@ -52,17 +53,23 @@ impl JobKind {
     /// Extensions of the files that a finished frame has, in the order of its formats.
     pub fn extensions(&self) -> Vec<&'static str> {
         match self {
-            Self::Render(render) => render.formats.iter().map(|format| format.extension()).collect(),
-            Self::Compute(compute) => compute.formats.iter().map(|format| format.extension()).collect(),
+            Self::Render(render) => {
+                render.formats.iter().map(|format| format.extension()).collect()
+            }
+            Self::Compute(compute) => {
+                compute.formats.iter().map(|format| format.extension()).collect()
+            }
         }
     }
 
     /// Hash, length and a name for people of every file that the job needs.
     pub fn files(&self) -> Vec<(&str, BlobHash, u64)> {
         match self {
-            Self::Render(render) => {
-                render.files.iter().map(|file| (file.path.as_str(), file.hash, file.length)).collect()
-            }
+            Self::Render(render) => render
+                .files
+                .iter()
+                .map(|file| (file.path.as_str(), file.hash, file.length))
+                .collect(),
             Self::Compute(compute) => compute.files().collect(),
         }
     }
@@ -239,19 +246,22 @@ pub struct RenderSpec {
     pub exposure: f32,
     /// Tone map of display formats.
     pub tone_map: ToneMapSpec,
-    /// Which of the scene's material variants is shown, by name, 1 to [`NAME_MAX`] bytes; None: each surface shows the material that it
-    /// names itself.
+    /// Which of the scene's material variants is shown, by name, 1 to [`NAME_MAX`] bytes; None:
+    /// each surface shows the material that it names itself.
     pub variant: Option<String>,
-    /// Whether files show the picture denoised. EXR files then keep the picture as it was in the layer `noisy`.
+    /// Whether files show the picture denoised. EXR files then keep the picture as it was in the
+    /// layer `noisy`.
     pub denoise: bool,
-    /// Each tile is sampled in rounds until its noise is at most this, [`NOISE_MIN`] to [`NOISE_MAX`], or it has `spp` samples. None: every pixel
-    /// has `spp`.
+    /// Each tile is sampled in rounds until its noise is at most this, [`NOISE_MIN`] to
+    /// [`NOISE_MAX`], or it has `spp` samples. None: every pixel has `spp`.
     pub noise: Option<f64>,
-    /// Frames are sampled in rounds, each as many samples as all before it, as long as the next one can be expected to end within so much of the
-    /// farm's time for a frame, 1 to [`TIME_SECS_MAX`] seconds. None: until the rounds end by themselves.
+    /// Frames are sampled in rounds, each as many samples as all before it, as long as the next one
+    /// can be expected to end within so much of the farm's time for a frame, 1 to [`TIME_SECS_MAX`]
+    /// seconds. None: until the rounds end by themselves.
     pub time_secs: Option<u32>,
-    /// What light that was scattered more than once adds to a sample at a time is at most this in its largest component (scene-linear
-    /// radiance), [`CLAMP_MIN`] to [`CLAMP_MAX`]. It hides fireflies and makes pictures darker than the scene. None: there is no bound.
+    /// What light that was scattered more than once adds to a sample at a time is at most this in
+    /// its largest component (scene-linear radiance), [`CLAMP_MIN`] to [`CLAMP_MAX`]. It hides
+    /// fireflies and makes pictures darker than the scene. None: there is no bound.
     pub clamp: Option<f64>,
 }
 
@@ -261,10 +271,12 @@ const GUIDES: [AovSpec; 3] = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth];
 pub const HALF_CHANNELS: u8 = 3;
 
 impl RenderSpec {
-    /// Layers of the film beside the beauty, ascending: those that were asked for, and those that guide the denoiser.
+    /// Layers of the film beside the beauty, ascending: those that were asked for, and those that
+    /// guide the denoiser.
     pub fn film_layers(&self) -> Vec<AovSpec> {
         let all = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
-        let has = |layer: &AovSpec| self.aovs.contains(layer) || self.denoise && GUIDES.contains(layer);
+        let has =
+            |layer: &AovSpec| self.aovs.contains(layer) || self.denoise && GUIDES.contains(layer);
         all.into_iter().filter(has).collect()
     }
 
@@ -296,7 +308,8 @@ impl RenderSpec {
         Some(3 + layers[..place].iter().map(|before| before.channels()).sum::<u8>())
     }
 
-    /// What a prepared scene depends on: the files, and nothing of size, samples or frames. Nodes cache by it.
+    /// What a prepared scene depends on: the files, and nothing of size, samples or frames. Nodes
+    /// cache by it.
     pub fn scene_hash(&self) -> BlobHash {
         let mut hasher = blake3::Hasher::new_derive_key("tessera scene 1");
         hasher.update(self.scene.as_bytes());
@@ -337,7 +350,10 @@ impl RawJobSpec {
             wrong("priority", format!("{} is not in 0 to 100", self.0.priority))?;
         }
         if let Some(pool) = self.0.pool.as_deref().filter(|pool| !is_label(pool)) {
-            wrong("pool", format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"))?;
+            wrong(
+                "pool",
+                format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
+            )?;
         }
         match &self.0.kind {
             JobKind::Render(render) => {
@@ -363,12 +379,16 @@ fn check_name(name: &str) -> Result<(), SpecError> {
         return wrong("name", format!("{} bytes is not in 1 to {NAME_MAX}", name.len()));
     }
     if name.starts_with('.') || name.chars().any(|c| c.is_control() || c == '/' || c == '\\') {
-        return wrong("name", format!("{name:?} begins with a dot or holds `/`, `\\` or control characters"));
+        return wrong(
+            "name",
+            format!("{name:?} begins with a dot or holds `/`, `\\` or control characters"),
+        );
     }
     Ok(())
 }
 
-/// A path inside the scene's folder: relative, `/`-separated, no empty, `.` or `..` part, no `\`, `:` or control character.
+/// A path inside the scene's folder: relative, `/`-separated, no empty, `.` or `..` part, no `\`,
+/// `:` or control character.
 pub fn is_confined_path(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= ASSET_PATH_MAX
@@ -378,7 +398,10 @@ pub fn is_confined_path(path: &str) -> bool {
 
 fn check_files(render: &RenderSpec) -> Result<(), SpecError> {
     if render.files.len() > SCENE_FILES_MAX {
-        return wrong("scene", format!("{} files are more than {SCENE_FILES_MAX}", render.files.len()));
+        return wrong(
+            "scene",
+            format!("{} files are more than {SCENE_FILES_MAX}", render.files.len()),
+        );
     }
     let mut paths = std::collections::BTreeSet::new();
     for file in &render.files {
@@ -386,7 +409,10 @@ fn check_files(render: &RenderSpec) -> Result<(), SpecError> {
             return wrong("scene", format!("file path {:?} leaves the scene's folder", file.path));
         }
         if file.length > BLOB_BYTES_MAX {
-            return wrong("scene", format!("file {:?} is larger than {BLOB_BYTES_MAX} bytes", file.path));
+            return wrong(
+                "scene",
+                format!("file {:?} is larger than {BLOB_BYTES_MAX} bytes", file.path),
+            );
         }
         if !paths.insert(file.path.as_str()) {
             return wrong("scene", format!("file {:?} is listed twice", file.path));
@@ -410,7 +436,10 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
     let (width, height) = (render.width, render.height);
     let edge = 1..=FRAME_EDGE_MAX;
     if !edge.contains(&width) || !edge.contains(&height) {
-        return wrong("size", format!("{width}x{height} has an edge that is not in 1 to {FRAME_EDGE_MAX}"));
+        return wrong(
+            "size",
+            format!("{width}x{height} has an edge that is not in 1 to {FRAME_EDGE_MAX}"),
+        );
     }
     if u64::from(width) * u64::from(height) > FRAME_PIXELS_MAX {
         return wrong("size", format!("{width}x{height} has more than {FRAME_PIXELS_MAX} pixels"));
@@ -422,18 +451,25 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("depth", format!("{} is above {DEPTH_MAX}", render.depth));
     }
     if !(TILE_EDGE_MIN..=TILE_EDGE_MAX).contains(&render.tile) {
-        return wrong("tile", format!("{} is not in {TILE_EDGE_MIN} to {TILE_EDGE_MAX}", render.tile));
+        return wrong(
+            "tile",
+            format!("{} is not in {TILE_EDGE_MIN} to {TILE_EDGE_MAX}", render.tile),
+        );
     }
     if render.denoise && render.spp < DENOISE_SPP_MIN {
         return wrong(
             "denoise",
             format!(
-                "one sample a pixel does not tell how noisy it is; --spp has to be {DENOISE_SPP_MIN} or more"
+                "one sample a pixel does not tell how noisy it is; --spp has to be \
+                    {DENOISE_SPP_MIN} or more"
             ),
         );
     }
     if render.unit_samples > render.spp {
-        return wrong("unit-samples", format!("{} is above spp ({})", render.unit_samples, render.spp));
+        return wrong(
+            "unit-samples",
+            format!("{} is above spp ({})", render.unit_samples, render.spp),
+        );
     }
     if render.frames.is_empty() {
         return wrong("frames", "no frame at all");
@@ -449,7 +485,10 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
         (None, samples) => u64::from(render.spp.div_ceil(samples)),
     };
     if tiles * passes > FRAME_UNITS_MAX {
-        return wrong("tile", format!("{} units a frame are more than {FRAME_UNITS_MAX}", tiles * passes));
+        return wrong(
+            "tile",
+            format!("{} units a frame are more than {FRAME_UNITS_MAX}", tiles * passes),
+        );
     }
     if tiles * passes * u64::from(render.frames.len()) > JOB_UNITS_MAX {
         return wrong("frames", format!("the job has more than {JOB_UNITS_MAX} units"));
@@ -470,27 +509,32 @@ fn check_rounds(render: &RenderSpec) -> Result<(), SpecError> {
         (None, Some(_)) => "time",
     };
     if render.spp < ROUNDS_SPP_MIN {
-        let problem =
-            format!("{} is below {ROUNDS_SPP_MIN}, which the first round with --{option} has", render.spp);
+        let problem = format!(
+            "{} is below {ROUNDS_SPP_MIN}, which the first round with --{option} has",
+            render.spp
+        );
         return wrong("spp", problem);
     }
     // Whichever round is the last, its samples are those of a frame that has as many.
     if render.time_secs.is_some() && !render.rounds().is_some_and(|rounds| rounds.all_double()) {
         let problem = format!(
-            "{} is not {ROUNDS_SPP_MIN} doubled some times, and with --time every round doubles what is there",
+            "{} is not {ROUNDS_SPP_MIN} doubled some times, and with --time every round doubles \
+                what is there",
             render.spp
         );
         return wrong("spp", problem);
     }
     if render.tile != ROUND_TILE {
         let problem = format!(
-            "with --{option} tiles are what rounds are rendered for, so all have {ROUND_TILE} pixels; leave --tile out"
+            "with --{option} tiles are what rounds are rendered for, so all have {ROUND_TILE} \
+                pixels; leave --tile out"
         );
         return wrong("tile", problem);
     }
     if render.unit_samples != 0 {
-        let problem =
-            format!("with --{option} rounds decide how many samples a unit has; leave --unit-samples out");
+        let problem = format!(
+            "with --{option} rounds decide how many samples a unit has; leave --unit-samples out"
+        );
         return wrong("unit-samples", problem);
     }
     Ok(())
@@ -501,8 +545,13 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
     }
     render.camera.check()?;
-    if let Some(variant) = render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len())) {
-        return wrong("variant", format!("a name of {} bytes is not in 1 to {NAME_MAX}", variant.len()));
+    if let Some(variant) =
+        render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len()))
+    {
+        return wrong(
+            "variant",
+            format!("a name of {} bytes is not in 1 to {NAME_MAX}", variant.len()),
+        );
     }
     if let Some(lens) = &render.lens {
         lens.check()?;
@@ -524,7 +573,8 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if render.formats.is_empty() {
         return wrong("format", "no format at all");
     }
-    let mut extensions: Vec<&str> = render.formats.iter().map(|format| format.extension()).collect();
+    let mut extensions: Vec<&str> =
+        render.formats.iter().map(|format| format.extension()).collect();
     extensions.sort_unstable();
     if extensions.windows(2).any(|pair| pair[0] == pair[1]) {
         return wrong("format", "two formats have the same file extension");

@@ -22,7 +22,8 @@ fn watch(size: usize) {
     let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(size)));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the cell neither allocates nor has a destructor.
+// SAFETY: every call goes to the system's allocator unchanged; the cell neither allocates nor has a
+// destructor.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         watch(layout.size());
@@ -69,8 +70,12 @@ fn a_claimed_length_is_not_believed() {
         for count in [1 << 16, MESSAGE_BYTES_MAX as u64, 1 << 40, u64::MAX] {
             let bytes = [prefix, &claim(count), &[1; 40]].concat();
             let (result, largest) = watched(|| decode::<T>(&bytes));
-            assert!(matches!(result, Err(CodecError::Malformed(_))), "{prefix:?} {count}: {result:?}");
-            // serde reserves at most a mebibyte ahead of the elements that come; a text at most the message's limit.
+            assert!(
+                matches!(result, Err(CodecError::Malformed(_))),
+                "{prefix:?} {count}: {result:?}"
+            );
+            // serde reserves at most a mebibyte ahead of the elements that come; a text at most the
+            // message's limit.
             assert!(largest <= MESSAGE_BYTES_MAX, "{prefix:?} {count}: {largest} bytes at once");
         }
     }

@@ -1,4 +1,5 @@
-//! Compute specs that make no sense: the error names the field. And results that lie about their length.
+//! Compute specs that make no sense: the error names the field. And results that lie about their
+//! length.
 
 use crate::samples::hash;
 use crate::spec_samples::{compute, compute_job};
@@ -31,9 +32,16 @@ fn programs_have_a_name_and_a_bounded_length() {
     for path in ["", "/a.cu", "a/b.cu", "../a.cu", "a\n.cu"] {
         assert_eq!(named(|spec| spec.program = Program::Cuda(file(path, 1))), "kernel", "{path:?}");
     }
-    assert_eq!(named(|spec| spec.program = Program::Ptx(file("a", PROGRAM_BYTES_MAX + 1))), "kernel");
+    assert_eq!(
+        named(|spec| spec.program = Program::Ptx(file("a", PROGRAM_BYTES_MAX + 1))),
+        "kernel"
+    );
     for name in ["", "a b", &"x".repeat(IDENTIFIER_MAX + 1)] {
-        assert_eq!(named(|spec| spec.program = Program::Builtin(name.into())), "kernel", "{name:?}");
+        assert_eq!(
+            named(|spec| spec.program = Program::Builtin(name.into())),
+            "kernel",
+            "{name:?}"
+        );
     }
 }
 
@@ -50,7 +58,8 @@ fn domains_chunks_and_results_have_bounds() {
     assert_eq!(named(|spec| spec.time_limit_secs = 0), "time-limit");
     assert_eq!(named(|spec| spec.time_limit_secs = COMPUTE_SECS_MAX + 1), "time-limit");
     let many = |spec: &mut ComputeSpec| {
-        (spec.feed, spec.formats, spec.reduction) = (None, vec![ComputeFormat::Npy], Some(Reduction::Sum));
+        (spec.feed, spec.formats, spec.reduction) =
+            (None, vec![ComputeFormat::Npy], Some(Reduction::Sum));
         (spec.domain, spec.chunk) = (large, 1);
     };
     assert_eq!(named(many), "chunk");
@@ -68,7 +77,8 @@ fn inputs_are_what_their_length_allows() {
     }
     assert_eq!(named(|spec| spec.inputs.swap(0, 1)), "input");
     assert_eq!(named(|spec| spec.inputs[1].name = "image".into()), "input");
-    for shape in [vec![9, 9], vec![1, 1, 1, 1, 9], vec![u64::MAX, u64::MAX], vec![u64::MAX], vec![]] {
+    for shape in [vec![9, 9], vec![1, 1, 1, 1, 9], vec![u64::MAX, u64::MAX], vec![u64::MAX], vec![]]
+    {
         let spoil = |spec: &mut ComputeSpec| {
             spec.inputs[1].shape = shape.clone();
             spec.inputs[1].length = 5000;
@@ -117,7 +127,10 @@ fn pictures_are_flat_floats() {
     assert_eq!(flat(|spec| spec.element = Element::F64), "out");
     assert_eq!(flat(|spec| spec.domain.depth = 2), "out");
     assert_eq!(flat(|spec| spec.reduction = Some(Reduction::Sum)), "out");
-    assert_eq!(flat(|spec| spec.domain = Domain { width: FRAME_EDGE_MAX + 1, height: 1, depth: 1 }), "out");
+    assert_eq!(
+        flat(|spec| spec.domain = Domain { width: FRAME_EDGE_MAX + 1, height: 1, depth: 1 }),
+        "out"
+    );
 }
 
 #[test]

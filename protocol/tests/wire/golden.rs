@@ -1,5 +1,5 @@
-//! Pinned bytes. A layout that changes by accident fails here; one that changes on purpose gets a new protocol version (see
-//! `ProtocolVersion`) and, with it, new lines in `golden.txt`.
+//! Pinned bytes. A layout that changes by accident fails here; one that changes on purpose gets a
+//! new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
 
 use crate::samples;
 use serde::Serialize;
@@ -77,7 +77,8 @@ fn the_hello_is_frozen() {
         build: "tessera 0.1.0".into(),
     };
     let bytes = hello.to_bytes();
-    let expected = format!("54535241{}{}{}0d7465737365726120302e312e30", "0100", "0302", "ab".repeat(32));
+    let expected =
+        format!("54535241{}{}{}0d7465737365726120302e312e30", "0100", "0302", "ab".repeat(32));
     assert_eq!(hex(&bytes), expected);
     assert_eq!(Hello::from_bytes(&bytes), Ok(hello.clone()));
     assert_eq!(hello.agree(), Ok(7));
@@ -92,7 +93,8 @@ fn the_hello_is_frozen() {
 #[test]
 fn a_hello_with_no_version_in_common_names_both_sides() {
     for (oldest, newest) in [(8, 9), (0, 0), (1, 6), (8, 1)] {
-        let hello = Hello { oldest, newest, fingerprint: Fingerprint([0; 32]), build: "other".into() };
+        let hello =
+            Hello { oldest, newest, fingerprint: Fingerprint([0; 32]), build: "other".into() };
         let error = hello.agree().unwrap_err();
         assert_eq!(error, HelloError::Version { build: "other".into(), oldest, newest });
         assert!(error.to_string().contains("this build speaks 7 to 7"), "{error}");
@@ -104,7 +106,8 @@ fn a_hello_with_no_version_in_common_names_both_sides() {
 #[test]
 fn kinds_of_streams_are_frozen() {
     use StreamKind::*;
-    let kinds = [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock];
+    let kinds =
+        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
@@ -119,8 +122,8 @@ fn the_head_of_a_film_is_pinned() {
     assert_eq!(hex(&film.to_bytes()[..14]), "5453554d010403000200".to_owned() + "02010000");
 }
 
-/// Bytes of messages that a later version changed: this build must not take them for its own. `hello` keeps such peers away; this is
-/// for the one that lies about its version.
+/// Bytes of messages that a later version changed: this build must not take them for its own.
+/// `hello` keeps such peers away; this is for the one that lies about its version.
 #[test]
 fn messages_of_former_versions_are_not_taken_for_others() {
     let former = [
@@ -133,7 +136,8 @@ fn messages_of_former_versions_are_not_taken_for_others() {
     ];
     let former = former.into_iter().flat_map(str::lines).filter_map(|line| line.split_once(' '));
     for (name, text) in former {
-        let digits: Vec<u8> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap() as u8).collect();
+        let digits: Vec<u8> =
+            text.bytes().map(|digit| (digit as char).to_digit(16).unwrap() as u8).collect();
         let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
         let refused = match name.split('.').next().unwrap() {
             "heartbeat" => decode::<Heartbeat>(&bytes).is_err(),

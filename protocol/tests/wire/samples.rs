@@ -1,5 +1,6 @@
-//! One value of every variant of everything that crosses the wire, each under a name. The names come from matches without a
-//! catch-all, so that a new variant does not compile until it has a value here.
+//! One value of every variant of everything that crosses the wire, each under a name. The names
+//! come from matches without a catch-all, so that a new variant does not compile until it has a
+//! value here.
 
 use crate::spec_samples::*;
 use tessera_protocol::access::*;
@@ -125,8 +126,11 @@ pub(crate) fn renew_request() -> RenewRequest {
 
 pub(crate) fn renew_replies() -> Vec<(String, RenewReply)> {
     use RenewReply::*;
-    let all =
-        vec![Certificate(vec![vec![1], vec![2, 3]]), NotYet { ask_again_secs: 43_200 }, Refused("no".into())];
+    let all = vec![
+        Certificate(vec![vec![1], vec![2, 3]]),
+        NotYet { ask_again_secs: 43_200 },
+        Refused("no".into()),
+    ];
     named(all, |reply| match reply {
         Certificate(_) => "renew_reply.certificate",
         NotYet { .. } => "renew_reply.not_yet",
@@ -213,12 +217,19 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         summary: summary(JobState::Failed),
         spec: job(render()),
         fingerprint: Some(Fingerprint([9; 32])),
-        failures: vec![FailureNote { at: 5, unit: "u".into(), node: "n1".into(), reason: "r".into() }],
+        failures: vec![FailureNote {
+            at: 5,
+            unit: "u".into(),
+            node: "n1".into(),
+            reason: "r".into(),
+        }],
         copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
     };
-    let file = FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
+    let file =
+        FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
     let frame = |number, state| FrameStatus { frame: FrameNumber(number), state, samples: None };
-    let states = [NodeState::Ready, NodeState::Draining, NodeState::Away, NodeState::Lost, NodeState::Unfit];
+    let states =
+        [NodeState::Ready, NodeState::Draining, NodeState::Away, NodeState::Lost, NodeState::Unfit];
     let report = AuditReport {
         records: 1,
         jobs: 2,
@@ -461,8 +472,11 @@ fn named<T>(all: Vec<T>, name: impl Fn(&T) -> &'static str) -> Vec<(String, T)> 
         .map(|value| {
             let count = seen.entry(name(&value)).or_insert(0);
             *count += 1;
-            let text =
-                if *count == 1 { name(&value).to_owned() } else { format!("{}.{count}", name(&value)) };
+            let text = if *count == 1 {
+                name(&value).to_owned()
+            } else {
+                format!("{}.{count}", name(&value))
+            };
             (text, value)
         })
         .collect()

@@ -39,7 +39,9 @@ fn names_and_priorities_have_bounds() {
 
 #[test]
 fn paths_stay_in_the_scenes_folder() {
-    for path in ["/etc/passwd", "../a", "a/../../b", "a//b", "./a", "a\\b", "C:a", "http://a/b", "", "a\0"] {
+    for path in
+        ["/etc/passwd", "../a", "a/../../b", "a//b", "./a", "a\\b", "C:a", "http://a/b", "", "a\0"]
+    {
         assert_eq!(named(|spec| spec.files.push(file(path))), "scene", "{path:?}");
     }
     assert_eq!(named(|spec| spec.files.push(file(&"x".repeat(ASSET_PATH_MAX + 1)))), "scene");
@@ -66,7 +68,8 @@ fn pictures_have_bounds() {
         assert_eq!(named(|spec| spec.fps = fps), "fps");
     }
     let many_units = |spec: &mut RenderSpec| {
-        (spec.width, spec.height, spec.tile, spec.spp, spec.unit_samples) = (16_384, 16_384, 8, 64, 1);
+        (spec.width, spec.height, spec.tile, spec.spp, spec.unit_samples) =
+            (16_384, 16_384, 8, 64, 1);
     };
     assert_eq!(named(many_units), "tile");
     let many_frames = |spec: &mut RenderSpec| {
@@ -102,15 +105,24 @@ fn cameras_lenses_and_light_are_finite() {
         (open, FocusSpec::Distance(f32::NAN), "focus-distance"),
         (open, FocusSpec::Point([0.0, f32::NAN, 0.0]), "focus-point"),
     ] {
-        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture, focus, blades: None })), field);
+        assert_eq!(
+            named(|spec| spec.lens = Some(LensSpec { aperture, focus, blades: None })),
+            field
+        );
     }
     for (count, rotation_degrees, field) in
         [(2, 0.0, "blades"), (17, 0.0, "blades"), (5, f32::NAN, "blade-rotation")]
     {
         let blades = Some(BladesSpec { count, rotation_degrees });
-        assert_eq!(named(|spec| spec.lens = Some(LensSpec { aperture: open, focus: near, blades })), field);
+        assert_eq!(
+            named(|spec| spec.lens = Some(LensSpec { aperture: open, focus: near, blades })),
+            field
+        );
     }
-    assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Map { path: "sky.hdr".into() }), "env");
+    assert_eq!(
+        named(|spec| spec.environment = EnvironmentSpec::Map { path: "sky.hdr".into() }),
+        "env"
+    );
     assert_eq!(named(|spec| spec.environment = EnvironmentSpec::Constant([1.0, -1.0, 0.0])), "env");
     for intensity in [-1.0, f32::NAN] {
         assert_eq!(named(|spec| spec.environment_intensity = intensity), "env-intensity");
@@ -123,11 +135,17 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
     let mut spec = render();
     (spec.aovs, spec.denoise) = (vec![AovSpec::Position], true);
     let layers = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
-    assert_eq!((spec.film_layers(), spec.channels()), (layers.to_vec(), tessera_protocol::CHANNELS_MAX));
+    assert_eq!(
+        (spec.film_layers(), spec.channels()),
+        (layers.to_vec(), tessera_protocol::CHANNELS_MAX)
+    );
     assert_eq!(layers.map(|layer| spec.channel_of(layer)), [3, 6, 9, 10].map(Some));
     spec.denoise = false;
     assert_eq!((spec.film_layers(), spec.channels()), (vec![AovSpec::Position], 6));
-    assert_eq!((spec.channel_of(AovSpec::Position), spec.channel_of(AovSpec::Depth)), (Some(3), None));
+    assert_eq!(
+        (spec.channel_of(AovSpec::Position), spec.channel_of(AovSpec::Depth)),
+        (Some(3), None)
+    );
     // Half of one sample is none.
     assert_eq!(named(|spec| (spec.denoise, spec.spp) = (true, 1)), "denoise");
 }
@@ -155,7 +173,10 @@ fn time_has_bounds_and_goes_with_rounds_that_double() {
         assert_eq!(named(|spec| *spec = timed(secs)), "time", "{secs}");
     }
     for spp in [32, 64, 1024, SPP_MAX] {
-        assert_eq!(check(job(RenderSpec { spp, ..timed(9) })), Ok(job(RenderSpec { spp, ..timed(9) })));
+        assert_eq!(
+            check(job(RenderSpec { spp, ..timed(9) })),
+            Ok(job(RenderSpec { spp, ..timed(9) }))
+        );
     }
     for spp in [1, 16, 31, 33, 48, 96, 1000, 65_535] {
         assert_eq!(named(|spec| *spec = RenderSpec { spp, ..timed(9) }), "spp", "{spp}");
@@ -177,7 +198,11 @@ fn noise_has_bounds_and_says_what_does_not_go_with_it() {
     assert_eq!(named(|spec| *spec = RenderSpec { spp: 31, ..noisy(0.1) }), "spp");
     assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..noisy(0.1) }), "unit-samples");
     let error = check(job(RenderSpec { tile: 64, ..noisy(0.1) })).unwrap_err();
-    assert_eq!((error.field, error.problem.contains("leave --tile out")), ("tile", true), "{error}");
+    assert_eq!(
+        (error.field, error.problem.contains("leave --tile out")),
+        ("tile", true),
+        "{error}"
+    );
     // Passes of 2048 samples at most: 519 of a tile are too many for a large frame.
     let large = RenderSpec { width: 16_384, height: 16_384, spp: SPP_MAX, ..noisy(0.1) };
     assert_eq!(named(|spec| *spec = large), "tile");

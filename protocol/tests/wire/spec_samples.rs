@@ -139,7 +139,9 @@ pub(crate) fn compute_others() -> Vec<ComputeSpec> {
         compute_otherwise(Reduction::Min, Element::I32),
         compute_otherwise(Reduction::Max, Element::U32),
     ];
-    others.extend([Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)));
+    others.extend(
+        [Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)),
+    );
     others
 }
 

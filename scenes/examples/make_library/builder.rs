@@ -1,4 +1,5 @@
-//! A small writer of glTF: meshes, materials, nodes and animations with one embedded buffer. Owns no scene.
+//! A small writer of glTF: meshes, materials, nodes and animations with one embedded buffer. Owns
+//! no scene.
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -86,7 +87,8 @@ impl Shape {
         shape
     }
 
-    /// A profile of distances from +Y and heights, turned about that axis. Its inside is to the left of the way along it.
+    /// A profile of distances from +Y and heights, turned about that axis. Its inside is to the
+    /// left of the way along it.
     pub(crate) fn lathe(profile: &[[f64; 2]], sectors: u16) -> Self {
         let mut shape = Self::default();
         for ends in profile.windows(2) {
@@ -98,7 +100,9 @@ impl Shape {
                 let turn = 2.0 * std::f64::consts::PI * f64::from(sector) / f64::from(sectors);
                 let (sine, cosine) = (libm::sin(turn), libm::cos(turn));
                 for [radius, height] in [[from, low], [to, high]] {
-                    shape.positions.push([radius * sine, height, radius * cosine].map(|c| c as f32));
+                    shape
+                        .positions
+                        .push([radius * sine, height, radius * cosine].map(|c| c as f32));
                     let normal = [up * sine / length, -across / length, up * cosine / length];
                     shape.normals.push(normal.map(|c| c as f32));
                 }
@@ -128,8 +132,12 @@ impl Shape {
                     point[(axis + 2) % 3] = b;
                     point
                 };
-                let corners =
-                    [corner(-half, -half), corner(half, -half), corner(half, half), corner(-half, half)];
+                let corners = [
+                    corner(-half, -half),
+                    corner(half, -half),
+                    corner(half, half),
+                    corner(-half, half),
+                ];
                 let mut front = [0.0; 3];
                 front[axis] = 2.0 * side;
                 shape.quad(corners, front);
@@ -156,23 +164,34 @@ impl Scene {
         let primitive = &self.meshes[mesh]["primitives"][0];
         let index = |value: &Value| value.as_u64().unwrap_or_default() as usize;
         let attributes = &primitive["attributes"];
-        let accessors =
-            [index(&attributes["POSITION"]), index(&attributes["NORMAL"]), index(&primitive["indices"])];
+        let accessors = [
+            index(&attributes["POSITION"]),
+            index(&attributes["NORMAL"]),
+            index(&primitive["indices"]),
+        ];
         self.add_mesh(accessors, material)
     }
 
     fn add_mesh(&mut self, [positions, normals, indices]: [usize; 3], material: usize) -> usize {
         let attributes = json!({ "POSITION": positions, "NORMAL": normals });
-        let primitive = json!({ "attributes": attributes, "indices": indices, "material": material });
+        let primitive =
+            json!({ "attributes": attributes, "indices": indices, "material": material });
         push(&mut self.meshes, json!({ "primitives": [primitive] }))
     }
 
-    pub(crate) fn material(&mut self, name: &str, color: [f32; 3], metallic: f32, roughness: f32) -> usize {
+    pub(crate) fn material(
+        &mut self,
+        name: &str,
+        color: [f32; 3],
+        metallic: f32,
+        roughness: f32,
+    ) -> usize {
         let [r, g, b] = color;
         push(
             &mut self.materials,
             json!({ "name": name, "pbrMetallicRoughness": {
-                "baseColorFactor": [r, g, b, 1.0], "metallicFactor": metallic, "roughnessFactor": roughness } }),
+                "baseColorFactor": [r, g, b, 1.0], "metallicFactor": metallic,
+                    "roughnessFactor": roughness } }),
         )
     }
 
@@ -201,7 +220,8 @@ impl Scene {
         push(
             &mut self.materials,
             json!({ "name": name,
-                "pbrMetallicRoughness": { "baseColorFactor": [0.0, 0.0, 0.0, 1.0], "metallicFactor": 0.0 },
+                "pbrMetallicRoughness": { "baseColorFactor": [0.0, 0.0, 0.0, 1.0],
+                "metallicFactor": 0.0 },
                 "emissiveFactor": radiance.map(|value| value / strength),
                 "extensions": { "KHR_materials_emissive_strength": { "emissiveStrength": strength } } }),
         )
@@ -216,13 +236,20 @@ impl Scene {
         let translations = self.floats(&places.translations.concat(), "VEC3", None);
         let rotations = self.floats(&places.rotations.concat(), "VEC4", None);
         let scales = self.floats(&places.scales.concat(), "VEC3", None);
-        let attributes = json!({ "TRANSLATION": translations, "ROTATION": rotations, "SCALE": scales });
+        let attributes =
+            json!({ "TRANSLATION": translations, "ROTATION": rotations, "SCALE": scales });
         let extensions = json!({ "EXT_mesh_gpu_instancing": { "attributes": attributes } });
         self.node(json!({ "name": name, "mesh": mesh, "extensions": extensions }));
     }
 
     /// A perspective camera; `vfov` in radians.
-    pub(crate) fn camera(&mut self, name: &str, vfov: f64, translation: [f64; 3], rotation: [f64; 4]) {
+    pub(crate) fn camera(
+        &mut self,
+        name: &str,
+        vfov: f64,
+        translation: [f64; 3],
+        rotation: [f64; 4],
+    ) {
         let perspective = json!({ "yfov": vfov, "znear": 0.001 });
         let camera = push(
             &mut self.cameras,
@@ -233,8 +260,10 @@ impl Scene {
 
     /// A point light; `intensity` in candela.
     pub(crate) fn point_light(&mut self, color: [f32; 3], intensity: f32, translation: [f64; 3]) {
-        let light =
-            push(&mut self.lights, json!({ "type": "point", "color": color, "intensity": intensity }));
+        let light = push(
+            &mut self.lights,
+            json!({ "type": "point", "color": color, "intensity": intensity }),
+        );
         let extensions = json!({ "KHR_lights_punctual": { "light": light } });
         self.node(json!({ "translation": translation, "extensions": extensions }));
     }
@@ -267,7 +296,8 @@ impl Scene {
 
     fn accessor(&mut self, bytes: &[u8], component: u32, count: usize, kind: &str) -> usize {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-        let view = json!({ "buffer": 0, "byteOffset": self.bytes.len(), "byteLength": bytes.len() });
+        let view =
+            json!({ "buffer": 0, "byteOffset": self.bytes.len(), "byteLength": bytes.len() });
         self.bytes.extend_from_slice(bytes);
         let view = push(&mut self.views, view);
         let accessor =
@@ -283,7 +313,8 @@ impl Scene {
             .flat_map(|node| node["children"].as_array().cloned().unwrap_or_default())
             .filter_map(|child| child.as_u64())
             .collect();
-        let roots: Vec<u64> = (0..self.nodes.len() as u64).filter(|node| !children.contains(node)).collect();
+        let roots: Vec<u64> =
+            (0..self.nodes.len() as u64).filter(|node| !children.contains(node)).collect();
         let mut root = json!({
             "asset": { "version": "2.0", "generator": "tessera make_library" },
             "scene": 0,
@@ -306,8 +337,15 @@ impl Scene {
             used.push("EXT_mesh_gpu_instancing");
         }
         let materials = root["materials"].as_array().into_iter().flatten();
-        if materials.into_iter().any(|material| !material["extensions"]["KHR_materials_volume"].is_null()) {
-            used.extend(["KHR_materials_ior", "KHR_materials_transmission", "KHR_materials_volume"]);
+        if materials
+            .into_iter()
+            .any(|material| !material["extensions"]["KHR_materials_volume"].is_null())
+        {
+            used.extend([
+                "KHR_materials_ior",
+                "KHR_materials_transmission",
+                "KHR_materials_volume",
+            ]);
         }
         if !self.animations.is_empty() {
             root["animations"] = json!(self.animations);
@@ -323,7 +361,9 @@ fn push(list: &mut Vec<Value>, value: Value) -> usize {
 }
 
 fn fold(points: &[[f32; 3]], pick: fn(f32, f32) -> f32) -> Vec<f32> {
-    (0..3).map(|axis| points.iter().map(|point| point[axis]).reduce(pick).unwrap_or_default()).collect()
+    (0..3)
+        .map(|axis| points.iter().map(|point| point[axis]).reduce(pick).unwrap_or_default())
+        .collect()
 }
 
 fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {

@@ -1,6 +1,6 @@
-//! The Cornell box, from the data that Cornell University's Program of Computer Graphics published with its photograph:
-//! corners in millimetres, camera, and measured spectra. The spectra stand here as linear Rec. 709, by the values that
-//! the box is usually quoted with.
+//! The Cornell box, from the data that Cornell University's Program of Computer Graphics published
+//! with its photograph: corners in millimetres, camera, and measured spectra. The spectra stand
+//! here as linear Rec. 709, by the values that the box is usually quoted with.
 
 use crate::builder::{Scene, Shape};
 use serde_json::json;
@@ -21,10 +21,13 @@ const LAMP_DROP: f64 = 0.5;
 type Quad = [[f64; 3]; 4];
 
 const FLOOR: Quad = [[552.8, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 559.2], [549.6, 0.0, 559.2]];
-const CEILING: Quad = [[556.0, 548.8, 0.0], [556.0, 548.8, 559.2], [0.0, 548.8, 559.2], [0.0, 548.8, 0.0]];
-const BACK: Quad = [[549.6, 0.0, 559.2], [0.0, 0.0, 559.2], [0.0, 548.8, 559.2], [556.0, 548.8, 559.2]];
+const CEILING: Quad =
+    [[556.0, 548.8, 0.0], [556.0, 548.8, 559.2], [0.0, 548.8, 559.2], [0.0, 548.8, 0.0]];
+const BACK: Quad =
+    [[549.6, 0.0, 559.2], [0.0, 0.0, 559.2], [0.0, 548.8, 559.2], [556.0, 548.8, 559.2]];
 const RIGHT: Quad = [[0.0, 0.0, 559.2], [0.0, 0.0, 0.0], [0.0, 548.8, 0.0], [0.0, 548.8, 559.2]];
-const LEFT: Quad = [[552.8, 0.0, 0.0], [549.6, 0.0, 559.2], [556.0, 548.8, 559.2], [556.0, 548.8, 0.0]];
+const LEFT: Quad =
+    [[552.8, 0.0, 0.0], [549.6, 0.0, 559.2], [556.0, 548.8, 559.2], [556.0, 548.8, 0.0]];
 const LIGHT: Quad = [
     [343.0, 548.8 - LAMP_DROP, 227.0],
     [343.0, 548.8 - LAMP_DROP, 332.0],
@@ -57,7 +60,8 @@ pub(crate) fn scene() -> Scene {
         let mesh = scene.mesh(&block(top), white);
         scene.node(json!({ "name": name, "mesh": mesh }));
     }
-    // Focal length 35 mm behind a film of 25 mm; it looks along +Z, so it is turned by half a turn about +Y.
+    // Focal length 35 mm behind a film of 25 mm; it looks along +Z, so it is turned by half a turn
+    // about +Y.
     let vfov = 2.0 * libm::atan(0.5 * 25.0 / 35.0);
     scene.camera("camera", vfov, [278.0, 273.0, -800.0].map(metre), [0.0, 1.0, 0.0, 0.0]);
     scene
@@ -69,7 +73,8 @@ fn block(top: Quad) -> Shape {
     let middle: [f64; 3] =
         std::array::from_fn(|axis| top.iter().map(|corner| corner[axis]).sum::<f64>() / 4.0);
     let outside = |face: &Quad| -> [f64; 3] {
-        let center: [f64; 3] = std::array::from_fn(|axis| face.iter().map(|c| c[axis]).sum::<f64>() / 4.0);
+        let center: [f64; 3] =
+            std::array::from_fn(|axis| face.iter().map(|c| c[axis]).sum::<f64>() / 4.0);
         let heart = [middle[0], 0.5 * middle[1], middle[2]];
         std::array::from_fn(|axis| 2.0 * center[axis] - heart[axis])
     };

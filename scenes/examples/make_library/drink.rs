@@ -1,4 +1,5 @@
-//! A tumbler of tea with ice: bodies that overlap, as one models them, and which of them a place belongs to.
+//! A tumbler of tea with ice: bodies that overlap, as one models them, and which of them a place
+//! belongs to.
 
 use crate::builder::{Glass, Scene, Shape};
 use serde_json::json;
@@ -12,14 +13,19 @@ pub(crate) fn scene() -> Scene {
     let mut scene = Scene::default();
     let table = scene.material("table", [0.62, 0.56, 0.48], 0.0, 0.6);
     let mut plane = Shape::default();
-    plane.quad([[-2.0, 0.0, -2.0], [2.0, 0.0, -2.0], [2.0, 0.0, 2.0], [-2.0, 0.0, 2.0]], [0.0, 1.0, 0.0]);
+    plane.quad(
+        [[-2.0, 0.0, -2.0], [2.0, 0.0, -2.0], [2.0, 0.0, 2.0], [-2.0, 0.0, 2.0]],
+        [0.0, 1.0, 0.0],
+    );
     let plane = scene.mesh(&plane, table);
     scene.node(json!({ "name": "table", "mesh": plane }));
-    // The tea reaches into the glass, and the ice out of the tea: where they overlap it is glass, then ice.
+    // The tea reaches into the glass, and the ice out of the tea: where they overlap it is glass,
+    // then ice.
     let glass = scene.glass("glass", &Glass { ior: 1.5, attenuation: None, priority: 2 });
     let ice = scene.glass("ice", &Glass { ior: 1.31, attenuation: None, priority: 1 });
     let color = [0.93, 0.42, 0.1];
-    let tea = scene.glass("tea", &Glass { ior: 1.33, attenuation: Some((color, 0.035)), priority: 0 });
+    let tea =
+        scene.glass("tea", &Glass { ior: 1.33, attenuation: Some((color, 0.035)), priority: 0 });
     let tumbler = [
         [0.0, 0.0005],
         [0.034, 0.0005],
@@ -42,9 +48,8 @@ pub(crate) fn scene() -> Scene {
         ([0.016, 0.068, 0.004], [-0.22, 0.12, 0.20, 0.947]),
         ([-0.002, 0.064, -0.019], [0.30, -0.20, 0.05, 0.931]),
     ] {
-        scene.node(
-            json!({ "name": "ice", "mesh": cube, "translation": translation, "rotation": unit(rotation) }),
-        );
+        scene.node(json!({ "name": "ice", "mesh": cube, "translation": translation,
+                "rotation": unit(rotation) }));
     }
     for (name, radiance, [x, y, z], half) in [
         ("window", [10.0, 11.0, 12.5], [-0.5, 0.5, -0.35], 0.22),
@@ -53,7 +58,10 @@ pub(crate) fn scene() -> Scene {
         let lamp = scene.emitter(name, radiance);
         let mut quad = Shape::default();
         let corner = |dx: f64, dz: f64| [x + half * dx, y, z + half * dz];
-        quad.quad([corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)], [0.0; 3]);
+        quad.quad(
+            [corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)],
+            [0.0; 3],
+        );
         let mesh = scene.mesh(&quad, lamp);
         scene.node(json!({ "name": name, "mesh": mesh }));
     }

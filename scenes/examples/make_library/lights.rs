@@ -1,4 +1,5 @@
-//! A dark room with four hundred small lamps on its ceiling, in sixteen colours, and point lights between its pillars.
+//! A dark room with four hundred small lamps on its ceiling, in sixteen colours, and point lights
+//! between its pillars.
 
 use crate::builder::{Scene, Shape};
 use serde_json::json;
@@ -36,7 +37,9 @@ pub(crate) fn scene() -> Scene {
     let pillar = scene.mesh(&Shape::cube(0.25), wall);
     for x in [-3.0, -1.0, 1.0, 3.0] {
         for z in [-3.0, -1.0, 1.0] {
-            scene.node(json!({ "mesh": pillar, "translation": [x, 0.9, z], "scale": [1.0, 3.6, 1.0] }));
+            scene.node(
+                json!({ "mesh": pillar, "translation": [x, 0.9, z], "scale": [1.0, 3.6, 1.0] }),
+            );
             let hue = ((x + 5.0) * 2.0 + z + 5.0) as u32;
             scene.point_light(color(hue), 0.4, [x + 1.0, 0.3, z + 0.5]);
         }

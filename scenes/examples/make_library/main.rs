@@ -1,5 +1,6 @@
-//! Writes the sample scenes of `scenes/library/`: `cargo run --release -p tessera-scenes --example make_library -- FOLDER`.
-//! Owns their contents; `scenes/library/README.md` says what each is for.
+//! Writes the sample scenes of `scenes/library/`:
+//! `cargo run --release -p tessera-scenes --example make_library -- FOLDER`. Owns their contents;
+//! `scenes/library/README.md` says what each is for.
 
 mod builder;
 mod cornell;

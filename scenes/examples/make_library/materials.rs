@@ -1,4 +1,5 @@
-//! A row of plastic spheres before a row of metal ones, rougher from left to right, under two lamps.
+//! A row of plastic spheres before a row of metal ones, rougher from left to right, under two
+//! lamps.
 
 use crate::builder::{Scene, Shape};
 use serde_json::json;
@@ -26,7 +27,8 @@ pub(crate) fn scene() -> Scene {
     {
         for number in 0..SPHERES {
             let roughness = number as f32 / (SPHERES - 1) as f32;
-            let material = scene.material(&format!("{name} {roughness:.2}"), color, metallic, roughness);
+            let material =
+                scene.material(&format!("{name} {roughness:.2}"), color, metallic, roughness);
             let mesh = match sphere {
                 None => scene.mesh(&Shape::sphere(32), material),
                 Some(first) => scene.mesh_like(first, material),
@@ -34,14 +36,19 @@ pub(crate) fn scene() -> Scene {
             sphere.get_or_insert(mesh);
             let x = SPACING * (f64::from(number) - 0.5 * f64::from(SPHERES - 1));
             let z = -1.3 * row as f64;
-            scene.node(json!({ "mesh": mesh, "translation": [x, 0.5, z], "scale": [0.5, 0.5, 0.5] }));
+            scene.node(
+                json!({ "mesh": mesh, "translation": [x, 0.5, z], "scale": [0.5, 0.5, 0.5] }),
+            );
         }
     }
     for (x, radiance) in [(-3.0, [9.0, 8.2, 7.0]), (3.0, [5.0, 6.0, 7.5])] {
         let lamp = scene.emitter("lamp", radiance);
         let mut quad = Shape::default();
         let corner = |dx: f64, dz: f64| [x + dx, 4.0, 1.5 + dz];
-        quad.quad([corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)], [0.0; 3]);
+        quad.quad(
+            [corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)],
+            [0.0; 3],
+        );
         let mesh = scene.mesh(&quad, lamp);
         scene.node(json!({ "name": "lamp", "mesh": mesh }));
     }

@@ -9,7 +9,10 @@ pub(crate) fn scene() -> Scene {
     let blue = scene.material("blue", [0.08, 0.2, 0.65], 0.0, 0.4);
     let lamp = scene.emitter("lamp", [14.0, 13.0, 11.0]);
     let mut plane = Shape::default();
-    plane.quad([[-6.0, 0.0, -6.0], [6.0, 0.0, -6.0], [6.0, 0.0, 6.0], [-6.0, 0.0, 6.0]], [0.0, 1.0, 0.0]);
+    plane.quad(
+        [[-6.0, 0.0, -6.0], [6.0, 0.0, -6.0], [6.0, 0.0, 6.0], [-6.0, 0.0, 6.0]],
+        [0.0, 1.0, 0.0],
+    );
     let mut panel = Shape::default();
     panel.quad([[-1.0, 4.0, 0.0], [1.0, 4.0, 0.0], [1.0, 4.0, 2.0], [-1.0, 4.0, 2.0]], [0.0; 3]);
     for (name, shape, material) in [("ground", plane, ground), ("lamp", panel, lamp)] {

@@ -14,7 +14,10 @@ pub(crate) fn scene() -> Scene {
     let mut scene = Scene::default();
     let ground = scene.material("ground", [0.42, 0.38, 0.33], 0.0, 0.85);
     let mut plane = Shape::default();
-    plane.quad([[-9.0, 0.0, -9.0], [9.0, 0.0, -9.0], [9.0, 0.0, 9.0], [-9.0, 0.0, 9.0]], [0.0, 1.0, 0.0]);
+    plane.quad(
+        [[-9.0, 0.0, -9.0], [9.0, 0.0, -9.0], [9.0, 0.0, 9.0], [-9.0, 0.0, 9.0]],
+        [0.0, 1.0, 0.0],
+    );
     let plane = scene.mesh(&plane, ground);
     scene.node(json!({ "name": "ground", "mesh": plane }));
     let clay = scene.material("clay", [0.55, 0.18, 0.09], 0.0, 0.35);

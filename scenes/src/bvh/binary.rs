@@ -1,5 +1,5 @@
-//! The binary tree: splits ranges down to what fits into a leaf and finds, on the way back, the cheapest eight-wide tree
-//! inside it. Owns neither the split rules nor the output format.
+//! The binary tree: splits ranges down to what fits into a leaf and finds, on the way back, the
+//! cheapest eight-wide tree inside it. Owns neither the split rules nor the output format.
 
 use super::BuilderKind;
 use super::bounds::{Bounds, PrimitiveRef};
@@ -9,16 +9,16 @@ use rayon::prelude::*;
 /// Children of a wide node.
 pub(super) const WIDTH: usize = 8;
 
-/// Cost of testing a wide node's eight boxes, and of testing a block of triangles, however full: measured on
-/// `benches/rays`, in one unit.
+/// Cost of testing a wide node's eight boxes, and of testing a block of triangles, however full:
+/// measured on `benches/rays`, in one unit.
 const COST_NODE: f32 = 1.0;
 const COST_BLOCK: f32 = 1.0;
 
 /// Ranges below this are built by one thread.
 pub(super) const PARALLEL_MIN: usize = 4096;
 
-/// A node over `n` triangles; the slice of its subtree has `2 n - 1` nodes, itself first, then the left subtree, then
-/// the right one.
+/// A node over `n` triangles; the slice of its subtree has `2 n - 1` nodes, itself first, then the
+/// left subtree, then the right one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BinaryNode {
     pub(super) bounds: Bounds,
@@ -32,11 +32,13 @@ pub(super) struct BinaryNode {
     pub(super) leaf_count: u32,
 }
 
-/// The cheapest way to turn a subtree into at most 1, 2, ... 8 children of a wide node (Ylitie, Karras and Laine,
-/// "Efficient Incoherent Ray Traversal on GPUs Through Compressed Wide BVHs", HPG 2017, section 3).
+/// The cheapest way to turn a subtree into at most 1, 2, ... 8 children of a wide node (Ylitie,
+/// Karras and Laine, "Efficient Incoherent Ray Traversal on GPUs Through Compressed Wide BVHs", HPG
+/// 2017, section 3).
 ///
-/// Four bits for each `s` slots, those of one slot lowest: how many of them the left subtree gets; 0: use one slot less. For
-/// one slot, where there is nothing to share: 1 for a leaf, 0 for a wide node.
+/// Four bits for each `s` slots, those of one slot lowest: how many of them the left subtree gets;
+/// 0: use one slot less. For one slot, where there is nothing to share: 1 for a leaf, 0 for a wide
+/// node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plan(u32);
 
@@ -78,8 +80,10 @@ pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<Binary
         wide_count: 0,
         leaf_count: 0,
     };
-    // By all threads, since the memory is new to the process and its pages are made by whoever touches them first.
-    let mut nodes: Vec<BinaryNode> = (0..2 * primitives.len() - 1).into_par_iter().map(|_| empty).collect();
+    // By all threads, since the memory is new to the process and its pages are made by whoever
+    // touches them first.
+    let mut nodes: Vec<BinaryNode> =
+        (0..2 * primitives.len() - 1).into_par_iter().map(|_| empty).collect();
     build_range(primitives, &mut nodes, shape, 0);
     nodes
 }
@@ -101,7 +105,10 @@ fn build_range(
     if count <= shape.leaf_max {
         nodes[0].plan = Plan::LEAF;
         nodes[0].leaf_count = 1;
-        return Forests { costs: [bounds.half_area() * COST_BLOCK; WIDTH - 1], wide_counts: [0; WIDTH - 1] };
+        return Forests {
+            costs: [bounds.half_area() * COST_BLOCK; WIDTH - 1],
+            wide_counts: [0; WIDTH - 1],
+        };
     }
     let left_count = split_range(primitives, &centers, shape, depth);
     let (left_primitives, right_primitives) = primitives.split_at_mut(left_count);
@@ -114,7 +121,10 @@ fn build_range(
             || build_range(right_primitives, right_nodes, shape, depth + 1),
         )
     } else {
-        (left(left_primitives, left_nodes), build_range(right_primitives, right_nodes, shape, depth + 1))
+        (
+            left(left_primitives, left_nodes),
+            build_range(right_primitives, right_nodes, shape, depth + 1),
+        )
     };
     let (plan, forests) = plan(&left_forests, &right_forests, bounds.half_area());
     node[0] = BinaryNode {
@@ -150,10 +160,15 @@ fn measure(primitives: &[PrimitiveRef]) -> (Bounds, Bounds) {
     (bounds, centers)
 }
 
-/// Splits by the rule, or by count where the rule could otherwise go deeper than a traversal's stack allows: halving
-/// `n` triangles takes `ceil(log2 n)` more levels, which is kept in reserve at every node. A wide tree is never deeper
-/// than the binary one.
-fn split_range(primitives: &mut [PrimitiveRef], centers: &Bounds, shape: Shape, depth: u32) -> usize {
+/// Splits by the rule, or by count where the rule could otherwise go deeper than a traversal's
+/// stack allows: halving `n` triangles takes `ceil(log2 n)` more levels, which is kept in reserve
+/// at every node. A wide tree is never deeper than the binary one.
+fn split_range(
+    primitives: &mut [PrimitiveRef],
+    centers: &Bounds,
+    shape: Shape,
+    depth: u32,
+) -> usize {
     if depth + levels_of_halving(primitives.len()) + 1 >= shape.depth_max {
         return split::median(primitives, centers);
     }
@@ -191,7 +206,8 @@ fn plan(left: &Forests, right: &Forests, half_area: f32) -> (Plan, Forests) {
         let left_slots = shares[slots - 1];
         left.wide_counts[left_slots - 1] + right.wide_counts[slots - left_slots - 1]
     };
-    let mut forests = Forests { costs: [0.0; WIDTH - 1], wide_counts: [1 + wide_count(WIDTH); WIDTH - 1] };
+    let mut forests =
+        Forests { costs: [0.0; WIDTH - 1], wide_counts: [1 + wide_count(WIDTH); WIDTH - 1] };
     forests.costs.copy_from_slice(&costs[..WIDTH - 1]);
     let mut plan = (shares[WIDTH - 1] as u32) << (4 * (WIDTH - 1));
     for slots in 2..WIDTH {

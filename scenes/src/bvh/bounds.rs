@@ -1,5 +1,5 @@
-//! Axis-aligned boxes and boxed references to triangles. Four lanes, of which three count, so that the compiler uses
-//! one vector operation for each.
+//! Axis-aligned boxes and boxed references to triangles. Four lanes, of which three count, so that
+//! the compiler uses one vector operation for each.
 
 /// A box; empty where lower is above upper.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) const EMPTY: Bounds = Bounds { lower: [f32::INFINITY; 4], upper: [f32::NEG_INFINITY; 4] };
+    pub(super) const EMPTY: Bounds =
+        Bounds { lower: [f32::INFINITY; 4], upper: [f32::NEG_INFINITY; 4] };
 
     pub(super) fn add(&mut self, other: &Bounds) {
         for axis in 0..4 {

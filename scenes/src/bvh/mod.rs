@@ -1,5 +1,5 @@
-//! Bounding volume hierarchies over world-space triangles. Owns how they are built; what a hit is, and why it does not
-//! depend on anything decided here, stands in `kernels/source/traverse.h`.
+//! Bounding volume hierarchies over world-space triangles. Owns how they are built; what a hit is,
+//! and why it does not depend on anything decided here, stands in `kernels/source/traverse.h`.
 //!
 //! ```text
 //! triangles ─ padded boxes ─ binary tree (split rule) ─ cheapest eight-wide tree ─ nodes and triangle blocks
@@ -17,7 +17,8 @@ use binary::Shape;
 use bounds::{Bounds, PrimitiveRef};
 use rayon::prelude::*;
 use tessera_layout::{
-    BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle, TriangleBlock,
+    BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle,
+    TriangleBlock,
 };
 use wide::Leaves;
 
@@ -33,15 +34,17 @@ pub enum BuilderKind {
     Random(u64),
 }
 
-/// Padding in units of the largest coordinate: 2^-21, four units in the last place. A slab distance is off by three
-/// roundings at most, so a box that is this much larger is never missed by a ray that meets what is in it.
+/// Padding in units of the largest coordinate: 2^-21, four units in the last place. A slab distance
+/// is off by three roundings at most, so a box that is this much larger is never missed by a ray
+/// that meets what is in it.
 const PADDING_SCALE: f32 = 1.0 / 2_097_152.0;
 
-/// Levels that a mesh's binary tree may have, where that suffices: an eight-wide one has far fewer, so that the instances' own keeps most of
-/// all that there may be.
+/// Levels that a mesh's binary tree may have, where that suffices: an eight-wide one has far fewer,
+/// so that the instances' own keeps most of all that there may be.
 const MESH_DEPTH: u32 = 24;
 
-/// Levels of a mesh's hierarchy that leave enough to one over as many instances as a scene may have nodes.
+/// Levels of a mesh's hierarchy that leave enough to one over as many instances as a scene may have
+/// nodes.
 pub(crate) const MESH_LEVELS_MAX: u32 = 23;
 
 impl Shape {
@@ -68,8 +71,9 @@ pub(crate) struct Placed<'a> {
     pub(crate) depth: u32,
 }
 
-/// Builds a hierarchy over `triangles`, whose corners are finite. `origin_max` is the largest magnitude in metres of
-/// any coordinate that a ray can start from outside the triangles themselves (cameras with their lens).
+/// Builds a hierarchy over `triangles`, whose corners are finite. `origin_max` is the largest
+/// magnitude in metres of any coordinate that a ray can start from outside the triangles themselves
+/// (cameras with their lens).
 ///
 /// # Panics
 /// With more than [`TRIANGLES_MAX`] triangles, which importers refuse long before.
@@ -89,7 +93,8 @@ pub(crate) fn build_with(
         "{} triangles are more than a hierarchy can hold",
         triangles.len()
     );
-    let of_triangles = triangles.par_iter().map(|t| reach([t.v0, t.v1, t.v2])).reduce(|| 0.0, f32::max);
+    let of_triangles =
+        triangles.par_iter().map(|t| reach([t.v0, t.v1, t.v2])).reduce(|| 0.0, f32::max);
     let of_instances = instances.boxes.iter().map(|&corners| reach(corners)).fold(0.0, f32::max);
     let padding = origin_max.abs().max(of_triangles).max(of_instances) * PADDING_SCALE;
     let of_triangles = tree_of_triangles(triangles, padding, Shape { kind, ..Shape::TRIANGLES });
@@ -177,19 +182,21 @@ fn bounds_of(node: &BvhNode8) -> Bounds {
     bounds
 }
 
-/// Appends the hierarchy of a mesh that instances show, whose boxes are not padded: that is done in the world. Its root, and the box of all
-/// of it.
+/// Appends the hierarchy of a mesh that instances show, whose boxes are not padded: that is done in
+/// the world. Its root, and the box of all of it.
 pub(crate) fn append_mesh(
     triangles: &[Triangle],
     (nodes, blocks): (&mut Vec<BvhNode8>, &mut Vec<TriangleBlock>),
 ) -> (u32, [[f32; 3]; 2]) {
     let depth_max = MESH_DEPTH.max(binary::levels_of_halving(triangles.len()) + 2);
-    let (own, own_blocks) = tree_of_triangles(triangles, 0.0, Shape { depth_max, ..Shape::TRIANGLES });
+    let (own, own_blocks) =
+        tree_of_triangles(triangles, 0.0, Shape { depth_max, ..Shape::TRIANGLES });
     let (first_node, first_block) = (nodes.len() as u32, blocks.len() as u32);
     let bounds = own.first().map_or(Bounds::EMPTY, bounds_of);
     nodes.extend(own.iter().map(|node| moved(node, first_node, first_block)));
     blocks.extend(own_blocks);
-    let [lower, upper] = [bounds.lower, bounds.upper].map(|corner| [corner[0], corner[1], corner[2]]);
+    let [lower, upper] =
+        [bounds.lower, bounds.upper].map(|corner| [corner[0], corner[1], corner[2]]);
     (first_node, [lower, upper])
 }
 
@@ -199,7 +206,8 @@ pub(crate) fn depth(nodes: &[BvhNode8], root: u32) -> u32 {
     let mut open = vec![(root, 1)];
     while let Some((index, level)) = open.pop() {
         deepest = deepest.max(level);
-        let inner = nodes[index as usize].child.into_iter().filter(|child| child & CHILD_LEAF_FLAG == 0);
+        let inner =
+            nodes[index as usize].child.into_iter().filter(|child| child & CHILD_LEAF_FLAG == 0);
         open.extend(inner.map(|child| (child, level + 1)));
     }
     deepest

@@ -1,5 +1,5 @@
-//! Split rules: where a range of triangles is cut in two. Every rule reorders the range and returns how many of its
-//! triangles go left: at least one, and not all.
+//! Split rules: where a range of triangles is cut in two. Every rule reorders the range and returns
+//! how many of its triangles go left: at least one, and not all.
 
 use super::bounds::{Bounds, PrimitiveRef};
 use rayon::prelude::*;
@@ -8,7 +8,8 @@ use tessera_layout::LEAF_TRIANGLES_MAX;
 /// Bins per axis of a large range. More gain nothing that a ray would notice.
 const BINS_MAX: usize = 16;
 
-/// Ranges of so many triangles or more are measured and binned by all threads, a chunk each: a box of boxes is the same in any order.
+/// Ranges of so many triangles or more are measured and binned by all threads, a chunk each: a box
+/// of boxes is the same in any order.
 pub(super) const CHUNKED_MIN: usize = 1 << 16;
 pub(super) const CHUNK: usize = 1 << 14;
 
@@ -25,7 +26,8 @@ impl Bin {
         self.count += count;
     }
 
-    /// What tracing these triangles costs, in proportion: leaves are tested whole, so that a part of one counts as one.
+    /// What tracing these triangles costs, in proportion: leaves are tested whole, so that a part
+    /// of one counts as one.
     fn cost(&self) -> f32 {
         self.bounds.half_area() * self.count.div_ceil(LEAF_TRIANGLES_MAX) as f32
     }
@@ -63,15 +65,17 @@ impl Binning {
         let bins = (4 + count / 4).min(BINS_MAX);
         let mut scale = [0.0; 4];
         for (axis, scale) in scale.iter_mut().enumerate().take(3) {
-            // A little less than the number of bins, so that the last centre falls into the last bin.
+            // A little less than the number of bins, so that the last centre falls into the last
+            // bin.
             let factor = bins as f32 * 0.999_99 / (centers.upper[axis] - centers.lower[axis]);
             *scale = if factor.is_finite() { factor } else { 0.0 };
         }
         Binning { origin: centers.lower, scale, bins }
     }
 
-    /// The bin along an axis. A float below 2^22 and 1.5 x 2^23 add up to a float whose lowest bits are the first one's rounded value:
-    /// one addition, where a cast takes care of what cannot be here.
+    /// The bin along an axis. A float below 2^22 and 1.5 x 2^23 add up to a float whose lowest bits
+    /// are the first one's rounded value: one addition, where a cast takes care of what cannot be
+    /// here.
     fn bin_of(&self, primitive: &PrimitiveRef, axis: usize) -> usize {
         const ROUNDING: f32 = 12_582_912.0;
         let at = (primitive.center_along(axis) - self.origin[axis]) * self.scale[axis] - 0.5;
@@ -86,8 +90,8 @@ struct Cut {
     bin: usize,
 }
 
-/// Cuts by the surface area heuristic over binned centres; by count where all centres fall together or no cut has a
-/// finite cost.
+/// Cuts by the surface area heuristic over binned centres; by count where all centres fall together
+/// or no cut has a finite cost.
 pub(super) fn surface_area(primitives: &mut [PrimitiveRef], centers: &Bounds) -> usize {
     let binning = Binning::new(centers, primitives.len());
     let Some(cut) = best_cut(primitives, &binning) else {
@@ -193,7 +197,8 @@ pub(super) fn median(primitives: &mut [PrimitiveRef], centers: &Bounds) -> usize
 pub(super) fn random(primitives: &mut [PrimitiveRef], seed: u64) -> usize {
     let mut state = seed ^ (primitives.len() as u64) << 32 ^ u64::from(primitives[0].id());
     let mut draw = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
     for last in (1..primitives.len()).rev() {
@@ -207,7 +212,8 @@ pub(super) fn random(primitives: &mut [PrimitiveRef], seed: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// Of ranges with fewer bins than there may be too: cuts by sides that lack some are cuts of slow trees, and no wrong ones.
+    /// Of ranges with fewer bins than there may be too: cuts by sides that lack some are cuts of
+    /// slow trees, and no wrong ones.
     #[test]
     fn the_right_side_of_a_cut_is_all_that_is_not_on_its_left() {
         for count in 1..=BINS_MAX {

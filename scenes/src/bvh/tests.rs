@@ -1,4 +1,5 @@
-//! Structure of built hierarchies, whatever the builder. That hits agree is tested where rays are, in `tests/`.
+//! Structure of built hierarchies, whatever the builder. That hits agree is tested where rays are,
+//! in `tests/`.
 
 use super::*;
 use tessera_layout::{BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, NONE, triangle_flags};
@@ -34,7 +35,8 @@ fn soup(count: u32, size: f32) -> Vec<Triangle> {
         .collect()
 }
 
-/// Walks the tree: every triangle stands in one lane, with its own corners, below boxes that contain its padded box.
+/// Walks the tree: every triangle stands in one lane, with its own corners, below boxes that
+/// contain its padded box.
 fn check(bvh: &Bvh, triangles: &[Triangle]) {
     let mut seen = vec![0u32; triangles.len()];
     let mut visited = 0;
@@ -50,7 +52,10 @@ fn check(bvh: &Bvh, triangles: &[Triangle]) {
         for slot in 0..8 {
             let child = node.child[slot];
             if child == CHILD_EMPTY {
-                assert!(node.bounds[0][0][slot] > node.bounds[1][0][slot], "an empty child has an empty box");
+                assert!(
+                    node.bounds[0][0][slot] > node.bounds[1][0][slot],
+                    "an empty child has an empty box"
+                );
                 continue;
             }
             let mut bounds = Bounds::EMPTY;
@@ -102,14 +107,12 @@ fn assert_contains(outer: &Bounds, inner: &Bounds) {
 
 /// All that a hierarchy holds, as bits, because empty lanes are NaN.
 fn bits(bvh: &Bvh) -> Vec<u32> {
-    let nodes = bvh
-        .nodes
-        .iter()
-        .flat_map(|n| n.bounds.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(n.child));
-    let blocks = bvh
-        .blocks
-        .iter()
-        .flat_map(|b| b.corner.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(b.triangle));
+    let nodes = bvh.nodes.iter().flat_map(|n| {
+        n.bounds.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(n.child)
+    });
+    let blocks = bvh.blocks.iter().flat_map(|b| {
+        b.corner.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(b.triangle)
+    });
     nodes.chain(blocks).collect()
 }
 
@@ -123,7 +126,11 @@ fn every_builder_makes_a_valid_tree_of_any_size() {
         for kind in KINDS {
             let bvh = build(&triangles, kind, 5.0);
             check(&bvh, &triangles);
-            assert_eq!(bits(&bvh), bits(&build(&triangles, kind, 5.0)), "a tree depends on nothing else");
+            assert_eq!(
+                bits(&bvh),
+                bits(&build(&triangles, kind, 5.0)),
+                "a tree depends on nothing else"
+            );
         }
     }
 }
@@ -153,7 +160,8 @@ fn sizes_at_both_ends_of_the_range_build() {
     }
 }
 
-/// Each triangle is twice as far and as large as the last: the heuristic peels them off one at a time.
+/// Each triangle is twice as far and as large as the last: the heuristic peels them off one at a
+/// time.
 #[test]
 fn depth_stays_within_the_stack_where_the_heuristic_would_peel_triangles_one_by_one() {
     let mut triangles = Vec::new();
@@ -161,7 +169,11 @@ fn depth_stays_within_the_stack_where_the_heuristic_would_peel_triangles_one_by_
         let size = 2f32.powi(step);
         for copy in 0..40 {
             let y = size * (1.0 + copy as f32 * 1e-3);
-            triangles.push(triangle([[size, y, size], [size * 1.1, y, size], [size, y, size * 1.1]]));
+            triangles.push(triangle([
+                [size, y, size],
+                [size * 1.1, y, size],
+                [size, y, size * 1.1],
+            ]));
         }
     }
     for kind in KINDS {
@@ -220,10 +232,15 @@ fn shadow_rays_try_first_what_is_likely_in_the_way() {
     let children = root.child.iter().take_while(|&&child| child != CHILD_EMPTY).count();
     assert!(children > 2, "{:?}", root.child);
     let half_area = |slot: usize| {
-        let [x, y, z] = [0, 1, 2].map(|axis| root.bounds[1][axis][slot] - root.bounds[0][axis][slot]);
+        let [x, y, z] =
+            [0, 1, 2].map(|axis| root.bounds[1][axis][slot] - root.bounds[0][axis][slot]);
         x * y + y * z + z * x
     };
-    let sliver = (0..children).find(|slot| root.bounds[1][1][*slot] > 39.0).expect("the sliver's box");
-    assert!((1..children).all(|slot| half_area(0) > half_area(slot)), "the largest box is the sliver's");
+    let sliver =
+        (0..children).find(|slot| root.bounds[1][1][*slot] > 39.0).expect("the sliver's box");
+    assert!(
+        (1..children).all(|slot| half_area(0) > half_area(slot)),
+        "the largest box is the sliver's"
+    );
     assert_eq!(sliver, 0, "what is hardly ever hit is tried last");
 }

@@ -59,8 +59,9 @@ impl<'a> Room<'a> {
     }
 }
 
-/// What a ray that meets a box may expect below it: the surface area heuristic for rays that end at any hit (Ize and Hansen, "RTSAH
-/// Traversal Order for Occlusion Rays", Computer Graphics Forum 30, 2011). It decides an order, and never an answer.
+/// What a ray that meets a box may expect below it: the surface area heuristic for rays that end at
+/// any hit (Ize and Hansen, "RTSAH Traversal Order for Occlusion Rays", Computer Graphics Forum 30,
+/// 2011). It decides an order, and never an answer.
 #[derive(Clone, Copy, Debug)]
 struct Prospect {
     /// Chance that something there is in its way.
@@ -95,7 +96,8 @@ pub(super) const EMPTY_NODE: BvhNode8 = BvhNode8 {
     reserved: [0; 8],
 };
 
-const EMPTY_BLOCK: TriangleBlock = TriangleBlock { corner: [[[f32::NAN; 4]; 3]; 3], triangle: [NONE; 4] };
+const EMPTY_BLOCK: TriangleBlock =
+    TriangleBlock { corner: [[[f32::NAN; 4]; 3]; 3], triangle: [NONE; 4] };
 
 /// Makes the nodes (the root first) and the blocks.
 pub(super) fn collapse(
@@ -108,7 +110,8 @@ pub(super) fn collapse(
     let block_count = work.block_count(0);
     // By all threads: see `binary::build`.
     let mut nodes: Vec<BvhNode8> = (0..node_count).into_par_iter().map(|_| EMPTY_NODE).collect();
-    let mut blocks: Vec<TriangleBlock> = (0..block_count).into_par_iter().map(|_| EMPTY_BLOCK).collect();
+    let mut blocks: Vec<TriangleBlock> =
+        (0..block_count).into_par_iter().map(|_| EMPTY_BLOCK).collect();
     let (root, below) = nodes.split_at_mut(1);
     let room = Room { nodes: below, first_node: 1, blocks: &mut blocks, first_block: 0 };
     work.fill(&mut root[0], room, Subtree { node: 0, first: 0, count: primitives.len() });
@@ -116,9 +119,10 @@ pub(super) fn collapse(
 }
 
 impl Collapse<'_> {
-    /// Fills a wide node from a subtree, and everything below it. In memory a node's inner children lie side by side, and so do the blocks of
-    /// its leaves, by size, before what is below them. In the node, children stand by what they are worth to a ray that asks whether
-    /// anything is in its way, the best last: it tries that one first.
+    /// Fills a wide node from a subtree, and everything below it. In memory a node's inner children
+    /// lie side by side, and so do the blocks of its leaves, by size, before what is below them. In
+    /// the node, children stand by what they are worth to a ray that asks whether anything is in
+    /// its way, the best last: it tries that one first.
     fn fill(&self, node: &mut BvhNode8, mut room: Room<'_>, subtree: Subtree) -> Prospect {
         let mut children = [subtree; WIDTH];
         let mut count = 0;
@@ -136,7 +140,8 @@ impl Collapse<'_> {
         let (mut own_nodes, mut own_blocks) = (own.nodes.iter_mut(), own.blocks.iter_mut());
         let (mut node_index, mut block_index) = (own.first_node, own.first_block);
         let mut made =
-            [Child { bounds: Bounds::EMPTY, reference: CHILD_EMPTY, prospect: Prospect::UNKNOWN }; WIDTH];
+            [Child { bounds: Bounds::EMPTY, reference: CHILD_EMPTY, prospect: Prospect::UNKNOWN };
+                WIDTH];
         let mut work = Vec::with_capacity(WIDTH);
         for (child, made) in children.iter().zip(&mut made) {
             let binary = &self.tree[child.node];
@@ -145,14 +150,20 @@ impl Collapse<'_> {
                 made.reference = node_index;
                 node_index += 1;
                 let below = room.take(binary.wide_count as usize - 1, self.block_count(child.node));
-                work.push((own_nodes.next().expect("one for each"), below, *child, &mut made.prospect));
+                work.push((
+                    own_nodes.next().expect("one for each"),
+                    below,
+                    *child,
+                    &mut made.prospect,
+                ));
             } else if let Leaves::Triangles(triangles) = self.leaves {
                 made.reference = CHILD_LEAF_FLAG | block_index;
                 block_index += 1;
                 let block = own_blocks.next().expect("one for each");
                 made.prospect = self.fill_block(block, *child, triangles);
             } else {
-                made.reference = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG | self.primitives[child.first].id();
+                made.reference =
+                    CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG | self.primitives[child.first].id();
             }
         }
         if subtree.count >= PARALLEL_MIN {
@@ -183,7 +194,13 @@ impl Collapse<'_> {
     }
 
     /// Lists the children that the plan makes of `subtree` with so many slots.
-    fn gather(&self, subtree: Subtree, slots: usize, children: &mut [Subtree; WIDTH], count: &mut usize) {
+    fn gather(
+        &self,
+        subtree: Subtree,
+        slots: usize,
+        children: &mut [Subtree; WIDTH],
+        count: &mut usize,
+    ) {
         let node = &self.tree[subtree.node];
         let mut slots = slots;
         while slots > 1 && node.plan.left_slots(slots) == 0 {
@@ -206,18 +223,27 @@ impl Collapse<'_> {
         self.gather(right, slots - left_slots, children, count);
     }
 
-    /// Fills the block of a leaf. A ray that meets a convex body hits what is in it as often as the areas say.
-    fn fill_block(&self, block: &mut TriangleBlock, leaf: Subtree, triangles: &[Triangle]) -> Prospect {
+    /// Fills the block of a leaf. A ray that meets a convex body hits what is in it as often as the
+    /// areas say.
+    fn fill_block(
+        &self,
+        block: &mut TriangleBlock,
+        leaf: Subtree,
+        triangles: &[Triangle],
+    ) -> Prospect {
         let mut area = 0.0;
         let primitives = &self.primitives[leaf.first..leaf.first + leaf.count];
         for (lane, primitive) in primitives.iter().enumerate() {
             let triangle = &triangles[primitive.id() as usize];
-            for (corner, position) in [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate() {
+            for (corner, position) in
+                [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate()
+            {
                 for (axis, coordinate) in position.into_iter().enumerate() {
                     block.corner[corner][axis][lane] = coordinate;
                 }
             }
-            let alpha = if triangle.flags & triangle_flags::ALPHA != 0 { BLOCK_ALPHA_FLAG } else { 0 };
+            let alpha =
+                if triangle.flags & triangle_flags::ALPHA != 0 { BLOCK_ALPHA_FLAG } else { 0 };
             block.triangle[lane] = primitive.id() | alpha;
             area += area_of(triangle);
         }
@@ -238,7 +264,8 @@ fn prospect_of(children: &[Child], half_area: f32) -> Prospect {
 }
 
 fn area_of(triangle: &Triangle) -> f32 {
-    let edge = |to: [f32; 3]| [to[0] - triangle.v0[0], to[1] - triangle.v0[1], to[2] - triangle.v0[2]];
+    let edge =
+        |to: [f32; 3]| [to[0] - triangle.v0[0], to[1] - triangle.v0[1], to[2] - triangle.v0[2]];
     let (a, b) = (edge(triangle.v1), edge(triangle.v2));
     let normal = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
     0.5 * (normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]).sqrt()

@@ -1,4 +1,5 @@
-//! Compressed buffer views: every mode and filter shows the plain scene, and what is broken is told with its place.
+//! Compressed buffer views: every mode and filter shows the plain scene, and what is broken is told
+//! with its place.
 
 use crate::support::{
     add_accessor, add_floats, at, buffer, load_bytes, load_in, load_json, refusal, triangle,
@@ -46,12 +47,16 @@ fn places() -> impl Iterator<Item = (f32, f32)> {
 
 /// Multiples of a sixteenth: numbers that the exponential filter keeps.
 fn positions() -> Vec<[f32; 3]> {
-    places().map(|(x, y)| [x, y, ((x * 1.7).sin() * (y * 0.9).cos() * 16.0).round() / 16.0]).collect()
+    places()
+        .map(|(x, y)| [x, y, ((x * 1.7).sin() * (y * 0.9).cos() * 16.0).round() / 16.0])
+        .collect()
 }
 
 fn normals() -> Vec<[f32; 4]> {
     places()
-        .map(|(x, y)| unit([(x - 8.0) * 0.3, (y - 8.0) * 0.2, 0.9 + 0.5 * (x * y * 0.1).sin(), 0.0]))
+        .map(|(x, y)| {
+            unit([(x - 8.0) * 0.3, (y - 8.0) * 0.2, 0.9 + 0.5 * (x * y * 0.1).sin(), 0.0])
+        })
         .collect()
 }
 
@@ -103,10 +108,13 @@ fn plain() -> Value {
     let mut file = triangle();
     let count = SIDE * SIDE;
     let positions = add_floats(&mut file, "VEC3", 3, positions().as_flattened());
-    let normals: Vec<u8> = bytes_of(&normals(), 127.0).iter().flatten().map(|word| *word as u8).collect();
+    let normals: Vec<u8> =
+        bytes_of(&normals(), 127.0).iter().flatten().map(|word| *word as u8).collect();
     let normals = add_accessor(&mut file, "VEC3", 5120, count, &normals);
-    let tangents = add_accessor(&mut file, "VEC4", 5122, count, &le(&bytes_of(&tangents(), 32_767.0)));
-    let colors: Vec<u8> = colors().iter().flatten().map(|value| (value * 255.0).round() as u8).collect();
+    let tangents =
+        add_accessor(&mut file, "VEC4", 5122, count, &le(&bytes_of(&tangents(), 32_767.0)));
+    let colors: Vec<u8> =
+        colors().iter().flatten().map(|value| (value * 255.0).round() as u8).collect();
     let colors = add_accessor(&mut file, "VEC4", 5121, count, &colors);
     let words: Vec<u8> = indices().iter().flat_map(|index| (*index as u16).to_le_bytes()).collect();
     let indices = add_accessor(&mut file, "SCALAR", 5123, words.len() / 2, &words);
@@ -136,7 +144,8 @@ fn compress(file: &mut Value, packed: &Packed) {
     let buffers = file["buffers"].as_array_mut().unwrap();
     // Not from its beginning, so that the offset counts.
     buffers.push(buffer(&[&[7; 3][..], &packed.bytes].concat()));
-    let mut json = json!({ "buffer": buffers.len() - 1, "byteOffset": 3, "byteLength": packed.bytes.len(),
+    let mut json = json!({ "buffer": buffers.len() - 1, "byteOffset": 3,
+        "byteLength": packed.bytes.len(),
         "byteStride": packed.stride, "count": length / packed.stride as u64, "mode": packed.mode });
     if let Some(filter) = packed.filter {
         json["filter"] = json!(filter);
@@ -156,7 +165,8 @@ fn all() -> Vec<Packed> {
             all.push(Packed { view, name, mode, filter, stride, bytes });
         };
         let quantized = bytes_of(&normals(), 127.0);
-        let quantized: Vec<[i8; 4]> = quantized.iter().map(|normal| normal.map(|word| word as i8)).collect();
+        let quantized: Vec<[i8; 4]> =
+            quantized.iter().map(|normal| normal.map(|word| word as i8)).collect();
         add(View::Positions, "ATTRIBUTES", None, 12, vertices(&positions(), version));
         add(View::Normals, "ATTRIBUTES", Some("NONE"), 4, vertices(&quantized, version));
         add(View::Times, "ATTRIBUTES", None, 4, vertices(&times(), version));
@@ -186,8 +196,8 @@ fn distance(a: &FlatScene, b: &FlatScene) -> f32 {
     assert_eq!((a.vertices.len(), a.triangles.len()), (SIDE * SIDE, 512));
     let numbers = |scene: &FlatScene| -> Vec<f32> {
         let vertices = scene.vertices.iter();
-        let vertices =
-            vertices.flat_map(|v| [&v.normal[..], &v.tangent, &[v.tangent_sign], &v.color].concat());
+        let vertices = vertices
+            .flat_map(|v| [&v.normal[..], &v.tangent, &[v.tangent_sign], &v.color].concat());
         let corners = scene.triangles.iter().flat_map(|t| [t.v0, t.v1, t.v2].concat());
         vertices.chain(corners).collect()
     };
@@ -229,13 +239,17 @@ fn indices_of_four_bytes_are_read_as_those_of_two() {
         let view = 1 + View::Indices as usize;
         file["accessors"][view]["componentType"] = json!(5125);
         file["bufferViews"][view]["byteLength"] = json!(4 * indices().len());
-        compress(&mut file, &Packed { view: View::Indices, name: EXT, mode, filter: None, stride: 4, bytes });
+        compress(
+            &mut file,
+            &Packed { view: View::Indices, name: EXT, mode, filter: None, stride: 4, bytes },
+        );
         let (plain, scene) = (load_json(&plain()).unwrap(), load_json(&file).unwrap());
         assert_eq!(distance(&at(&plain, 0.0), &at(&scene, 0.0)), 0.0, "{mode}");
     }
 }
 
-/// What a compressor of today has written stays readable: every mode, every filter, both versions of ATTRIBUTES.
+/// What a compressor of today has written stays readable: every mode, every filter, both versions
+/// of ATTRIBUTES.
 #[test]
 fn the_committed_file_shows_its_strip_twice() {
     let scene = load_bytes(include_bytes!("../files/compressed-views.gltf")).unwrap();
@@ -244,7 +258,8 @@ fn the_committed_file_shows_its_strip_twice() {
         // Compressed triangles may begin at another of their corners.
         let turned = |t: &tessera_layout::Triangle| {
             let corners = [t.v0, t.v1, t.v2];
-            let least = (0..3).min_by(|a, b| corners[*a].partial_cmp(&corners[*b]).unwrap()).unwrap();
+            let least =
+                (0..3).min_by(|a, b| corners[*a].partial_cmp(&corners[*b]).unwrap()).unwrap();
             std::array::from_fn(|i| corners[(least + i) % 3])
         };
         flat.triangles[range].iter().map(turned).collect()
@@ -268,7 +283,8 @@ fn buffers_that_only_stand_for_compressed_views_are_not_asked_for() {
         let files = tessera_scenes::files_of(&folder.path().join("scene.gltf"));
         (files.map(|files| files.len()), load_in(folder.path(), &LoadOptions::default()))
     };
-    // Marked and without a URI, then with one that leads nowhere, then without the mark, then without either.
+    // Marked and without a URI, then with one that leads nowhere, then without the mark, then
+    // without either.
     let (files, scene) = load(&|_| {});
     assert!(files.unwrap() == 1 && scene.is_ok());
     let (files, scene) = load(&|file| file["buffers"][fallback]["uri"] = json!("nowhere.bin"));
@@ -308,7 +324,12 @@ fn numbers_that_do_not_fit_are_refused_with_their_place() {
         (0, "byteLength", json!(u64::MAX), "reach beyond buffers["),
         (0, "byteOffset", json!(u64::MAX), "reach beyond buffers["),
         (0, "byteLength", json!(0), "take at least"),
-        (0, "byteLength", json!(40), "its bytes are not ATTRIBUTES of 289 elements (they are cut short)"),
+        (
+            0,
+            "byteLength",
+            json!(40),
+            "its bytes are not ATTRIBUTES of 289 elements (they are cut short)",
+        ),
         (
             0,
             "byteOffset",
@@ -331,14 +352,21 @@ fn numbers_that_do_not_fit_are_refused_with_their_place() {
             json!("TRIANGLES"),
             "its bytes are not TRIANGLES of 1536 elements (they begin as something else)",
         ),
-        (8, "byteLength", json!(1000), "take at least 1541 bytes as INDICES, but byteLength is 1000"),
+        (
+            8,
+            "byteLength",
+            json!(1000),
+            "take at least 1541 bytes as INDICES, but byteLength is 1000",
+        ),
     ];
     for (index, key, value, wanted) in cases {
         let (mut file, _, place) = one(*index);
         file.pointer_mut(&place).unwrap()[key] = value.clone();
         let error = refusal(&file);
-        let path =
-            place.replacen("/bufferViews/", "bufferViews[", 1).replacen('/', "].", 1).replace('/', ".");
+        let path = place
+            .replacen("/bufferViews/", "bufferViews[", 1)
+            .replacen('/', "].", 1)
+            .replace('/', ".");
         assert!(error.contains(wanted) && error.contains(&path), "{key} {value}: {error}");
     }
     let (mut file, packed, place) = one(0);
@@ -366,7 +394,8 @@ fn what_cannot_be_there_is_refused_before_anybody_makes_room_for_it() {
     let buffers = file["buffers"].as_array_mut().unwrap();
     buffers.push(buffer(&bytes));
     let (at, length) = (buffers.len() - 1, zeros.len() * 256);
-    let json = json!({ "buffer": at, "byteLength": bytes.len(), "byteStride": 256, "count": zeros.len(),
+    let json = json!({ "buffer": at, "byteLength": bytes.len(), "byteStride": 256,
+        "count": zeros.len(),
         "mode": "ATTRIBUTES" });
     *file.pointer_mut(&place).unwrap() = json;
     file["bufferViews"][view]["byteLength"] = json!(length);
@@ -386,8 +415,10 @@ fn with_bytes(index: usize, change: impl Fn(&mut Vec<u8>)) -> Result<(), String>
     let mut file = plain();
     compress(&mut file, &packed);
     let scene = load_json(&file).map_err(|error| error.to_string())?;
-    let options =
-        tessera_scenes::FlattenOptions { time_secs: 0.4, ..tessera_scenes::FlattenOptions::still(8, 8) };
+    let options = tessera_scenes::FlattenOptions {
+        time_secs: 0.4,
+        ..tessera_scenes::FlattenOptions::still(8, 8)
+    };
     scene.flatten(&options).map(drop).map_err(|error| error.to_string())
 }
 
@@ -402,15 +433,20 @@ fn broken_bytes_are_an_error_or_other_numbers() {
         let length = packed.bytes.len();
         for cut in (0..length).step_by(1 + length / 12).chain([length - 1]) {
             let error = with_bytes(index, |bytes| bytes.truncate(cut)).unwrap_err();
-            assert!(error.contains(packed.name) && error.contains("bufferViews["), "{cut}: {error}");
+            assert!(
+                error.contains(packed.name) && error.contains("bufferViews["),
+                "{cut}: {error}"
+            );
         }
         let error = with_bytes(index, |bytes| bytes.push(0)).unwrap_err();
         assert!(error.contains(packed.mode), "{error}");
         for round in 0..15 {
             let places: Vec<(usize, u8)> =
                 (0..1 + round % 5).map(|_| (next() % length, next() as u8)).collect();
-            // Another number may be as good as the first one; only a panic or endless work would be wrong.
-            let _ = with_bytes(index, |bytes| places.iter().for_each(|(at, byte)| bytes[*at] = *byte));
+            // Another number may be as good as the first one; only a panic or endless work would be
+            // wrong.
+            let _ =
+                with_bytes(index, |bytes| places.iter().for_each(|(at, byte)| bytes[*at] = *byte));
             let noise: Vec<u8> = (0..length).map(|_| next() as u8).collect();
             let error = with_bytes(index, |bytes| bytes[1..].copy_from_slice(&noise[1..]));
             assert!(error.is_err(), "noise is read as {} {:?}", packed.mode, packed.filter);

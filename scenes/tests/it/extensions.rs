@@ -1,4 +1,5 @@
-//! Extensions of nodes, core materials, textures and files, one at a time: what each changes, and what is refused.
+//! Extensions of nodes, core materials, textures and files, one at a time: what each changes, and
+//! what is refused.
 
 use crate::support::{add_accessor, add_floats, at, load_in, load_json, refusal, triangle};
 use serde_json::{Value, json};
@@ -22,11 +23,13 @@ fn a_hidden_node_hides_all_below_it_but_its_camera() {
     let hidden = |visible: bool| json!({ "KHR_node_visibility": { "visible": visible } });
     file["extensionsRequired"] = json!(["KHR_node_visibility", "KHR_lights_punctual"]);
     file["extensions"] = json!({ "KHR_lights_punctual": { "lights": [{ "type": "point" }] } });
-    file["cameras"] = json!([{ "type": "perspective", "perspective": { "yfov": 1.0, "znear": 0.1 } }]);
+    file["cameras"] =
+        json!([{ "type": "perspective", "perspective": { "yfov": 1.0, "znear": 0.1 } }]);
     let mut lamp = hidden(true);
     lamp["KHR_lights_punctual"] = json!({ "light": 0 });
     file["nodes"] = json!([
-        { "mesh": 0, "children": [1, 3], "translation": [0.0, 0.0, 5.0], "extensions": hidden(false) },
+        { "mesh": 0, "children": [1, 3], "translation": [0.0, 0.0, 5.0],
+            "extensions": hidden(false) },
         { "mesh": 0, "children": [2], "extensions": hidden(true) },
         { "camera": 0, "extensions": lamp },
         { "mesh": 0 },
@@ -46,7 +49,11 @@ fn a_hidden_node_hides_all_below_it_but_its_camera() {
     let flat = at(&load_json(&file).unwrap(), 0.0);
     assert_eq!((flat.triangles.len(), flat.lights[0].kind), (4, LightKind::Point as u32));
     file["nodes"][0]["extensions"] = json!({ "KHR_node_visibility": { "visible": 0 } });
-    assert!(refusal(&file).contains("nodes[0].extensions.KHR_node_visibility"), "{}", refusal(&file));
+    assert!(
+        refusal(&file).contains("nodes[0].extensions.KHR_node_visibility"),
+        "{}",
+        refusal(&file)
+    );
 }
 
 #[test]
@@ -55,14 +62,16 @@ fn pointers_at_a_nodes_place_are_played_and_others_are_passed_over() {
     let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
     let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
     let channel = |pointer: &str| {
-        let target =
-            json!({ "path": "pointer", "extensions": { "KHR_animation_pointer": { "pointer": pointer } } });
+        let target = json!({ "path": "pointer",
+            "extensions": { "KHR_animation_pointer": { "pointer": pointer } } });
         json!({ "sampler": 0, "target": target })
     };
     file["extensionsUsed"] = json!(["KHR_animation_pointer"]);
     file["animations"] = json!([{ "samplers": [{ "input": times, "output": places }], "channels": [
-        channel("/materials/0/emissiveFactor"), channel("/nodes/0/translation"), channel("/nodes/0/weights/0"),
-        channel("/nodes/-1/scale"), channel("/nodes/0/extensions/KHR_node_visibility/visible") ] }]);
+        channel("/materials/0/emissiveFactor"), channel("/nodes/0/translation"),
+            channel("/nodes/0/weights/0"),
+        channel("/nodes/-1/scale"),
+        channel("/nodes/0/extensions/KHR_node_visibility/visible") ] }]);
     let scene = load_json(&file).unwrap();
     assert_eq!([0.0, 1.0, 3.0].map(|time| at(&scene, time).triangles[0].v0[0]), [0.0, 2.0, 4.0]);
     assert_eq!(scene.report().animations[0].channels, 1);
@@ -85,7 +94,9 @@ fn what_asks_for_nothing_to_be_seen_is_taken_as_it_is() {
     file["asset"]["extensions"] = json!({ "KHR_xmp_json_ld": { "packet": 0 } });
     file["nodes"][0]["extensions"] = json!({ "KHR_node_selectability": { "selectable": false } });
     let scene = load_json(&file).unwrap();
-    assert!(scene.report().extensions.iter().all(|extension| extension.applied && extension.required));
+    assert!(
+        scene.report().extensions.iter().all(|extension| extension.applied && extension.required)
+    );
     assert_eq!(scene.report().extensions.len(), names.len());
     let seen = at(&scene, 0.0);
     assert_eq!(
@@ -109,7 +120,10 @@ fn extensions_that_are_not_applied_say_what_is_lost() {
         let scene = load_json(&file).unwrap();
         assert_eq!(at(&scene, 0.0).triangles.len(), 1);
         let warnings = scene.report().warnings.join("\n");
-        assert!(warnings.contains(&format!("{name} is ignored: ")) && warnings.contains(lost), "{warnings}");
+        assert!(
+            warnings.contains(&format!("{name} is ignored: ")) && warnings.contains(lost),
+            "{warnings}"
+        );
         file["extensionsRequired"] = json!([name]);
         assert!(refusal(&file).contains(name), "{}", refusal(&file));
     }
@@ -129,7 +143,10 @@ fn emission_is_multiplied_by_its_strength() {
     assert_eq!(at(&load_json(&plain).unwrap(), 0.0).materials[0].emission, [0.5, 0.25, 1.0]);
     for wrong in [json!(-1.0), json!(1e300), json!("bright")] {
         let error = refusal(&with(wrong));
-        assert!(error.contains("materials[0].extensions.KHR_materials_emissive_strength"), "{error}");
+        assert!(
+            error.contains("materials[0].extensions.KHR_materials_emissive_strength"),
+            "{error}"
+        );
     }
 }
 
@@ -150,17 +167,22 @@ fn an_index_is_read_and_0_stands_for_an_infinite_one() {
 #[test]
 fn an_unlit_material_is_its_base_colour_and_nothing_else() {
     let mut file = of(json!({
-        "pbrMetallicRoughness": { "baseColorFactor": [1.0, 0.5, 0.25, 1.0], "baseColorTexture": { "index": 0 },
+        "pbrMetallicRoughness": { "baseColorFactor": [1.0, 0.5, 0.25, 1.0],
+            "baseColorTexture": { "index": 0 },
             "metallicRoughnessTexture": { "index": 0 } },
         "normalTexture": { "index": 0 }, "emissiveFactor": [1.0, 1.0, 1.0],
-        "extensions": { "KHR_materials_unlit": {}, "KHR_materials_clearcoat": { "clearcoatFactor": 1.0 } } }));
+        "extensions": { "KHR_materials_unlit": {},
+        "KHR_materials_clearcoat": { "clearcoatFactor": 1.0 } } }));
     (file["images"], file["textures"]) = (json!([{ "uri": PIXEL }]), json!([{ "source": 0 }]));
     file["extensionsRequired"] = json!(["KHR_materials_unlit"]);
     let scene = load_json(&file).unwrap();
     let flat = at(&scene, 0.0);
     let material = &flat.materials[0];
     assert_eq!(material.flags & material_flags::UNLIT, material_flags::UNLIT);
-    assert_eq!((material.base_color, material.base_color_texture.texture), ([1.0, 0.5, 0.25, 1.0], 0));
+    assert_eq!(
+        (material.base_color, material.base_color_texture.texture),
+        ([1.0, 0.5, 0.25, 1.0], 0)
+    );
     assert_eq!((material.emission, material.layers, flat.textures.len()), ([0.0; 3], 0, 1));
     assert_eq!(scene.report().emissive_triangles, 0, "it lights nothing");
 }
@@ -168,13 +190,15 @@ fn an_unlit_material_is_its_base_colour_and_nothing_else() {
 #[test]
 fn a_texture_is_moved_turned_and_scaled_and_has_its_own_uv_set() {
     let with = |transform: Value| {
-        let info = json!({ "index": 0, "texCoord": 0, "extensions": { "KHR_texture_transform": transform } });
+        let info = json!({ "index": 0, "texCoord": 0,
+            "extensions": { "KHR_texture_transform": transform } });
         let mut file = of(json!({ "pbrMetallicRoughness": { "baseColorTexture": info } }));
         (file["images"], file["textures"]) = (json!([{ "uri": PIXEL }]), json!([{ "source": 0 }]));
         file
     };
-    let read =
-        |transform: Value| at(&load_json(&with(transform)).unwrap(), 0.0).materials[0].base_color_texture;
+    let read = |transform: Value| {
+        at(&load_json(&with(transform)).unwrap(), 0.0).materials[0].base_color_texture
+    };
     let plain = read(json!({}));
     assert_eq!((plain.uv_from_mesh, plain.uv_set), ([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], 0));
     let moved = read(json!({ "offset": [0.5, -0.25], "scale": [2.0, 4.0], "texCoord": 1 }));
@@ -196,10 +220,15 @@ fn instances_are_scaled_and_turned_before_they_are_moved() {
     let scales = add_floats(&mut file, "VEC3", 3, &[3.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     file["extensionsRequired"] = json!(["EXT_mesh_gpu_instancing"]);
     file["nodes"][0]["extensions"] = json!({ "EXT_mesh_gpu_instancing": {
-        "attributes": { "TRANSLATION": places, "ROTATION": turns, "SCALE": scales, "_COLOR": scales } } });
+        "attributes": { "TRANSLATION": places, "ROTATION": turns, "SCALE": scales,
+            "_COLOR": scales } } });
     let flat = at(&load_json(&file).unwrap(), 0.0);
     for (got, want) in flat.triangles[0].v1.into_iter().zip([0.0, 3.0, 5.0]) {
-        assert!((got - want).abs() < 1e-6, "+X, three times as long, turned to +Y: {:?}", flat.triangles[0]);
+        assert!(
+            (got - want).abs() < 1e-6,
+            "+X, three times as long, turned to +Y: {:?}",
+            flat.triangles[0]
+        );
     }
     let few = add_floats(&mut file, "VEC3", 3, &[1.0, 1.0, 1.0]);
     file["nodes"][0]["extensions"]["EXT_mesh_gpu_instancing"]["attributes"]["SCALE"] = json!(few);
@@ -217,7 +246,10 @@ fn a_spot_has_its_cones_and_a_light_that_is_none_is_refused_by_its_place() {
     let spot = json!({ "type": "spot", "color": [1.0, 0.5, 0.0], "intensity": 4.0, "range": 9.0,
         "spot": { "innerConeAngle": 0.0, "outerConeAngle": std::f64::consts::FRAC_PI_3 } });
     let light = at(&load_json(&with(spot)).unwrap(), 0.0).lights[0];
-    assert_eq!((light.emission, light.range, light.direction), ([4.0, 2.0, 0.0], 9.0, [0.0, 0.0, -1.0]));
+    assert_eq!(
+        (light.emission, light.range, light.direction),
+        ([4.0, 2.0, 0.0], 9.0, [0.0, 0.0, -1.0])
+    );
     // 1 on the axis and 0 where the cosine is that of the outer cone, one half.
     assert!((light.spot_scale + light.spot_offset - 1.0).abs() < 1e-6, "{light:?}");
     assert!((0.5 * light.spot_scale + light.spot_offset).abs() < 1e-6, "{light:?}");
@@ -237,36 +269,48 @@ fn a_spot_has_its_cones_and_a_light_that_is_none_is_refused_by_its_place() {
 #[test]
 fn quantized_normals_and_uvs_mean_what_their_floats_mean() {
     let mut file = triangle();
-    let normals = add_accessor(&mut file, "VEC3", 5120, 3, &[0, 0, 127, 0, 0, 127, 0, 0, 0, 0, 127, 0]);
+    let normals =
+        add_accessor(&mut file, "VEC3", 5120, 3, &[0, 0, 127, 0, 0, 127, 0, 0, 0, 0, 127, 0]);
     let uvs = add_accessor(&mut file, "VEC2", 5121, 3, &[0, 0, 0, 0, 255, 51, 0, 0, 2, 3, 0, 0]);
     file["accessors"][normals]["normalized"] = json!(true);
     file["accessors"][uvs]["normalized"] = json!(true);
-    (file["bufferViews"][1]["byteStride"], file["bufferViews"][2]["byteStride"]) = (json!(4), json!(4));
+    (file["bufferViews"][1]["byteStride"], file["bufferViews"][2]["byteStride"]) =
+        (json!(4), json!(4));
     file["extensionsRequired"] = json!(["KHR_mesh_quantization"]);
     let attributes = &mut file["meshes"][0]["primitives"][0]["attributes"];
     (attributes["NORMAL"], attributes["TEXCOORD_0"]) = (json!(normals), json!(uvs));
     let flat = at(&load_json(&file).unwrap(), 0.0);
-    assert_eq!([flat.vertices[0].normal, flat.vertices[1].normal], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]);
+    assert_eq!(
+        [flat.vertices[0].normal, flat.vertices[1].normal],
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    );
     assert_eq!((flat.vertices[1].u0, flat.vertices[1].v0), (1.0, 0.2));
     file["accessors"][uvs]["normalized"] = json!(false);
     let flat = at(&load_json(&file).unwrap(), 0.0);
-    assert_eq!((flat.vertices[2].u0, flat.vertices[2].v0), (2.0, 3.0), "whole numbers are themselves");
+    assert_eq!(
+        (flat.vertices[2].u0, flat.vertices[2].v0),
+        (2.0, 3.0),
+        "whole numbers are themselves"
+    );
 }
 
 #[test]
 fn texels_that_two_textures_share_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
-    image::RgbaImage::from_pixel(4, 4, image::Rgba([9; 4])).save(folder.path().join("a.png")).unwrap();
+    image::RgbaImage::from_pixel(4, 4, image::Rgba([9; 4]))
+        .save(folder.path().join("a.png"))
+        .unwrap();
     let mut file = of(json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } },
-        "emissiveTexture": { "index": 1 }, "emissiveFactor": [1.0, 1.0, 1.0], "normalTexture": { "index": 1 } }));
+        "emissiveTexture": { "index": 1 }, "emissiveFactor": [1.0, 1.0, 1.0],
+        "normalTexture": { "index": 1 } }));
     file["images"] = json!([{ "uri": "a.png" }]);
     file["samplers"] = json!([{ "minFilter": 9729 }]);
     file["textures"] = json!([{ "source": 0, "sampler": 0 }, { "source": 0, "sampler": 0 }]);
     std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
     let scene = load_in(folder.path(), &LoadOptions::default()).unwrap();
     let told: Vec<u64> = scene.report().textures.iter().map(|texture| texture.bytes).collect();
-    let flat =
-        scene.flatten(&FlattenOptions { camera: CameraChoice::Default, ..FlattenOptions::still(8, 8) });
+    let flat = scene
+        .flatten(&FlattenOptions { camera: CameraChoice::Default, ..FlattenOptions::still(8, 8) });
     // Each begins at a multiple of 16.
     let (told_bytes, have) = (told.iter().sum::<u64>(), flat.unwrap().texels.len() as u64);
     assert!((told_bytes..told_bytes + 16).contains(&have), "{told_bytes} of {have}");

@@ -5,7 +5,8 @@ use serde_json::json;
 use std::sync::Arc;
 use tessera_layout::{NONE, light_child_bits, triangle_flags};
 use tessera_scenes::{
-    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions, SceneError,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions,
+    SceneError,
 };
 
 #[test]
@@ -18,7 +19,9 @@ fn a_bare_triangle_gets_flat_normals_a_camera_and_a_white_world() {
     assert_eq!((flat.environment.light, flat.lights.len()), (0, 1));
     let report = scene.report();
     assert!(report.warnings.iter().any(|warning| warning.contains("no light")));
-    assert!(report.camera_note(&CameraChoice::Default).is_some_and(|note| note.contains("no camera")));
+    assert!(
+        report.camera_note(&CameraChoice::Default).is_some_and(|note| note.contains("no camera"))
+    );
     assert_eq!(report.camera_note(&CameraChoice::Index(0)), None);
 }
 
@@ -50,12 +53,17 @@ fn sparse_entries_replace_elements_of_nothing_at_all() {
     let indices = add_accessor(&mut file, "SCALAR", 5121, 2, &[1, 2]);
     let values = add_floats(&mut file, "VEC3", 3, &[5.0, 0.0, 0.0, 0.0, 6.0, 0.0]);
     let view = |accessor: usize| file["accessors"][accessor]["bufferView"].clone();
-    let sparse = json!({ "count": 2, "indices": { "bufferView": view(indices), "componentType": 5121 },
+    let sparse = json!({ "count": 2, "indices": { "bufferView": view(indices),
+        "componentType": 5121 },
         "values": { "bufferView": view(values) } });
-    file["accessors"][0] = json!({ "componentType": 5126, "count": 3, "type": "VEC3", "sparse": sparse });
+    file["accessors"][0] =
+        json!({ "componentType": 5126, "count": 3, "type": "VEC3", "sparse": sparse });
     let flat = at(&load_json(&file).unwrap(), 0.0);
     let triangle = &flat.triangles[0];
-    assert_eq!([triangle.v0, triangle.v1, triangle.v2], [[0.0; 3], [5.0, 0.0, 0.0], [0.0, 6.0, 0.0]]);
+    assert_eq!(
+        [triangle.v0, triangle.v1, triangle.v2],
+        [[0.0; 3], [5.0, 0.0, 0.0], [0.0, 6.0, 0.0]]
+    );
 }
 
 #[test]
@@ -87,8 +95,8 @@ fn a_camera_on_an_animated_node_moves_over_still_geometry() {
     let mut file = triangle();
     let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 1.0]);
     let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 3.0, 0.5, 0.0, 3.0]);
-    file["cameras"] =
-        json!([{ "name": "eye", "type": "perspective", "perspective": { "yfov": 1.0, "znear": 0.1 } }]);
+    file["cameras"] = json!([{ "name": "eye", "type": "perspective", "perspective": { "yfov": 1.0,
+        "znear": 0.1 } }]);
     file["nodes"] = json!([{ "mesh": 0 }, { "camera": 0 }]);
     file["scenes"][0]["nodes"] = json!([0, 1]);
     file["animations"] = json!([{ "samplers": [{ "input": times, "output": places }],
@@ -102,7 +110,9 @@ fn a_camera_on_an_animated_node_moves_over_still_geometry() {
         scene.flatten(&FlattenOptions { camera, ..FlattenOptions::still(8, 8) })
     };
     assert!(named("eye").is_ok());
-    assert!(matches!(named("nobody"), Err(SceneError::Camera { problem }) if problem.contains("eye")));
+    assert!(
+        matches!(named("nobody"), Err(SceneError::Camera { problem }) if problem.contains("eye"))
+    );
 }
 
 #[test]
@@ -142,15 +152,23 @@ fn a_lens_of_blades_has_its_corners_on_the_circle_and_one_at_the_top() {
     };
     let round = through(None).unwrap();
     assert_eq!((round.blades, round.lens_radius), (0, 0.125));
-    for (count, rotation_degrees, turn) in [(6, 0.0, 0.25), (3, 36.0, 0.35), (16, -720.0 - 90.0, 0.0)] {
+    for (count, rotation_degrees, turn) in
+        [(6, 0.0, 0.25), (3, 36.0, 0.35), (16, -720.0 - 90.0, 0.0)]
+    {
         let camera = through(Some(Blades { count, rotation_degrees })).unwrap();
         assert_eq!((camera.blades, camera.lens_radius), (count, 0.125));
-        assert!((camera.blade_turn - turn).abs() < 1e-6, "{rotation_degrees}: {}", camera.blade_turn);
+        assert!(
+            (camera.blade_turn - turn).abs() < 1e-6,
+            "{rotation_degrees}: {}",
+            camera.blade_turn
+        );
         let half = std::f32::consts::PI / count as f32;
         assert!((camera.blade_apothem - half.cos()).abs() < 1e-6);
         assert!((camera.blade_half_side - half.sin()).abs() < 1e-6);
     }
-    for (count, rotation_degrees) in [(0, 0.0), (2, 0.0), (17, 0.0), (6, f32::NAN), (6, f32::INFINITY)] {
+    for (count, rotation_degrees) in
+        [(0, 0.0), (2, 0.0), (17, 0.0), (6, f32::NAN), (6, f32::INFINITY)]
+    {
         let refused = through(Some(Blades { count, rotation_degrees }));
         let Err(SceneError::Camera { problem }) = refused else { panic!("{refused:?}") };
         assert!(problem.contains("blades"), "{problem}");
@@ -170,8 +188,8 @@ fn morph_targets_and_skins_are_posed() {
     attributes["JOINTS_0"] = json!(joints);
     attributes["WEIGHTS_0"] = json!(weights);
     file["skins"] = json!([{ "joints": [1] }]);
-    file["nodes"] =
-        json!([{ "mesh": 0, "skin": 0, "translation": [9.0, 9.0, 9.0] }, { "translation": [0.0, 3.0, 0.0] }]);
+    file["nodes"] = json!([{ "mesh": 0, "skin": 0, "translation": [9.0, 9.0, 9.0] },
+        { "translation": [0.0, 3.0, 0.0] }]);
     file["scenes"][0]["nodes"] = json!([0, 1]);
     assert_eq!(
         at(&load_json(&file).unwrap(), 0.0).triangles[0].v0,
@@ -185,10 +203,12 @@ fn lights_stand_in_order_and_are_picked_by_power() {
     let mut file = triangle();
     file["extensionsUsed"] = json!(["KHR_lights_punctual"]);
     file["extensions"] = json!({ "KHR_lights_punctual": { "lights": [
-        { "type": "point", "intensity": 1.0 }, { "type": "spot", "intensity": 3.0, "spot": {} }] } });
+        { "type": "point", "intensity": 1.0 }, { "type": "spot", "intensity": 3.0,
+            "spot": {} }] } });
     file["materials"] = json!([{ "emissiveFactor": [1.0, 1.0, 1.0] }]);
     file["meshes"][0]["primitives"][0]["material"] = json!(0);
-    let light = |number: u32| json!({ "extensions": { "KHR_lights_punctual": { "light": number } } });
+    let light =
+        |number: u32| json!({ "extensions": { "KHR_lights_punctual": { "light": number } } });
     file["nodes"] = json!([{ "mesh": 0 }, light(0), light(1)]);
     file["scenes"][0]["nodes"] = json!([2, 1, 0]);
     let flat = at(&load_json(&file).unwrap(), 0.0);
@@ -224,7 +244,9 @@ fn an_unknown_extension_is_a_warning_or_an_error_by_name() {
     file["extensionsUsed"] = json!(["MSFT_lod", "ACME_teapot"]);
     let scene = load_json(&file).unwrap();
     let warnings = scene.report().warnings.join("\n");
-    assert!(warnings.contains("MSFT_lod is ignored: the finest") && warnings.contains("ACME_teapot"));
+    assert!(
+        warnings.contains("MSFT_lod is ignored: the finest") && warnings.contains("ACME_teapot")
+    );
     file["extensionsRequired"] = json!(["ACME_teapot"]);
     assert!(crate::support::refusal(&file).contains("ACME_teapot"));
 }
@@ -255,8 +277,15 @@ fn a_texture_is_decoded_per_use_and_a_bomb_is_not() {
     let flat = at(&load_in(folder.path(), &options).unwrap(), 0.0);
     assert_eq!(flat.textures.len(), 2);
     assert_eq!((flat.textures[0].format, flat.textures[1].format), (0, 1));
-    assert_eq!((flat.textures[0].bilinear, flat.textures[0].wrap_u, flat.textures[0].wrap_v), (0, 1, 0));
-    assert_eq!((flat.textures[0].level_count, flat.textures[1].level_count), (1, 1), "nearest has one level");
+    assert_eq!(
+        (flat.textures[0].bilinear, flat.textures[0].wrap_u, flat.textures[0].wrap_v),
+        (0, 1, 0)
+    );
+    assert_eq!(
+        (flat.textures[0].level_count, flat.textures[1].level_count),
+        (1, 1),
+        "nearest has one level"
+    );
     assert_eq!(flat.textures[1].offset, 32);
     assert_eq!(flat.texels[..4], [255, 128, 0, 64]);
     options.limits.texture_edge = 2;
@@ -275,11 +304,14 @@ fn a_webp_image_takes_the_place_of_its_fallback() {
     let folder = tempfile::tempdir().unwrap();
     let images = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/images");
     std::fs::copy(images.join("ramp-lossless.webp"), folder.path().join("a.webp")).unwrap();
-    image::RgbaImage::from_pixel(2, 3, image::Rgba([255; 4])).save(folder.path().join("a.png")).unwrap();
+    image::RgbaImage::from_pixel(2, 3, image::Rgba([255; 4]))
+        .save(folder.path().join("a.png"))
+        .unwrap();
     let mut file = triangle();
     file["extensionsUsed"] = json!(["EXT_texture_webp"]);
     file["images"] = json!([{ "uri": "a.png" }, { "uri": "a.webp" }]);
-    file["textures"] = json!([{ "source": 0, "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
+    file["textures"] =
+        json!([{ "source": 0, "extensions": { "EXT_texture_webp": { "source": 1 } } }]);
     file["materials"] = json!([{ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }]);
     let load = |file: &serde_json::Value| {
         std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
@@ -306,12 +338,16 @@ fn a_basis_universal_image_takes_the_place_of_its_fallback() {
     for name in ["ramp-uastc.ktx2", "ramp-etc1s.ktx2", "ramp-lossless.webp"] {
         std::fs::copy(images.join(name), folder.path().join(name)).unwrap();
     }
-    image::RgbaImage::from_pixel(2, 3, image::Rgba([255; 4])).save(folder.path().join("a.png")).unwrap();
+    image::RgbaImage::from_pixel(2, 3, image::Rgba([255; 4]))
+        .save(folder.path().join("a.png"))
+        .unwrap();
     let mut file = triangle();
     file["extensionsUsed"] = json!(["KHR_texture_basisu"]);
-    file["images"] = json!([{ "uri": "a.png" }, { "uri": "ramp-uastc.ktx2" }, { "uri": "ramp-etc1s.ktx2" },
+    file["images"] = json!([{ "uri": "a.png" }, { "uri": "ramp-uastc.ktx2" },
+        { "uri": "ramp-etc1s.ktx2" },
         { "uri": "ramp-lossless.webp" }]);
-    file["textures"] = json!([{ "source": 0, "extensions": { "KHR_texture_basisu": { "source": 1 } } }]);
+    file["textures"] =
+        json!([{ "source": 0, "extensions": { "KHR_texture_basisu": { "source": 1 } } }]);
     file["materials"] = json!([{ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0 } } }]);
     let load = |file: &serde_json::Value| {
         std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
@@ -320,12 +356,22 @@ fn a_basis_universal_image_takes_the_place_of_its_fallback() {
     let scene = load(&file).unwrap();
     assert!(scene.report().extensions[0].applied);
     let flat = at(&scene, 0.0);
-    assert_eq!((flat.textures[0].width, flat.textures[0].height, flat.textures[0].level_count), (35, 29, 6));
+    assert_eq!(
+        (flat.textures[0].width, flat.textures[0].height, flat.textures[0].level_count),
+        (35, 29, 6)
+    );
     // Levels are Tessera's own, as those of every other image.
     assert_eq!(flat.texels.len(), 4 * (35 * 29 + 17 * 14 + 8 * 7 + 4 * 3 + 2 + 1));
-    let far = |texel: &[u8], want: [u8; 4]| texel.iter().zip(want).map(|(a, b)| a.abs_diff(b)).max().unwrap();
-    assert!(far(&flat.texels[4 * 36..4 * 37], [7, 8, 128, 249]) <= 3, "{:?}", &flat.texels[4 * 36..4 * 37]);
-    // Required and without a fallback; beside a WebP image, which loses nothing; and where it names no image.
+    let far = |texel: &[u8], want: [u8; 4]| {
+        texel.iter().zip(want).map(|(a, b)| a.abs_diff(b)).max().unwrap()
+    };
+    assert!(
+        far(&flat.texels[4 * 36..4 * 37], [7, 8, 128, 249]) <= 3,
+        "{:?}",
+        &flat.texels[4 * 36..4 * 37]
+    );
+    // Required and without a fallback; beside a WebP image, which loses nothing; and where it names
+    // no image.
     file["extensionsRequired"] = json!(["KHR_texture_basisu"]);
     file["textures"] = json!([{ "extensions": { "KHR_texture_basisu": { "source": 2 } } }]);
     let flat = at(&load(&file).unwrap(), 0.0);
@@ -344,9 +390,12 @@ fn a_constant_environment_is_scaled_and_black_is_none() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("scene.gltf"), triangle().to_string()).unwrap();
     let environment = EnvironmentSource::Constant([1.0, 2.0, 3.0]);
-    let scene = load_in(folder.path(), &LoadOptions { environment, ..LoadOptions::default() }).unwrap();
+    let scene =
+        load_in(folder.path(), &LoadOptions { environment, ..LoadOptions::default() }).unwrap();
     let with = |environment_intensity: f32| {
-        scene.flatten(&FlattenOptions { environment_intensity, ..FlattenOptions::still(8, 8) }).unwrap()
+        scene
+            .flatten(&FlattenOptions { environment_intensity, ..FlattenOptions::still(8, 8) })
+            .unwrap()
     };
     assert_eq!(with(2.0).environment.constant, [2.0, 4.0, 6.0]);
     assert_eq!((with(0.0).environment.light, with(0.0).lights.len()), (NONE, 0));

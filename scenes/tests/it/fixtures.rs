@@ -1,4 +1,5 @@
-//! Every file of the shared fixtures loads, or fails for the reason it was put there for. Skipped by name without them.
+//! Every file of the shared fixtures loads, or fails for the reason it was put there for. Skipped
+//! by name without them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ pub(crate) fn shared() -> Option<PathBuf> {
     None
 }
 
-/// Says what is left out, and why: straight to standard error, since a passing test's own output is not shown.
+/// Says what is left out, and why: straight to standard error, since a passing test's own output is
+/// not shown.
 pub(crate) fn skipped(what: &str) {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
@@ -31,7 +33,10 @@ const REFUSED: &[(&str, &[&str])] = &[
 #[test]
 fn every_shared_scene_loads_or_names_what_it_needs() {
     let Some(shared) = shared() else {
-        skipped("every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the checkout)");
+        skipped(
+            "every_shared_scene_loads_or_names_what_it_needs (no shared/scenes beside the \
+                checkout)",
+        );
         return;
     };
     let manifest = std::fs::read(shared.join("manifest.json")).unwrap();
@@ -65,7 +70,8 @@ fn every_shared_scene_loads_or_names_what_it_needs() {
         if report.triangles > 1_000_000 {
             continue;
         }
-        let flat = scene.flatten(&FlattenOptions::still(64, 64)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let flat =
+            scene.flatten(&FlattenOptions::still(64, 64)).unwrap_or_else(|e| panic!("{file}: {e}"));
         check(file, &flat);
     }
     assert_eq!(seen, 41, "the manifest lists other scenes than this test knows");
@@ -112,7 +118,9 @@ fn changed(glb: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
 #[test]
 fn made_tangents_are_those_that_an_exporter_made() {
     let Some(shared) = shared() else {
-        skipped("made_tangents_are_those_that_an_exporter_made (no shared/scenes beside the checkout)");
+        skipped(
+            "made_tangents_are_those_that_an_exporter_made (no shared/scenes beside the checkout)",
+        );
         return;
     };
     let glb = std::fs::read(shared.join("NormalTangentMirrorTest.glb")).unwrap();
@@ -126,10 +134,12 @@ fn made_tangents_are_those_that_an_exporter_made() {
         let scene = load(folder, name, &LoadOptions::default()).unwrap();
         scene.flatten(&FlattenOptions::still(64, 64)).unwrap()
     };
-    let (theirs, ours) = (flat(&shared, "NormalTangentMirrorTest.glb"), flat(folder.path(), "scene.glb"));
+    let (theirs, ours) =
+        (flat(&shared, "NormalTangentMirrorTest.glb"), flat(folder.path(), "scene.glb"));
     assert_eq!(theirs.triangles.len(), ours.triangles.len());
     let corners = |flat: &tessera_layout::FlatScene| -> Vec<([f32; 3], f32)> {
-        let vertices = flat.triangle_vertices.iter().flatten().map(|vertex| flat.vertices[*vertex as usize]);
+        let vertices =
+            flat.triangle_vertices.iter().flatten().map(|vertex| flat.vertices[*vertex as usize]);
         vertices.map(|vertex| (vertex.tangent, vertex.tangent_sign)).collect()
     };
     let pairs = corners(&theirs).into_iter().zip(corners(&ours));
@@ -145,7 +155,8 @@ fn made_tangents_are_those_that_an_exporter_made() {
 fn a_quantized_scene_is_its_plain_namesake_but_for_its_steps() {
     let Some(shared) = shared() else {
         skipped(
-            "a_quantized_scene_is_its_plain_namesake_but_for_its_steps (no shared/scenes beside the checkout)",
+            "a_quantized_scene_is_its_plain_namesake_but_for_its_steps (no shared/scenes beside \
+                the checkout)",
         );
         return;
     };

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 fn accessors_beyond_their_bytes_are_refused_before_anything_is_allocated() {
     let mut file = triangle();
     file["accessors"][0]["count"] = json!(u64::MAX);
-    assert!(refusal(&file).contains("attributes.POSITION") && refusal(&file).contains("beyond the limit"));
+    assert!(
+        refusal(&file).contains("attributes.POSITION")
+            && refusal(&file).contains("beyond the limit")
+    );
     file["accessors"][0]["count"] = json!(100_000_000);
     assert!(refusal(&file).contains("accessors[0]: 100000000 elements"));
     file["accessors"][0]["count"] = json!(4);
@@ -35,7 +38,8 @@ fn zeros_without_bytes_are_bounded() {
 #[test]
 fn numbers_that_are_none_name_their_element() {
     let mut file = triangle();
-    let accessor = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 1.0, f32::NAN, 0.0, 0.0, 1.0, 0.0]);
+    let accessor =
+        add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 1.0, f32::NAN, 0.0, 0.0, 1.0, 0.0]);
     file["meshes"][0]["primitives"][0]["attributes"]["POSITION"] = json!(accessor);
     assert!(refusal(&file).contains("accessors[1]: element 1 holds NaN"), "{}", refusal(&file));
 }
@@ -43,7 +47,10 @@ fn numbers_that_are_none_name_their_element() {
 #[test]
 fn indices_that_point_nowhere_name_their_place() {
     for (pointer, place) in [
-        ("/meshes/0/primitives/0/attributes/POSITION", "meshes[0].primitives[0].attributes.POSITION"),
+        (
+            "/meshes/0/primitives/0/attributes/POSITION",
+            "meshes[0].primitives[0].attributes.POSITION",
+        ),
         ("/accessors/0/bufferView", "accessors[0].bufferView"),
         ("/bufferViews/0/buffer", "bufferViews[0].buffer"),
         ("/nodes/0/mesh", "nodes[0].mesh"),
@@ -114,11 +121,16 @@ fn damaged_files_end_in_a_scene_or_an_error() {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("library");
     let mut files = vec![library.join("cornell-box.gltf"), library.join("spinning-cube.gltf")];
     match crate::fixtures::shared() {
-        None => crate::fixtures::skipped("damaged shared scenes (no shared/scenes beside the checkout)"),
+        None => {
+            crate::fixtures::skipped("damaged shared scenes (no shared/scenes beside the checkout)")
+        }
         Some(shared) => {
-            for name in
-                ["BoxAnimated.glb", "SimpleInstancing.glb", "AnimatedMorphCube.glb", "InterpolationTest.glb"]
-            {
+            for name in [
+                "BoxAnimated.glb",
+                "SimpleInstancing.glb",
+                "AnimatedMorphCube.glb",
+                "InterpolationTest.glb",
+            ] {
                 files.push(shared.join(name));
             }
             files.push(shared.join("generated/punctual_lights.glb"));

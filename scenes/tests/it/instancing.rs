@@ -12,18 +12,24 @@ fn loaded(file: &Value, instanced_from: u64) -> LoadedScene {
     load_in(folder.path(), &LoadOptions { instanced_from, ..LoadOptions::default() }).unwrap()
 }
 
-/// A triangle with normals and tangents far from its file's origin, in four places: turned and stretched, as it is, mirrored, and flat.
+/// A triangle with normals and tangents far from its file's origin, in four places: turned and
+/// stretched, as it is, mirrored, and flat.
 fn placed_four_times() -> Value {
     let mut file = triangle();
     let far = [1000.0, 2.0, -500.0, 1001.0, 2.0, -500.0, 1000.0, 3.0, -500.5];
     let positions = add_floats(&mut file, "VEC3", 3, &far);
     let normals = add_floats(&mut file, "VEC3", 3, &[0.0, 0.6, 0.8, 0.0, 0.6, 0.8, 0.6, 0.0, 0.8]);
-    let tangents =
-        add_floats(&mut file, "VEC4", 4, &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
+    let tangents = add_floats(
+        &mut file,
+        "VEC4",
+        4,
+        &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0],
+    );
     file["meshes"][0]["primitives"][0]["attributes"] =
         json!({ "POSITION": positions, "NORMAL": normals, "TANGENT": tangents });
     file["nodes"] = json!([
-        { "mesh": 0, "rotation": [0.0, 0.6, 0.0, 0.8], "scale": [2.0, 0.5, 1.5], "translation": [-900.0, 1.0, 2.0] },
+        { "mesh": 0, "rotation": [0.0, 0.6, 0.0, 0.8], "scale": [2.0, 0.5, 1.5],
+            "translation": [-900.0, 1.0, 2.0] },
         { "mesh": 0 },
         { "mesh": 0, "scale": [-1.0, 1.0, 1.0] },
         { "mesh": 0, "scale": [1.0, 0.0, 1.0] },
@@ -35,8 +41,9 @@ fn placed_four_times() -> Value {
 /// What each triangle of the scene is in the world, whichever way the scene holds it.
 fn shown(flat: &FlatScene) -> Vec<(Triangle, [ShadingVertex; 3])> {
     let own = flat.triangles.iter().zip(flat.triangle_vertices.iter());
-    let own =
-        own.map(|(triangle, corners)| (*triangle, corners.map(|corner| flat.vertices[corner as usize])));
+    let own = own.map(|(triangle, corners)| {
+        (*triangle, corners.map(|corner| flat.vertices[corner as usize]))
+    });
     let instanced = flat.instances.iter().flat_map(|instance| {
         (0..instance.triangle_count).map(move |local| {
             let stored = (instance.first_triangle + local) as usize;
@@ -55,8 +62,9 @@ fn near(a: [f32; 3], b: [f32; 3], distance: f32) -> bool {
 
 /// The angle between two directions is small, whatever their lengths.
 fn points_alike(a: [f32; 3], b: [f32; 3]) -> bool {
-    let dot =
-        |a: [f32; 3], b: [f32; 3]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(b)).sum::<f64>();
+    let dot = |a: [f32; 3], b: [f32; 3]| {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(b)).sum::<f64>()
+    };
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt() > 0.999_999
 }
 
@@ -66,9 +74,15 @@ fn a_mesh_that_is_held_once_shows_what_copies_show() {
     let copied = at(&loaded(&file, u64::MAX), 0.0);
     let scene = loaded(&file, 1);
     let flat = at(&scene, 0.0);
-    assert_eq!((copied.instances.len(), copied.triangles.len(), copied.meshes.triangles.len()), (0, 4, 0));
+    assert_eq!(
+        (copied.instances.len(), copied.triangles.len(), copied.meshes.triangles.len()),
+        (0, 4, 0)
+    );
     // A mirrored place and a flat one are no instances.
-    assert_eq!((flat.instances.len(), flat.triangles.len(), flat.meshes.triangles.len()), (2, 2, 1));
+    assert_eq!(
+        (flat.instances.len(), flat.triangles.len(), flat.meshes.triangles.len()),
+        (2, 2, 1)
+    );
     assert_eq!((scene.report().instances, scene.report().triangles), (2, 4));
     assert_eq!(flat.triangles[0].flags, triangle_flags::MIRRORED);
     // Copies first, in the order of nodes, and then instances.
@@ -92,14 +106,18 @@ fn a_mesh_that_is_held_once_shows_what_copies_show() {
             tight.bounds_lower[axis] - loose.bounds_lower[axis],
             loose.bounds_upper[axis] - tight.bounds_upper[axis],
         );
-        assert!((-1e-3..1.0).contains(&below) && (-1e-3..1.0).contains(&above), "{axis}: {below} {above}");
+        assert!(
+            (-1e-3..1.0).contains(&below) && (-1e-3..1.0).contains(&above),
+            "{axis}: {below} {above}"
+        );
     }
 }
 
 #[test]
 fn what_is_far_from_its_files_origin_keeps_its_digits() {
     let mut file = placed_four_times();
-    // Brought back to the world's origin: a float at a thousand metres is good for 0.06 mm, a mesh about its own centre for far less.
+    // Brought back to the world's origin: a float at a thousand metres is good for 0.06 mm, a mesh
+    // about its own centre for far less.
     file["nodes"] = json!([{ "mesh": 0, "translation": [-1000.0, -2.0, 500.0] }, { "mesh": 0 }]);
     file["scenes"][0]["nodes"] = json!([0, 1]);
     let (copied, flat) = (at(&loaded(&file, u64::MAX), 0.0), at(&loaded(&file, 1), 0.0));
@@ -163,7 +181,10 @@ fn a_mesh_that_is_held_once_counts_once() {
     assert_eq!(load(1, 3).unwrap(), 4);
     for (instanced_from, triangles) in [(1, 2), (u64::MAX, 3)] {
         let error = load(instanced_from, triangles).unwrap_err().to_string();
-        let wanted = format!("the scene has {} triangles, more than the limit of {triangles}", triangles + 1);
+        let wanted = format!(
+            "the scene has {} triangles, more than the limit of {triangles}",
+            triangles + 1
+        );
         assert!(error.contains(&wanted), "{error}");
     }
 }
@@ -185,11 +206,17 @@ fn more_triangles_are_shown_than_any_scene_may_hold() {
     let scene = loaded(&file, LoadOptions::default().instanced_from);
     let flat = at(&scene, 0.0);
     let limit = LoadOptions::default().limits.triangles;
-    assert!(flat.shown_triangles() == (triangles * places) as u64 && flat.shown_triangles() > limit);
+    assert!(
+        flat.shown_triangles() == (triangles * places) as u64 && flat.shown_triangles() > limit
+    );
     assert_eq!((flat.triangles.len(), flat.meshes.triangles.len()), (0, triangles));
     // As much as a mesh and places, and nothing for each triangle that is shown.
     let (bytes, report) = (flat.bytes(), scene.report());
-    assert!(report.arrays_bytes.abs_diff(bytes) < bytes / 4, "{} said, {bytes} held", report.arrays_bytes);
+    assert!(
+        report.arrays_bytes.abs_diff(bytes) < bytes / 4,
+        "{} said, {bytes} held",
+        report.arrays_bytes
+    );
     assert_eq!((report.vertices, report.triangles), (3 * triangles as u64, flat.shown_triangles()));
     let last = flat.instances.last().unwrap();
     assert_eq!(last.first_id as usize, triangles * (places - 1));

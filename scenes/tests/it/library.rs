@@ -20,7 +20,10 @@ fn the_library_is_what_its_generator_writes() {
         ("drink", drink::scene()),
     ] {
         let committed = std::fs::read_to_string(folder().join(format!("{name}.gltf"))).unwrap();
-        assert!(committed == scene.into_json(), "{name}: run the generator (see scenes/library/README.md)");
+        assert!(
+            committed == scene.into_json(),
+            "{name}: run the generator (see scenes/library/README.md)"
+        );
         assert!(committed.len() < 300_000, "{name} has {} bytes", committed.len());
         let loaded = load(&folder(), &format!("{name}.gltf"), &LoadOptions::default()).unwrap();
         assert!(loaded.report().warnings.is_empty(), "{name}: {:?}", loaded.report().warnings);
@@ -33,17 +36,26 @@ fn the_cornell_box_stands_as_measured() {
     let scene = load(&folder(), "cornell-box.gltf", &LoadOptions::default()).unwrap();
     let flat = scene.flatten(&FlattenOptions::still(256, 256)).unwrap();
     assert_eq!(flat.triangles.len(), 2 * (5 + 1 + 2 * 5));
-    let lamps: Vec<_> = flat.lights.iter().filter(|l| l.kind == LightKind::Triangle as u32).collect();
+    let lamps: Vec<_> =
+        flat.lights.iter().filter(|l| l.kind == LightKind::Triangle as u32).collect();
     assert_eq!(lamps.len(), 2);
     let area: f32 = lamps.iter().map(|lamp| lamp.area).sum();
     assert!((area - 0.130 * 0.105).abs() < 1e-6, "{area}");
     let lamp = &flat.triangles[lamps[0].triangle as usize];
     assert_eq!(flat.materials[lamp.material as usize].emission, [17.0, 12.0, 4.0]);
     let corner = flat.triangle_vertices[lamps[0].triangle as usize][0];
-    assert_eq!(flat.vertices[corner as usize].normal, [0.0, -1.0, 0.0], "the lamp must shine downwards");
+    assert_eq!(
+        flat.vertices[corner as usize].normal,
+        [0.0, -1.0, 0.0],
+        "the lamp must shine downwards"
+    );
     let camera = &flat.camera;
     assert!((camera.half_height - 12.5 / 35.0).abs() < 1e-6);
-    assert_eq!([camera.world_from_camera[2], camera.world_from_camera[10]], [0.0, -1.0], "it looks along +Z");
+    assert_eq!(
+        [camera.world_from_camera[2], camera.world_from_camera[10]],
+        [0.0, -1.0],
+        "it looks along +Z"
+    );
 }
 
 #[test]
@@ -56,7 +68,8 @@ fn four_hundred_panels_and_twelve_points_light_the_room() {
 fn the_drink_knows_what_comes_before_what() {
     let scene = load(&folder(), "drink.gltf", &LoadOptions::default()).unwrap();
     let flat = scene.flatten(&FlattenOptions::still(64, 64)).unwrap();
-    let media: Vec<(f32, i32)> = flat.media[1..].iter().map(|medium| (medium.ior, medium.priority)).collect();
+    let media: Vec<(f32, i32)> =
+        flat.media[1..].iter().map(|medium| (medium.ior, medium.priority)).collect();
     assert_eq!(media, [(1.5, 2), (1.31, 1), (1.33, 0)]);
 }
 

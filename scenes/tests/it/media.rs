@@ -24,7 +24,8 @@ fn of(materials: Vec<Value>) -> Value {
 
 #[test]
 fn equal_media_have_one_number_and_others_their_own() {
-    let pane = json!({ "extensions": { "KHR_materials_transmission": { "transmissionFactor": 1 } } });
+    let pane =
+        json!({ "extensions": { "KHR_materials_transmission": { "transmissionFactor": 1 } } });
     let first = json!({ "tessera_medium_priority": 1 });
     let file = of(vec![
         glass(0.5, json!(null)),
@@ -43,8 +44,10 @@ fn equal_media_have_one_number_and_others_their_own() {
 #[test]
 fn a_priority_is_a_whole_number_near_zero() {
     for (value, want) in [(json!(-1000), -1000), (json!(7.0), 7), (json!(1000), 1000)] {
-        let scene =
-            at(&load_json(&of(vec![glass(0.5, json!({ "tessera_medium_priority": value }))])).unwrap(), 0.0);
+        let scene = at(
+            &load_json(&of(vec![glass(0.5, json!({ "tessera_medium_priority": value }))])).unwrap(),
+            0.0,
+        );
         assert_eq!(scene.media[1].priority, want);
     }
     for value in [json!(1001), json!(-1e300), json!(0.5), json!("first"), json!(null), json!([1])] {
@@ -59,14 +62,21 @@ fn a_priority_of_what_encloses_nothing_is_told() {
     let file = of(vec![json!({ "extras": { "tessera_medium_priority": 1, "more": true } })]);
     let scene = load_json(&file).unwrap();
     let warnings = scene.report().warnings.join("\n");
-    assert!(warnings.contains("materials[0].extras.tessera_medium_priority has no effect"), "{warnings}");
+    assert!(
+        warnings.contains("materials[0].extras.tessera_medium_priority has no effect"),
+        "{warnings}"
+    );
     assert!(at(&scene, 0.0).media.is_empty());
 }
 
 #[test]
 fn more_media_than_a_path_can_tell_apart_are_refused() {
-    let many = |count: u32| (0..count).map(|at| glass(f64::from(at + 1) / 512.0, json!({}))).collect();
+    let many =
+        |count: u32| (0..count).map(|at| glass(f64::from(at + 1) / 512.0, json!({}))).collect();
     assert_eq!(at(&load_json(&of(many(255))).unwrap(), 0.0).media.len(), 256);
     let error = refusal(&of(many(256)));
-    assert!(error.contains("materials[255]") && error.contains("more than 255 different media"), "{error}");
+    assert!(
+        error.contains("materials[255]") && error.contains("more than 255 different media"),
+        "{error}"
+    );
 }

@@ -25,7 +25,8 @@ pub(crate) fn triangle() -> Value {
 /// A buffer that embeds these bytes.
 pub(crate) fn buffer(bytes: &[u8]) -> Value {
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
-    json!({ "byteLength": bytes.len(), "uri": format!("data:application/octet-stream;base64,{data}") })
+    json!({ "byteLength": bytes.len(),
+        "uri": format!("data:application/octet-stream;base64,{data}") })
 }
 
 /// Adds an accessor over its own buffer of floats; gives its index.
@@ -49,7 +50,9 @@ pub(crate) fn add_accessor(
     views.push(json!({ "buffer": number, "byteLength": bytes.len() }));
     let view = views.len() - 1;
     let accessors = file["accessors"].as_array_mut().unwrap();
-    accessors.push(json!({ "bufferView": view, "componentType": component, "count": count, "type": kind }));
+    accessors.push(
+        json!({ "bufferView": view, "componentType": component, "count": count, "type": kind }),
+    );
     accessors.len() - 1
 }
 

@@ -1,15 +1,17 @@
-//! Material variants: what is chosen is shown, on instances and in motion too, and nothing of a broken mapping is believed.
+//! Material variants: what is chosen is shown, on instances and in motion too, and nothing of a
+//! broken mapping is believed.
 
 use crate::support::{add_floats, at, load_in, load_json, refusal, triangle};
 use serde_json::{Value, json};
 use tessera_scenes::{LoadOptions, LoadedScene, SceneError};
 
-/// Two triangles: the first is grey, red by "day" and shines by "night", and the second is grey whatever is chosen.
+/// Two triangles: the first is grey, red by "day" and shines by "night", and the second is grey
+/// whatever is chosen.
 fn lamp() -> Value {
     let mut file = triangle();
     file["extensionsUsed"] = json!(["KHR_materials_variants", "EXT_mesh_gpu_instancing"]);
-    file["extensions"] =
-        json!({ "KHR_materials_variants": { "variants": [{ "name": "day" }, { "name": "night" }] } });
+    file["extensions"] = json!({ "KHR_materials_variants": { "variants": [{ "name": "day" },
+        { "name": "night" }] } });
     let color = |rgb: [f32; 4]| json!({ "pbrMetallicRoughness": { "baseColorFactor": rgb } });
     let mut night = color([0.0, 0.0, 1.0, 1.0]);
     night["emissiveFactor"] = json!([1.0, 1.0, 1.0]);
@@ -79,7 +81,8 @@ fn a_variant_may_need_tangents_that_another_does_not() {
     for primitive in 0..2 {
         file["meshes"][0]["primitives"][primitive]["attributes"]["TEXCOORD_0"] = json!(uvs);
     }
-    file["materials"][1]["extensions"] = json!({ "KHR_materials_anisotropy": { "anisotropyStrength": 1 } });
+    file["materials"][1]["extensions"] =
+        json!({ "KHR_materials_anisotropy": { "anisotropyStrength": 1 } });
     let tangent = |scene: &LoadedScene| at(scene, 0.0).vertices[0].tangent;
     assert_eq!(tangent(&load_variant(&file, "day").unwrap()), [1.0, 0.0, 0.0]);
     assert_eq!(tangent(&load_variant(&file, "night").unwrap()), [0.0; 3]);
@@ -109,7 +112,9 @@ fn a_mapping_that_points_nowhere_is_refused_whichever_is_chosen() {
         assert!(error.contains(&format!("mappings[1].{field}")), "{error}");
         assert!(load_variant(&file, "day").is_err());
     }
-    for broken in [json!(7), json!({ "mappings": [{ "material": 0 }] }), json!({ "mappings": [[]] })] {
+    for broken in
+        [json!(7), json!({ "mappings": [{ "material": 0 }] }), json!({ "mappings": [[]] })]
+    {
         let mut file = lamp();
         file["meshes"][0]["primitives"][0]["extensions"]["KHR_materials_variants"] = broken;
         assert!(refusal(&file).contains("KHR_materials_variants"), "{}", refusal(&file));

@@ -1,4 +1,5 @@
-//! What a rack consists of and what goes wrong with it: the file that `TESSERA_FAKE_CUDA` names. Does nothing by itself.
+//! What a rack consists of and what goes wrong with it: the file that `TESSERA_FAKE_CUDA` names.
+//! Does nothing by itself.
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ pub struct Config {
     pub driver_name: String,
     /// A `CUresult` that `cuInit` gives instead of starting; 0 for none.
     pub init_error: u32,
-    /// The folder in which the processes of a rack keep what they share; the configuration's own where empty.
+    /// The folder in which the processes of a rack keep what they share; the configuration's own
+    /// where empty.
     pub state: PathBuf,
     /// The devices, in order of their index.
     #[serde(rename = "device")]
@@ -48,17 +50,19 @@ pub struct Device {
     pub context_bytes: u64,
     /// Streaming multiprocessors.
     pub multiprocessors: i32,
-    /// A pause after each launch, per instruction that the interpreter executed: makes a device slow.
+    /// A pause after each launch, per instruction that the interpreter executed: makes a device
+    /// slow.
     pub pause_nanos_per_step: f64,
-    /// A launch lasts at least so long per instruction that the interpreter executed, its pauses not counted: the pace of a device,
-    /// whatever the machine that plays it is busy with.
+    /// A launch lasts at least so long per instruction that the interpreter executed, its pauses
+    /// not counted: the pace of a device, whatever the machine that plays it is busy with.
     pub nanos_per_step: f64,
-    /// A launch lasts so many times as long as the interpreter takes for it: one device slower than another by this, however slow the
-    /// machine is that plays both.
+    /// A launch lasts so many times as long as the interpreter takes for it: one device slower than
+    /// another by this, however slow the machine is that plays both.
     pub stretch: f64,
     /// A pause after each launch, microseconds.
     pub pause_micros_per_launch: u64,
-    /// A pause before each copy of a stream, microseconds: a host that reads too early reads old bytes.
+    /// A pause before each copy of a stream, microseconds: a host that reads too early reads old
+    /// bytes.
     pub pause_micros_per_copy: u64,
     /// Degrees Celsius.
     pub temperature: u32,
@@ -115,13 +119,15 @@ pub struct Slice {
     pub multiprocessors: i32,
 }
 
-/// What goes wrong, and when. Counts run over all processes of the rack, so that a restarted worker does not meet a fault anew.
+/// What goes wrong, and when. Counts run over all processes of the rack, so that a restarted worker
+/// does not meet a fault anew.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// What goes wrong.
     pub kind: FaultKind,
-    /// So many launches (or allocations, or module loads: what the kind strikes) pass unharmed first.
+    /// So many launches (or allocations, or module loads: what the kind strikes) pass unharmed
+    /// first.
     #[serde(default)]
     pub after: u64,
     /// How often it strikes, each time that it is told to; 0 for always.
@@ -130,7 +136,8 @@ pub struct Fault {
     /// Counts only launches of kernels whose name has this in it.
     #[serde(default)]
     pub kernel: String,
-    /// Strikes only when this file has appeared, and removes it: the way of a test to say "now", and "now again".
+    /// Strikes only when this file has appeared, and removes it: the way of a test to say "now",
+    /// and "now again".
     #[serde(default)]
     pub trigger: PathBuf,
 }
@@ -182,11 +189,13 @@ pub enum FaultKind {
     Endless,
     /// A module is refused with `CUDA_ERROR_UNSUPPORTED_PTX_VERSION` and a log.
     UnsupportedPtx,
-    /// The device is gone at a launch: `CUDA_ERROR_UNKNOWN`, Xid 79, `NVML_ERROR_GPU_IS_LOST`, for every process from now on.
+    /// The device is gone at a launch: `CUDA_ERROR_UNKNOWN`, Xid 79, `NVML_ERROR_GPU_IS_LOST`, for
+    /// every process from now on.
     OffTheBus,
     /// One bit of what a launch wrote is wrong. Nobody is told.
     WrongResult,
-    /// A launch ends in `CUDA_ERROR_ECC_UNCORRECTABLE`, Xid 48, and is counted by NVML; the context is dead afterwards.
+    /// A launch ends in `CUDA_ERROR_ECC_UNCORRECTABLE`, Xid 48, and is counted by NVML; the context
+    /// is dead afterwards.
     Ecc,
     /// The driver brings its process down at a launch.
     Crash,
@@ -246,8 +255,10 @@ impl Config {
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        let mut config: Config = toml::from_str(&text)
-            .map_err(|source| ConfigError::Parse { path: path.to_owned(), source: Box::new(source) })?;
+        let mut config: Config = toml::from_str(&text).map_err(|source| ConfigError::Parse {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
         if config.state.as_os_str().is_empty() {
             config.state = path.parent().unwrap_or(Path::new(".")).to_owned();
         }

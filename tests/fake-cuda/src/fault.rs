@@ -26,7 +26,8 @@ pub(crate) fn strike(
     struck
 }
 
-/// Whether a fault has been told to strike, and has strikes left since. A trigger is used up by whoever sees it first.
+/// Whether a fault has been told to strike, and has strikes left since. A trigger is used up by
+/// whoever sees it first.
 fn is_due(fault: &Fault, progress: &FaultPage) -> bool {
     let struck = progress.struck.load(SeqCst);
     if !fault.trigger.as_os_str().is_empty() {

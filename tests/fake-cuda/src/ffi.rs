@@ -1,4 +1,5 @@
-//! The border to C: entry points that cannot unwind, and pointers that are checked for null. Knows neither CUDA nor NVML.
+//! The border to C: entry points that cannot unwind, and pointers that are checked for null. Knows
+//! neither CUDA nor NVML.
 
 use std::ffi::{CStr, c_char};
 
@@ -27,7 +28,8 @@ impl<T: Copy> Out<T> {
         if self.0.is_null() {
             return Err(BadPointer);
         }
-        // SAFETY: the caller of a C entry point vouches for the pointers that it gives, which are not null.
+        // SAFETY: the caller of a C entry point vouches for the pointers that it gives, which are
+        // not null.
         unsafe { self.0.add(index).write_unaligned(value) };
         Ok(())
     }
@@ -75,7 +77,8 @@ impl Text {
         if self.0.is_null() {
             return Err(BadPointer);
         }
-        // SAFETY: the caller of a C entry point gives a text with its end, and keeps it during the call.
+        // SAFETY: the caller of a C entry point gives a text with its end, and keeps it during the
+        // call.
         unsafe { CStr::from_ptr(self.0) }.to_str().map_err(|_| BadPointer)
     }
 }
@@ -93,7 +96,8 @@ impl HostBytes {
         if self.address == 0 || self.length == 0 {
             return Vec::new();
         }
-        // SAFETY: the program vouches that these bytes live until its stream has passed the copy, as with CUDA.
+        // SAFETY: the program vouches that these bytes live until its stream has passed the copy,
+        // as with CUDA.
         unsafe { std::slice::from_raw_parts(self.address as *const u8, self.length) }.to_vec()
     }
 
@@ -108,7 +112,8 @@ impl HostBytes {
     }
 }
 
-/// Runs an entry point's body: its answer as a number, and `unknown` (999 in both libraries) where it panicked.
+/// Runs an entry point's body: its answer as a number, and `unknown` (999 in both libraries) where
+/// it panicked.
 pub(crate) fn answer<E: Into<u32>>(body: impl FnOnce() -> Result<(), E>) -> u32 {
     const UNKNOWN: u32 = 999;
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {

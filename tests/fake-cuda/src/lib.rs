@@ -1,6 +1,6 @@
-//! A rack of GPUs without a GPU: one shared object that is `libcuda.so.1` and `libnvidia-ml.so.1`. Kernels run in the PTX
-//! interpreter; what the rack consists of and what goes wrong stands in a file. For tests alone: no crate of the product
-//! depends on it.
+//! A rack of GPUs without a GPU: one shared object that is `libcuda.so.1` and `libnvidia-ml.so.1`.
+//! Kernels run in the PTX interpreter; what the rack consists of and what goes wrong stands in a
+//! file. For tests alone: no crate of the product depends on it.
 //!
 //! A program is given a rack by its environment, and knows nothing of it:
 //!
@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! The library itself is found beside the test's own executable ([`library_path`]), where Cargo puts it for whoever names this
-//! crate among the dev-dependencies.
+//! The library itself is found beside the test's own executable ([`library_path`]), where Cargo
+//! puts it for whoever names this crate among the dev-dependencies.
 
 mod config;
 mod cuda;

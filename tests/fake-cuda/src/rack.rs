@@ -1,4 +1,5 @@
-//! A rack from a test's side: a folder with the libraries and the configuration, lent to child processes, and what it counted.
+//! A rack from a test's side: a folder with the libraries and the configuration, lent to child
+//! processes, and what it counted.
 
 use crate::config::Config;
 use crate::shared::Shared;
@@ -11,19 +12,25 @@ use std::sync::atomic::Ordering::SeqCst;
 /// The names under which programs look for the two libraries.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
 
-/// The shared object that Cargo built of this crate: beside the test's executable, or one folder up.
+/// The shared object that Cargo built of this crate: beside the test's executable, or one folder
+/// up.
 ///
 /// # Errors
 /// It is in neither place: the test was not started by Cargo, or does not depend on this crate.
 pub fn library_path() -> io::Result<PathBuf> {
-    let name = format!("{}tessera_fake_cuda{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let name = format!(
+        "{}tessera_fake_cuda{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    );
     let executable = std::env::current_exe()?;
     let folders = executable.ancestors().skip(1).take(2);
     let found = folders
         .flat_map(|folder| [folder.join(&name), folder.join("deps").join(&name)])
         .find(|path| path.is_file());
     found.ok_or_else(|| {
-        let text = format!("{name} is not beside {}; start the test by cargo", executable.display());
+        let text =
+            format!("{name} is not beside {}; start the test by cargo", executable.display());
         io::Error::new(io::ErrorKind::NotFound, text)
     })
 }
@@ -63,8 +70,8 @@ impl Rack {
         let library = library_path()?;
         let libraries = folder.path().join("lib");
         std::fs::create_dir(&libraries)?;
-        // A copy, since a confined program may look into this folder alone; two names of one file, so that a program that
-        // opens both has one driver.
+        // A copy, since a confined program may look into this folder alone; two names of one file,
+        // so that a program that opens both has one driver.
         let [cuda, nvml] = NAMES.map(|name| libraries.join(name));
         std::fs::copy(library, &cuda)?;
         std::fs::hard_link(&cuda, nvml)?;
@@ -102,15 +109,20 @@ impl Rack {
         program.envs(self.environment()).env_remove("CUDA_VISIBLE_DEVICES");
     }
 
-    /// What a program has to have in its environment: the folder in front of its library path, and the configuration.
+    /// What a program has to have in its environment: the folder in front of its library path, and
+    /// the configuration.
     pub fn environment(&self) -> [(&'static str, OsString); 2] {
         let mut folders = vec![self.libraries()];
         let present = std::env::var_os("LD_LIBRARY_PATH");
         folders.extend(
-            present.iter().flat_map(std::env::split_paths).filter(|path| !path.as_os_str().is_empty()),
+            present
+                .iter()
+                .flat_map(std::env::split_paths)
+                .filter(|path| !path.as_os_str().is_empty()),
         );
         // A path with a colon in it cannot be given; the folder is ours and has none.
-        let joined = std::env::join_paths(folders).unwrap_or_else(|_| self.libraries().into_os_string());
+        let joined =
+            std::env::join_paths(folders).unwrap_or_else(|_| self.libraries().into_os_string());
         [("LD_LIBRARY_PATH", joined), ("TESSERA_FAKE_CUDA", self.config_path().into_os_string())]
     }
 

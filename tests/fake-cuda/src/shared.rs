@@ -1,5 +1,6 @@
-//! What the processes of a rack share about its devices: a mapped file of counters. Who holds memory is known by file locks,
-//! so that a killed process gives its memory back, as with a real driver.
+//! What the processes of a rack share about its devices: a mapped file of counters. Who holds
+//! memory is known by file locks, so that a killed process gives its memory back, as with a real
+//! driver.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -76,7 +77,8 @@ impl Deref for Shared {
     type Target = Page;
 
     fn deref(&self) -> &Page {
-        // SAFETY: mapped in `open` with the page's size, and unmapped only on drop; any bytes are valid atomics.
+        // SAFETY: mapped in `open` with the page's size, and unmapped only on drop; any bytes are
+        // valid atomics.
         unsafe { &*self.page }
     }
 }
@@ -92,7 +94,8 @@ impl Shared {
     /// Maps the state of a folder, and makes it where there is none.
     pub(crate) fn open(folder: &Path) -> io::Result<Shared> {
         let path = folder.join("rack.state");
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let length = size_of::<Page>() as u64;
         // Never shrinks and never changes what another process has written.
         if file.metadata()?.len() < length {
@@ -108,8 +111,11 @@ impl Shared {
 
     fn map(flags: libc::c_int, file: libc::c_int, folder: &Path) -> io::Result<Shared> {
         const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, of nothing or of a file that is long enough; the file may be closed afterwards.
-        let page = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Page>(), READ_WRITE, flags, file, 0) };
+        // SAFETY: a new mapping, of nothing or of a file that is long enough; the file may be
+        // closed afterwards.
+        let page = unsafe {
+            libc::mmap(std::ptr::null_mut(), size_of::<Page>(), READ_WRITE, flags, file, 0)
+        };
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

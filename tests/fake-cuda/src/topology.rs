@@ -1,4 +1,5 @@
-//! The rack as CUDA and NVML number it: devices, MIG slices, identities, `CUDA_VISIBLE_DEVICES`. Holds no state.
+//! The rack as CUDA and NVML number it: devices, MIG slices, identities, `CUDA_VISIBLE_DEVICES`.
+//! Holds no state.
 
 use crate::config::{Config, Device, Slice};
 use crate::shared::TARGETS_MAX;
@@ -62,21 +63,33 @@ impl Target {
     pub(crate) fn identity(&self) -> String {
         let hex: String = self.uuid.iter().map(|byte| format!("{byte:02x}")).collect();
         let kind = if self.slice.is_some() { "MIG" } else { "GPU" };
-        format!("{kind}-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+        format!(
+            "{kind}-{}-{}-{}-{}-{}",
+            &hex[..8],
+            &hex[8..12],
+            &hex[12..16],
+            &hex[16..20],
+            &hex[20..]
+        )
     }
 }
 
-/// The targets that this process's CUDA enumerates, in the order of its ordinals. `visible` is `CUDA_VISIBLE_DEVICES`.
+/// The targets that this process's CUDA enumerates, in the order of its ordinals. `visible` is
+/// `CUDA_VISIBLE_DEVICES`.
 ///
-/// A name that fits nothing ends the list, and a process sees at most one slice (CUDA C++ programming guide,
-/// "CUDA environment variables"; MIG user guide, "device enumeration").
+/// A name that fits nothing ends the list, and a process sees at most one slice (CUDA C++
+/// programming guide, "CUDA environment variables"; MIG user guide, "device enumeration").
 pub(crate) fn visible(targets: &[Target], visible: Option<&str>) -> Vec<usize> {
-    let offered: Vec<usize> = (0..targets.len()).filter(|index| is_offered(targets, *index)).collect();
+    let offered: Vec<usize> =
+        (0..targets.len()).filter(|index| is_offered(targets, *index)).collect();
     let mut chosen: Vec<usize> = match visible {
         None => offered,
-        Some(list) => list.split(',').map_while(|name| by_name(targets, &offered, name.trim())).collect(),
+        Some(list) => {
+            list.split(',').map_while(|name| by_name(targets, &offered, name.trim())).collect()
+        }
     };
-    let whole: Vec<usize> = chosen.iter().copied().filter(|index| targets[*index].slice.is_none()).collect();
+    let whole: Vec<usize> =
+        chosen.iter().copied().filter(|index| targets[*index].slice.is_none()).collect();
     match chosen.first() {
         Some(first) if targets[*first].slice.is_some() && whole.is_empty() => chosen.truncate(1),
         _ => chosen = whole,
@@ -95,7 +108,10 @@ fn by_name(targets: &[Target], offered: &[usize], name: &str) -> Option<usize> {
         return offered.get(number).copied();
     }
     let is_long_enough = name.len() > "GPU-".len();
-    offered.iter().copied().find(|index| is_long_enough && targets[*index].identity().starts_with(name))
+    offered
+        .iter()
+        .copied()
+        .find(|index| is_long_enough && targets[*index].identity().starts_with(name))
 }
 
 #[cfg(test)]

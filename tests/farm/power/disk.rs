@@ -1,5 +1,6 @@
-//! A disk that loses power: what was synced is there, what was not may be there, in part or not at all. Stricter than most file systems:
-//! a sync of a file says nothing of its name, and a name lasts from its folder's sync on.
+//! A disk that loses power: what was synced is there, what was not may be there, in part or not at
+//! all. Stricter than most file systems: a sync of a file says nothing of its name, and a name
+//! lasts from its folder's sync on.
 
 use super::trace::Event;
 use crate::kills::Chance;
@@ -53,7 +54,13 @@ impl Disk {
     pub(crate) fn new(root: &Path) -> Self {
         let names: BTreeMap<_, _> = [(root.to_path_buf(), Node::Folder)].into();
         let durable_names = names.clone();
-        Self { root: root.to_path_buf(), files: Vec::new(), names, durable_names, pending: BTreeMap::new() }
+        Self {
+            root: root.to_path_buf(),
+            files: Vec::new(),
+            names,
+            durable_names,
+            pending: BTreeMap::new(),
+        }
     }
 
     fn name(&mut self, path: &Path, naming: Naming) {
@@ -129,7 +136,8 @@ impl Disk {
             pending.iter().take(kept).for_each(|naming| apply(&mut names, naming));
         }
         let reachable = |path: &Path| {
-            let mut above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.root));
+            let mut above =
+                path.ancestors().skip(1).take_while(|above| above.starts_with(&self.root));
             above.all(|above| names.get(above) == Some(&Node::Folder))
         };
         for (path, node) in names.iter().filter(|(path, _)| reachable(path)) {

@@ -1,6 +1,7 @@
-//! Power cuts, emulated: a coordinator's writes and syncs are recorded while it works, its folder is made anew as a disk would have it that lost
-//! power at some moment, with unsynced writes dropped or torn, and a coordinator is started on that. What anybody was told before that
-//! moment must hold, `fsck` must find nothing lost, and every frame must end with the same hash.
+//! Power cuts, emulated: a coordinator's writes and syncs are recorded while it works, its folder
+//! is made anew as a disk would have it that lost power at some moment, with unsynced writes
+//! dropped or torn, and a coordinator is started on that. What anybody was told before that moment
+//! must hold, `fsck` must find nothing lost, and every frame must end with the same hash.
 
 mod disk;
 mod trace;
@@ -26,7 +27,8 @@ struct Recording {
     want: Vec<String>,
 }
 
-/// Lets a coordinator under strace have jobs done, while a client watches. None where strace is not there.
+/// Lets a coordinator under strace have jobs done, while a client watches. None where strace is not
+/// there.
 fn record() -> Option<Recording> {
     if Command::new("strace").arg("-V").output().is_err() {
         skipped("power cuts: strace is not installed");
@@ -37,7 +39,18 @@ fn record() -> Option<Recording> {
     let plain = farm.coordinator_command();
     let mut traced = Command::new("strace");
     // -D: the process that is started is the coordinator itself. Strings whole and in hexadecimal.
-    traced.args(["-D", "-f", "-y", "-xx", "-s", "67108864", "--seccomp-bpf", "-e", trace::CALLS, "-o"]);
+    traced.args([
+        "-D",
+        "-f",
+        "-y",
+        "-xx",
+        "-s",
+        "67108864",
+        "--seccomp-bpf",
+        "-e",
+        trace::CALLS,
+        "-o",
+    ]);
     traced.arg(&trace).arg(plain.get_program()).args(plain.get_args());
     traced.env("TESSERA_LOG", "tessera_coordinator=debug");
     farm.run_coordinator(traced);
@@ -89,9 +102,17 @@ impl Recording {
     }
 
     /// A farm whose power goes after so many events; `counts` says which of them reach its disk.
-    fn without_power(&self, after: usize, chance: &mut Chance, counts: impl Fn(&Event) -> bool) -> Farm {
+    fn without_power(
+        &self,
+        after: usize,
+        chance: &mut Chance,
+        counts: impl Fn(&Event) -> bool,
+    ) -> Farm {
         let mut disk = Disk::new(&self.root);
-        self.events[..after].iter().filter(|event| counts(event)).for_each(|event| disk.take(event));
+        self.events[..after]
+            .iter()
+            .filter(|event| counts(event))
+            .for_each(|event| disk.take(event));
         let farm = Farm::prepare();
         disk.lose_power(chance, &farm.data());
         farm
@@ -114,7 +135,12 @@ impl Recording {
         told.look(&farm, || acknowledged);
         farm.add_node("node-0", 1);
         for job in told.jobs() {
-            assert_eq!(farm.hashes(&job), self.want, "after {after} events, job {job}\n{}", farm.logs());
+            assert_eq!(
+                farm.hashes(&job),
+                self.want,
+                "after {after} events, job {job}\n{}",
+                farm.logs()
+            );
         }
         told.look(&farm, || acknowledged);
         farm.kill_coordinator();
@@ -125,19 +151,25 @@ impl Recording {
 #[test]
 fn power_cuts_lose_nothing_that_was_acknowledged() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (cuts, seed) = (number("TESSERA_CUTS").unwrap_or(4), number("TESSERA_CUT_SEED").unwrap_or(20_261));
+    let (cuts, seed) =
+        (number("TESSERA_CUTS").unwrap_or(4), number("TESSERA_CUT_SEED").unwrap_or(20_261));
     println!("TESSERA_CUT_SEED={seed} TESSERA_CUTS={cuts}");
     let Some(recording) = record() else { return };
     let moments = recording.moments();
     let syncs = recording.events.iter().filter(|event| matches!(event, Event::Sync(_))).count();
-    println!("{} events, {syncs} syncs, {} answers", recording.events.len(), recording.told.answers());
+    println!(
+        "{} events, {syncs} syncs, {} answers",
+        recording.events.len(),
+        recording.told.answers()
+    );
     let mut chance = Chance::new(seed);
     for round in 0..cuts {
         let after = moments.start + chance.below(moments.len() as u64) as usize;
         println!("cut {round}: after {after} events");
         recording.cut(after, &mut chance);
     }
-    // The emulation finds what it is for: a journal that is never synced, as sled leaves it by itself.
+    // The emulation finds what it is for: a journal that is never synced, as sled leaves it by
+    // itself.
     let unsynced = |event: &Event| !matches!(event, Event::Sync(path) if path.ends_with("sled/db"));
     let found = (0..20).any(|_| {
         let after = moments.start + chance.below(moments.len() as u64) as usize;
@@ -155,7 +187,8 @@ fn power_cuts_lose_nothing_that_was_acknowledged() {
 fn a_disk_that_loses_power_keeps_what_was_synced_and_nothing_for_sure_but_that() {
     let root = Path::new("/farm");
     let path = |name: &str| root.join(name);
-    let write = |name: &str, at: u64, text: &str| Event::Write { path: path(name), at, bytes: text.into() };
+    let write =
+        |name: &str, at: u64, text: &str| Event::Write { path: path(name), at, bytes: text.into() };
     let open = |name: &str| Event::Open { path: path(name), create: true, truncate: false };
     let events = [
         open("a"),
@@ -181,8 +214,14 @@ fn a_disk_that_loses_power_keeps_what_was_synced_and_nothing_for_sure_but_that()
         let read = |name: &str| std::fs::read_to_string(target.path().join(name)).ok();
         let a = read("a").expect("its name and bytes were synced");
         assert!(a.starts_with("synced"), "{a}");
-        assert!(read("final").is_none_or(|text| text == "whole"), "a renamed file is whole or not there");
+        assert!(
+            read("final").is_none_or(|text| text == "whole"),
+            "a renamed file is whole or not there"
+        );
         seen.insert((a.len() > 6, read("nameless").is_some(), read("final").is_some()));
     }
-    assert!(seen.contains(&(false, false, false)) && seen.contains(&(true, true, true)), "{seen:?}");
+    assert!(
+        seen.contains(&(false, false, false)) && seen.contains(&(true, true, true)),
+        "{seen:?}"
+    );
 }

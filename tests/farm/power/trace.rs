@@ -1,5 +1,5 @@
-//! What a coordinator did to its data folder, read from strace's record of it: writes with their bytes, renames, syncs, and the moments at which
-//! its log says that something is acknowledged.
+//! What a coordinator did to its data folder, read from strace's record of it: writes with their
+//! bytes, renames, syncs, and the moments at which its log says that something is acknowledged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,13 @@ pub(crate) const CALLS: &str = "trace=open,openat,creat,write,pwrite64,writev,pw
 
 /// The events of a trace that concern `root`, and the acknowledgements in the log `log`.
 pub(crate) fn read(trace: &str, root: &Path, log: &Path) -> Vec<Event> {
-    let mut reader =
-        Reader { root, log, offsets: BTreeMap::new(), lengths: BTreeMap::new(), events: Vec::new() };
+    let mut reader = Reader {
+        root,
+        log,
+        offsets: BTreeMap::new(),
+        lengths: BTreeMap::new(),
+        events: Vec::new(),
+    };
     let mut unfinished: BTreeMap<&str, &str> = BTreeMap::new();
     for line in trace.lines() {
         let Some((thread, rest)) = line.split_once(' ') else { continue };
@@ -105,7 +110,10 @@ impl Reader<'_> {
             other => {
                 let inside = arguments.iter().filter_map(|argument| opened(argument));
                 let inside = inside.filter(|path| path.starts_with(self.root)).collect::<Vec<_>>();
-                assert!(inside.is_empty(), "{other} on {inside:?}: the emulation does not know this call");
+                assert!(
+                    inside.is_empty(),
+                    "{other} on {inside:?}: the emulation does not know this call"
+                );
             }
         }
     }

@@ -23,7 +23,12 @@ impl Frames {
         }
     }
 
-    pub(crate) fn unfinished(&self, asked: Asked, job: JobId, frame: FrameNumber) -> Result<(), Broken> {
+    pub(crate) fn unfinished(
+        &self,
+        asked: Asked,
+        job: JobId,
+        frame: FrameNumber,
+    ) -> Result<(), Broken> {
         match self.0.get(&job).and_then(|frames| frames.get(&frame)) {
             Some((since, _)) if *since <= asked => {
                 broken("P3", format!("{job}/{frame} was finished, and is not any more"))

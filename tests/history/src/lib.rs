@@ -1,13 +1,14 @@
-//! What clients and nodes of a farm were told, checked against promises P1 to P3: nothing that was acknowledged is lost, no unit counts
-//! twice, no finished frame changes. Knows nothing of the farm's inside, so that the simulator and tests of real processes share it.
+//! What clients and nodes of a farm were told, checked against promises P1 to P3: nothing that was
+//! acknowledged is lost, no unit counts twice, no finished frame changes. Knows nothing of the
+//! farm's inside, so that the simulator and tests of real processes share it.
 //!
 //! ```text
 //! let asked = history.ask();                          // before the request leaves
 //! history.saw(asked, &Seen::Accepted(job))?;          // when its answer is here
 //! ```
 //!
-//! Answers overtake each other. An answer is bound only by what had been told before its question was asked; that is what
-//! [`History::ask`] is for.
+//! Answers overtake each other. An answer is bound only by what had been told before its question
+//! was asked; that is what [`History::ask`] is for.
 
 mod frames;
 mod units;
@@ -35,7 +36,8 @@ pub enum Seen {
     PartCommitted(Lease),
     /// A unit's result was taken back, because its node gave wrong ones.
     TakenBack(UnitKey),
-    /// Failed frames of a job are open again, and so is the job; what was committed of them is to be told as taken back before.
+    /// Failed frames of a job are open again, and so is the job; what was committed of them is to
+    /// be told as taken back before.
     Retried(JobId),
     /// All jobs of the farm, as a listing gives them.
     Listed(Vec<JobId>),
@@ -56,7 +58,8 @@ pub enum Seen {
         job: JobId,
         /// Which.
         frame: FrameNumber,
-        /// Its file, or all of its files as one hash: always made the same way by whoever feeds one history.
+        /// Its file, or all of its files as one hash: always made the same way by whoever feeds one
+        /// history.
         hash: BlobHash,
     },
 }
@@ -139,7 +142,8 @@ impl History {
         self.jobs.keys().copied()
     }
 
-    /// Takes an answer in that was asked for at `asked`. An error says which promise is broken, and by what.
+    /// Takes an answer in that was asked for at `asked`. An error says which promise is broken, and
+    /// by what.
     pub fn saw(&mut self, asked: Asked, seen: &Seen) -> Result<(), Broken> {
         self.answers += 1;
         let now = Asked(self.answers);
@@ -161,8 +165,10 @@ impl History {
                 Ok(())
             }
             Seen::Listed(jobs) => {
-                let missing =
-                    self.jobs.iter().find(|(job, known)| known.since <= asked && !jobs.contains(job));
+                let missing = self
+                    .jobs
+                    .iter()
+                    .find(|(job, known)| known.since <= asked && !jobs.contains(job));
                 missing.map_or(Ok(()), |(job, _)| lost(*job, "a listing does not have it"))
             }
             Seen::Unknown(job) => match self.jobs.get(job) {
@@ -182,15 +188,22 @@ impl History {
             return self.note_end(asked, now, seen.job, seen.state);
         }
         match self.jobs.get(&seen.job).and_then(|known| known.end) {
-            Some((since, end)) if since <= asked => {
-                broken("P1", format!("job {} is {:?} again after it was {end:?}", seen.job, seen.state))
-            }
+            Some((since, end)) if since <= asked => broken(
+                "P1",
+                format!("job {} is {:?} again after it was {end:?}", seen.job, seen.state),
+            ),
             _ => Ok(()),
         }
     }
 
     /// A job ends once.
-    fn note_end(&mut self, asked: Asked, now: Asked, job: JobId, state: JobState) -> Result<(), Broken> {
+    fn note_end(
+        &mut self,
+        asked: Asked,
+        now: Asked,
+        job: JobId,
+        state: JobState,
+    ) -> Result<(), Broken> {
         let known = self.jobs.entry(job).or_insert(Known::new(now));
         match known.end {
             _ if asked < known.opened => Ok(()),

@@ -1,4 +1,5 @@
-//! The checker finds each kind of broken promise, and takes what answers that overtake each other may say.
+//! The checker finds each kind of broken promise, and takes what answers that overtake each other
+//! may say.
 
 use super::*;
 use tessera_protocol::ids::{Epoch, UnitIndex, UnitKey};
@@ -38,7 +39,10 @@ fn a_lost_job_is_found() {
     let accepted = Seen::Accepted(job(1));
     assert_eq!(last_of(&[accepted.clone(), Seen::Listed(vec![job(2)])]), Some("P1"));
     assert_eq!(last_of(&[accepted.clone(), Seen::Unknown(job(1))]), Some("P1"));
-    assert_eq!(last_of(&[accepted, Seen::Listed(vec![job(2), job(1)]), Seen::Unknown(job(2))]), None);
+    assert_eq!(
+        last_of(&[accepted, Seen::Listed(vec![job(2), job(1)]), Seen::Unknown(job(2))]),
+        None
+    );
 }
 
 #[test]
@@ -55,7 +59,10 @@ fn a_unit_that_counts_twice_is_found() {
     let back = Seen::TakenBack(lease(0, 5).unit);
     let again = [twice[0].clone(), back, shown(JobState::Running, 0, 0), twice[1].clone()];
     assert_eq!(last_of(&again), None);
-    assert_eq!(last_of(&[again.as_slice(), &[shown(JobState::Running, 0, 0)]].concat()), Some("P1"));
+    assert_eq!(
+        last_of(&[again.as_slice(), &[shown(JobState::Running, 0, 0)]].concat()),
+        Some("P1")
+    );
     assert_eq!(last_of(&[shown(JobState::Running, 9, 0)]), Some("P2"));
     assert_eq!(last_of(&[shown(JobState::Running, 8, 3)]), Some("P2"));
 }
@@ -80,7 +87,8 @@ fn an_end_that_changes_is_found() {
 #[test]
 fn a_job_that_is_opened_again_may_end_otherwise_and_finished_frames_stay() {
     let failed = shown(JobState::Failed, 8, 1);
-    let opened = [finished(b"a"), failed.clone(), Seen::Retried(job(1)), shown(JobState::Running, 4, 1)];
+    let opened =
+        [finished(b"a"), failed.clone(), Seen::Retried(job(1)), shown(JobState::Running, 4, 1)];
     assert_eq!(last_of(&opened), None);
     assert_eq!(last_of(&[&opened[..], &[shown(JobState::Done, 8, 2)]].concat()), None);
     assert_eq!(last_of(&[&opened[..], &[finished(b"b")]].concat()), Some("P3"));
@@ -98,13 +106,18 @@ fn a_job_that_is_opened_again_may_end_otherwise_and_finished_frames_stay() {
 fn an_answer_that_was_overtaken_breaks_nothing() {
     let mut history = History::new();
     let early = history.ask();
-    for seen in
-        [Seen::Accepted(job(1)), Seen::Committed(lease(0, 5)), finished(b"a"), shown(JobState::Done, 8, 2)]
-    {
+    for seen in [
+        Seen::Accepted(job(1)),
+        Seen::Committed(lease(0, 5)),
+        finished(b"a"),
+        shown(JobState::Done, 8, 2),
+    ] {
         assert_eq!(history.saw(history.ask(), &seen), Ok(()));
     }
     let unfinished = Seen::Unfinished { job: job(1), frame: FrameNumber(1) };
-    for seen in [Seen::Listed(vec![]), Seen::Unknown(job(1)), shown(JobState::Running, 0, 0), unfinished] {
+    for seen in
+        [Seen::Listed(vec![]), Seen::Unknown(job(1)), shown(JobState::Running, 0, 0), unfinished]
+    {
         assert_eq!(history.saw(early, &seen), Ok(()), "{seen:?}");
         assert!(history.saw(history.ask(), &seen).is_err(), "{seen:?}");
     }

@@ -23,7 +23,10 @@ impl Units {
             None => self.counts.entry(lease.unit.job).or_default().push(now),
             Some(epoch) if epoch == lease.epoch => {}
             Some(epoch) => {
-                return broken("P2", format!("{lease} is acknowledged, and {epoch} of that unit was before"));
+                return broken(
+                    "P2",
+                    format!("{lease} is acknowledged, and {epoch} of that unit was before"),
+                );
             }
         }
         Ok(())
@@ -40,7 +43,8 @@ impl Units {
         }
     }
 
-    /// A unit's result turned out to be wrong, and the unit is open again: its next result may be acknowledged too.
+    /// A unit's result turned out to be wrong, and the unit is open again: its next result may be
+    /// acknowledged too.
     pub(crate) fn taken_back(&mut self, unit: UnitKey) {
         if self.committed.remove(&unit).is_some()
             && let Some(counts) = self.counts.get_mut(&unit.job)
@@ -55,11 +59,15 @@ impl Units {
         if units_committed > units {
             return broken("P2", format!("job {job} has {units_committed} of {units} units"));
         }
-        let acknowledged = self.counts.get(&job).map_or(0, |at| at.partition_point(|since| *since <= asked));
+        let acknowledged =
+            self.counts.get(&job).map_or(0, |at| at.partition_point(|since| *since <= asked));
         match units_committed < acknowledged as u64 {
             true => broken(
                 "P1",
-                format!("job {job} has {units_committed} units, and {acknowledged} were acknowledged before"),
+                format!(
+                    "job {job} has {units_committed} units, and {acknowledged} were acknowledged \
+                        before"
+                ),
             ),
             false => Ok(()),
         }

@@ -27,8 +27,8 @@ def knot(turns=2, loops=3, around=24, along=160, radius=0.22):
     a = np.linspace(0, 2 * np.pi, around + 1)
     n = np.cos(a)[None, :, None] * side[:, None] + np.sin(a)[None, :, None] * up[:, None]
     p = c[:, None] + radius * n
-    # The tangent runs along u, made orthogonal to the normal. glTF's bitangent runs against v: cross(n, t) must be -dp/dv, or
-    # the texture would be mirrored; where it is, u is turned round.
+    # The tangent runs along u, made orthogonal to the normal. glTF's bitangent runs against v:
+    # cross(n, t) must be -dp/dv, or the texture would be mirrored; where it is, u is turned round.
     du = np.gradient(p, axis=0)
     dv = np.gradient(p, axis=1)
     tangent = du - n * np.sum(du * n, -1, keepdims=True)

@@ -26,9 +26,13 @@ impl Books {
                 || row.units_committed != committed as u64
                 || row.owner != book.owner
             {
-                let said = format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
+                let said =
+                    format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
                 let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
-                return violated(format!("the core says of job {}: {said}; the records: {known}", row.job));
+                return violated(format!(
+                    "the core says of job {}: {said}; the records: {known}",
+                    row.job
+                ));
             }
             let copies = core.job(row.job).map(|detail| CopyCount { running: 0, ..detail.copies });
             if copies != Some(book.copies) {
@@ -37,10 +41,12 @@ impl Books {
                     row.job, book.copies
                 ));
             }
-            let samples =
-                book.frames.iter().map(|(number, frame)| frame.samples(book.kind(), row.job, *number));
-            let known =
-                samples.fold((0, book.kept_before), |(all, kept), (more, also)| (all + more, kept + also));
+            let samples = book
+                .frames
+                .iter()
+                .map(|(number, frame)| frame.samples(book.kind(), row.job, *number));
+            let known = samples
+                .fold((0, book.kept_before), |(all, kept), (more, also)| (all + more, kept + also));
             if known != (row.samples_committed, row.samples_kept) {
                 let said = (row.samples_committed, row.samples_kept);
                 return violated(format!(
@@ -61,15 +67,18 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
     }
     for (row, (number, frame)) in rows.iter().zip(&book.frames) {
         let committed = frame.committed.len() as u32;
-        let lacks = committed < frame.wanted() || !frame.checks.is_empty() || !frame.is_last_round();
+        let lacks =
+            committed < frame.wanted() || !frame.checks.is_empty() || !frame.is_last_round();
         let same = match (&row.state, frame.end) {
             (FrameState::Open { committed: said, units, round }, FrameEnd::Open) => {
-                let rounds =
-                    round.map(|status| status.round) == frame.rounds.as_ref().map(|rounds| rounds.round);
+                let rounds = round.map(|status| status.round)
+                    == frame.rounds.as_ref().map(|rounds| rounds.round);
                 *said == committed && *units == frame.wanted() && lacks && rounds
             }
             (FrameState::Resolving, FrameEnd::Open) => !lacks,
-            (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => true,
+            (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => {
+                true
+            }
             _ => false,
         };
         if !same || row.frame != *number {

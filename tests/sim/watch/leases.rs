@@ -1,5 +1,5 @@
-//! What became of each lease that a step may have changed: whether it may have come, may have gone, or is overdue. What steps and inputs
-//! say of leases is noted in `watch`.
+//! What became of each lease that a step may have changed: whether it may have come, may have gone,
+//! or is overdue. What steps and inputs say of leases is noted in `watch`.
 
 use super::{Changes, Held, Known, Seen, Watch};
 use crate::books::Books;
@@ -10,10 +10,17 @@ use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 
 impl Watch {
     /// Takes over what became of every lease that the step or its inputs may have changed.
-    pub(super) fn follow(&mut self, seen: &Seen, changes: &Changes, core: &Core, books: &Books) -> Checked {
+    pub(super) fn follow(
+        &mut self,
+        seen: &Seen,
+        changes: &Changes,
+        core: &Core,
+        books: &Books,
+    ) -> Checked {
         for unit in self.touched(seen, changes, books) {
             let new: BTreeMap<Lease, NodeId> = core.leases_of(unit).collect();
-            let old: Vec<(Lease, Held)> = self.held_of(unit).map(|(lease, held)| (*lease, *held)).collect();
+            let old: Vec<(Lease, Held)> =
+                self.held_of(unit).map(|(lease, held)| (*lease, *held)).collect();
             for (lease, held) in old.iter().filter(|(lease, _)| !new.contains_key(lease)) {
                 let mut left = old.iter().filter(|(other, _)| other != lease);
                 let other_is_known = left.any(|(other, held)| {
@@ -27,7 +34,8 @@ impl Watch {
                 if self.quiet.contains_key(lease) {
                     self.ended_quietly.insert(held.node);
                 }
-                let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
+                let away =
+                    self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
                 self.left_alone += u64::from(old.len() == 2 && new.len() == 1 && away);
             }
             let mut held = Vec::new();
@@ -56,7 +64,8 @@ impl Watch {
     pub(super) fn check_fresh(&self, changes: &Changes, books: &Books) -> Checked {
         let copies = changes.given.iter().filter(|(_, lease)| self.held_of(lease.unit).count() > 1);
         for job in copies.map(|(_, lease)| lease.unit.job).collect::<BTreeSet<JobId>>() {
-            let waits = |unit: &UnitKey| !self.short.contains(unit) && self.held_of(*unit).next().is_none();
+            let waits =
+                |unit: &UnitKey| !self.short.contains(unit) && self.held_of(*unit).next().is_none();
             if let Some(unit) = books.fresh_units(job).find(waits) {
                 return violated(format!("a unit of {job} is copied, and {unit} is fresh"));
             }
@@ -66,7 +75,8 @@ impl Watch {
 
     /// Leases of a unit.
     pub(super) fn held_of(&self, unit: UnitKey) -> impl Iterator<Item = (&Lease, &Held)> {
-        let (first, last) = (Lease { unit, epoch: Epoch(0) }, Lease { unit, epoch: Epoch(u64::MAX) });
+        let (first, last) =
+            (Lease { unit, epoch: Epoch(0) }, Lease { unit, epoch: Epoch(u64::MAX) });
         self.held.range(first..=last)
     }
 
@@ -74,10 +84,17 @@ impl Watch {
     fn touched(&self, seen: &Seen, changes: &Changes, books: &Books) -> BTreeSet<UnitKey> {
         let named = seen.named.iter().chain(&changes.given).map(|(_, lease)| lease);
         let ended = changes.ended.iter().chain(&seen.returned).chain(&seen.failed);
-        let joined =
-            seen.joined.iter().chain(&books.suspects).filter_map(|node| self.by_node.get(node)).flatten();
-        let mut units: BTreeSet<UnitKey> = named.chain(ended).chain(joined).map(|lease| lease.unit).collect();
-        units.extend(self.quiet.iter().filter(|(_, due)| **due <= self.now).map(|(lease, _)| lease.unit));
+        let joined = seen
+            .joined
+            .iter()
+            .chain(&books.suspects)
+            .filter_map(|node| self.by_node.get(node))
+            .flatten();
+        let mut units: BTreeSet<UnitKey> =
+            named.chain(ended).chain(joined).map(|lease| lease.unit).collect();
+        units.extend(
+            self.quiet.iter().filter(|(_, due)| **due <= self.now).map(|(lease, _)| lease.unit),
+        );
         for job in changes.pinned.iter().chain(&changes.shut) {
             units.extend(self.held_in(*job).map(|lease| lease.unit));
         }
@@ -98,7 +115,9 @@ impl Watch {
         for lease in old {
             self.quiet.remove(&lease);
             let node = self.held.remove(&lease).map(|old| old.node);
-            if let Some((node, leases)) = node.and_then(|node| Some((node, self.by_node.get_mut(&node)?))) {
+            if let Some((node, leases)) =
+                node.and_then(|node| Some((node, self.by_node.get_mut(&node)?)))
+            {
                 leases.remove(&lease);
                 if leases.is_empty() {
                     self.by_node.remove(&node);
@@ -108,7 +127,8 @@ impl Watch {
         let is_quiet = new.len() > 1 || books.is_to_be_checked(unit);
         for (lease, held) in new {
             if is_quiet {
-                let away = self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
+                let away =
+                    self.known.get(&held.node).is_none_or(|known| known.away_since.is_some());
                 self.quiet.insert(lease, if away { 0 } else { self.due(&held) - held.earlier });
             }
             self.by_node.entry(held.node).or_default().insert(lease);
@@ -116,8 +136,9 @@ impl Watch {
         }
     }
 
-    /// The core's leases are those that the steps so far explain, all of them, and none is overdue. `fed`: the core has just been handed
-    /// something, so that it had the chance to end what is due.
+    /// The core's leases are those that the steps so far explain, all of them, and none is overdue.
+    /// `fed`: the core has just been handed something, so that it had the chance to end what is
+    /// due.
     pub(crate) fn compare(&self, core: &Core, books: &Books, fed: bool) -> Checked {
         let mut count = 0;
         for (lease, node) in core.leases() {
@@ -134,14 +155,17 @@ impl Watch {
                 self.check_due(lease, held)?;
             }
         }
-        let gone = |(lease, _): &(&Lease, &Held)| core.leases_of(lease.unit).all(|(held, _)| held != **lease);
+        let gone = |(lease, _): &(&Lease, &Held)| {
+            core.leases_of(lease.unit).all(|(held, _)| held != **lease)
+        };
         match self.held.iter().find(gone) {
             Some((lease, held)) => {
                 violated(format!("{lease} of {} has gone, and no step says why", held.node))
             }
-            None if count != self.held.len() => {
-                violated(format!("the core holds {count} leases, the steps explain {}", self.held.len()))
-            }
+            None if count != self.held.len() => violated(format!(
+                "the core holds {count} leases, the steps explain {}",
+                self.held.len()
+            )),
             None => Ok(()),
         }
     }
@@ -157,19 +181,22 @@ impl Watch {
         let earlier = self.now - seen.since.min(self.now);
         let fresh = Held { node, granted: self.now, renewed: self.now, earlier };
         if !books.is_wanted(lease.unit) || books.is_paused(lease.unit.job) {
-            return violated(format!("{lease} is held, and its unit is not wanted, or its job is paused"));
+            return violated(format!(
+                "{lease} is held, and its unit is not wanted, or its job is paused"
+            ));
         }
         let named = seen.named.contains(&(node, lease));
         let before = self.held.get(&lease).filter(|held| held.node == node);
         let Some(before) = before else {
             return match named || changes.given.contains(&(node, lease)) {
                 true => Ok(fresh),
-                false => {
-                    violated(format!("{lease} is held by {node}, which was never told and never said so"))
-                }
+                false => violated(format!(
+                    "{lease} is held by {node}, which was never told and never said so"
+                )),
             };
         };
-        // It may end and be taken up again within one step, when a node returns at the end of its grace.
+        // It may end and be taken up again within one step, when a node returns at the end of its
+        // grace.
         if named && changes.ended.contains(&lease) {
             return Ok(fresh);
         }
@@ -183,7 +210,8 @@ impl Watch {
         Ok(*before)
     }
 
-    /// A lease that nobody has renewed ends; so does one that lasts too long, and one whose node is gone.
+    /// A lease that nobody has renewed ends; so does one that lasts too long, and one whose node is
+    /// gone.
     fn check_due(&self, lease: Lease, held: &Held) -> Checked {
         let Some(known) = self.known.get(&held.node) else {
             return violated(format!("{lease} is held by {}, which never joined", held.node));
@@ -222,7 +250,14 @@ impl Watch {
         held.granted + self.settings.lease_longest.as_millis() as u64
     }
 
-    fn may_end(&self, lease: Lease, held: &Held, seen: &Seen, changes: &Changes, books: &Books) -> bool {
+    fn may_end(
+        &self,
+        lease: Lease,
+        held: &Held,
+        seen: &Seen,
+        changes: &Changes,
+        books: &Books,
+    ) -> bool {
         let node = held.node;
         changes.ended.contains(&lease)
             // The end of a check is no attempt of its unit, so that no record tells of it.
@@ -247,7 +282,9 @@ impl Watch {
             let capacity = self.known.get(node).map_or(0, |known| known.capacity);
             let held = self.held_by(*node).map_or(0, |leases| leases.len() as u32);
             if held > capacity {
-                return violated(format!("{lease} makes {held} leases of {node}, which wants {capacity}"));
+                return violated(format!(
+                    "{lease} makes {held} leases of {node}, which wants {capacity}"
+                ));
             }
         }
         Ok(())

@@ -14,12 +14,14 @@ use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-/// Bytes that a peer must take within the time for an answer: 16 KiB in 10 s is the slowest line that is served.
+/// Bytes that a peer must take within the time for an answer: 16 KiB in 10 s is the slowest line
+/// that is served.
 const SEND_BYTES: usize = 16 << 10;
 
-/// Fetches a blob of at most `length_max` bytes into the file `target`, and returns its length. Bytes are gathered in
-/// `target` + `.part`, where an interrupted fetch is continued by the next; the file gets its name only when it is whole,
-/// checked and synced. `progress` hears bytes held and bytes in all.
+/// Fetches a blob of at most `length_max` bytes into the file `target`, and returns its length.
+/// Bytes are gathered in `target` + `.part`, where an interrupted fetch is continued by the next;
+/// the file gets its name only when it is whole, checked and synced. `progress` hears bytes held
+/// and bytes in all.
 pub async fn get(
     connection: &Connection,
     hash: BlobHash,
@@ -32,7 +34,8 @@ pub async fn get(
     let resumed = part.held() > 0;
     let mut result = fetch(connection, hash, length_max, &mut part, timing, progress).await;
     if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
-        // What was left of a former fetch may have been at fault (its disk, or another blob's bytes): once more, from nothing.
+        // What was left of a former fetch may have been at fault (its disk, or another blob's
+        // bytes): once more, from nothing.
         part = Part::open(&part_path(target), length_max).await?;
         result = fetch(connection, hash, length_max, &mut part, timing, progress).await;
     }
@@ -68,7 +71,10 @@ async fn fetch(
         BlobReply::Absent => return Err(BlobError::Absent(hash)),
         BlobReply::Refused(reason) => return Err(BlobError::Refused { hash, reason }),
         BlobReply::Held => {
-            return Err(BlobError::Protocol { hash, problem: "a get was answered as if it were a put" });
+            return Err(BlobError::Protocol {
+                hash,
+                problem: "a get was answered as if it were a put",
+            });
         }
     };
     if length > length_max {
@@ -89,7 +95,8 @@ async fn fetch(
     Ok(length)
 }
 
-/// Answers an accepted [`StreamKind::BlobGet`] stream, whose peer the caller has found to be allowed. Returns the bytes sent.
+/// Answers an accepted [`StreamKind::BlobGet`] stream, whose peer the caller has found to be
+/// allowed. Returns the bytes sent.
 pub async fn serve_get<S: BlobStore>(
     store: &Arc<S>,
     sender: &mut FrameSender,
@@ -127,13 +134,16 @@ async fn open_held<S: BlobStore>(
 ) -> Result<Option<(tokio::fs::File, PathBuf, u64)>, BlobError> {
     let shared = store.clone();
     let found = blocking(move || shared.find(hash)).await.and_then(|result| result);
-    let Some(path) = found.map_err(file_error(Path::new(&hash.to_string())))? else { return Ok(None) };
+    let Some(path) = found.map_err(file_error(Path::new(&hash.to_string())))? else {
+        return Ok(None);
+    };
     let file = tokio::fs::File::open(&path).await.map_err(file_error(&path))?;
     let length = file.metadata().await.map_err(file_error(&path))?.len();
     Ok(Some((file, path, length)))
 }
 
-/// Sends the bytes of a range of a file that stands at the range's start. A file that has become shorter resets the stream.
+/// Sends the bytes of a range of a file that stands at the range's start. A file that has become
+/// shorter resets the stream.
 pub(super) async fn send_file(
     file: &mut tokio::fs::File,
     path: &Path,
@@ -149,11 +159,13 @@ pub(super) async fn send_file(
         let count = file.read(&mut buffer[..wanted]).await.map_err(file_error(path))?;
         if count == 0 {
             sender.reset(crate::close::CloseCode::Failed);
-            let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter");
+            let source =
+                io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter");
             return Err(file_error(path)(source));
         }
         for bytes in buffer[..count].chunks(SEND_BYTES) {
-            // A peer that takes nothing must not hold this stream for ever; one with a slow line may.
+            // A peer that takes nothing must not hold this stream for ever; one with a slow line
+            // may.
             within(timing.answer, sender.send_raw(bytes)).await?;
         }
         at += count as u64;

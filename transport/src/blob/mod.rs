@@ -1,5 +1,5 @@
-//! Blobs on streams: both directions, both ends, resumable, checked against their hash before they get a name. Decides neither
-//! who may read what nor what is kept; see [`BlobStore`].
+//! Blobs on streams: both directions, both ends, resumable, checked against their hash before they
+//! get a name. Decides neither who may read what nor what is kept; see [`BlobStore`].
 
 mod get;
 mod part;
@@ -18,16 +18,18 @@ const STEP_BYTES: usize = 256 << 10;
 /// Blob bytes go after every message of the same connection.
 const PRIORITY: i32 = -1;
 
-/// Where the serving side keeps its blobs. All methods may block; they are called off the runtime's own threads.
+/// Where the serving side keeps its blobs. All methods may block; they are called off the runtime's
+/// own threads.
 pub trait BlobStore: Send + Sync + 'static {
     /// The file that holds this blob, whole; None where it is not here.
     fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>>;
 
-    /// Where an upload of this blob is written, and continued after an interruption. May a blob of this length (bytes) come at
-    /// all? `Err` says why not, in words for the client.
+    /// Where an upload of this blob is written, and continued after an interruption. May a blob of
+    /// this length (bytes) come at all? `Err` says why not, in words for the client.
     fn begin(&self, hash: BlobHash, length: u64) -> Result<PathBuf, String>;
 
-    /// The file is whole, synced, and has this hash: gives it its place, durably. Harmless where the blob is here already.
+    /// The file is whole, synced, and has this hash: gives it its place, durably. Harmless where
+    /// the blob is here already.
     fn keep(&self, hash: BlobHash, file: &Path) -> io::Result<()>;
 }
 

@@ -1,4 +1,5 @@
-//! A blob while it arrives: a file that grows, the hash of what it holds, and a lock so that one writer has it.
+//! A blob while it arrives: a file that grows, the hash of what it holds, and a lock so that one
+//! writer has it.
 
 use super::{BlobError, STEP_BYTES, blocking, file_error};
 use crate::files::folder_of;
@@ -17,16 +18,19 @@ pub(super) struct Part {
     file: tokio::fs::File,
     hasher: blake3::Hasher,
     held: u64,
-    // Another writer has the shared part file: this one is private, and goes away unless it is kept.
+    // Another writer has the shared part file: this one is private, and goes away unless it is
+    // kept.
     private: Option<TempPath>,
 }
 
 impl Part {
-    /// Opens the part at `path` (made if need be) and hashes what it holds already. Where it holds more than `length_max` bytes,
-    /// it starts anew. Where another writer has it, a private file beside it is used.
+    /// Opens the part at `path` (made if need be) and hashes what it holds already. Where it holds
+    /// more than `length_max` bytes, it starts anew. Where another writer has it, a private file
+    /// beside it is used.
     pub(super) async fn open(path: &Path, length_max: u64) -> Result<Self, BlobError> {
         let owned = path.to_owned();
-        let opened = blocking(move || open_blocking(&owned, length_max)).await.and_then(|result| result);
+        let opened =
+            blocking(move || open_blocking(&owned, length_max)).await.and_then(|result| result);
         opened.map_err(file_error(path))
     }
 
@@ -50,7 +54,8 @@ impl Part {
         Ok(())
     }
 
-    /// Takes raw bytes from a stream until `length` bytes are held. What has come is on file even where this fails.
+    /// Takes raw bytes from a stream until `length` bytes are held. What has come is on file even
+    /// where this fails.
     pub(super) async fn fill(
         &mut self,
         receiver: &mut FrameReceiver,
@@ -95,7 +100,9 @@ impl Part {
     /// Removes the file.
     async fn remove(&mut self) -> Result<(), BlobError> {
         match tokio::fs::remove_file(&self.path).await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&self.path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(file_error(&self.path)(error))
+            }
             _ => Ok(()),
         }
     }
@@ -129,15 +136,20 @@ async fn gather(
 /// The part file with its lock, or a private one: file, path, and the private one's guard.
 fn claim(path: &Path) -> io::Result<(File, PathBuf, Option<TempPath>)> {
     loop {
-        let shared = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let shared =
+            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
         match shared.try_lock() {
-            // The former writer may have given the file its final name between our opening and our locking.
+            // The former writer may have given the file its final name between our opening and our
+            // locking.
             Ok(()) if is_at(&shared, path)? => return Ok((shared, path.to_owned(), None)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut builder = tempfile::Builder::new();
-                let (file, name) =
-                    builder.prefix(".tessera-").suffix(".part").tempfile_in(folder_of(path))?.into_parts();
+                let (file, name) = builder
+                    .prefix(".tessera-")
+                    .suffix(".part")
+                    .tempfile_in(folder_of(path))?
+                    .into_parts();
                 return Ok((file, name.to_path_buf(), Some(name)));
             }
             Err(TryLockError::Error(error)) => return Err(error),

@@ -16,11 +16,13 @@ use tessera_protocol::limits::{BLOB_BYTES_MAX, REASON_MAX};
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, StreamKind};
 use tokio::io::AsyncSeekExt;
 
-/// After the last byte, the taking side may need to hash what it held before and to sync gigabytes to a slow disk.
+/// After the last byte, the taking side may need to hash what it held before and to sync gigabytes
+/// to a slow disk.
 const RECEIPT_WITHIN: Duration = Duration::from_secs(300);
 
-/// Sends the file `source`, whose bytes have this hash and length, and returns the bytes that had to be sent: none where the
-/// blob was there, the rest where an interrupted put left a part. `progress` hears bytes held there and bytes in all.
+/// Sends the file `source`, whose bytes have this hash and length, and returns the bytes that had
+/// to be sent: none where the blob was there, the rest where an interrupted put left a part.
+/// `progress` hears bytes held there and bytes in all.
 pub async fn put(
     connection: &Connection,
     (hash, length): (BlobHash, u64),
@@ -34,9 +36,14 @@ pub async fn put(
     sender.send(&BlobOffer { hash, length }).await?;
     // The taking side may have to hash gigabytes of a part before it answers.
     let offset = match receiver.expect(RECEIPT_WITHIN).await? {
-        BlobReply::From { offset, length: agreed } if agreed == length && offset <= length => offset,
+        BlobReply::From { offset, length: agreed } if agreed == length && offset <= length => {
+            offset
+        }
         BlobReply::From { .. } => {
-            return Err(BlobError::Protocol { hash, problem: "the answer to a put is of another blob" });
+            return Err(BlobError::Protocol {
+                hash,
+                problem: "the answer to a put is of another blob",
+            });
         }
         BlobReply::Held => {
             progress(length, length);
@@ -44,7 +51,10 @@ pub async fn put(
         }
         BlobReply::Refused(reason) => return Err(BlobError::Refused { hash, reason }),
         BlobReply::Absent => {
-            return Err(BlobError::Protocol { hash, problem: "a put was answered as if it were a get" });
+            return Err(BlobError::Protocol {
+                hash,
+                problem: "a put was answered as if it were a get",
+            });
         }
     };
     file.seek(SeekFrom::Start(offset)).await.map_err(file_error(source))?;
@@ -61,8 +71,8 @@ pub async fn put(
     }
 }
 
-/// Answers an accepted [`StreamKind::BlobPut`] stream, whose peer the caller has found to be allowed. Returns the blob's hash and
-/// length once it is kept (or was here already).
+/// Answers an accepted [`StreamKind::BlobPut`] stream, whose peer the caller has found to be
+/// allowed. Returns the blob's hash and length once it is kept (or was here already).
 pub async fn serve_put<S: BlobStore>(
     store: &Arc<S>,
     sender: &mut FrameSender,
@@ -103,7 +113,11 @@ pub async fn serve_put<S: BlobStore>(
 }
 
 /// The part to fill; None where the blob is here.
-async fn admit<S: BlobStore>(store: &Arc<S>, hash: BlobHash, length: u64) -> Result<Option<Part>, BlobError> {
+async fn admit<S: BlobStore>(
+    store: &Arc<S>,
+    hash: BlobHash,
+    length: u64,
+) -> Result<Option<Part>, BlobError> {
     if length > BLOB_BYTES_MAX {
         return Err(BlobError::TooLong { hash, length, limit: BLOB_BYTES_MAX });
     }
@@ -113,7 +127,8 @@ async fn admit<S: BlobStore>(store: &Arc<S>, hash: BlobHash, length: u64) -> Res
         return Ok(None);
     }
     let shared = store.clone();
-    let begun = blocking(move || shared.begin(hash, length)).await.map_err(file_error(Path::new("")))?;
+    let begun =
+        blocking(move || shared.begin(hash, length)).await.map_err(file_error(Path::new("")))?;
     let path: PathBuf = begun.map_err(|reason| BlobError::Refused { hash, reason })?;
     Part::open(&path, length).await.map(Some)
 }

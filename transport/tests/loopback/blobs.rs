@@ -128,7 +128,10 @@ async fn a_blob_goes_and_comes_back() {
 
         let (target, mut seen) = (bench.path("target"), Vec::new());
         let mut progress = |held: u64, all: u64| seen.push((held, all));
-        assert_eq!(client.get_blob(hash, 1 << 30, &target, &mut progress).await.unwrap(), length as u64);
+        assert_eq!(
+            client.get_blob(hash, 1 << 30, &target, &mut progress).await.unwrap(),
+            length as u64
+        );
         assert_eq!(std::fs::read(&target).unwrap(), bytes);
         assert_eq!(seen.last(), Some(&(length as u64, length as u64)));
         assert!(seen.is_sorted());
@@ -157,8 +160,10 @@ async fn a_get_goes_on_where_it_was_interrupted() {
         sender.finish_and_deliver(served.timing.answer).await.unwrap();
     };
     let (timing, mut progress) = (Timing::default(), quiet);
-    let (_, result) =
-        tokio::join!(coordinator, get(&dialled.connection, hash, 1 << 30, &target, &timing, &mut progress));
+    let (_, result) = tokio::join!(
+        coordinator,
+        get(&dialled.connection, hash, 1 << 30, &target, &timing, &mut progress)
+    );
     assert!(matches!(result, Err(BlobError::Frame(FrameError::Cut))), "{result:?}");
     assert!(!target.exists());
     assert_eq!(std::fs::metadata(bench.path("target.part")).unwrap().len(), 700_000);
@@ -187,7 +192,8 @@ async fn a_put_goes_on_where_it_was_interrupted() {
         assert_eq!(reply, BlobReply::From { offset: 0, length: 2_000_000 });
         sender.send_raw(&bytes[..800_000]).await.unwrap();
         sender.finish_and_deliver(Timing::default().answer).await.unwrap();
-        // The answer to an end that came too early; after it, the other side has let go of the part.
+        // The answer to an end that came too early; after it, the other side has let go of the
+        // part.
         let receipt: BlobReceipt = receiver.expect(Timing::default().answer).await.unwrap();
         assert!(matches!(receipt, BlobReceipt::Refused(_)));
         receiver.receive::<BlobReceipt>().await.unwrap();
@@ -217,7 +223,10 @@ async fn a_corrupt_blob_leaves_no_file() {
     let source = bench.path("source");
     std::fs::write(&source, &bytes).unwrap();
     let error = client.put_blob((other, 500_000), &source, &mut quiet).await.unwrap_err();
-    assert!(matches!(&error, BlobError::Refused { reason, .. } if reason.contains("corrupt")), "{error:?}");
+    assert!(
+        matches!(&error, BlobError::Refused { reason, .. } if reason.contains("corrupt")),
+        "{error:?}"
+    );
     assert!(!bench.shelf.part(other).exists());
     assert_eq!(bench.shelf.find(other).unwrap(), None);
 }
@@ -230,7 +239,8 @@ async fn a_damaged_rest_of_a_former_get_is_replaced() {
     bench.shelf.add(hash, &bytes);
     let target = bench.path("target");
     // Wrong bytes; too many bytes for the caller's limit; more bytes than the blob has.
-    for (rest, limit) in [(vec![1; 1000], 1 << 30), (vec![1; 500_000], 450_000), (vec![1; 500_000], 1 << 30)]
+    for (rest, limit) in
+        [(vec![1; 1000], 1 << 30), (vec![1; 500_000], 450_000), (vec![1; 500_000], 1 << 30)]
     {
         std::fs::write(bench.path("target.part"), rest).unwrap();
         client.get_blob(hash, limit, &target, &mut quiet).await.unwrap();
@@ -260,8 +270,12 @@ async fn absent_refused_and_oversized_blobs_are_named() {
         matches!(&error, BlobError::Refused { reason, .. } if reason.contains("disk is full")),
         "{error:?}"
     );
-    let error = client.put_blob((other, BLOB_BYTES_MAX + 1), &source, &mut quiet).await.unwrap_err();
-    assert!(matches!(&error, BlobError::Refused { reason, .. } if reason.contains("at most")), "{error:?}");
+    let error =
+        client.put_blob((other, BLOB_BYTES_MAX + 1), &source, &mut quiet).await.unwrap_err();
+    assert!(
+        matches!(&error, BlobError::Refused { reason, .. } if reason.contains("at most")),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -307,8 +321,10 @@ async fn a_peer_that_stops_within_a_blob_is_found_silent() {
         (sender, FrameReceiver::new(receiver))
     };
     let (timing, mut progress) = (short(), quiet);
-    let (_held, result) =
-        tokio::join!(coordinator, get(&dialled.connection, hash, 1000, &target, &timing, &mut progress));
+    let (_held, result) = tokio::join!(
+        coordinator,
+        get(&dialled.connection, hash, 1000, &target, &timing, &mut progress)
+    );
     let error = result.unwrap_err();
     assert!(matches!(error, BlobError::Frame(FrameError::Silent(_))), "{error:?}");
     assert!(error.is_interruption());
@@ -322,7 +338,9 @@ async fn a_peer_that_stops_within_a_blob_is_found_silent() {
     };
     let source = bench.path("source");
     std::fs::write(&source, [0; 10]).unwrap();
-    let (_held, result) =
-        tokio::join!(coordinator, put(&dialled.connection, (hash, 10), &source, &timing, &mut progress));
+    let (_held, result) = tokio::join!(
+        coordinator,
+        put(&dialled.connection, (hash, 10), &source, &timing, &mut progress)
+    );
     assert!(matches!(result, Err(BlobError::Protocol { .. })), "{result:?}");
 }

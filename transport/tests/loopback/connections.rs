@@ -29,8 +29,10 @@ async fn an_identity_of_another_farm_finds_no_coordinator() {
     let farm = Farm::start(Timing::default());
     let stranger = Authority::generate().unwrap().issue(&user("eve")).unwrap();
     let ours = hello();
-    let (served, dialled) =
-        tokio::join!(farm.next_peer(&ours), connect(&farm.address, &stranger, &ours, Timing::default()));
+    let (served, dialled) = tokio::join!(
+        farm.next_peer(&ours),
+        connect(&farm.address, &stranger, &ours, Timing::default())
+    );
     assert!(matches!(served, Err(AcceptError::Handshake(_))), "{served:?}");
     let error = dialled.unwrap_err();
     assert!(matches!(error, ConnectError::Foreign { .. }), "{error:?}");
@@ -41,17 +43,21 @@ async fn an_identity_of_another_farm_finds_no_coordinator() {
 async fn a_certificate_of_another_authority_is_rejected_by_the_coordinator() {
     // This client trusts the right coordinator, but its own certificate is signed by somebody else.
     let farm = Farm::start(Timing::default());
-    let forged = forge(&farm.identity("ada"), &Authority::generate().unwrap().issue(&user("ada")).unwrap());
+    let forged =
+        forge(&farm.identity("ada"), &Authority::generate().unwrap().issue(&user("ada")).unwrap());
     let ours = hello();
-    let (served, dialled) =
-        tokio::join!(farm.next_peer(&ours), connect(&farm.address, &forged, &ours, Timing::default()));
+    let (served, dialled) = tokio::join!(
+        farm.next_peer(&ours),
+        connect(&farm.address, &forged, &ours, Timing::default())
+    );
     assert!(matches!(served, Err(AcceptError::Handshake(_))), "{served:?}");
     let error = dialled.unwrap_err();
     assert!(matches!(error, ConnectError::Rejected { .. }), "{error:?}");
     assert!(error.hint().is_some());
 }
 
-/// Key and certificate of `own`, with the authority of `trusting`, by way of the file they are kept in.
+/// Key and certificate of `own`, with the authority of `trusting`, by way of the file they are kept
+/// in.
 fn forge(trusting: &Identity, own: &Identity) -> Identity {
     let folder = tempfile::tempdir().unwrap();
     let text = |identity: &Identity| {
@@ -88,7 +94,8 @@ async fn a_silent_port_is_given_up() {
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
 }
 
-/// Passes datagrams on between a server and its clients, but for those of the first that says anything of QUIC: of that one nothing is heard.
+/// Passes datagrams on between a server and its clients, but for those of the first that says
+/// anything of QUIC: of that one nothing is heard.
 async fn deaf_to_the_first(server: std::net::SocketAddr, relay: tokio::net::UdpSocket) {
     let mut first = None;
     let mut later = None;
@@ -141,17 +148,18 @@ async fn a_newer_coordinator_is_named_by_the_client() {
     let farm = Farm::start(Timing::default());
     let identity = farm.identity("ada");
     let (theirs, ours) = (strange_hello(), hello());
-    let (served, dialled) =
-        tokio::join!(farm.next_peer(&theirs), connect(&farm.address, &identity, &ours, Timing::default()));
+    let (served, dialled) = tokio::join!(
+        farm.next_peer(&theirs),
+        connect(&farm.address, &identity, &ours, Timing::default())
+    );
     let error = dialled.unwrap_err();
     let ConnectError::Version { source, .. } = &error else { panic!("{error:?}") };
     assert!(source.to_string().contains("tessera from the future"), "{source}");
     assert_eq!(error.failure(), ConnectFailure::Version);
     // The newer build takes the older one's range for good here; it learns by the close.
     let ended = Ended::from(served.unwrap().connection.closed().await);
-    assert!(
-        matches!(&ended, Ended::Closed { code: Some(CloseCode::Version), reason } if reason.contains("900"))
-    );
+    assert!(matches!(&ended, Ended::Closed { code: Some(CloseCode::Version),
+            reason } if reason.contains("900")));
 }
 
 #[tokio::test]
@@ -161,7 +169,8 @@ async fn a_newer_client_is_named_by_the_coordinator() {
     let (theirs, ours) = (strange_hello(), hello());
     let (served, dialled) = tokio::join!(farm.next_peer(&ours), async {
         let link = connect(&farm.address, &identity, &theirs, Timing::default()).await?;
-        // The hello was answered, so that this side could name the versions; then the coordinator closes.
+        // The hello was answered, so that this side could name the versions; then the coordinator
+        // closes.
         Err::<(), _>(ConnectError::Ended {
             address: farm.address.clone(),
             source: link.connection.closed().await.into(),
@@ -192,5 +201,8 @@ async fn a_close_tells_its_reason_and_a_stopped_server_says_so() {
     let (_served, dialled) = farm.pair(&farm.identity("bob")).await;
     farm.server.close(CloseCode::ShuttingDown, "maintenance").await;
     let ended = Ended::from(dialled.connection.closed().await);
-    assert_eq!(ended, Ended::Closed { code: Some(CloseCode::ShuttingDown), reason: "maintenance".into() });
+    assert_eq!(
+        ended,
+        Ended::Closed { code: Some(CloseCode::ShuttingDown), reason: "maintenance".into() }
+    );
 }

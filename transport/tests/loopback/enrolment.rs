@@ -8,8 +8,8 @@ use tessera_transport::enrol::{Applicant, enrol, sign};
 use tessera_transport::frame::{FrameSender, accept_kind, open_both};
 use tessera_transport::token::Grant;
 use tessera_transport::{
-    Authority, ConnectError, ConnectFailure, EnrolError, Identity, IdentityError, JoinToken, Timing,
-    TokenRecord,
+    Authority, ConnectError, ConnectFailure, EnrolError, Identity, IdentityError, JoinToken,
+    Timing, TokenRecord,
 };
 
 /// Serves one enrolment as a coordinator does, with a ledger of one token.
@@ -75,7 +75,8 @@ async fn a_node_enrols_and_is_known_from_then_on() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let mode =
+            |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&place), mode(&place.join("identity.pem"))), (0o700, 0o600));
     }
     let (served, _dialled) = farm.pair(&identity).await;
@@ -92,7 +93,10 @@ async fn an_expired_a_used_and_a_foreign_token_are_refused() {
         [(&record, 1000, "expired"), (&used, 0, "used up"), (&other, 0, "not known")]
     {
         let error = try_enrol(&farm, (&token, record), now_secs, None).await.unwrap_err();
-        assert!(matches!(&error, EnrolError::Refused(reason) if reason.contains(words)), "{error:?}");
+        assert!(
+            matches!(&error, EnrolError::Refused(reason) if reason.contains(words)),
+            "{error:?}"
+        );
     }
     // A user's token makes no node.
     let node = Some(NodeId(uuid::Uuid::now_v7()));
@@ -117,11 +121,15 @@ async fn a_coordinator_in_the_middle_does_not_get_the_secret() {
     let farm = Farm::start(Timing::default());
     let token = JoinToken::generate(Authority::generate().unwrap().pin()).unwrap();
     let (ours, applicant) = (hello(), Applicant { token: &token, name: "ada", node: None });
-    let (served, dialled) =
-        tokio::join!(farm.next_peer(&ours), enrol(&farm.address, applicant, &ours, Timing::default()));
+    let (served, dialled) = tokio::join!(
+        farm.next_peer(&ours),
+        enrol(&farm.address, applicant, &ours, Timing::default())
+    );
     assert!(served.is_err());
     let error = dialled.unwrap_err();
-    let EnrolError::Connect(inner @ ConnectError::Foreign { .. }) = &error else { panic!("{error:?}") };
+    let EnrolError::Connect(inner @ ConnectError::Foreign { .. }) = &error else {
+        panic!("{error:?}")
+    };
     assert_eq!(inner.failure(), ConnectFailure::NotAllowed);
 }
 
@@ -142,7 +150,8 @@ async fn a_wrong_certificate_in_the_answer_is_not_taken() {
         sender.finish_and_deliver(link.timing.answer).await.unwrap();
     };
     let (ours, applicant) = (hello(), Applicant { token: &token, name: "ada", node: None });
-    let (_, result) = tokio::join!(theirs, enrol(&farm.address, applicant, &ours, Timing::default()));
+    let (_, result) =
+        tokio::join!(theirs, enrol(&farm.address, applicant, &ours, Timing::default()));
     let error = result.unwrap_err();
     assert!(matches!(error, EnrolError::Wrong("it names somebody else")), "{error:?}");
 }
@@ -216,7 +225,8 @@ async fn a_peer_without_a_certificate_is_known_as_nobody() {
         link.peer
     };
     let (ours, applicant) = (hello(), Applicant { token: &token, name: "ada", node: None });
-    let (peer, result) = tokio::join!(served, enrol(&farm.address, applicant, &ours, Timing::default()));
+    let (peer, result) =
+        tokio::join!(served, enrol(&farm.address, applicant, &ours, Timing::default()));
     assert_eq!(peer, None);
     let error = result.unwrap_err();
     let text = format!("{error:?}");
@@ -229,7 +239,9 @@ async fn a_request_and_its_refusal_reach_the_client() {
     let farm = Farm::start(Timing::default());
     let (served, dialled) = farm.pair(&farm.identity("ada")).await;
     let coordinator = async {
-        for answer in [Response::Done, Response::Error(RequestError::NotFound("no such job".into()))] {
+        for answer in
+            [Response::Done, Response::Error(RequestError::NotFound("no such job".into()))]
+        {
             let (sender, receiver) = served.connection.accept_bi().await.unwrap();
             let (kind, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
             assert_eq!(kind, StreamKind::Request);

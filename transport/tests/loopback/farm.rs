@@ -9,7 +9,8 @@ use tessera_transport::{
     AcceptError, Address, Authority, Identity, Link, PeerIdentity, Server, Timing, connect,
 };
 
-pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(crate) const LOOPBACK: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// The farm's limits for peers that are well; short ones for those that should be found silent.
 pub(crate) fn short() -> Timing {
@@ -64,8 +65,10 @@ impl Farm {
     /// Both ends of one connection: the server's, then the dialler's.
     pub(crate) async fn pair(&self, identity: &Identity) -> (Link, Link) {
         let ours = hello();
-        let (served, dialled) =
-            tokio::join!(self.next_peer(&ours), connect(&self.address, identity, &ours, Timing::default()));
+        let (served, dialled) = tokio::join!(
+            self.next_peer(&ours),
+            connect(&self.address, identity, &ours, Timing::default())
+        );
         let (served, dialled) = (served.unwrap(), dialled.unwrap());
         served.welcome();
         (served, dialled)

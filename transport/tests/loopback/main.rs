@@ -1,4 +1,5 @@
-//! The transport over loopback, both ends in one process: good peers, bad peers, and peers that go away.
+//! The transport over loopback, both ends in one process: good peers, bad peers, and peers that go
+//! away.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 

@@ -37,7 +37,8 @@ async fn raw(served: &Link, dialled: &Link, bytes: &[u8]) -> (SendStream, RecvSt
 #[tokio::test]
 async fn messages_arrive_in_order_and_the_end_is_clean() {
     let (_farm, served, dialled) = connected("ada").await;
-    let (mut sender, mut answers) = open_both(&dialled.connection, StreamKind::Telemetry).await.unwrap();
+    let (mut sender, mut answers) =
+        open_both(&dialled.connection, StreamKind::Telemetry).await.unwrap();
     for sequence in 0..3 {
         sender.send(&heartbeat(sequence)).await.unwrap();
     }
@@ -62,8 +63,10 @@ async fn a_message_may_come_byte_by_byte_to_a_receiver_that_is_dropped_between()
     let (mut sender, receiver) = raw(&served, &dialled, &bytes[..1]).await;
     let mut receiver = FrameReceiver::new(receiver);
     for byte in &bytes[1..] {
-        let early =
-            tokio::time::timeout(std::time::Duration::from_millis(2), receiver.receive::<Heartbeat>());
+        let early = tokio::time::timeout(
+            std::time::Duration::from_millis(2),
+            receiver.receive::<Heartbeat>(),
+        );
         assert!(early.await.is_err());
         sender.write_all(&[*byte]).await.unwrap();
     }
@@ -120,7 +123,8 @@ async fn an_unknown_kind_is_named_and_a_stream_must_begin() {
     let error = accept_kind(receiver, Timing::default().answer).await.unwrap_err();
     assert!(matches!(error, FrameError::Missing), "{error:?}");
 
-    // A stream without a first byte does not exist for its other end, so the silence is after the kind.
+    // A stream without a first byte does not exist for its other end, so the silence is after the
+    // kind.
     let (_sender, receiver) = raw(&served, &dialled, &[StreamKind::Request as u8]).await;
     let (_, mut receiver) = accept_kind(receiver, short().answer).await.unwrap();
     let error = receiver.expect::<Heartbeat>(short().answer).await.unwrap_err();

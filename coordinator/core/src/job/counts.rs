@@ -40,13 +40,16 @@ impl Job {
     pub(crate) fn check_counts(&self) -> Result<(), String> {
         let derived = self.derived_counts();
         if derived != self.counts {
-            return Err(format!("job {} counts {:?}, its frames have {derived:?}", self.id, self.counts));
+            return Err(format!(
+                "job {} counts {:?}, its frames have {derived:?}",
+                self.id, self.counts
+            ));
         }
         self.frames.iter().filter_map(Frame::unfinished).try_for_each(|open| self.check_parts(open))
     }
 
-    /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the check of one is about its first part that
-    /// is to be checked.
+    /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the
+    /// check of one is about its first part that is to be checked.
     fn check_parts(&self, open: &OpenFrame) -> Result<(), String> {
         if let Some(course) = &open.course {
             course.check(&open.committed)?;
@@ -97,7 +100,8 @@ pub(super) fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
         Frame::Open(open) => {
             let whole = whole_units_of(open, grid);
             let begun = open.parts.iter().filter(|(unit, _)| !open.committed.get(unit.0));
-            let parts: u64 = begun.map(|(unit, parts)| grid.camera_samples(unit, total(parts))).sum();
+            let parts: u64 =
+                begun.map(|(unit, parts)| grid.camera_samples(unit, total(parts))).sum();
             (open.committed.ones(), whole + parts)
         }
         Frame::Complete(open) => (open.units(grid), open.camera_samples(grid)),

@@ -33,7 +33,8 @@ impl Job {
         Ok(())
     }
 
-    /// Puts makers of a frame's units in, as a part of a snapshot has them, behind those of the parts before.
+    /// Puts makers of a frame's units in, as a part of a snapshot has them, behind those of the
+    /// parts before.
     pub(crate) fn restore_makers(
         &mut self,
         position: u32,
@@ -45,11 +46,17 @@ impl Job {
             Some(Frame::Open(open) | Frame::Complete(open)) => open.makers.extend(nodes, of, units),
             _ => false,
         };
-        sound.then_some(()).ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
+        sound
+            .then_some(())
+            .ok_or_else(|| format!("makers of a frame of job {} make no sense", self.id))
     }
 
     /// Puts the course of a frame in.
-    pub(crate) fn restore_course(&mut self, position: u32, written: WrittenCourse) -> Result<(), String> {
+    pub(crate) fn restore_course(
+        &mut self,
+        position: u32,
+        written: WrittenCourse,
+    ) -> Result<(), String> {
         let (id, course) = (self.id, Course::restored(&self.grid, written));
         let damaged = || format!("rounds of a frame of job {id} make no sense");
         let course = course.ok_or_else(damaged)?;
@@ -84,7 +91,9 @@ impl Job {
     ) -> Result<(), String> {
         let (grid, id) = (self.grid, self.id);
         let damaged = || format!("parts of a frame of job {id} make no sense");
-        let Some(Frame::Open(open) | Frame::Complete(open)) = self.frames.get_mut(position as usize) else {
+        let Some(Frame::Open(open) | Frame::Complete(open)) =
+            self.frames.get_mut(position as usize)
+        else {
             return Err(damaged());
         };
         for (unit, parts) in parts {

@@ -1,4 +1,5 @@
-//! What devices say decides who gets work: memory predicted and measured, devices out of work, and nodes that are slow.
+//! What devices say decides who gets work: memory predicted and measured, devices out of work, and
+//! nodes that are slow.
 
 use crate::plain::{self, TILE};
 use std::time::Duration;
@@ -54,7 +55,8 @@ impl Farm {
 
     fn join(&mut self, number: u64, capacity: u32, memory: u64) {
         let devices = vec![device(memory, DeviceState::Ready)];
-        let join = Join { name: format!("rack-{number}"), devices, ..plain::join(number, capacity) };
+        let join =
+            Join { name: format!("rack-{number}"), devices, ..plain::join(number, capacity) };
         self.input(plain::joined(number, join));
     }
 
@@ -74,7 +76,9 @@ impl Farm {
     /// What the last step gave to a node.
     fn given(&self, number: u64) -> Vec<Lease> {
         let work = self.step.actions.iter().filter_map(|action| match action {
-            Action::Send { session, message: CoordinatorToNode::Work(work) } if session.0 == number => {
+            Action::Send { session, message: CoordinatorToNode::Work(work) }
+                if session.0 == number =>
+            {
                 Some(work.iter().map(|unit| unit.lease()))
             }
             _ => None,
@@ -160,7 +164,9 @@ fn running_out_of_memory_costs_no_attempt_and_takes_the_unit_to_a_larger_device(
         farm.join(number + 1, 1, (8 + number) * GIB);
         farm.step = Step::default();
         farm.out_of_memory(number, lease, 0, 7 * GIB);
-        assert!(!farm.step.records.iter().any(|record| matches!(record, Record::AttemptsEnded { .. })));
+        assert!(
+            !farm.step.records.iter().any(|record| matches!(record, Record::AttemptsEnded { .. }))
+        );
         assert!(farm.given(number).is_empty(), "a device that was too small gets no other unit");
         if farm.given(number + 1).is_empty() {
             // It took a unit as it joined.
@@ -178,14 +184,19 @@ fn a_job_that_ran_out_of_memory_everywhere_ends_with_both_numbers() {
     farm.submit(1, 3, 0);
     farm.submit(2, 3, 0);
     let lease = farm.given(1).first().copied();
-    let lease = lease.or_else(|| farm.core.leases().next().map(|(lease, _)| lease)).expect("a lease");
+    let lease =
+        lease.or_else(|| farm.core.leases().next().map(|(lease, _)| lease)).expect("a lease");
     farm.out_of_memory(1, lease, 14 * GIB, 7 * GIB);
     let (state, note) = farm.note(1);
     assert_eq!(state, JobState::Failed);
     for part in ["14.0 GiB", "7.0 GiB", "8.0 GiB", "rack-1"] {
         assert!(note.contains(part), "{part:?} is not in {note:?}");
     }
-    assert_eq!(farm.given(1).first().map(|lease| lease.unit.job), Some(job(2)), "the next job goes on");
+    assert_eq!(
+        farm.given(1).first().map(|lease| lease.unit.job),
+        Some(job(2)),
+        "the next job goes on"
+    );
 }
 
 #[test]
@@ -195,7 +206,11 @@ fn a_node_whose_devices_are_all_quarantined_is_unfit_and_says_what_ends_it() {
     farm.submit(1, 4, GIB);
     let reason = "wrong results in the known-answer test".to_owned();
     let remedy = "reset the GPU, then `tessera doctor`".to_owned();
-    farm.states(1, 8 * GIB, DeviceState::Quarantined { reason: reason.clone(), remedy: remedy.clone() });
+    farm.states(
+        1,
+        8 * GIB,
+        DeviceState::Quarantined { reason: reason.clone(), remedy: remedy.clone() },
+    );
     assert_eq!(farm.core.leases().count(), 0, "its units are for others");
     let row = &farm.core.nodes(Moment(farm.now))[0];
     assert_eq!(row.state, NodeState::Unfit);
@@ -244,7 +259,8 @@ fn a_first_guess_that_was_far_off_is_not_waited_for() {
         let lease = farm.core.leases().find(|(_, node)| node.0.as_u128() == number);
         lease.expect("a lease").0
     };
-    // An hour a unit, against a hundred: the slow one is to wait for what the other should need for the rest.
+    // An hour a unit, against a hundred: the slow one is to wait for what the other should need for
+    // the rest.
     let hour = 3_600_000;
     farm.now += hour;
     farm.result(1, of(&farm, 1), hour * 1000);
@@ -276,13 +292,17 @@ fn of_many_nodes_that_would_all_take_long_somebody_gets_the_unit() {
     let held: Vec<Lease> = farm.core.leases().map(|(lease, _)| lease).collect();
     let (lost, held) = held.split_last().expect("each node has a unit");
     for lease in held {
-        let number = farm.core.leases().find(|(of, _)| of == lease).expect("it is held").1.0.as_u128();
+        let number =
+            farm.core.leases().find(|(of, _)| of == lease).expect("it is held").1.0.as_u128();
         farm.result(number as u64, *lease, 100_000_000);
     }
     let narrow = farm.core.leases().find(|(lease, _)| lease.unit.unit.0 == 20).expect("it is held");
     let shape = FilmShape { width: 1, height: TILE, channels: 3, first: 0, samples: 1 };
-    let result =
-        Arrived { shape: ResultShape::Film(shape), device_micros: 1_000_000, ..plain::result(narrow.0, 2) };
+    let result = Arrived {
+        shape: ResultShape::Film(shape),
+        device_micros: 1_000_000,
+        ..plain::result(narrow.0, 2)
+    };
     farm.input(Input::ResultArrived { session: SessionId(narrow.1.0.as_u128() as u64), result });
     // All are known now and idle, but one that is lost.
     let holder = farm.core.leases().find(|(lease, _)| lease == lost).expect("it is held").1;
@@ -318,7 +338,10 @@ fn scenes_that_cannot_be_prepared_end_their_jobs_and_are_no_nodes_fault() {
         let failure = Failure::Scene("`a.gltf` is cut off".to_owned());
         farm.input(Input::UnitFailed { session: SessionId(1), lease: given[0], failure });
         let (state, note) = farm.note(number);
-        assert!(state == JobState::Failed && note.contains("`a.gltf` is cut off"), "{state:?}: {note}");
+        assert!(
+            state == JobState::Failed && note.contains("`a.gltf` is cut off"),
+            "{state:?}: {note}"
+        );
     }
     assert!(farm.core.nodes(Moment(farm.now)).iter().all(|row| row.state == NodeState::Ready));
 }

@@ -1,4 +1,5 @@
-//! An epoch belongs to one unit, also after a restart that forgot to which, and whatever a node says.
+//! An epoch belongs to one unit, also after a restart that forgot to which, and whatever a node
+//! says.
 
 use crate::plain::{self, TILE};
 use std::time::Duration;
@@ -33,7 +34,8 @@ fn sent(step: &Step) -> Vec<&CoordinatorToNode> {
     messages.collect()
 }
 
-/// A coordinator that has given two units to node 1 and started again; the records, and the two leases.
+/// A coordinator that has given two units to node 1 and started again; the records, and the two
+/// leases.
 fn restarted() -> (Core, Vec<Record>, [Lease; 2]) {
     let settings = Settings { settle: Duration::ZERO, ..Settings::default() };
     let mut core = Core::new(settings.clone(), NOW);

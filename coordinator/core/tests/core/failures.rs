@@ -1,4 +1,5 @@
-//! What ends an attempt, by class: devices that do not get on, and what is lacking that is not of the unit.
+//! What ends an attempt, by class: devices that do not get on, and what is lacking that is not of
+//! the unit.
 
 use crate::plain::{self, node};
 use crate::stand::Stand;
@@ -20,9 +21,11 @@ fn settings() -> Settings {
 /// A node says that it lives, and how far its unit is.
 fn beat(stand: &mut Stand, number: u64, done: Option<u64>) {
     let leases: Vec<Lease> = stand.lease(number).into_iter().collect();
-    let progress = leases.iter().zip(done).map(|(lease, done)| Progress { lease: *lease, device: 0, done });
+    let progress =
+        leases.iter().zip(done).map(|(lease, done)| Progress { lease: *lease, device: 0, done });
     let progress = progress.collect();
-    let heartbeat = Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
+    let heartbeat =
+        Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
     stand.step(Input::Heartbeat { session: SessionId(number), heartbeat });
 }
 
@@ -36,7 +39,9 @@ fn beats(stand: &mut Stand, number: u64, secs: u64, mut done: impl FnMut() -> Op
 
 fn endings(stand: &Stand) -> Vec<Ending> {
     let ended = stand.records.iter().filter_map(|record| match record {
-        Record::AttemptsEnded { attempts, .. } => Some(attempts.iter().map(|attempt| attempt.ending.clone())),
+        Record::AttemptsEnded { attempts, .. } => {
+            Some(attempts.iter().map(|attempt| attempt.ending.clone()))
+        }
         _ => None,
     });
     ended.flatten().collect()
@@ -51,7 +56,8 @@ fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
     beats(&mut stand, 1, 10, || Some(4));
     let ended = endings(&stand);
     assert!(
-        matches!(&ended[..], [Ending::TimedOut(reason)] if reason.contains("cpu (plain)") && reason.contains("70 s")),
+        matches!(&ended[..],
+            [Ending::TimedOut(reason)] if reason.contains("cpu (plain)") && reason.contains("70 s")),
         "{ended:?}"
     );
     assert_eq!(stand.leased(1), Vec::<u32>::new(), "it waits");
@@ -160,7 +166,8 @@ fn a_file_that_comes_in_time_costs_nothing_and_the_note_goes() {
 #[test]
 fn a_lease_lasts_no_longer_because_its_node_is_away() {
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    let longest = Settings { lease: minutes(2), lease_longest: minutes(5), grace: minutes(4), ..settings() };
+    let longest =
+        Settings { lease: minutes(2), lease_longest: minutes(5), grace: minutes(4), ..settings() };
     let mut stand = Stand::new(longest, 1, 1);
     for _ in 0..4 {
         stand.later(minutes(1));

@@ -1,4 +1,5 @@
-//! Pinned bytes of records. A layout that changes by accident fails here; one that changes on purpose is a new version of the record.
+//! Pinned bytes of records. A layout that changes by accident fails here; one that changes on
+//! purpose is a new version of the record.
 
 use tessera_core::journal::Commit;
 use tessera_core::{Moment, Record};
@@ -23,7 +24,10 @@ fn records_have_their_pinned_bytes_and_those_of_versions_4_to_6_are_read() {
     let pinned = [
         (part, format!("0713{id}070509{maker}{bytes}0110fb2c01")),
         (dropped, format!("0714{id}0701050a")),
-        (Record::JobPaused { job, by: "ada".to_owned(), at: Moment(300) }, format!("070f{id}03616461fb2c01")),
+        (
+            Record::JobPaused { job, by: "ada".to_owned(), at: Moment(300) },
+            format!("070f{id}03616461fb2c01"),
+        ),
         (Record::JobResumed { job }, format!("0710{id}")),
         (
             Record::JobRetried { job, below: Epoch(9), by: "ada".to_owned(), at: Moment(300) },

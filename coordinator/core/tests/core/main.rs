@@ -1,4 +1,5 @@
-//! The core from outside: inputs and the time go in; steps and what it then says are judged. Whole farms are in the simulator.
+//! The core from outside: inputs and the time go in; steps and what it then says are judged. Whole
+//! farms are in the simulator.
 
 mod devices;
 mod epochs;

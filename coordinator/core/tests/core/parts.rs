@@ -1,4 +1,5 @@
-//! Units of which a node that leaves hands in the samples that it has: they count once, and another node renders the rest.
+//! Units of which a node that leaves hands in the samples that it has: they count once, and another
+//! node renders the rest.
 
 use crate::plain::{self, node};
 use crate::stand::Stand;
@@ -28,8 +29,10 @@ fn all() -> Settings {
 fn stand(settings: Settings, nodes: u64) -> Stand {
     let mut stand = Stand::new(settings, 1, 0);
     stand.submit_render(2, RenderSpec { spp: SPP, unit_samples: SPP, ..plain::render() });
-    let first =
-        plain::submit(tessera_protocol::ids::JobId(uuid::Uuid::from_u128(1)), plain::job(plain::render()));
+    let first = plain::submit(
+        tessera_protocol::ids::JobId(uuid::Uuid::from_u128(1)),
+        plain::job(plain::render()),
+    );
     let Input::Submit { request, job, caller, .. } = first else { unreachable!() };
     stand.step(Input::Cancel { request, job, caller });
     (1..=nodes).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
@@ -173,7 +176,8 @@ fn what_is_no_first_part_of_the_lease_is_a_failure() {
         let lease = stand.lease(1).expect("the unit");
         arrive(&mut stand, 1, lease, 7, range);
         assert_eq!(counted(&stand), (0, 0), "{range:?}");
-        let failed = stand.records.iter().any(|record| matches!(record, Record::AttemptsEnded { .. }));
+        let failed =
+            stand.records.iter().any(|record| matches!(record, Record::AttemptsEnded { .. }));
         assert!(failed, "{range:?}");
         assert_eq!(stand.audit(), 0);
     }
@@ -228,7 +232,11 @@ fn the_check_of_a_part_is_not_taken_up_again_for_the_next() {
         stand.step(plain::joined(10 + checks, join));
         assert!(stand.told.contains(&CoordinatorToNode::Unwanted { lease }));
         stand.step(plain::joined(4, plain::join(4, 1)));
-        assert_eq!(samples(&stand, 4), Some((10, 22)), "nobody else holds the check of the second part");
+        assert_eq!(
+            samples(&stand, 4),
+            Some((10, 22)),
+            "nobody else holds the check of the second part"
+        );
         finish(&mut stand, 4, 8);
         assert!(stand.is_resolving());
     }

@@ -32,7 +32,10 @@ fn a_paused_job_gives_its_units_back_and_gets_them_again() {
     assert_eq!(pause(&mut stand, true, "ada"), Response::Done);
     assert!(stand.lease(1).is_none() && stand.lease(2).is_none());
     let (paused, note) = state(&stand);
-    assert!(paused == JobState::Paused && note.starts_with("paused by `ada`; `tessera resume "), "{note}");
+    assert!(
+        paused == JobState::Paused && note.starts_with("paused by `ada`; `tessera resume "),
+        "{note}"
+    );
     // Nothing is given while time passes, nodes come, and others are served.
     stand.later(Duration::from_secs(100));
     stand.step(joined(3, plain::join(3, 4)));
@@ -53,7 +56,8 @@ fn another_job_has_the_nodes_of_a_paused_one() {
     let first = stand.job;
     stand.submit(2);
     assert_eq!(stand.lease(1).map(|lease| lease.unit.job), Some(first));
-    let paused = Input::Pause { request: RequestId(7), job: first, pause: true, caller: caller("ada") };
+    let paused =
+        Input::Pause { request: RequestId(7), job: first, pause: true, caller: caller("ada") };
     assert_eq!(stand.ask(paused), Response::Done);
     assert_eq!(stand.lease(1).map(|lease| lease.unit.job), Some(stand.job));
 }
@@ -95,7 +99,8 @@ fn a_pause_outlives_a_restart_and_so_does_what_a_node_has_finished() {
     let lease = stand.lease(1).expect("a lease");
     // The coordinator has forgotten its leases, and is asked to pause before the node is back.
     let replayed = |stand: &Stand| {
-        let from_records = Core::replay(Settings::default(), [], stand.records.clone(), stand.now).unwrap();
+        let from_records =
+            Core::replay(Settings::default(), [], stand.records.clone(), stand.now).unwrap();
         let parts = from_records.snapshot();
         let parts = parts
             .into_iter()

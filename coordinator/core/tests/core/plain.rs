@@ -1,12 +1,15 @@
-//! The plainest job, node and result that the core takes. Tests change what they are about, by `..plain::render()`; the simulator's
-//! small farms use it too.
+//! The plainest job, node and result that the core takes. Tests change what they are about, by
+//! `..plain::render()`; the simulator's small farms use it too.
 
 use tessera_core::{Arrived, Caller, FilmShape, Input, RequestId, ResultShape, SessionId};
 use tessera_protocol::FrameSet;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch};
+use tessera_protocol::ids::{
+    BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch,
+};
 use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec, ToneMapSpec,
+    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec,
+    ToneMapSpec,
 };
 use tessera_protocol::node::Join;
 use uuid::Uuid;
@@ -48,7 +51,13 @@ pub(crate) fn render() -> RenderSpec {
 
 /// A job that renders this, and says nothing of memory.
 pub(crate) fn job(render: RenderSpec) -> JobSpec {
-    JobSpec { name: "a".to_owned(), priority: 50, kind: JobKind::Render(render), device_bytes: 0, pool: None }
+    JobSpec {
+        name: "a".to_owned(),
+        priority: 50,
+        kind: JobKind::Render(render),
+        device_bytes: 0,
+        pool: None,
+    }
 }
 
 /// Somebody submits it.
@@ -106,7 +115,8 @@ pub(crate) fn result(lease: Lease, hash: u8) -> Arrived {
     film(lease, hash, (0, 1))
 }
 
-/// A film of one whole tile with so many samples from a first one, of this hash, after a microsecond.
+/// A film of one whole tile with so many samples from a first one, of this hash, after a
+/// microsecond.
 pub(crate) fn film(lease: Lease, hash: u8, (first, samples): (u32, u32)) -> Arrived {
     let shape = FilmShape { width: TILE, height: TILE, channels: 3, first, samples };
     Arrived {

@@ -55,8 +55,9 @@ fn restarted(stand: &Stand) -> Core {
     let from_records =
         Core::replay(settings(), [], stand.records.clone(), stand.now).expect("a sound journal");
     let parts = from_records.snapshot().into_iter();
-    let parts = parts
-        .map(|part| SnapshotPart::from_bytes(&part.to_bytes().expect("bytes of a part")).expect("a part"));
+    let parts = parts.map(|part| {
+        SnapshotPart::from_bytes(&part.to_bytes().expect("bytes of a part")).expect("a part")
+    });
     let again = Core::replay(settings(), parts, [], stand.now).expect("a sound journal");
     assert_eq!(again.durable_difference(&from_records), None);
     again
@@ -80,7 +81,10 @@ fn failed_frames_have_their_attempts_anew_and_finished_ones_stay() {
 
     assert_eq!(retry(&mut stand, "ada"), Response::Done);
     assert_eq!(state(&stand), JobState::Running);
-    assert_eq!(frames(&stand), [first.clone(), FrameState::Open { committed: 0, units: 2, round: None }]);
+    assert_eq!(
+        frames(&stand),
+        [first.clone(), FrameState::Open { committed: 0, units: 2, round: None }]
+    );
     // One failure more is not the end again.
     fail(&mut stand);
     assert_eq!(state(&stand), JobState::Running);
@@ -182,7 +186,9 @@ fn a_job_that_was_paused_at_its_end_can_be_retried_and_paused_again() {
 fn where_nothing_has_failed_there_is_nothing_to_retry() {
     let mut stand = Stand::new(settings(), 1, 1);
     let refused = |response: Response| match response {
-        Response::Error(RequestError::Invalid(text)) => assert!(text.contains("nothing to retry"), "{text}"),
+        Response::Error(RequestError::Invalid(text)) => {
+            assert!(text.contains("nothing to retry"), "{text}")
+        }
         other => panic!("{other:?}"),
     };
     refused(retry(&mut stand, "ada"));
@@ -226,8 +232,12 @@ fn a_chain_that_broke_before_a_crash_ends_after_it() {
         shape: vec![4],
     };
     let frames = "1-2".parse().expect("frames");
-    let chained =
-        ComputeSpec { frames, inputs: vec![state_array], feed: Some("state".to_owned()), ..compute };
+    let chained = ComputeSpec {
+        frames,
+        inputs: vec![state_array],
+        feed: Some("state".to_owned()),
+        ..compute
+    };
     stand.job = JobId(Uuid::from_u128(2));
     let submit = plain::submit(stand.job, JobSpec { kind: JobKind::Compute(chained), ..spec });
     stand.step(submit);

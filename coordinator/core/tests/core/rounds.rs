@@ -1,5 +1,6 @@
-//! Frames that are sampled in rounds until their noise is low enough: which units are leased when, what a measurement decides, and what becomes
-//! of it when the units that it was made of turn out to be a liar's.
+//! Frames that are sampled in rounds until their noise is low enough: which units are leased when,
+//! what a measurement decides, and what becomes of it when the units that it was made of turn out
+//! to be a liar's.
 
 use crate::plain::{self, TILE};
 use crate::stand::Stand;
@@ -9,7 +10,8 @@ use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Failure, Task};
 use tessera_protocol::status::{FrameState, JobState, RoundStatus};
 
-/// Tiles of the frame. A tile has passes of 16, 16, 32 and 36 samples, so that unit 4 t + p is its pass p.
+/// Tiles of the frame. A tile has passes of 16, 16, 32 and 36 samples, so that unit 4 t + p is its
+/// pass p.
 const TILES: u32 = 3;
 /// Pixels of a tile.
 const PIXELS: u64 = (TILE * TILE) as u64;
@@ -23,8 +25,13 @@ fn stand(settings: Settings, nodes: u64) -> Stand {
     let mut stand = Stand::new(settings, 1, 1);
     stand.work(1, 1);
     stand.finish();
-    let render =
-        RenderSpec { width: TILES * TILE, spp: 100, unit_samples: 0, noise: Some(0.1), ..plain::render() };
+    let render = RenderSpec {
+        width: TILES * TILE,
+        spp: 100,
+        unit_samples: 0,
+        noise: Some(0.1),
+        ..plain::render()
+    };
     stand.submit_render(2, render);
     (2..=nodes).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
     stand
@@ -33,7 +40,9 @@ fn stand(settings: Settings, nodes: u64) -> Stand {
 /// A node renders what it holds; gives the unit.
 pub(crate) fn render(stand: &mut Stand, number: u64, hash: u8) -> Option<u32> {
     let lease = stand.lease(number)?;
-    let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else { panic!("no tile") };
+    let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else {
+        panic!("no tile")
+    };
     let result = plain::film(lease, hash, (samples.first, samples.count));
     stand.step(Input::ResultArrived { session: SessionId(number), result });
     Some(lease.unit.unit.0)
@@ -84,10 +93,16 @@ fn a_round_is_rendered_for_the_tiles_that_were_too_noisy() {
         (true, 10)
     );
     let summary = stand.core.job_summary(stand.job).expect("the job");
-    assert_eq!((summary.state, summary.samples_committed), (JobState::Done, PIXELS * (32 + 64 + 100)));
+    assert_eq!(
+        (summary.state, summary.samples_committed),
+        (JobState::Done, PIXELS * (32 + 64 + 100))
+    );
     for from_snapshot in [false, true] {
         stand.restart(from_snapshot);
-        assert_eq!(stand.core.job_summary(stand.job).map(|summary| summary.units_committed), Some(9));
+        assert_eq!(
+            stand.core.job_summary(stand.job).map(|summary| summary.units_committed),
+            Some(9)
+        );
     }
 }
 
@@ -165,7 +180,8 @@ fn what_was_measured_of_a_liars_units_is_void_and_so_is_what_came_after() {
     while render(&mut stand, 1, 9).is_some() {}
     stand.measured(&[0, 1, 2]);
     (2..=3).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
-    let second = [2, 3].map(|number| render(&mut stand, number, 7).expect("a unit of the second round"));
+    let second =
+        [2, 3].map(|number| render(&mut stand, number, 7).expect("a unit of the second round"));
     assert_eq!((taken_back(&stand), round(&stand)), (vec![], Some((2, 3))));
     // Now somebody looks at what it does.
     while stand.core.nodes(stand.now).iter().all(|row| row.note.is_empty()) {
@@ -271,14 +287,17 @@ fn samples_of_a_node_that_leaves_in_a_later_round_count() {
     let mut stand = stand(trusting(), 2);
     render_all(&mut stand, 1..=2);
     stand.measured(&[1]);
-    let (number, lease) =
-        (1..=2).find_map(|number| Some((number, stand.lease(number)?))).expect("somebody has the unit");
+    let (number, lease) = (1..=2)
+        .find_map(|number| Some((number, stand.lease(number)?)))
+        .expect("somebody has the unit");
     let result = plain::film(lease, 7, (32, 10));
     stand.step(Input::NodeDraining { session: SessionId(number) });
     stand.step(Input::ResultArrived { session: SessionId(number), result });
     let other = 3 - number;
     let lease = stand.lease(other).expect("the rest");
-    let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else { panic!("no tile") };
+    let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else {
+        panic!("no tile")
+    };
     assert_eq!((samples.first, samples.count), (42, 22));
     stand.restart(true);
     stand.later(Duration::from_secs(60));

@@ -1,4 +1,5 @@
-//! The splitter: every sample of every pixel is in exactly one unit, whatever the spec, and units have a sensible size.
+//! The splitter: every sample of every pixel is in exactly one unit, whatever the spec, and units
+//! have a sensible size.
 
 use crate::plain;
 use tessera_core::Grid;
@@ -49,16 +50,27 @@ fn check_cover(spec: &RenderSpec) {
 
 #[test]
 fn units_are_neither_too_large_nor_too_many() {
-    for (size, spp) in
-        [((512, 512), 128), ((512, 512), 8192), ((1920, 1080), 64), ((3840, 2160), 4), ((64, 64), 1_000_000)]
-    {
+    for (size, spp) in [
+        ((512, 512), 128),
+        ((512, 512), 8192),
+        ((1920, 1080), 64),
+        ((3840, 2160), 4),
+        ((64, 64), 1_000_000),
+    ] {
         let grid = Grid::of(&spec(size, spp, 64, 0));
         let largest = grid.unit_camera_samples(UnitIndex(0));
         assert!(largest <= UNIT_CAMERA_SAMPLES, "{size:?} {spp}: {largest}");
         let more_than_tiles = grid.passes() > 1;
-        assert!(!more_than_tiles || largest >= UNIT_CAMERA_SAMPLES_LEAST, "{size:?} {spp}: {largest}");
+        assert!(
+            !more_than_tiles || largest >= UNIT_CAMERA_SAMPLES_LEAST,
+            "{size:?} {spp}: {largest}"
+        );
         let few = u64::from(grid.units()) < FRAME_UNITS_WANTED / 2;
-        assert!(!few || largest < 4 * UNIT_CAMERA_SAMPLES_LEAST, "{size:?} {spp}: {} units", grid.units());
+        assert!(
+            !few || largest < 4 * UNIT_CAMERA_SAMPLES_LEAST,
+            "{size:?} {spp}: {} units",
+            grid.units()
+        );
     }
     assert_eq!(Grid::of(&spec((512, 512), 128, 64, 0)).units(), 128);
     assert_eq!(Grid::of(&spec((1920, 1080), 64, 64, 0)).passes(), 1);

@@ -1,9 +1,12 @@
-//! A small farm for tests of the core: nodes that are here, one job of a frame at a time, and what they hold.
+//! A small farm for tests of the core: nodes that are here, one job of a frame at a time, and what
+//! they hold.
 
 use crate::plain::{self, TILE, node};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, SnapshotPart, Step};
+use tessera_core::{
+    Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, SnapshotPart, Step,
+};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
 use tessera_protocol::job::RenderSpec;
@@ -109,19 +112,29 @@ impl Stand {
         self.step(Input::ResultArrived { session: SessionId(number), result });
     }
 
-    /// The coordinator ends, and another process goes on with its records, or with a snapshot of the same; nobody is here yet.
+    /// The coordinator ends, and another process goes on with its records, or with a snapshot of
+    /// the same; nobody is here yet.
     pub(crate) fn restart(&mut self, from_snapshot: bool) {
-        let reread =
-            |record: &Record| Record::from_bytes(&record.to_bytes().expect("bytes")).expect("a record");
+        let reread = |record: &Record| {
+            Record::from_bytes(&record.to_bytes().expect("bytes")).expect("a record")
+        };
         let records: Vec<Record> = self.records.iter().map(reread).collect();
         assert_eq!(records, self.records);
-        let bytes =
-            self.core.snapshot().iter().map(|part| part.to_bytes().expect("bytes")).collect::<Vec<_>>();
-        let parts =
-            bytes.iter().map(|bytes| SnapshotPart::from_bytes(bytes).expect("a part")).collect::<Vec<_>>();
+        let bytes = self
+            .core
+            .snapshot()
+            .iter()
+            .map(|part| part.to_bytes().expect("bytes"))
+            .collect::<Vec<_>>();
+        let parts = bytes
+            .iter()
+            .map(|bytes| SnapshotPart::from_bytes(bytes).expect("a part"))
+            .collect::<Vec<_>>();
         let (settings, now) = (self.settings.clone(), self.now);
-        let replayed = Core::replay(settings.clone(), [], records, now).expect("a journal of its own");
-        let restored = Core::replay(settings, parts.clone(), [], now).expect("a snapshot of its own");
+        let replayed =
+            Core::replay(settings.clone(), [], records, now).expect("a journal of its own");
+        let restored =
+            Core::replay(settings, parts.clone(), [], now).expect("a snapshot of its own");
         assert_eq!(Core::audit(parts, []).problems, Vec::<String>::new());
         for other in [&replayed, &restored] {
             assert_eq!(self.core.durable_difference(other), None);

@@ -1,4 +1,5 @@
-//! Units that two nodes work on at once: which are copied, whose result counts, and what becomes of the other lease.
+//! Units that two nodes work on at once: which are copied, whose result counts, and what becomes of
+//! the other lease.
 
 use crate::plain::{self, node};
 use crate::stand::Stand;
@@ -12,7 +13,8 @@ fn settings() -> Settings {
     Settings { settle: Duration::ZERO, ..Settings::default().without_checks() }
 }
 
-/// So many nodes; the first holds the last of so many units for so long that an idle node has a copy of it.
+/// So many nodes; the first holds the last of so many units for so long that an idle node has a
+/// copy of it.
 fn copied(settings: Settings, units: u32, nodes: u64) -> Stand {
     let mut stand = Stand::new(settings, units, nodes);
     for _ in 1..units {
@@ -147,18 +149,22 @@ fn a_restart_keeps_the_counts_and_takes_one_of_two_leases_up() {
     stand.submit(2);
     stand.later(Duration::from_secs(31));
     let leases = [1, 2].map(|number| stand.lease(number).expect("both work on it"));
-    let (parts, of_first) = (stand.core.snapshot(), tessera_protocol::JobId(uuid::Uuid::from_u128(1)));
+    let (parts, of_first) =
+        (stand.core.snapshot(), tessera_protocol::JobId(uuid::Uuid::from_u128(1)));
     let bytes = parts.iter().map(|part| part.to_bytes().expect("it is small"));
-    let parts: Vec<_> =
-        bytes.map(|bytes| tessera_core::SnapshotPart::from_bytes(&bytes).expect("its own")).collect();
+    let parts: Vec<_> = bytes
+        .map(|bytes| tessera_core::SnapshotPart::from_bytes(&bytes).expect("its own"))
+        .collect();
     let counted = stand.core.job(of_first).expect("it is known").copies;
     assert_eq!((counted.won, counted.wasted_millis), (1, 31_000));
     for (parts, records) in [(Vec::new(), stand.records.clone()), (parts, Vec::new())] {
-        let mut core = Core::replay(settings(), parts, records, stand.now).expect("its own journal");
+        let mut core =
+            Core::replay(settings(), parts, records, stand.now).expect("its own journal");
         assert_eq!(core.durable_difference(&stand.core), None);
         assert_eq!(core.job(of_first).expect("it is known").copies, counted);
         for (number, lease) in (1..).zip(leases) {
-            let join = Join { process: ProcessEpoch(1), running: vec![lease], ..plain::join(number, 0) };
+            let join =
+                Join { process: ProcessEpoch(1), running: vec![lease], ..plain::join(number, 0) };
             core.handle(plain::joined(number, join), stand.now);
             core.verify().expect("the core stands by its invariants");
         }

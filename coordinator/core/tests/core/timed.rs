@@ -1,4 +1,5 @@
-//! Frames that are sampled for a time: how many rounds fit into it, what of the time is theirs, and what is left of it after a restart or a lie.
+//! Frames that are sampled for a time: how many rounds fit into it, what of the time is theirs, and
+//! what is left of it after a restart or a lie.
 
 use crate::plain::{self, TILE};
 use crate::rounds::{checking, render, render_all, round, taken_back, trusting};
@@ -9,11 +10,18 @@ use tessera_protocol::FrameNumber;
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::status::FrameState;
 
-/// Tiles of the frame, of at most 256 samples: passes of 16, 16, 32, 64 and 128, so that unit 5 t + p is its pass p.
+/// Tiles of the frame, of at most 256 samples: passes of 16, 16, 32, 64 and 128, so that unit 5 t +
+/// p is its pass p.
 const TILES: u32 = 3;
 
 fn spec(secs: u32) -> RenderSpec {
-    RenderSpec { width: TILES * TILE, spp: 256, unit_samples: 0, time_secs: Some(secs), ..plain::render() }
+    RenderSpec {
+        width: TILES * TILE,
+        spp: 256,
+        unit_samples: 0,
+        time_secs: Some(secs),
+        ..plain::render()
+    }
 }
 
 /// So many nodes with room for one unit, and a job of so much time.
@@ -26,7 +34,8 @@ fn stand(settings: Settings, nodes: u64, render: RenderSpec) -> Stand {
     stand
 }
 
-/// One node renders what there is, each unit in so much time, until another round begins or there is nothing more.
+/// One node renders what there is, each unit in so much time, until another round begins or there
+/// is nothing more.
 fn render_round(stand: &mut Stand, number: u64, each: Duration) -> u32 {
     let (before, mut units) = (round(stand), 0);
     while round(stand) == before && stand.lease(number).is_some() {
@@ -36,7 +45,8 @@ fn render_round(stand: &mut Stand, number: u64, each: Duration) -> u32 {
     units
 }
 
-/// Milliseconds that the newest job's frame had had at the end of each round, and whether another came.
+/// Milliseconds that the newest job's frame had had at the end of each round, and whether another
+/// came.
 fn ends(stand: &Stand) -> Vec<(u32, u64, bool)> {
     let ends = stand.records.iter().filter_map(|record| match record {
         Record::RoundMeasured { job, round, going, spent_millis, .. } if *job == stand.job => {
@@ -93,7 +103,8 @@ fn a_frame_has_its_first_round_whatever_that_takes_and_no_more_than_its_last() {
 #[test]
 fn frames_that_are_rendered_side_by_side_share_the_time() {
     // Two frames of one tile on two nodes, a second each step.
-    let render = RenderSpec { width: TILE, frames: "1-2".parse().expect("two frames"), ..spec(100) };
+    let render =
+        RenderSpec { width: TILE, frames: "1-2".parse().expect("two frames"), ..spec(100) };
     let mut stand = stand(trusting(), 2, render);
     let mut step = || {
         stand.later(SECOND);
@@ -172,7 +183,8 @@ fn with_a_noise_a_round_costs_what_its_tiles_do() {
     assert_eq!((ends(&stand), round(&stand)), (vec![(1, 6000, true)], Some((2, 2))));
     render_round(&mut stand, 1, 2 * SECOND);
     stand.measured(&[0]);
-    // Ten are over, for 160 samples of the three tiles; one tile would take another 64, four seconds.
+    // Ten are over, for 160 samples of the three tiles; one tile would take another 64, four
+    // seconds.
     assert_eq!(ends(&stand)[1], (2, 10_000, false));
     assert!(stand.is_resolving());
     let course = stand.core.course(stand.job, FrameNumber(1)).expect("a course");
@@ -211,7 +223,8 @@ fn rounds_that_a_liar_voids_are_rendered_again_whatever_the_time() {
         stand.step(plain::joined(number, plain::join(number, 1)));
     }
     render_all(&mut stand, 2..=3);
-    let again: Vec<_> = ends(&stand)[3..].iter().map(|(round, _, goes_on)| (*round, *goes_on)).collect();
+    let again: Vec<_> =
+        ends(&stand)[3..].iter().map(|(round, _, goes_on)| (*round, *goes_on)).collect();
     assert_eq!(again, [(1, true), (2, true), (3, false)], "{:?}", ends(&stand));
     stand.finish();
     assert_eq!((samples(&stand), stand.audit()), (Some(128), 14));

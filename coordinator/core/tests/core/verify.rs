@@ -1,4 +1,5 @@
-//! Results that other nodes render again: who is asked, who is believed, and what becomes of a liar and its work.
+//! Results that other nodes render again: who is asked, who is believed, and what becomes of a liar
+//! and its work.
 
 use crate::plain::{self, node};
 use crate::stand::Stand;
@@ -61,15 +62,26 @@ fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_i
     let rows = stand.core.nodes(stand.now);
     let liar = rows.iter().find(|row| row.node == node(1)).expect("it is listed");
     assert_eq!(liar.state, NodeState::Unfit);
-    assert!(liar.note.contains("quarantined") && liar.note.contains("tessera undrain n1"), "{}", liar.note);
+    assert!(
+        liar.note.contains("quarantined") && liar.note.contains("tessera undrain n1"),
+        "{}",
+        liar.note
+    );
     assert!(stand.leased(1).is_empty());
-    let taken = stand.records.iter().filter(|record| matches!(record, Record::UnitsTakenBack { .. })).count();
+    let taken = stand
+        .records
+        .iter()
+        .filter(|record| matches!(record, Record::UnitsTakenBack { .. }))
+        .count();
     assert_eq!(taken, 1);
     assert_eq!(stand.audit(), 3);
     // An operator puts it back.
     stand.undrain("n1");
     let rows = stand.core.nodes(stand.now);
-    assert!(rows.iter().all(|row| row.state == NodeState::Ready && row.note.is_empty()), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| row.state == NodeState::Ready && row.note.is_empty()),
+        "{rows:?}"
+    );
 }
 
 #[test]
@@ -78,9 +90,12 @@ fn what_is_known_of_liars_and_checks_survives_a_restart_and_a_snapshot() {
     stand.work(1, 9);
     stand.work(2, 7);
     let parts = stand.core.snapshot();
-    let bytes: Vec<Vec<u8>> = parts.iter().map(|part| part.to_bytes().expect("a part has bytes")).collect();
-    let parts = bytes.iter().map(|bytes| tessera_core::SnapshotPart::from_bytes(bytes).expect("and back"));
-    let replayed = Core::replay(all(), [], stand.records.clone(), stand.now).expect("a journal of its own");
+    let bytes: Vec<Vec<u8>> =
+        parts.iter().map(|part| part.to_bytes().expect("a part has bytes")).collect();
+    let parts =
+        bytes.iter().map(|bytes| tessera_core::SnapshotPart::from_bytes(bytes).expect("and back"));
+    let replayed =
+        Core::replay(all(), [], stand.records.clone(), stand.now).expect("a journal of its own");
     let restored = Core::replay(all(), parts, [], stand.now).expect("a snapshot of its own");
     for other in [replayed, restored] {
         assert_eq!(stand.core.durable_difference(&other), None);
@@ -101,8 +116,14 @@ fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
     stand.work(2, 7);
     stand.work(2, 7);
     let rows = stand.core.nodes(stand.now);
-    assert_eq!(rows.iter().find(|row| row.node == node(1)).map(|row| row.state), Some(NodeState::Unfit));
-    assert_eq!(rows.iter().find(|row| row.node == node(2)).map(|row| row.state), Some(NodeState::Ready));
+    assert_eq!(
+        rows.iter().find(|row| row.node == node(1)).map(|row| row.state),
+        Some(NodeState::Unfit)
+    );
+    assert_eq!(
+        rows.iter().find(|row| row.node == node(2)).map(|row| row.state),
+        Some(NodeState::Ready)
+    );
     // Its own result is checked by nobody, for the liar gets no work: it is waived in the end.
     wait(&mut stand);
     wait(&mut stand);
@@ -134,7 +155,8 @@ fn what_a_liar_said_before_it_was_found_out_is_not_heard_again_after_a_restart()
         stand.later(Duration::from_secs(1));
         let records = stand.records.len();
         stand.step(plain::joined(11, Join { finished: vec![again], ..plain::join(1, 0) }));
-        stand.step(Input::ResultArrived { session: SessionId(11), result: plain::result(again, 9) });
+        stand
+            .step(Input::ResultArrived { session: SessionId(11), result: plain::result(again, 9) });
         assert_eq!(stand.records.len(), records, "{:?}", &stand.records[records..]);
         assert_eq!(stand.told.last(), Some(&CoordinatorToNode::Unwanted { lease: again }));
     }
@@ -209,7 +231,8 @@ fn an_order_to_resolve_is_void_when_units_are_taken_back_meanwhile() {
     let (mut blind, mut found) = (None, false);
     for number in 2..40 {
         stand.submit(number);
-        let leased = (1..=3).find(|number| !stand.leased(*number).is_empty()).expect("somebody has it");
+        let leased =
+            (1..=3).find(|number| !stand.leased(*number).is_empty()).expect("somebody has it");
         stand.work(leased, if leased == 1 { 9 } else { 7 });
         if leased == 1 && blind.is_none() && stand.is_resolving() {
             blind = Some(stand.job);
@@ -239,7 +262,10 @@ fn an_order_to_resolve_is_void_when_units_are_taken_back_meanwhile() {
     assert_eq!(stand.orders_of(blind), 1, "the old order is still under way");
     stand.job = blind;
     stand.finish();
-    assert!(!matches!(stand.frame_of(blind), Some(FrameState::Done(_))), "the old picture is not wanted");
+    assert!(
+        !matches!(stand.frame_of(blind), Some(FrameState::Done(_))),
+        "the old picture is not wanted"
+    );
     assert_eq!(stand.orders_of(blind), 2);
     stand.finish();
     assert!(matches!(stand.frame_of(blind), Some(FrameState::Done(_))));

@@ -106,8 +106,11 @@ fn for_a_node_of_its_pool_and_it_gets_no_other() {
 #[test]
 fn for_memory_with_both_numbers_of_its_pool() {
     let mut stand = stand(quick(), 0);
-    let spec =
-        |bytes| JobSpec { pool: Some("gpu".to_owned()), device_bytes: bytes, ..plain::job(plain::render()) };
+    let spec = |bytes| JobSpec {
+        pool: Some("gpu".to_owned()),
+        device_bytes: bytes,
+        ..plain::job(plain::render())
+    };
     submit(&mut stand, spec(3 << 30));
     join_in(&mut stand, 1, "gpu");
     let large = DeviceInfo { memory_bytes: 8 << 30, ..device() };

@@ -56,7 +56,13 @@ fn call<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
     };
     let site = body.function.calls.len() as u64;
     let line = statement.line;
-    body.function.calls.push(CallSite { name: name.to_owned(), line, callee: None, arguments, results });
+    body.function.calls.push(CallSite {
+        name: name.to_owned(),
+        line,
+        callee: None,
+        arguments,
+        results,
+    });
     body.emit(Instruction { imm: site, ..Instruction::new(Op::Call) });
     Ok(())
 }

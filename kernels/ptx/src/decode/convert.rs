@@ -52,8 +52,12 @@ fn conversion(modifiers: &[&str], to: Type, from: Type) -> Option<Instruction> {
             (true, false, ["rn"]) => of(Op::FloatFromDouble),
             (false, false, ["sat"]) => of(Op::SaturateF),
             (false, false, []) | (true, true, []) => of(Op::Move),
-            (false, false, _) => Instruction { flags: integer_rounding(modifiers)?, ..of(Op::RoundF) },
-            (true, true, _) => Instruction { flags: integer_rounding(modifiers)?, ..of(Op::RoundD) },
+            (false, false, _) => {
+                Instruction { flags: integer_rounding(modifiers)?, ..of(Op::RoundF) }
+            }
+            (true, true, _) => {
+                Instruction { flags: integer_rounding(modifiers)?, ..of(Op::RoundD) }
+            }
             _ => return None,
         },
         _ => return None,
@@ -93,7 +97,13 @@ pub(super) fn decode_move<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>
         return vector(body, kind, Instruction { a: d, ..Instruction::new(Op::Pack) }, &slots);
     }
     let a = body.source(from, kind.bits)?;
-    body.emit(Instruction { d, a, bits: kind.bits, imm: kind.mask(), ..Instruction::new(Op::Move) });
+    body.emit(Instruction {
+        d,
+        a,
+        bits: kind.bits,
+        imm: kind.mask(),
+        ..Instruction::new(Op::Move)
+    });
     Ok(())
 }
 
@@ -104,7 +114,12 @@ fn part_bits(kind: Type, parts: usize) -> Decoded<u8> {
     }
 }
 
-fn vector(body: &mut Body<'_, '_>, kind: Type, template: Instruction, slots: &[u32]) -> Decoded<()> {
+fn vector(
+    body: &mut Body<'_, '_>,
+    kind: Type,
+    template: Instruction,
+    slots: &[u32],
+) -> Decoded<()> {
     let bits = part_bits(kind, slots.len())?;
     let d = body.function.lists.len() as u32;
     body.function.lists.extend_from_slice(slots);

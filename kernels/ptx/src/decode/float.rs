@@ -1,4 +1,5 @@
-//! Floating-point instructions: 32-bit ones exactly, 64-bit and approximate ones for machines that allow them.
+//! Floating-point instructions: 32-bit ones exactly, 64-bit and approximate ones for machines that
+//! allow them.
 
 use super::{Decoded, Reject, emit_comparison, emit_plain};
 use crate::instruction::{Instruction, Op, rounding};
@@ -88,9 +89,13 @@ const DOUBLE: Family = Family {
 };
 
 pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
-    let family = if statement.kind().is_some_and(|kind| kind.bits == 64) { &DOUBLE } else { &SINGLE };
-    let of =
-        |op| Instruction { bits: family.bits, imm: u64::MAX >> (64 - family.bits), ..Instruction::new(op) };
+    let family =
+        if statement.kind().is_some_and(|kind| kind.bits == 64) { &DOUBLE } else { &SINGLE };
+    let of = |op| Instruction {
+        bits: family.bits,
+        imm: u64::MAX >> (64 - family.bits),
+        ..Instruction::new(op)
+    };
     let plain = |body: &mut Body<'a, '_>, op, sources| emit_plain(body, statement, of(op), sources);
     match (statement.parts[0], statement.modifiers()) {
         ("add", [] | ["rn"]) => plain(body, family.add, 2),
@@ -132,7 +137,11 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
     }
 }
 
-fn reciprocal<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, family: &Family) -> Decoded<()> {
+fn reciprocal<'a>(
+    body: &mut Body<'a, '_>,
+    statement: &Statement<'a>,
+    family: &Family,
+) -> Decoded<()> {
     statement.expect_operands(2)?;
     let (d, _) = body.target(statement.operand(0)?)?;
     let b = body.source(statement.operand(1)?, family.bits)?;
@@ -142,7 +151,11 @@ fn reciprocal<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, family: &F
 }
 
 /// `selp`: the predicate chooses.
-pub(super) fn select<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, bits: u8) -> Decoded<()> {
+pub(super) fn select<'a>(
+    body: &mut Body<'a, '_>,
+    statement: &Statement<'a>,
+    bits: u8,
+) -> Decoded<()> {
     statement.expect_operands(4)?;
     let (d, _) = body.target(statement.operand(0)?)?;
     let a = body.source(statement.operand(1)?, bits)?;
@@ -214,7 +227,8 @@ fn test_number(name: &str) -> Option<u8> {
 }
 
 fn approximate_number(name: &str, modifiers: &[&str]) -> Option<u8> {
-    let approximates = matches!(modifiers, ["approx"] | ["approx", "ftz"] | ["full"] | ["full", "ftz"]);
+    let approximates =
+        matches!(modifiers, ["approx"] | ["approx", "ftz"] | ["full"] | ["full", "ftz"]);
     if !approximates {
         return None;
     }

@@ -24,7 +24,9 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
         ("mul", ["wide"]) => (wide(by_sign(Op::MulWideS, Op::Mul))?, 2),
         ("mad", ["lo"]) => (of(Op::MulAdd), 3),
         ("mad", ["hi"]) => (by_sign(Op::MulAddHighS, Op::MulAddHighU), 3),
-        ("mad", ["wide"]) => return mad_wide(body, statement, by_sign(Op::MulAddWideS, Op::MulAdd)),
+        ("mad", ["wide"]) => {
+            return mad_wide(body, statement, by_sign(Op::MulAddWideS, Op::MulAdd));
+        }
         ("div", []) => (by_sign(Op::DivS, Op::DivU), 2),
         ("rem", []) => (by_sign(Op::RemS, Op::RemU), 2),
         ("min", []) => (by_sign(Op::MinS, Op::MinU), 2),
@@ -48,7 +50,9 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
         ("prmt", []) if kind.bits == 32 => (of(Op::Permute), 3),
         ("lop3", []) if kind.bits == 32 => return logic3(body, statement),
         ("setp", [name, ..]) => {
-            return emit_comparison(body, statement, |body, d| compare(body, statement, kind, name, d));
+            return emit_comparison(body, statement, |body, d| {
+                compare(body, statement, kind, name, d)
+            });
         }
         ("selp", []) => return select(body, statement, kind.bits),
         ("slct", [of]) => return select_sign(body, statement, of),
@@ -60,12 +64,18 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
 /// The result is twice as wide as the operands.
 fn wide(template: Instruction) -> Decoded<Instruction> {
     match template.bits {
-        16 | 32 => Ok(Instruction { imm: u64::MAX >> (64 - 2 * u32::from(template.bits)), ..template }),
+        16 | 32 => {
+            Ok(Instruction { imm: u64::MAX >> (64 - 2 * u32::from(template.bits)), ..template })
+        }
         _ => Err(Reject::Wrong("only 16 and 32 bits have a wide product".into())),
     }
 }
 
-fn mad_wide<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, template: Instruction) -> Decoded<()> {
+fn mad_wide<'a>(
+    body: &mut Body<'a, '_>,
+    statement: &Statement<'a>,
+    template: Instruction,
+) -> Decoded<()> {
     let template = wide(template)?;
     statement.expect_operands(4)?;
     let (d, _) = body.target(statement.operand(0)?)?;
@@ -76,7 +86,11 @@ fn mad_wide<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, template: In
     Ok(())
 }
 
-fn negate<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, template: Instruction) -> Decoded<()> {
+fn negate<'a>(
+    body: &mut Body<'a, '_>,
+    statement: &Statement<'a>,
+    template: Instruction,
+) -> Decoded<()> {
     statement.expect_operands(2)?;
     let (d, _) = body.target(statement.operand(0)?)?;
     let b = body.source(statement.operand(1)?, template.bits)?;
@@ -109,7 +123,8 @@ fn funnel(modifiers: &[&str]) -> Decoded<Op> {
     }
 }
 
-/// `add.cc`, `addc`, `mad.lo.cc`, `madc.hi` and their like: a product, where there is one, then a sum with carries.
+/// `add.cc`, `addc`, `mad.lo.cc`, `madc.hi` and their like: a product, where there is one, then a
+/// sum with carries.
 fn carry<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, kind: Type) -> Decoded<()> {
     let of = |op| Instruction { bits: kind.bits, imm: kind.mask(), ..Instruction::new(op) };
     let name = statement.parts[0];
@@ -141,7 +156,8 @@ fn carry<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>, kind: Type) -> 
     Ok(())
 }
 
-/// Insert the low bits of a into b at a place and of a length: four sources, so the last two share a list.
+/// Insert the low bits of a into b at a place and of a length: four sources, so the last two share
+/// a list.
 fn field_insert<'a>(
     body: &mut Body<'a, '_>,
     statement: &Statement<'a>,
@@ -163,7 +179,8 @@ fn logic3<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()>
     statement.expect_operands(5)?;
     let [table] = statement.operand(4)? else { return Err(Reject::Unsupported) };
     let table = crate::parse::cursor::number(table.text).and_then(|table| u8::try_from(table).ok());
-    let flags = table.ok_or_else(|| Reject::Wrong("the table of `lop3` is a number below 256".into()))?;
+    let flags =
+        table.ok_or_else(|| Reject::Wrong("the table of `lop3` is a number below 256".into()))?;
     let (d, _) = body.target(statement.operand(0)?)?;
     let a = body.source(statement.operand(1)?, 32)?;
     let b = body.source(statement.operand(2)?, 32)?;

@@ -20,8 +20,9 @@ enum Where {
 
 /// Hints and orderings, which change nothing where threads run one after the other.
 const HINTS: [&str; 24] = [
-    "nc", "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "mmio", "cta", "cluster", "gpu",
-    "sys", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "level", "noftz", "seq_cst", "aligned",
+    "nc", "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "mmio", "cta", "cluster",
+    "gpu", "sys", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "level", "noftz", "seq_cst",
+    "aligned",
 ];
 
 /// What the modifiers of an access say.
@@ -40,7 +41,9 @@ fn access(statement: &Statement<'_>) -> Access {
             "shared" | "shared::cta" => access.space = Where::Shared,
             "v2" => access.elements = 2,
             "v4" => access.elements = 4,
-            hint if HINTS.contains(&hint) || hint.starts_with("L1::") || hint.starts_with("L2::") => {}
+            hint if HINTS.contains(&hint)
+                || hint.starts_with("L1::")
+                || hint.starts_with("L2::") => {}
             other => access.rest.push(other.to_owned()),
         }
     }
@@ -74,7 +77,8 @@ fn load<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
         Where::Shared => (Op::LoadShared, Op::LoadSharedMany),
     };
     let flags = u8::from(kind.is_signed()) | (u8::from(access.space == Where::Global) << 1);
-    let template = Instruction { a: base, imm: offset, bits: kind.bits, flags, ..Instruction::new(one) };
+    let template =
+        Instruction { a: base, imm: offset, bits: kind.bits, flags, ..Instruction::new(one) };
     let Some(parts) = Body::vector(statement.operand(0)?) else {
         if access.elements != 1 {
             return Err(Reject::Wrong("a vector in braces expected".into()));
@@ -95,7 +99,13 @@ fn load<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
     }
     let d = body.function.lists.len() as u32;
     body.function.lists.extend(slots);
-    body.emit(Instruction { op: many, d, c: u32::from(widest), count: access.elements, ..template });
+    body.emit(Instruction {
+        op: many,
+        d,
+        c: u32::from(widest),
+        count: access.elements,
+        ..template
+    });
     Ok(())
 }
 
@@ -112,7 +122,8 @@ fn store<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> 
         Where::Shared => (Op::StoreShared, Op::StoreSharedMany),
     };
     let flags = u8::from(access.space == Where::Global) << 1;
-    let template = Instruction { a: base, imm: offset, bits: kind.bits, flags, ..Instruction::new(one) };
+    let template =
+        Instruction { a: base, imm: offset, bits: kind.bits, flags, ..Instruction::new(one) };
     let Some(parts) = Body::vector(statement.operand(1)?) else {
         if access.elements != 1 {
             return Err(Reject::Wrong("a vector in braces expected".into()));
@@ -159,7 +170,11 @@ fn atomic<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()>
     let first = usize::from(statement.parts[0] == "atom");
     let sources = if what == Atomic::CompareExchange { 2 } else { 1 };
     statement.expect_operands(first + 1 + sources)?;
-    let d = if first == 1 { body.target(statement.operand(0)?)?.0 } else { crate::instruction::SLOT_SINK };
+    let d = if first == 1 {
+        body.target(statement.operand(0)?)?.0
+    } else {
+        crate::instruction::SLOT_SINK
+    };
     let Address { base, offset } = body.address(statement.operand(first)?)?;
     let b = body.source(statement.operand(first + 1)?, kind.bits)?;
     let c = if sources == 2 { body.source(statement.operand(first + 2)?, kind.bits)? } else { b };
@@ -168,7 +183,8 @@ fn atomic<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()>
         Where::Shared => 1,
         Where::Stack => return Err(Reject::Unsupported),
     };
-    let template = Instruction { flags: what as u8, bits: kind.bits, count, ..Instruction::new(Op::Atomic) };
+    let template =
+        Instruction { flags: what as u8, bits: kind.bits, count, ..Instruction::new(Op::Atomic) };
     body.emit(Instruction { d, a: base, b, c, imm: offset, ..template });
     Ok(())
 }
@@ -203,6 +219,12 @@ fn is_space<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<(
     let space = window(statement.parts.last().copied().unwrap_or_default())?;
     let (d, _) = body.target(statement.operand(0)?)?;
     let a = body.source(statement.operand(1)?, 64)?;
-    body.emit(Instruction { d, a, imm: space, flags: u8::from(space == 0), ..Instruction::new(Op::IsSpace) });
+    body.emit(Instruction {
+        d,
+        a,
+        imm: space,
+        flags: u8::from(space == 0),
+        ..Instruction::new(Op::IsSpace)
+    });
     Ok(())
 }

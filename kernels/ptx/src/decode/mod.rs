@@ -1,4 +1,5 @@
-//! What each instruction means: statements become decoded instructions. Knows no text and runs nothing.
+//! What each instruction means: statements become decoded instructions. Knows no text and runs
+//! nothing.
 
 mod control;
 mod convert;
@@ -34,7 +35,10 @@ impl From<ParseError> for Reject {
 }
 
 /// Decodes one statement; what the machine does not model becomes an instruction that faults.
-pub(crate) fn statement<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Result<(), ParseError> {
+pub(crate) fn statement<'a>(
+    body: &mut Body<'a, '_>,
+    statement: &Statement<'a>,
+) -> Result<(), ParseError> {
     match decode(body, statement) {
         Ok(()) => Ok(()),
         Err(Reject::Unsupported) => {
@@ -48,8 +52,12 @@ pub(crate) fn statement<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) 
 
 fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
     match statement.parts[0] {
-        "ld" | "ldu" | "st" | "atom" | "red" | "cvta" | "isspacep" => memory::decode(body, statement),
-        "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" => control::decode(body, statement),
+        "ld" | "ldu" | "st" | "atom" | "red" | "cvta" | "isspacep" => {
+            memory::decode(body, statement)
+        }
+        "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" => {
+            control::decode(body, statement)
+        }
         "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" => {
             body.emit(Instruction::new(Op::Nothing));
             Ok(())
@@ -109,7 +117,8 @@ pub(crate) fn emit_plain<'a>(
     Ok(())
 }
 
-/// Where a comparison puts its result: `p`, or `p|q`; then joins it with a third operand, as `.and`, `.or` and `.xor` ask.
+/// Where a comparison puts its result: `p`, or `p|q`; then joins it with a third operand, as
+/// `.and`, `.or` and `.xor` ask.
 pub(crate) fn emit_comparison<'a>(
     body: &mut Body<'a, '_>,
     statement: &Statement<'a>,

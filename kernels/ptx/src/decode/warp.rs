@@ -12,8 +12,12 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
             body.emit(Instruction { b, ..Instruction::new(Op::WarpBarrier) });
             Ok(())
         }
-        ["bar" | "barrier", "sync"] | ["bar" | "barrier", "cta", "sync"] => barrier(body, statement),
-        ["barrier", "sync", "aligned"] | ["barrier", "cta", "sync", "aligned"] => barrier(body, statement),
+        ["bar" | "barrier", "sync"] | ["bar" | "barrier", "cta", "sync"] => {
+            barrier(body, statement)
+        }
+        ["barrier", "sync", "aligned"] | ["barrier", "cta", "sync", "aligned"] => {
+            barrier(body, statement)
+        }
         ["shfl", "sync", mode, "b32"] => shuffle(body, statement, mode),
         ["vote", "sync", mode, "pred" | "b32"] => vote(body, statement, mode),
         _ => Err(Reject::Unsupported),

@@ -106,7 +106,9 @@ impl<'a, 'm> Body<'a, 'm> {
     pub(crate) fn read(mut self, cursor: &mut Cursor<'a>) -> Result<Function, ParseError> {
         while !self.scopes.is_empty() {
             let Some(token) = cursor.peek() else {
-                return Err(cursor.wrong(format!("`{}` has no end", shortened(&self.function.name))));
+                return Err(
+                    cursor.wrong(format!("`{}` has no end", shortened(&self.function.name)))
+                );
             };
             self.line = token.line;
             match (token.kind, token.text) {
@@ -122,7 +124,11 @@ impl<'a, 'm> Body<'a, 'm> {
                 (TokenKind::Dot, _) => self.directive(cursor)?,
                 (TokenKind::Word, label) if cursor.second_is(":") => self.label(cursor, label)?,
                 (TokenKind::Word, _) | (TokenKind::Mark, "@") => self.statement(cursor)?,
-                _ => return Err(cursor.wrong(format!("`{}` begins no statement", shortened(token.text)))),
+                _ => {
+                    return Err(
+                        cursor.wrong(format!("`{}` begins no statement", shortened(token.text)))
+                    );
+                }
             }
         }
         self.emit(Instruction::new(Op::Return));
@@ -159,9 +165,9 @@ impl<'a, 'm> Body<'a, 'm> {
                 let found = declaration(cursor)?;
                 cursor.expect(";")?;
                 let placed = self.place(&found);
-                placed
-                    .map(drop)
-                    .ok_or_else(|| cursor.wrong(format!("more than {FRAME_BYTES_MAX} bytes of local memory")))
+                placed.map(drop).ok_or_else(|| {
+                    cursor.wrong(format!("more than {FRAME_BYTES_MAX} bytes of local memory"))
+                })
             }
             ".shared" => {
                 let (name, symbol) = self.module.shared_symbol(cursor)?;
@@ -172,7 +178,9 @@ impl<'a, 'm> Body<'a, 'm> {
                 Ok(())
             }
             ".pragma" => cursor.until(";").map(drop),
-            other => Err(cursor.wrong(format!("`{}` is not known in a function", shortened(other)))),
+            other => {
+                Err(cursor.wrong(format!("`{}` is not known in a function", shortened(other))))
+            }
         }
     }
 
@@ -270,14 +278,21 @@ impl<'a, 'm> Body<'a, 'm> {
     pub(crate) fn new_slot(&mut self, value: u64, bits: u8) -> Result<u32, ParseError> {
         let slots = self.function.image.len();
         if slots >= SLOTS_MAX {
-            return Err(ParseError::new(self.line, format!("more than {SLOTS_MAX} registers and constants")));
+            return Err(ParseError::new(
+                self.line,
+                format!("more than {SLOTS_MAX} registers and constants"),
+            ));
         }
         self.function.image.push(value);
         self.widths.push(bits);
         Ok(slots as u32)
     }
 
-    pub(crate) fn special_slot(&mut self, name: String, special: Special) -> Result<u32, ParseError> {
+    pub(crate) fn special_slot(
+        &mut self,
+        name: String,
+        special: Special,
+    ) -> Result<u32, ParseError> {
         let slot = self.new_slot(0, 32)?;
         self.specials.insert(name, slot);
         self.function.specials.push((slot, special));
@@ -293,7 +308,8 @@ impl<'a, 'm> Body<'a, 'm> {
 
     /// Gives every branch its target.
     fn resolve(&mut self) -> Result<(), ParseError> {
-        let unknown = |line, label| ParseError::new(line, format!("no label `{}`", shortened(label)));
+        let unknown =
+            |line, label| ParseError::new(line, format!("no label `{}`", shortened(label)));
         for (at, label, line) in &self.branches {
             let target = *self.labels.get(label).ok_or_else(|| unknown(*line, label))?;
             self.function.code[*at].imm = u64::from(target);

@@ -109,7 +109,8 @@ impl<'a> Cursor<'a> {
 pub(crate) fn split_commas<'a>(tokens: &'a [Token<'a>]) -> Vec<&'a [Token<'a>]> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
-    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == TokenKind::Mark) {
+    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == TokenKind::Mark)
+    {
         match token.text {
             "{" | "[" | "(" => depth += 1,
             "}" | "]" | ")" => depth = depth.saturating_sub(1),
@@ -132,7 +133,9 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     match text.get(..2) {
         Some("0x" | "0X") => u64::from_str_radix(&text[2..], 16).ok(),
         Some("0b" | "0B") => u64::from_str_radix(&text[2..], 2).ok(),
-        Some("0f" | "0F") if text.len() == 10 => u32::from_str_radix(&text[2..], 16).ok().map(u64::from),
+        Some("0f" | "0F") if text.len() == 10 => {
+            u32::from_str_radix(&text[2..], 16).ok().map(u64::from)
+        }
         Some("0d" | "0D") if text.len() == 18 => u64::from_str_radix(&text[2..], 16).ok(),
         _ if text.len() > 1 && text.starts_with('0') => u64::from_str_radix(text, 8).ok(),
         _ => text.parse().ok(),

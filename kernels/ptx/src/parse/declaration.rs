@@ -1,4 +1,5 @@
-//! Declarations: variables and parameters with type, alignment, size and first value. Places nothing.
+//! Declarations: variables and parameters with type, alignment, size and first value. Places
+//! nothing.
 
 use super::cursor::{Cursor, number};
 use crate::ParseError;
@@ -50,10 +51,9 @@ pub(crate) fn declaration(cursor: &mut Cursor<'_>) -> Result<Declaration, ParseE
     while cursor.take("[") {
         let count = if cursor.peek_is("]") { 0 } else { cursor.number(VARIABLE_BYTES_MAX)? };
         cursor.expect("]")?;
-        bytes = bytes
-            .checked_mul(count)
-            .filter(|bytes| *bytes <= VARIABLE_BYTES_MAX)
-            .ok_or_else(|| cursor.wrong(format!("`{name}` is larger than {VARIABLE_BYTES_MAX} bytes")))?;
+        bytes = bytes.checked_mul(count).filter(|bytes| *bytes <= VARIABLE_BYTES_MAX).ok_or_else(
+            || cursor.wrong(format!("`{name}` is larger than {VARIABLE_BYTES_MAX} bytes")),
+        )?;
     }
     Ok(Declaration { name, element, bytes, align: align.unwrap_or(natural), initial: Vec::new() })
 }
@@ -86,7 +86,10 @@ fn pointer(cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
 ///
 /// # Errors
 /// [`ParseError`] for values that are no numbers, or too many.
-pub(crate) fn initialiser(cursor: &mut Cursor<'_>, into: &mut Declaration) -> Result<(), ParseError> {
+pub(crate) fn initialiser(
+    cursor: &mut Cursor<'_>,
+    into: &mut Declaration,
+) -> Result<(), ParseError> {
     if !cursor.take("=") {
         return Ok(());
     }
@@ -115,7 +118,8 @@ fn value(cursor: &mut Cursor<'_>, element: Type) -> Result<u64, ParseError> {
     let negative = cursor.take("-");
     let token = cursor.peek().filter(|token| token.kind == TokenKind::Number);
     let value = token.and_then(|token| number(token.text));
-    let value = value.ok_or_else(|| cursor.wrong("only numbers can be first values of variables"))?;
+    let value =
+        value.ok_or_else(|| cursor.wrong("only numbers can be first values of variables"))?;
     cursor.next();
     let value = if negative { value.wrapping_neg() } else { value };
     Ok(value & element.mask())

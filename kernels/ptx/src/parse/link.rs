@@ -14,7 +14,9 @@ pub(crate) fn link(functions: &mut [Function]) -> Result<(), ParseError> {
     let shapes: Vec<(Vec<u32>, Vec<u32>)> = functions.iter().map(shape).collect();
     for call in functions.iter_mut().flat_map(|function| &mut function.calls) {
         call.callee = names.get(&call.name).copied();
-        let Some((parameters, results)) = call.callee.and_then(|callee| shapes.get(callee as usize)) else {
+        let Some((parameters, results)) =
+            call.callee.and_then(|callee| shapes.get(callee as usize))
+        else {
             continue;
         };
         let passes = call.arguments.iter().map(|place| place.bytes);
@@ -29,11 +31,13 @@ pub(crate) fn link(functions: &mut [Function]) -> Result<(), ParseError> {
 }
 
 fn shape(function: &Function) -> (Vec<u32>, Vec<u32>) {
-    let bytes = |places: &[crate::instruction::Place]| places.iter().map(|place| place.bytes).collect();
+    let bytes =
+        |places: &[crate::instruction::Place]| places.iter().map(|place| place.bytes).collect();
     (bytes(&function.parameters), bytes(&function.results))
 }
 
-/// A function waits if one of its instructions does, or one that it calls: repeated until nothing changes.
+/// A function waits if one of its instructions does, or one that it calls: repeated until nothing
+/// changes.
 fn spread_waiting(functions: &mut [Function]) {
     for function in functions.iter_mut() {
         let waits = |op| matches!(op, Op::Barrier | Op::WarpBarrier | Op::Shuffle | Op::Vote);

@@ -1,4 +1,5 @@
-//! Modules: directives, variables, kernels and functions in the order of the text. Instructions are `decode`'s.
+//! Modules: directives, variables, kernels and functions in the order of the text. Instructions are
+//! `decode`'s.
 
 pub(crate) mod body;
 pub(crate) mod cursor;
@@ -95,7 +96,9 @@ impl Builder {
                     ".version" => self.version = version(cursor)?,
                     ".target" => self.target = target(cursor)?,
                     ".address_size" if cursor.number(64)? == 64 => {}
-                    ".address_size" => return Err(cursor.wrong("only 64-bit addresses are modelled")),
+                    ".address_size" => {
+                        return Err(cursor.wrong("only 64-bit addresses are modelled"));
+                    }
                     ".entry" => self.function(cursor, true)?,
                     ".func" => self.function(cursor, false)?,
                     ".const" => self.variable(cursor, Space::Const, is_extern)?,
@@ -103,14 +106,23 @@ impl Builder {
                     ".shared" => self.shared(cursor)?,
                     ".pragma" | ".alias" => drop(cursor.until(";")?),
                     ".section" => section(cursor)?,
-                    other => return Err(cursor.wrong(format!("`{}` is not known", cursor::shortened(other)))),
+                    other => {
+                        return Err(
+                            cursor.wrong(format!("`{}` is not known", cursor::shortened(other)))
+                        );
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    fn variable(&mut self, cursor: &mut Cursor<'_>, space: Space, is_extern: bool) -> Result<(), ParseError> {
+    fn variable(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        space: Space,
+        is_extern: bool,
+    ) -> Result<(), ParseError> {
         let mut found = declaration(cursor)?;
         initialiser(cursor, &mut found)?;
         cursor.expect(";")?;
@@ -130,7 +142,10 @@ impl Builder {
         Ok(())
     }
 
-    pub(crate) fn shared_symbol(&mut self, cursor: &mut Cursor<'_>) -> Result<(String, Symbol), ParseError> {
+    pub(crate) fn shared_symbol(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(String, Symbol), ParseError> {
         let found = declaration(cursor)?;
         cursor.expect(";")?;
         if found.bytes == 0 {
@@ -138,8 +153,9 @@ impl Builder {
         }
         let offset = self.shared_bytes.next_multiple_of(u64::from(found.align));
         let end = offset.checked_add(found.bytes).filter(|end| *end <= SHARED_BYTES_MAX);
-        self.shared_bytes =
-            end.ok_or_else(|| cursor.wrong(format!("more than {SHARED_BYTES_MAX} bytes of shared memory")))?;
+        self.shared_bytes = end.ok_or_else(|| {
+            cursor.wrong(format!("more than {SHARED_BYTES_MAX} bytes of shared memory"))
+        })?;
         Ok((found.name, Symbol::Shared(offset as u32)))
     }
 
@@ -164,7 +180,10 @@ impl Builder {
         let function = body.read(cursor)?;
         if is_kernel {
             if self.kernels.iter().any(|kernel| kernel.name == function.name) {
-                return Err(ParseError::new(line, format!("kernel `{}` stands here twice", function.name)));
+                return Err(ParseError::new(
+                    line,
+                    format!("kernel `{}` stands here twice", function.name),
+                ));
             }
             self.kernels.push(Kernel {
                 name: function.name.clone(),
@@ -216,9 +235,9 @@ fn parameters(
         }
         cursor.expect(".param")?;
         let found = declaration(cursor)?;
-        let offset = body
-            .place(&found)
-            .ok_or_else(|| cursor.wrong(format!("more than {PARAMETER_BYTES_MAX} bytes of parameters")))?;
+        let offset = body.place(&found).ok_or_else(|| {
+            cursor.wrong(format!("more than {PARAMETER_BYTES_MAX} bytes of parameters"))
+        })?;
         let bytes = found.bytes as u32;
         places.push(Place { offset, bytes });
         listed.push(Parameter { name: found.name, offset, bytes, align: found.align });
@@ -247,7 +266,10 @@ fn tuning(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
             }
             ".pragma" => drop(cursor.until(";")?),
             _ => {
-                while cursor.peek().is_some_and(|token| token.kind == TokenKind::Number || token.is(",")) {
+                while cursor
+                    .peek()
+                    .is_some_and(|token| token.kind == TokenKind::Number || token.is(","))
+                {
                     cursor.next();
                 }
             }

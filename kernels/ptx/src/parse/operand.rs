@@ -21,7 +21,8 @@ fn wrong(what: impl Into<String>) -> Reject {
 }
 
 impl<'a> Body<'a, '_> {
-    /// What a name of this function stands for. A register of a range gets its slot when it is first met.
+    /// What a name of this function stands for. A register of a range gets its slot when it is
+    /// first met.
     pub(crate) fn name(&mut self, name: &str) -> Result<Option<Name>, ParseError> {
         for at in (0..self.scopes.len()).rev() {
             if let Some(found) = self.scopes[at].names.get(name) {
@@ -53,18 +54,25 @@ impl<'a> Body<'a, '_> {
         let [first, rest @ ..] = tokens else { return Err(wrong("an operand is missing")) };
         match (first.kind, first.text) {
             (TokenKind::Number, _) if rest.is_empty() => {
-                let value =
-                    number(first.text).ok_or_else(|| wrong(format!("`{}` is no number", first.text)))?;
+                let value = number(first.text)
+                    .ok_or_else(|| wrong(format!("`{}` is no number", first.text)))?;
                 self.constant(value & mask)
             }
             (TokenKind::Mark, "-") => {
-                let value = single_number(rest).ok_or_else(|| wrong("a number expected after `-`"))?;
+                let value =
+                    single_number(rest).ok_or_else(|| wrong("a number expected after `-`"))?;
                 self.constant(value.wrapping_neg() & mask)
             }
             (TokenKind::Mark, "!") => {
                 let (source, one) = (self.source(rest, 1)?, self.constant(1)?);
                 let d = self.new_slot(0, 1)?;
-                self.emit(Instruction { a: source, b: one, d, imm: 1, ..Instruction::new(Op::Xor) });
+                self.emit(Instruction {
+                    a: source,
+                    b: one,
+                    d,
+                    imm: 1,
+                    ..Instruction::new(Op::Xor)
+                });
                 Ok(d)
             }
             (TokenKind::Word, "WARP_SZ") => self.constant(32),
@@ -209,7 +217,8 @@ fn addend(tokens: &[Token<'_>]) -> Decoded<u64> {
 
 /// The special registers that are functions of a thread's place alone.
 fn special(name: &str) -> Option<Special> {
-    let axis = |suffix: &str| ["x", "y", "z"].iter().position(|axis| *axis == suffix).map(|at| at as u8);
+    let axis =
+        |suffix: &str| ["x", "y", "z"].iter().position(|axis| *axis == suffix).map(|at| at as u8);
     let (head, tail) = name.split_once('.').unwrap_or((name, ""));
     Some(match head {
         "%tid" => Special::Thread(axis(tail)?),
@@ -230,7 +239,9 @@ fn special(name: &str) -> Option<Special> {
 
 /// Special registers that tell the time or the place on the chip: never the same twice.
 fn is_special(name: &str) -> bool {
-    let heads = ["%clock", "%globaltimer", "%smid", "%nsmid", "%gridid", "%envreg", "%pm", "%dynamic_smem"];
-    let sizes = ["%total_smem_size", "%aggr_smem_size", "%cluster", "%nclusterid", "%is_explicit_cluster"];
+    let heads =
+        ["%clock", "%globaltimer", "%smid", "%nsmid", "%gridid", "%envreg", "%pm", "%dynamic_smem"];
+    let sizes =
+        ["%total_smem_size", "%aggr_smem_size", "%cluster", "%nclusterid", "%is_explicit_cluster"];
     heads.iter().chain(&sizes).any(|head| name.starts_with(head))
 }

@@ -24,7 +24,12 @@ fn extended(i: &Instruction, value: u64) -> u64 {
 
 impl Core<'_> {
     #[inline(always)]
-    pub(super) fn load(&mut self, i: &Instruction, r: &[u64], stack: &mut [u8]) -> Result<u64, Cause> {
+    pub(super) fn load(
+        &mut self,
+        i: &Instruction,
+        r: &[u64],
+        stack: &mut [u8],
+    ) -> Result<u64, Cause> {
         let bytes = u32::from(i.bits) / 8;
         let address = r[i.a as usize].wrapping_add(i.imm);
         check_alignment(address, bytes)?;
@@ -35,7 +40,12 @@ impl Core<'_> {
     }
 
     #[inline(always)]
-    pub(super) fn store(&mut self, i: &Instruction, r: &[u64], stack: &mut [u8]) -> Result<(), Cause> {
+    pub(super) fn store(
+        &mut self,
+        i: &Instruction,
+        r: &[u64],
+        stack: &mut [u8],
+    ) -> Result<(), Cause> {
         let bytes = u32::from(i.bits) / 8;
         let address = r[i.a as usize].wrapping_add(i.imm);
         check_alignment(address, bytes)?;
@@ -46,7 +56,8 @@ impl Core<'_> {
         Ok(())
     }
 
-    /// What is not global memory: the thread's stack or the block's shared memory, where the access is generic.
+    /// What is not global memory: the thread's stack or the block's shared memory, where the access
+    /// is generic.
     #[cold]
     fn window_bytes<'a>(
         &'a mut self,
@@ -63,7 +74,12 @@ impl Core<'_> {
         found.ok_or(Cause::OutOfBounds { address, bytes })
     }
 
-    pub(super) fn load_stack(&mut self, i: &Instruction, r: &[u64], stack: &mut [u8]) -> Result<u64, Cause> {
+    pub(super) fn load_stack(
+        &mut self,
+        i: &Instruction,
+        r: &[u64],
+        stack: &mut [u8],
+    ) -> Result<u64, Cause> {
         Ok(extended(i, get(place(stack, i, r, 1)?)))
     }
 
@@ -71,7 +87,12 @@ impl Core<'_> {
         Ok(extended(i, get(place(&mut self.shared, i, r, 1)?)))
     }
 
-    pub(super) fn store_stack(&mut self, i: &Instruction, r: &[u64], stack: &mut [u8]) -> Result<(), Cause> {
+    pub(super) fn store_stack(
+        &mut self,
+        i: &Instruction,
+        r: &[u64],
+        stack: &mut [u8],
+    ) -> Result<(), Cause> {
         put(place(stack, i, r, 1)?, r[i.b as usize]);
         Ok(())
     }
@@ -139,16 +160,22 @@ impl Core<'_> {
     }
 
     /// Changes memory and gives what was there. Threads run one after the other, so this is atomic.
-    pub(super) fn atomic(&mut self, i: &Instruction, r: &[u64], stack: &mut [u8]) -> Result<u64, Cause> {
+    pub(super) fn atomic(
+        &mut self,
+        i: &Instruction,
+        r: &[u64],
+        stack: &mut [u8],
+    ) -> Result<u64, Cause> {
         let bytes = u32::from(i.bits) / 8;
         let address = r[i.a as usize].wrapping_add(i.imm);
         check_alignment(address, bytes)?;
         let found = match i.count {
             1 => part(&mut self.shared, address & 0xFFFF_FFFF, bytes)
                 .ok_or(Cause::OutOfBounds { address, bytes })?,
-            _ if self.memory.slice(address, bytes as usize).is_some() => {
-                self.memory.slice_mut(address, bytes as usize).ok_or(Cause::OutOfBounds { address, bytes })?
-            }
+            _ if self.memory.slice(address, bytes as usize).is_some() => self
+                .memory
+                .slice_mut(address, bytes as usize)
+                .ok_or(Cause::OutOfBounds { address, bytes })?,
             _ => self.window_bytes(i, address, bytes, stack)?,
         };
         let old = get(found);
@@ -159,7 +186,12 @@ impl Core<'_> {
 
 /// The bytes of an access to a stack or to shared memory, whose addresses are 32 bits wide.
 #[inline(always)]
-fn place<'a>(bytes: &'a mut [u8], i: &Instruction, r: &[u64], count: u8) -> Result<&'a mut [u8], Cause> {
+fn place<'a>(
+    bytes: &'a mut [u8],
+    i: &Instruction,
+    r: &[u64],
+    count: u8,
+) -> Result<&'a mut [u8], Cause> {
     let length = u32::from(i.bits) / 8 * u32::from(count);
     let address = r[i.a as usize].wrapping_add(i.imm) & 0xFFFF_FFFF;
     check_alignment(address, length)?;

@@ -1,4 +1,5 @@
-//! Blocks and grids: which thread runs when. Threads of a block without barriers run one after the other to their ends.
+//! Blocks and grids: which thread runs when. Threads of a block without barriers run one after the
+//! other to their ends.
 
 use super::thread::{Position, Thread};
 use super::{Core, Launch, Pause, warp};
@@ -70,8 +71,8 @@ fn apart(
     Ok(())
 }
 
-/// Threads that wait for each other: each runs until it waits; a barrier or a warp's operation that is complete lets its
-/// threads go on.
+/// Threads that wait for each other: each runs until it waits; a barrier or a warp's operation that
+/// is complete lets its threads go on.
 fn together(
     core: &mut Core<'_>,
     launch: &Launch<'_>,
@@ -109,7 +110,9 @@ fn run_ready(
     status: &mut [Status],
 ) -> Result<bool, Box<Stopped>> {
     let mut moved = false;
-    for (thread, status) in threads.iter_mut().zip(status).filter(|(_, status)| **status == Status::Ready) {
+    for (thread, status) in
+        threads.iter_mut().zip(status).filter(|(_, status)| **status == Status::Ready)
+    {
         moved = true;
         *status = match thread.run(core, launch).map_err(|cause| Stopped::new(thread, cause))? {
             Pause::Wait => Status::Waiting,
@@ -128,7 +131,8 @@ fn barrier_of(launch: &Launch<'_>, thread: &Thread) -> Option<(u64, u64)> {
 /// Lets the threads of every complete barrier go on. Threads that have ended are not waited for.
 fn release_barriers(launch: &Launch<'_>, threads: &[Thread], status: &mut [Status]) -> bool {
     let mut waiting: Vec<(usize, u64, u64)> = Vec::new();
-    for (at, thread) in threads.iter().enumerate().filter(|(at, _)| status[*at] == Status::Waiting) {
+    for (at, thread) in threads.iter().enumerate().filter(|(at, _)| status[*at] == Status::Waiting)
+    {
         if let Some((barrier, count)) = barrier_of(launch, thread) {
             waiting.push((at, barrier, count));
         }

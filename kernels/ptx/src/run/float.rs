@@ -71,7 +71,8 @@ pub(super) fn round(value: f32, mode: u8) -> f32 {
 
 /// a * b + c, rounded once, towards zero, down or up.
 pub(super) fn directed(a: f32, b: f32, c: f32, mode: u8) -> f32 {
-    // A product of two 24-bit numbers is exact in 53 bits; the sum's error is found by Knuth's TwoSum.
+    // A product of two 24-bit numbers is exact in 53 bits; the sum's error is found by Knuth's
+    // TwoSum.
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
     let sum = product + c;
     if !sum.is_finite() {
@@ -97,7 +98,8 @@ pub(super) fn directed(a: f32, b: f32, c: f32, mode: u8) -> f32 {
     }
 }
 
-/// To an unsigned integer of some width, clamped to its range; NaN gives 0, or the top bit alone in 64 bits.
+/// To an unsigned integer of some width, clamped to its range; NaN gives 0, or the top bit alone in
+/// 64 bits.
 pub(super) fn to_unsigned(value: f64, width: u8) -> u64 {
     match width {
         64 if value.is_nan() => 1 << 63,
@@ -106,7 +108,8 @@ pub(super) fn to_unsigned(value: f64, width: u8) -> u64 {
     }
 }
 
-/// To a signed integer of some width, clamped to its range; NaN gives 0, or the least number in 64 bits.
+/// To a signed integer of some width, clamped to its range; NaN gives 0, or the least number in 64
+/// bits.
 pub(super) fn to_signed(value: f64, width: u8) -> u64 {
     match width {
         64 if value.is_nan() => 1 << 63,
@@ -162,7 +165,10 @@ mod tests {
             let down = directed(a, b, c, rounding::DOWN);
             let (up, zero) = (directed(a, b, c, rounding::UP), directed(a, b, c, rounding::ZERO));
             let nearest = a.mul_add(b, c);
-            assert!(down <= nearest && nearest <= up && (up == down || up == down.next_up()), "{a} {b} {c}");
+            assert!(
+                down <= nearest && nearest <= up && (up == down || up == down.next_up()),
+                "{a} {b} {c}"
+            );
             assert_eq!(zero, if down.is_sign_negative() { up } else { down }, "{a} {b} {c}");
         }
         assert_eq!(directed(f32::MAX, 2.0, 0.0, rounding::ZERO), f32::MAX);

@@ -38,7 +38,8 @@ pub(super) fn mul_high_signed(a: u64, b: u64, width: u8) -> u64 {
     ((i128::from(signed(a, width)) * i128::from(signed(b, width))) >> width) as u64
 }
 
-/// Place of the highest bit that differs from the sign, or how far it is from the top; all ones where there is none.
+/// Place of the highest bit that differs from the sign, or how far it is from the top; all ones
+/// where there is none.
 pub(super) fn find(value: u64, width: u8, from_top: bool) -> u64 {
     match value {
         0 => 0xFFFF_FFFF,
@@ -131,7 +132,10 @@ mod tests {
         );
         assert_eq!(field_signed(0xF0, 4, 4, 32) & 0xFFFF_FFFF, 0xFFFF_FFFF);
         assert_eq!(field_insert(0xF, 0, 30, 4, 32) & 0xFFFF_FFFF, 0xC000_0000);
-        assert_eq!((find(0, 32, false), find(0x100, 32, false), find(0x100, 32, true)), (0xFFFF_FFFF, 8, 23));
+        assert_eq!(
+            (find(0, 32, false), find(0x100, 32, false), find(0x100, 32, true)),
+            (0xFFFF_FFFF, 8, 23)
+        );
         assert_eq!((funnel(1, 2, 33, true, false), funnel(1, 2, 33, true, true)), (4, 1));
         assert_eq!(logic(0b1100, 0b1010, 0b0110, 0x96), 0b0000);
         assert_eq!((divide(5, 0), remainder(5, 0)), (u64::MAX, 5));

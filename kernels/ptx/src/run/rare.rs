@@ -2,8 +2,8 @@
 
 use super::float::{approximate, bits, directed, round, test, to_signed, to_unsigned};
 use super::integer::{
-    divide, field, field_insert, field_signed, find, funnel, logic, mask, mul_high, mul_high_signed, permute,
-    remainder, signed,
+    divide, field, field_insert, field_signed, find, funnel, logic, mask, mul_high,
+    mul_high_signed, permute, remainder, signed,
 };
 use super::{Core, Next, Pause, double};
 use crate::Cause;
@@ -44,7 +44,9 @@ impl Core<'_> {
             Op::Trap => Err(Cause::Trapped),
             Op::Nothing => Ok(Next::Done),
             Op::Unsupported => Err(Cause::Unsupported),
-            Op::ApproximateF | Op::ApproximateD if !self.settings.approximate => Err(Cause::Unsupported),
+            Op::ApproximateF | Op::ApproximateD if !self.settings.approximate => {
+                Err(Cause::Unsupported)
+            }
             _ => match single(i, r).or_else(|| integers(function, i, r)) {
                 Some(value) => Ok(Next::Value(value)),
                 None if self.settings.doubles => double::run(i, r).map(Next::Value),
@@ -63,9 +65,12 @@ fn single(i: &Instruction, r: &[u64]) -> Option<u64> {
         Op::AddDirectedF => bits(directed(float(i.a), 1.0, float(i.b), i.flags)),
         Op::SubDirectedF => bits(directed(float(i.a), 1.0, -float(i.b), i.flags)),
         // A zero of the product's own sign leaves every product as it is.
-        Op::MulDirectedF => {
-            bits(directed(float(i.a), float(i.b), 0.0f32.copysign(float(i.a) * float(i.b)), i.flags))
-        }
+        Op::MulDirectedF => bits(directed(
+            float(i.a),
+            float(i.b),
+            0.0f32.copysign(float(i.a) * float(i.b)),
+            i.flags,
+        )),
         Op::FmaDirectedF => bits(directed(float(i.a), float(i.b), float(i.c), i.flags)),
         Op::OrderedF => u64::from(!float(i.a).is_nan() && !float(i.b).is_nan()),
         Op::TestF => u64::from(test(float(i.a), i.flags)),
@@ -75,7 +80,9 @@ fn single(i: &Instruction, r: &[u64]) -> Option<u64> {
         Op::UFromFloat => to_unsigned(f64::from(round(float(i.a), i.flags)), i.count) & i.imm,
         Op::SFromFloat if float(i.a).is_nan() && i.count < 64 => 0,
         Op::SFromFloat => to_signed(f64::from(round(float(i.a), i.flags)), i.count) & i.imm,
-        Op::ApproximateF => bits(approximate(f64::from(float(i.a)), f64::from(float(i.b)), i.flags) as f32),
+        Op::ApproximateF => {
+            bits(approximate(f64::from(float(i.a)), f64::from(float(i.b)), i.flags) as f32)
+        }
         _ => return None,
     })
 }
@@ -166,9 +173,8 @@ fn pack(function: &Function, i: &Instruction, r: &mut [u64]) {
         }
         return;
     }
-    let packed = parts
-        .iter()
-        .enumerate()
-        .fold(0, |packed, (at, slot)| packed | ((r[*slot as usize] & i.imm) << (usize::from(i.bits) * at)));
+    let packed = parts.iter().enumerate().fold(0, |packed, (at, slot)| {
+        packed | ((r[*slot as usize] & i.imm) << (usize::from(i.bits) * at))
+    });
     r[i.a as usize] = packed;
 }

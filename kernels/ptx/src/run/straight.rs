@@ -1,7 +1,7 @@
 //! The inner loop: instructions one after the other until a thread calls, ends or waits.
 //!
-//! Frequent instructions stand here, one line each; the others are `rare`. Slots hold values without bits above
-//! their width, so that most operators need no masks on what they read.
+//! Frequent instructions stand here, one line each; the others are `rare`. Slots hold values
+//! without bits above their width, so that most operators need no masks on what they read.
 
 use super::float::{bits, max, min, round};
 use super::integer::{shift_left, shift_right, shift_right_signed, signed};
@@ -74,7 +74,9 @@ pub(super) fn straight<const COVER: bool>(
             Op::Sub => int!(a).wrapping_sub(int!(b)) & i.imm,
             Op::Mul => int!(a).wrapping_mul(int!(b)) & i.imm,
             Op::MulAdd => int!(a).wrapping_mul(int!(b)).wrapping_add(int!(c)) & i.imm,
-            Op::MulWideS => signed(int!(a), i.bits).wrapping_mul(signed(int!(b), i.bits)) as u64 & i.imm,
+            Op::MulWideS => {
+                signed(int!(a), i.bits).wrapping_mul(signed(int!(b), i.bits)) as u64 & i.imm
+            }
             Op::And => int!(a) & int!(b) & i.imm,
             Op::Or => (int!(a) | int!(b)) & i.imm,
             Op::Xor => (int!(a) ^ int!(b)) & i.imm,

@@ -104,7 +104,11 @@ impl Thread {
     fn call(&mut self, launch: &Launch<'_>, caller: &Function, site: u32) -> Result<(), Cause> {
         let call = &caller.calls[site as usize];
         let Some(callee) = call.callee else {
-            return Err(if call.name == "__assertfail" { Cause::Trapped } else { Cause::Unsupported });
+            return Err(if call.name == "__assertfail" {
+                Cause::Trapped
+            } else {
+                Cause::Unsupported
+            });
         };
         let function = &launch.loaded.module.functions[callee as usize];
         let fits = self.frames.len() < CALLS_MAX
@@ -118,7 +122,10 @@ impl Thread {
         let to = self.frames.last().map_or(0, |frame| frame.stack);
         for (argument, parameter) in call.arguments.iter().zip(&function.parameters) {
             let start = from + argument.offset as usize;
-            self.stack.copy_within(start..start + argument.bytes as usize, to + parameter.offset as usize);
+            self.stack.copy_within(
+                start..start + argument.bytes as usize,
+                to + parameter.offset as usize,
+            );
         }
         Ok(())
     }
@@ -132,21 +139,27 @@ impl Thread {
             let results = &functions[done.function as usize].results;
             for (wanted, result) in call.results.iter().zip(results) {
                 let start = done.stack + result.offset as usize;
-                self.stack
-                    .copy_within(start..start + result.bytes as usize, caller.stack + wanted.offset as usize);
+                self.stack.copy_within(
+                    start..start + result.bytes as usize,
+                    caller.stack + wanted.offset as usize,
+                );
             }
         }
         self.slots.truncate(done.slots);
         self.stack.truncate(done.stack);
     }
 
-    /// The instruction that the thread is in: the one before the next. Its function, its number there.
+    /// The instruction that the thread is in: the one before the next. Its function, its number
+    /// there.
     pub(crate) fn place(&self) -> Option<(u32, usize)> {
         self.frames.last().map(|frame| (frame.function, frame.at.saturating_sub(1)))
     }
 
     /// The instruction that the thread waits at.
-    pub(crate) fn waiting_at<'a>(&self, launch: &'a Launch<'_>) -> Option<(&'a Function, &'a Instruction)> {
+    pub(crate) fn waiting_at<'a>(
+        &self,
+        launch: &'a Launch<'_>,
+    ) -> Option<(&'a Function, &'a Instruction)> {
         let (function, at) = self.place()?;
         let function = &launch.loaded.module.functions[function as usize];
         Some((function, function.code.get(at)?))

@@ -1,4 +1,5 @@
-//! Operations of a warp: shuffles, votes, its own barrier. All threads that an operation names take part at once.
+//! Operations of a warp: shuffles, votes, its own barrier. All threads that an operation names take
+//! part at once.
 
 use super::Launch;
 use super::block::Status;
@@ -77,7 +78,10 @@ fn vote(i: &Instruction, lanes: &mut [Thread], members: &[usize]) {
         warp::ALL => u64::from(all),
         warp::ANY => u64::from(any),
         warp::UNIFORM => u64::from(all || !any),
-        _ => members.iter().zip(&votes).fold(0, |ballot, (lane, vote)| ballot | (u64::from(*vote) << lane)),
+        _ => members
+            .iter()
+            .zip(&votes)
+            .fold(0, |ballot, (lane, vote)| ballot | (u64::from(*vote) << lane)),
     };
     members.iter().for_each(|lane| lanes[*lane].set(i.d, value));
 }

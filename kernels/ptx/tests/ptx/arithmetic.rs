@@ -30,7 +30,8 @@ fn narrow(a: u32, b: u32) -> Vec<u32> {
     let (sa, sb) = (a as i32, b as i32);
     let bytes: Vec<u8> = a.to_le_bytes().into_iter().chain(b.to_le_bytes()).collect();
     // `__byte_perm` looks at three bits of each choice.
-    let permuted = (0..4).map(|at| u32::from(bytes[((a ^ b) >> (4 * at)) as usize & 7]) << (8 * at));
+    let permuted =
+        (0..4).map(|at| u32::from(bytes[((a ^ b) >> (4 * at)) as usize & 7]) << (8 * at));
     let both = (u64::from(b) << 32) | u64::from(a);
     let divides = b != 0 && b != u32::MAX;
     vec![
@@ -118,9 +119,11 @@ fn floats(bits: [u32; 3]) -> Vec<u32> {
     let or = |a: f32, b: f32, least: bool| match (a.is_nan(), b.is_nan()) {
         (true, _) => b,
         (_, true) => a,
-        _ if a == b => {
-            f32::from_bits(if least { a.to_bits() | b.to_bits() } else { a.to_bits() & b.to_bits() })
-        }
+        _ if a == b => f32::from_bits(if least {
+            a.to_bits() | b.to_bits()
+        } else {
+            a.to_bits() & b.to_bits()
+        }),
         _ => {
             if is_less(a, b) == least {
                 a
@@ -189,12 +192,17 @@ fn float_instructions_are_exact() {
 fn doubles_run_where_they_are_allowed() {
     let mut rig = Rig::new(Settings { doubles: true, ..Settings::default() });
     let values = [2.5f64, -3.25];
-    let words: Vec<u32> =
-        values.iter().flat_map(|value| [value.to_bits() as u32, (value.to_bits() >> 32) as u32]).collect();
+    let words: Vec<u32> = values
+        .iter()
+        .flat_map(|value| [value.to_bits() as u32, (value.to_bits() >> 32) as u32])
+        .collect();
     let (from, to) = (rig.words(&words), rig.words(&[0; 16]));
     rig.run("doubles", [1, 1, 1], [1, 1, 1], &parameters(&[(from, 8), (to, 8)])).expect("it runs");
-    let got: Vec<f64> =
-        rig.read(to, 16).chunks(2).map(|w| f64::from_bits(u64::from(w[1]) << 32 | u64::from(w[0]))).collect();
+    let got: Vec<f64> = rig
+        .read(to, 16)
+        .chunks(2)
+        .map(|w| f64::from_bits(u64::from(w[1]) << 32 | u64::from(w[0])))
+        .collect();
     let [a, b] = values;
     assert_eq!(got, [a + b, a * b, a / b, a.mul_add(b, 1.5), a.sqrt(), 2.5, 2.0, b]);
 }
@@ -204,8 +212,13 @@ fn approximations_run_where_they_are_allowed() {
     let mut rig = Rig::new(Settings { approximate: true, ..Settings::default() });
     let to = rig.words(&[0; 5]);
     let x = 1.25f32;
-    rig.run("approximate", [1, 1, 1], [1, 1, 1], &parameters(&[(to, 8), (u64::from(x.to_bits()), 4)]))
-        .expect("it runs");
+    rig.run(
+        "approximate",
+        [1, 1, 1],
+        [1, 1, 1],
+        &parameters(&[(to, 8), (u64::from(x.to_bits()), 4)]),
+    )
+    .expect("it runs");
     let got: Vec<f32> = rig.read(to, 5).into_iter().map(f32::from_bits).collect();
     let want = [x.sin(), 1.0 / x.sqrt(), x.exp(), x.ln(), x.powf(1.7)];
     for (got, want) in got.iter().zip(want) {

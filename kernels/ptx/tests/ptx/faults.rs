@@ -21,7 +21,9 @@ fn accesses_out_of_bounds_name_everything() {
         assert_eq!(fault.cause(), Some(Cause::OutOfBounds { address, bytes: 4 }));
         let text = fault.to_string();
         assert!(
-            text.contains("`wild`") && text.contains("st.global.u32") && text.contains("thread (0, 0, 0)"),
+            text.contains("`wild`")
+                && text.contains("st.global.u32")
+                && text.contains("thread (0, 0, 0)"),
             "{text}"
         );
     }
@@ -71,7 +73,10 @@ fn launches_end_by_limit_and_by_cancelling() {
 fn threads_that_wait_for_each_other_are_found() {
     let mut rig = Rig::new(Settings::default());
     let at = rig.words(&[0; 64]);
-    assert_eq!(cause(rig.run("stuck", [1, 1, 1], [64, 1, 1], &parameters(&[(at, 8)]))), Cause::Deadlock);
+    assert_eq!(
+        cause(rig.run("stuck", [1, 1, 1], [64, 1, 1], &parameters(&[(at, 8)]))),
+        Cause::Deadlock
+    );
 }
 
 #[test]
@@ -109,7 +114,10 @@ fn launches_that_do_not_fit_are_refused() {
         );
     }
     let block = rig.run("calls", [1, 1, 1], [65, 1, 1], &[0; 40]);
-    assert!(matches!(block, Err(Fault::Launch { .. })), "more threads than the kernel was compiled for");
+    assert!(
+        matches!(block, Err(Fault::Launch { .. })),
+        "more threads than the kernel was compiled for"
+    );
 }
 
 #[test]
@@ -126,6 +134,9 @@ fn memory_is_bounded_poisoned_and_given_back() {
         Err(MemoryError::OutOfBounds { address: at + 250, bytes: 7 })
     );
     assert!(rig.machine.free(at + 1).is_err());
-    assert_eq!((rig.machine.free(at), rig.machine.free(at)), (Ok(()), Err(MemoryError::NotAllocated(at))));
+    assert_eq!(
+        (rig.machine.free(at), rig.machine.free(at)),
+        (Ok(()), Err(MemoryError::NotAllocated(at)))
+    );
     assert_eq!(rig.machine.free_bytes(), free);
 }

@@ -1,4 +1,5 @@
-//! Text from strangers: reading it ends in a module or in an error, and running what was read in an end or in a fault.
+//! Text from strangers: reading it ends in a module or in an error, and running what was read in an
+//! end or in a fault.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ fn survive(text: &str) {
     whitelist::check(text);
     let Ok(module) = Module::parse(text) else { return };
     let module = Arc::new(module);
-    let settings = Settings { memory_bytes: 1 << 20, doubles: true, approximate: true, coverage: false };
+    let settings =
+        Settings { memory_bytes: 1 << 20, doubles: true, approximate: true, coverage: false };
     let mut machine = Machine::new(settings);
     let Ok(loaded) = machine.load(&module) else { return };
     for kernel in module.kernels() {
@@ -18,7 +20,8 @@ fn survive(text: &str) {
         let parameters: Vec<u8> =
             at.to_le_bytes().into_iter().cycle().take(kernel.parameter_bytes as usize).collect();
         let limits = Limits { steps: 20_000, cancel: None };
-        let _ = machine.launch(&loaded, &kernel.name, [1, 1, 1], [2, 1, 1], 64, &parameters, &limits);
+        let _ =
+            machine.launch(&loaded, &kernel.name, [1, 1, 1], [2, 1, 1], 64, &parameters, &limits);
     }
 }
 
@@ -34,8 +37,8 @@ fn damaged_text_never_panics() {
             1 => damaged[at] = lines[other].to_owned(),
             2 => damaged.truncate(at),
             3 => {
-                damaged[at] =
-                    damaged[at].replace(['%', ',', '[', '{'], ["", ";", "]", "-"][choice[3] as usize % 4])
+                damaged[at] = damaged[at]
+                    .replace(['%', ',', '[', '{'], ["", ";", "]", "-"][choice[3] as usize % 4])
             }
             _ => damaged[at] = damaged[at].replace(|c: char| c.is_ascii_digit(), "9"),
         }
@@ -55,7 +58,8 @@ fn greedy_and_endless_text_is_bounded() {
         ".reg .b64 %d<2>; mov.u64 %d1, 0; ld.local.u64 %d1, [%d1+-8];".to_owned(),
         ".reg .pred %p<2>; @%p1 @%p1 bra x;".to_owned(),
         ".reg .b32 %r<2>; brx.idx %r1, t; t: .branchtargets;".to_owned(),
-        ".reg .b32 %r<2>; mov.b32 {%r1, %r1}, %r1; bfe.u32 %r1, %r1, %r1, %r1; shl.b32 %r1, %r1, 4294967295;"
+        ".reg .b32 %r<2>; mov.b32 {%r1, %r1}, %r1; bfe.u32 %r1, %r1, %r1, %r1; shl.b32 %r1, %r1, \
+            4294967295;"
             .to_owned(),
         "call k;".to_owned(),
         "bar.sync 0; bar.warp.sync 0;".to_owned(),

@@ -42,7 +42,10 @@ impl Rig {
     pub(crate) fn read(&self, address: u64, count: usize) -> Vec<u32> {
         let mut bytes = vec![0; count * 4];
         self.machine.read(address, &mut bytes).expect("it was allocated");
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+        bytes
+            .chunks_exact(4)
+            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+            .collect()
     }
 
     pub(crate) fn run(

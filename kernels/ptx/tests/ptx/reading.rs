@@ -14,7 +14,8 @@ fn a_module_lists_its_kernels_and_variables() {
         (calls.parameters[0].offset, calls.parameters[0].bytes, calls.parameters[0].align),
         (0, 40, 8)
     );
-    let exposure = module.variables().iter().find(|variable| variable.name == "exposure").expect("declared");
+    let exposure =
+        module.variables().iter().find(|variable| variable.name == "exposure").expect("declared");
     assert_eq!((exposure.space, exposure.bytes, exposure.align), (Space::Const, 4, 4));
     assert!(module.unsupported().is_empty(), "{:?}", module.unsupported());
 }
@@ -23,7 +24,8 @@ fn a_module_lists_its_kernels_and_variables() {
 fn old_and_new_versions_are_read() {
     for version in ["6.3", "7.0", "8.8", "9.5"] {
         let text = format!(
-            ".version {version}\n.target sm_75, debug\n.address_size 64\n.visible .entry k()\n{{ ret; }}"
+            ".version {version}\n.target sm_75, debug\n.address_size 64\n.visible .entry k()\n{{ \
+                ret; }}"
         );
         assert_eq!(Module::parse(&text).expect(version).kernels().len(), 1);
     }

@@ -30,7 +30,8 @@ fn functions_call_themselves() {
     let mut rig = Rig::new(Settings::default());
     let to = rig.words(&[0; 8]);
     rig.run("recursion", [1, 1, 1], [4, 1, 1], &parameters(&[(to, 8), (9, 4)])).expect("it runs");
-    let got: Vec<u64> = rig.read(to, 8).chunks(2).map(|w| u64::from(w[1]) << 32 | u64::from(w[0])).collect();
+    let got: Vec<u64> =
+        rig.read(to, 8).chunks(2).map(|w| u64::from(w[1]) << 32 | u64::from(w[0])).collect();
     assert_eq!(got, [362_880, 3_628_800, 39_916_800, 479_001_600]);
 }
 
@@ -90,7 +91,10 @@ fn atomics_combine_integers() {
     let got = rig.read(words, 11);
     assert_eq!(got[..8], [sum, 0, 39, 0, u32::MAX, (0..40).fold(0, |x, t| x ^ t), 39, 40]);
     assert_eq!(got[8..], [0, 0, sum.wrapping_neg()]);
-    assert_eq!(rig.read(signed, 2).into_iter().map(|word| word as i32).collect::<Vec<_>>(), [-39, 19]);
+    assert_eq!(
+        rig.read(signed, 2).into_iter().map(|word| word as i32).collect::<Vec<_>>(),
+        [-39, 19]
+    );
     assert_eq!(rig.read(wide, 6), [0, 80, 0, 39 << 8, 40, 0]);
 }
 

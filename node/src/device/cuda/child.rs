@@ -1,4 +1,5 @@
-//! One worker process as its node holds it: started, spoken to, ended. Knows no unit and decides nothing.
+//! One worker process as its node holds it: started, spoken to, ended. Knows no unit and decides
+//! nothing.
 
 use super::command::WorkerCommand;
 use crate::compute::PreparedCompute;
@@ -16,7 +17,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tessera_protocol::compute::Element;
 
-/// Lines of a worker's standard error that are written down, each at most so long: a worker that has lost its mind fills no disk.
+/// Lines of a worker's standard error that are written down, each at most so long: a worker that
+/// has lost its mind fills no disk.
 const LINES_MAX: usize = 200;
 const LINE_BYTES_MAX: u64 = 400;
 /// Wait for a process that has closed its pipe to end.
@@ -46,8 +48,8 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts a worker that sees the devices that `visible` names, or all. It ends with the calling thread. `heard` is called from a
-    /// thread of its own.
+    /// Starts a worker that sees the devices that `visible` names, or all. It ends with the calling
+    /// thread. `heard` is called from a thread of its own.
     pub(super) fn start(
         command: &WorkerCommand,
         visible: Option<&str>,
@@ -61,7 +63,10 @@ impl Child {
             process.env("CUDA_VISIBLE_DEVICES", visible);
         }
         // A group of its own: what a terminal sends to the node's is for the node.
-        process.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+        process
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut process = process.process_group(0).spawn()?;
         let errors = process.stderr.take();
         let (outgoing, orders) = channel();
@@ -98,7 +103,8 @@ impl Child {
         let _ = self.outgoing.send(Outgoing::Scene(frame));
     }
 
-    /// Ends the process and waits a little until it is gone: not before that does the driver give its memory back.
+    /// Ends the process and waits a little until it is gone: not before that does the driver give
+    /// its memory back.
     pub(super) fn end(mut self) {
         if let Some(process) = &mut self.process {
             // It may have ended already; then there is nothing to end.
@@ -126,8 +132,10 @@ impl Drop for Child {
         let Some(mut process) = self.process.take() else { return };
         // It may have ended already; then there is nothing to end.
         let _ = process.kill();
-        // A process in the midst of a call to a driver that hangs does not end, not even now: nobody waits for it but this thread.
-        let waiting = std::thread::Builder::new().name("worker ends".into()).spawn(move || process.wait());
+        // A process in the midst of a call to a driver that hangs does not end, not even now:
+        // nobody waits for it but this thread.
+        let waiting =
+            std::thread::Builder::new().name("worker ends".into()).spawn(move || process.wait());
         if let Err(error) = waiting {
             tracing::debug!(%error, "an ended worker is not waited for");
         }
@@ -176,8 +184,10 @@ fn tell_scene(stream: &mut impl Write, frame: &PreparedFrame) -> Result<(), Fram
 
 fn tell_inputs(stream: &mut impl Write, job: &PreparedCompute) -> Result<(), FrameError> {
     for array in &job.arrays {
-        let element = Element::ALL.iter().position(|element| *element == array.element).unwrap_or(0) as u32;
-        let (name, shape, bytes) = (array.name.clone(), array.shape.clone(), array.bytes().len() as u64);
+        let element =
+            Element::ALL.iter().position(|element| *element == array.element).unwrap_or(0) as u32;
+        let (name, shape, bytes) =
+            (array.name.clone(), array.shape.clone(), array.bytes().len() as u64);
         send(stream, &Order::Array { name, element, shape, bytes }, &[])?;
         for (index, piece) in array.bytes().chunks(PIECE_BYTES).enumerate() {
             send(stream, &Order::ArrayBytes { offset: (index * PIECE_BYTES) as u64 }, piece)?;
@@ -193,7 +203,9 @@ fn write_down(errors: impl Read, label: &str) {
         let mut line = Vec::new();
         match errors.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
-            Ok(_) => tracing::warn!(device = label, "{}", String::from_utf8_lossy(&line).trim_end()),
+            Ok(_) => {
+                tracing::warn!(device = label, "{}", String::from_utf8_lossy(&line).trim_end())
+            }
         }
     }
     tracing::warn!(device = label, "the rest of what its worker writes is not written down");

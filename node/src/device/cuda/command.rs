@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Variables that a worker gets as the node has them; everything else stays behind. Those that end in `*` stand for all that begin so.
+/// Variables that a worker gets as the node has them; everything else stays behind. Those that end
+/// in `*` stand for all that begin so.
 const PASSED: &[&str] = &["LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*", "RUST_BACKTRACE", FAKE, NVRTC];
 /// Configuration of the driver that tests put in the place of NVIDIA's.
 const FAKE: &str = "TESSERA_FAKE_CUDA";
@@ -35,7 +36,8 @@ impl WorkerCommand {
     /// There is no place for temporary files.
     pub(crate) fn of(config: &Config) -> std::io::Result<Self> {
         let own = std::env::vars_os().filter(|(name, _)| is_passed(name));
-        let given = config.worker_environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let given =
+            config.worker_environment.iter().map(|(name, value)| (name.into(), value.into()));
         Self::with(config, own.chain(given).collect())
     }
 
@@ -46,7 +48,8 @@ impl WorkerCommand {
             Ok(()) => cache,
             // The kernels are then compiled at each start.
             Err(error) => {
-                tracing::warn!(folder = %cache.display(), %error, "no cache for the driver's compiler");
+                tracing::warn!(folder = %cache.display(), %error,
+                    "no cache for the driver's compiler");
                 scratch.path().to_owned()
             }
         };
@@ -63,7 +66,8 @@ impl WorkerCommand {
         }
         let wanted = std::env::var_os(SANDBOX).is_none_or(|value| value != "off");
         let allowed = wanted.then(|| allowed(&environment, vec![cache, scratch.path().to_owned()]));
-        let (program, arguments) = (config.worker.clone(), vec![crate::device::worker::COMMAND.into()]);
+        let (program, arguments) =
+            (config.worker.clone(), vec![crate::device::worker::COMMAND.into()]);
         Ok(Self { program, arguments, environment, allowed, _scratch: scratch })
     }
 }
@@ -81,7 +85,8 @@ fn value<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a 
     environment.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
 }
 
-/// Where the driver keeps what it has compiled: as the user says, else in the service's or the user's cache, else with the node's data.
+/// Where the driver keeps what it has compiled: as the user says, else in the service's or the
+/// user's cache, else with the node's data.
 fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
     let absolute = |path: &OsString| Path::new(path).is_absolute();
     // A service has a cache folder of its own; its user's home is none.
@@ -90,8 +95,8 @@ fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
             .map_or(PathBuf::from(service).join("cuda"), PathBuf::from);
     }
     let user = std::env::var_os("XDG_CACHE_HOME").filter(absolute).map(PathBuf::from);
-    let user =
-        user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME").filter(absolute)?).join(".cache")));
+    let user = user
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME").filter(absolute)?).join(".cache")));
     let own = user.map_or_else(|| data.join("cuda-cache"), |folder| folder.join("tessera/cuda"));
     value(environment, "CUDA_CACHE_PATH").map_or(own, PathBuf::from)
 }
@@ -105,7 +110,10 @@ fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> All
     }
     read.extend(value(environment, NVRTC).and_then(folder_of));
     read.extend(
-        ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(|name| value(environment, name)).map(PathBuf::from),
+        ["CUDA_PATH", "CUDA_HOME"]
+            .iter()
+            .filter_map(|name| value(environment, name))
+            .map(PathBuf::from),
     );
     write.extend(value(environment, "CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from));
     // The processes of a fake rack share their state beside its configuration.
@@ -148,7 +156,10 @@ mod tests {
         assert_eq!(allowed.read, [Path::new("/opt/one"), Path::new("/opt/two")]);
         assert_eq!(allowed.write[0], cache);
         assert_eq!(allowed.write[2], Path::new("/rack"));
-        assert!(allowed.write.iter().all(|path| !data.path().join("node").starts_with(path)), "{allowed:?}");
+        assert!(
+            allowed.write.iter().all(|path| !data.path().join("node").starts_with(path)),
+            "{allowed:?}"
+        );
         let home = command.environment.iter().find(|(name, _)| name == "HOME");
         assert_eq!(home.unwrap().1, cache.as_os_str());
     }

@@ -1,5 +1,6 @@
-//! The thread that a CUDA device has for compute jobs: a worker process of their own, one chunk at a time, each with the time limit of its
-//! job. A kernel that fails ends that process and nothing else; the device is then tested before it renders on.
+//! The thread that a CUDA device has for compute jobs: a worker process of their own, one chunk at
+//! a time, each with the time limit of its job. A kernel that fails ends that process and nothing
+//! else; the device is then tested before it renders on.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -24,7 +25,8 @@ const PREPARE: Duration = Duration::from_secs(300);
 const SLACK: Duration = Duration::from_secs(5);
 /// Time for the worker that renders to free memory: the driver waits for what the device is at.
 const GIVE_UP: Duration = Duration::from_secs(30);
-/// A worker without a unit for so long ends: what it holds of the device is free for other work again.
+/// A worker without a unit for so long ends: what it holds of the device is free for other work
+/// again.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// What the thread is told.
@@ -134,7 +136,8 @@ impl Lane {
         }
     }
 
-    /// Whoever waits for the worker's memory may ask for it as soon as none is held, so that is said of a process that is gone.
+    /// Whoever waits for the worker's memory may ask for it as soon as none is held, so that is
+    /// said of a process that is gone.
     fn end_worker(&mut self) {
         if let Some(worker) = self.worker.take() {
             worker.child.end();
@@ -142,7 +145,8 @@ impl Lane {
         self.shared.compute_holds(0);
     }
 
-    /// Waits until the worker that renders has given up the scenes that no unit of its uses; it gets them anew when one does.
+    /// Waits until the worker that renders has given up the scenes that no unit of its uses; it
+    /// gets them anew when one does.
     fn make_renderer_give_up(&self) {
         let (gave_up, heard) = channel();
         // Where the device is closed, or its worker has ended, there is nobody to wait for.
@@ -151,8 +155,8 @@ impl Lane {
         }
     }
 
-    /// A worker whose unit did not end well is of no more use, but for programs that were refused. One that ran out of memory gives
-    /// back what it has.
+    /// A worker whose unit did not end well is of no more use, but for programs that were refused.
+    /// One that ran out of memory gives back what it has.
     fn after(&mut self, error: &DeviceError) {
         match error {
             DeviceError::Program(_) | DeviceError::NoCompiler(_) => {}
@@ -199,7 +203,9 @@ impl Lane {
             self.shared.on_user_kernel(Instant::now());
         }
         match heard {
-            Ok((Report::Values { device_nanos, device_bytes }, values)) if values.len() as u64 == bytes => {
+            Ok((Report::Values { device_nanos, device_bytes }, values))
+                if values.len() as u64 == bytes =>
+            {
                 let time = Duration::from_nanos(device_nanos);
                 if time > limit {
                     return Err(overtime(&kernel, &job.spec));
@@ -217,9 +223,9 @@ impl Lane {
             Ok((report, _)) => Err(refused(&kernel, report)),
             Err(Silence::Late) => Err(overtime(&kernel, &job.spec)),
             Err(Silence::Cancelled) => Err(DeviceError::Cancelled),
-            Err(Silence::Gone(reason)) => {
-                Err(DeviceError::Kernel(format!("kernel `{kernel}` brought its process down: {reason}")))
-            }
+            Err(Silence::Gone(reason)) => Err(DeviceError::Kernel(format!(
+                "kernel `{kernel}` brought its process down: {reason}"
+            ))),
         }
     }
 
@@ -233,13 +239,17 @@ impl Lane {
         };
         let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());
         let child = Child::start(&self.command, visible, &slot, tell);
-        let child = child.map_err(|error| DeviceError::Worker(format!("cannot start a worker: {error}")))?;
-        child.order(Order::Compute { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
+        let child = child
+            .map_err(|error| DeviceError::Worker(format!("cannot start a worker: {error}")))?;
+        child
+            .order(Order::Compute { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
         let mut worker = Worker { child, heard, loaded: None };
         loop {
             match worker.wait(PREPARE, cancel)? {
                 (Report::Opened(_), _) => return Ok(worker),
-                (Report::Refused(refusal), _) => return Err(DeviceError::Worker(refusal.to_string())),
+                (Report::Refused(refusal), _) => {
+                    return Err(DeviceError::Worker(refusal.to_string()));
+                }
                 // What it says of its confinement, the worker that renders has said already.
                 _ => {}
             }
@@ -256,15 +266,25 @@ enum Silence {
 
 impl Worker {
     /// The next report; silence is the worker's failure.
-    fn wait(&mut self, within: Duration, cancel: &CancelToken) -> Result<(Report, Vec<u8>), DeviceError> {
+    fn wait(
+        &mut self,
+        within: Duration,
+        cancel: &CancelToken,
+    ) -> Result<(Report, Vec<u8>), DeviceError> {
         self.hear(within, cancel).map_err(|silence| match silence {
-            Silence::Late => DeviceError::Worker(format!("no answer within {} s", within.as_secs())),
+            Silence::Late => {
+                DeviceError::Worker(format!("no answer within {} s", within.as_secs()))
+            }
             Silence::Cancelled => DeviceError::Cancelled,
             Silence::Gone(reason) => DeviceError::Worker(reason),
         })
     }
 
-    fn hear(&mut self, within: Duration, cancel: &CancelToken) -> Result<(Report, Vec<u8>), Silence> {
+    fn hear(
+        &mut self,
+        within: Duration,
+        cancel: &CancelToken,
+    ) -> Result<(Report, Vec<u8>), Silence> {
         let until = Instant::now() + within;
         loop {
             match self.heard.recv_timeout(TICK) {
@@ -275,15 +295,23 @@ impl Worker {
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Silence::Gone("its pipe is closed".into()));
                 }
-                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Err(Silence::Cancelled),
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Err(Silence::Late),
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => {
+                    return Err(Silence::Cancelled);
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => {
+                    return Err(Silence::Late);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
     /// Puts a job's program and inputs on the device; the threads of a block.
-    fn load(&mut self, job: &Arc<PreparedCompute>, cancel: &CancelToken) -> Result<u32, DeviceError> {
+    fn load(
+        &mut self,
+        job: &Arc<PreparedCompute>,
+        cancel: &CancelToken,
+    ) -> Result<u32, DeviceError> {
         self.loaded = None;
         let name = job.spec.program.name();
         let ptx: Arc<str> = match &job.source {
@@ -318,7 +346,8 @@ impl Worker {
 
 fn overtime(kernel: &str, spec: &ComputeSpec) -> DeviceError {
     DeviceError::Kernel(format!(
-        "kernel `{kernel}` did not end within {} s and was stopped; shorten its chunks (--chunk) or allow more (--time-limit)",
+        "kernel `{kernel}` did not end within {} s and was stopped; shorten its chunks (--chunk) \
+            or allow more (--time-limit)",
         spec.time_limit_secs
     ))
 }
@@ -344,11 +373,17 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
 /// What the driver's name of an error means for a kernel.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
-        "CUDA_ERROR_ILLEGAL_ADDRESS" => "it read or wrote outside of its memory (CUDA_ERROR_ILLEGAL_ADDRESS)",
-        "CUDA_ERROR_MISALIGNED_ADDRESS" => "it used a misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS)",
+        "CUDA_ERROR_ILLEGAL_ADDRESS" => {
+            "it read or wrote outside of its memory (CUDA_ERROR_ILLEGAL_ADDRESS)"
+        }
+        "CUDA_ERROR_MISALIGNED_ADDRESS" => {
+            "it used a misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS)"
+        }
         "CUDA_ERROR_ASSERT" => "an assertion in it failed (CUDA_ERROR_ASSERT)",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION" => "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION)",
-        "CUDA_ERROR_LAUNCH_TIMEOUT" => "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)",
+        "CUDA_ERROR_LAUNCH_TIMEOUT" => {
+            "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"
+        }
         _ => return None,
     })
 }

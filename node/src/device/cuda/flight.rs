@@ -1,4 +1,5 @@
-//! Units that a worker has been given: in their order, with what is known of how far each is. Knows no process.
+//! Units that a worker has been given: in their order, with what is known of how far each is. Knows
+//! no process.
 
 use super::watchdog::{Rate, Watchdog};
 use crate::device::{CancelToken, DeviceError, Finish, PreparedFrame, UnitOutput};
@@ -127,7 +128,8 @@ impl Flights {
         })
     }
 
-    /// Ends all of them: the first, if the device had begun it, with `error`; the others go back to be done elsewhere.
+    /// Ends all of them: the first, if the device had begun it, with `error`; the others go back to
+    /// be done elsewhere.
     pub(super) fn end_all(&mut self, error: &DeviceError) {
         let first_is_to_blame = self.flights.front().is_some_and(|first| first.started);
         for (index, flight) in self.flights.drain(..).enumerate() {
@@ -140,7 +142,8 @@ impl Flights {
 /// A unit's sums from the worker's bytes; None where they are not as many as the unit has.
 pub(super) fn sums_of(params: &UnitParams, bytes: &[u8]) -> Option<TileSums> {
     // Edges of a unit are checked against the protocol's limit before it comes here.
-    let mut sums = TileSums::empty(params.width as u16, params.height as u16, params.channels() as u8);
+    let mut sums =
+        TileSums::empty(params.width as u16, params.height as u16, params.channels() as u8);
     if bytes.len() != sums.values.len() * 8 {
         return None;
     }

@@ -1,14 +1,16 @@
-//! How much is to be expected of a device: when it is restarted, and when it is not used any more. A pure state machine.
+//! How much is to be expected of a device: when it is restarted, and when it is not used any more.
+//! A pure state machine.
 
 use crate::backoff::Backoff;
 use std::time::Duration;
 
 /// Failures in a row, with no unit done in between, after which a device is quarantined.
 const FAILURES_MAX: u32 = 4;
-/// Wrong answers, ever, after which a device is quarantined: one may be a fault that the restart has cured, two are a device that
-/// computes wrongly.
+/// Wrong answers, ever, after which a device is quarantined: one may be a fault that the restart
+/// has cured, two are a device that computes wrongly.
 const WRONG_MAX: u32 = 2;
-/// Failures ever that a device may have for each 1000 units that it has done, beyond [`FAILURES_MAX`] × 4.
+/// Failures ever that a device may have for each 1000 units that it has done, beyond
+/// [`FAILURES_MAX`] × 4.
 const UNITS_PER_FAILURE: u64 = 1000;
 
 /// How a worker ended.

@@ -16,7 +16,8 @@ fn done(number: u64) -> (Flight, UnitOutput, Ends) {
     let (frame, params) = (crate::test_scene::frame(), crate::test_scene::unit(0, 0, 1, 1, 0..1));
     let flight = Flight { number, frame, params, purpose, started: true, stopped: false };
     let sums = TileSums::empty(1, 1, 3);
-    let output = UnitOutput { sums, chunk: None, rays: 1, device_time: Duration::ZERO, device_bytes: 0 };
+    let output =
+        UnitOutput { sums, chunk: None, rays: 1, device_time: Duration::ZERO, device_bytes: 0 };
     (flight, output, ends)
 }
 
@@ -43,7 +44,10 @@ fn a_wrong_answer_gives_all_of_it_back() {
     let (mut held, now) = (Held::default(), Instant::now());
     let ends = [hold(&mut held, 1, now), hold(&mut held, 2, now)];
     assert_eq!(held.give_up(), 2);
-    assert!(ends.iter().all(|end| end.recv().unwrap() == Err(DeviceError::Cancelled)) && held.is_empty());
+    assert!(
+        ends.iter().all(|end| end.recv().unwrap() == Err(DeviceError::Cancelled))
+            && held.is_empty()
+    );
 }
 
 #[test]
@@ -52,7 +56,9 @@ fn a_test_is_due_when_enough_waits_or_long_enough_or_nothing_else_is_to_do() {
     assert!(!held.is_due(1, true, now + HELD_MAX), "nothing waits for it");
     let _first = hold(&mut held, 1, now);
     assert!(
-        !held.is_due(2, false, now) && held.is_due(2, true, now) && held.is_due(2, false, now + HELD_MAX)
+        !held.is_due(2, false, now)
+            && held.is_due(2, true, now)
+            && held.is_due(2, false, now + HELD_MAX)
     );
     let _second = hold(&mut held, 2, now);
     assert!(held.is_due(2, false, now));

@@ -1,5 +1,6 @@
-//! The known answer: a unit whose sums every device has to give, bit for bit, before it gets work. Finds wrong results, not only
-//! crashes. Renders on the CPU, once a process and size; runs nothing on a device.
+//! The known answer: a unit whose sums every device has to give, bit for bit, before it gets work.
+//! Finds wrong results, not only crashes. Renders on the CPU, once a process and size; runs nothing
+//! on a device.
 
 use crate::device::PreparedFrame;
 use std::collections::BTreeMap;
@@ -33,7 +34,8 @@ impl KnownAnswer {
     /// The test, and its answer by the host's kernels.
     ///
     /// # Errors
-    /// The built-in scene cannot be prepared: no place for temporary files, or a fault of this program.
+    /// The built-in scene cannot be prepared: no place for temporary files, or a fault of this
+    /// program.
     pub(super) fn of(multiprocessors: u32) -> Result<Self, String> {
         static ANSWERS: Mutex<BTreeMap<u32, Arc<Vec<i64>>>> = Mutex::new(BTreeMap::new());
         let frame = frame()?;
@@ -68,7 +70,8 @@ fn scene() -> Result<CheckedScene, String> {
     std::fs::write(folder.path().join("scene.gltf"), SCENE).map_err(|error| text(&error))?;
     let environment = EnvironmentSource::Constant([0.3, 0.4, 0.5]);
     let options = LoadOptions { environment, ..LoadOptions::default() };
-    let loaded = load(Path::new(folder.path()), "scene.gltf", &options).map_err(|error| text(&error))?;
+    let loaded =
+        load(Path::new(folder.path()), "scene.gltf", &options).map_err(|error| text(&error))?;
     let flat = loaded.flatten(&FlattenOptions::still(EDGE, EDGE)).map_err(|error| text(&error))?;
     CheckedScene::new(Arc::new(flat)).map_err(|error| text(&error))
 }
@@ -97,7 +100,8 @@ fn params(samples: u32) -> UnitParams {
 fn render(scene: &CheckedScene, params: &UnitParams) -> Result<Vec<i64>, String> {
     let mut film = vec![0i64; (params.width * params.height * params.channels()) as usize];
     let mut counts = RayCounts::default();
-    render_unit(best_isa(), scene, params, &mut film, &mut counts).map_err(|error| error.to_string())?;
+    render_unit(best_isa(), scene, params, &mut film, &mut counts)
+        .map_err(|error| error.to_string())?;
     Ok(film)
 }
 

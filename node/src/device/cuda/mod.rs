@@ -1,5 +1,5 @@
-//! CUDA devices as the node has them: each in a worker process of its own, supervised, watched, tested. No library of NVIDIA's is
-//! ever opened in this process.
+//! CUDA devices as the node has them: each in a worker process of its own, supervised, watched,
+//! tested. No library of NVIDIA's is ever opened in this process.
 //!
 //! ```text
 //! node ─ units ─► CudaDevice ─► supervisor ══ pipe ══► worker ─► driver ─► device
@@ -83,7 +83,8 @@ impl CudaDevice {
         let shared = Arc::new(Shared::new(slot.clone(), &found));
         let mut key = [0; 16];
         key.copy_from_slice(&blake3::hash(found.uuid.as_bytes()).as_bytes()[..16]);
-        let compute = ComputeLane::new(command.clone(), found.clone(), (shared.clone(), events.clone()))?;
+        let compute =
+            ComputeLane::new(command.clone(), found.clone(), (shared.clone(), events.clone()))?;
         let supervisor = Supervisor {
             command: command.clone(),
             label: slot.clone(),
@@ -99,7 +100,10 @@ impl CudaDevice {
         };
         // The worker ends with the thread that starts it: this one lives as long as the device.
         let thread = std::thread::Builder::new().name(slot).spawn(move || supervisor.run())?;
-        Ok(Opening { device: Self { shared, events, supervisor: Some(thread), compute }, first: outcome })
+        Ok(Opening {
+            device: Self { shared, events, supervisor: Some(thread), compute },
+            first: outcome,
+        })
     }
 
     /// Where the monitor reports to.
@@ -116,7 +120,9 @@ impl Opening {
             Ok(FirstStart::Refused(refusal)) => Err(StartFault::Refused(refusal)),
             Ok(FirstStart::Faulty(reason)) => Err(StartFault::Faulty(reason)),
             Err(RecvTimeoutError::Timeout) => return None,
-            Err(RecvTimeoutError::Disconnected) => Err(StartFault::Faulty("its thread ended".into())),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(StartFault::Faulty("its thread ended".into()))
+            }
         })
     }
 

@@ -1,5 +1,5 @@
-//! Hears from the worker that watches the devices (`../worker/monitor.rs`) and passes it on to those it is about. Without NVML there
-//! is nothing to hear, and devices work all the same.
+//! Hears from the worker that watches the devices (`../worker/monitor.rs`) and passes it on to
+//! those it is about. Without NVML there is nothing to hear, and devices work all the same.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 
 /// How often devices are looked at.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A watcher that says nothing for so long hangs in the driver: it is ended and another one started.
+/// A watcher that says nothing for so long hangs in the driver: it is ended and another one
+/// started.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Longest wait, at the start of a node, for the first look at the devices: events before it are not heard.
+/// Longest wait, at the start of a node, for the first look at the devices: events before it are
+/// not heard.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// Wait before another watcher is started.
 const RESTART: Duration = Duration::from_secs(30);
@@ -52,7 +54,8 @@ impl Monitor {
     ) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         let (looked, first_look) = channel();
-        let watching = Watching { command, listeners, table, truths: Vec::new(), first: Some(looked) };
+        let watching =
+            Watching { command, listeners, table, truths: Vec::new(), first: Some(looked) };
         let thread = std::thread::Builder::new().name("monitor".into());
         let thread = thread.spawn(move || watching.run(&stopped))?;
         // Whether it comes or not: without NVML devices work all the same.
@@ -89,7 +92,8 @@ impl Watching {
         }
     }
 
-    /// With one watcher to its end; false where there is nothing to watch with, or nobody wants it any more.
+    /// With one watcher to its end; false where there is nothing to watch with, or nobody wants it
+    /// any more.
     fn watch(&mut self, stopped: &Receiver<()>) -> bool {
         let (sender, heard) = channel();
         let child = Child::start(&self.command, None, "monitor", move |heard| {
@@ -106,7 +110,9 @@ impl Watching {
                 Ok(Heard::Report(report, _)) => {
                     last = Instant::now();
                     if matches!(&report, Report::Truth(truths) if truths.is_empty()) {
-                        tracing::info!("no NVML: temperatures, power and driver events are not watched");
+                        tracing::info!(
+                            "no NVML: temperatures, power and driver events are not watched"
+                        );
                         return false;
                     }
                     self.on_report(report);
@@ -130,7 +136,9 @@ impl Watching {
                 for listener in &self.listeners {
                     let uuid = listener.uuid();
                     if let Some(truth) = truths.iter().find(|truth| truth.is(&uuid)) {
-                        listener.shared.measured(truth.telemetry.clone(), |info| truth.complete(info));
+                        listener
+                            .shared
+                            .measured(truth.telemetry.clone(), |info| truth.complete(info));
                     }
                 }
                 self.truths = truths;

@@ -1,4 +1,5 @@
-//! Which devices there are: asked of a worker, so that a driver that hangs or crashes does so elsewhere. Opens none.
+//! Which devices there are: asked of a worker, so that a driver that hangs or crashes does so
+//! elsewhere. Opens none.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -9,7 +10,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Longest wait for an answer: drivers initialise many devices in seconds, and a loaded machine is slow.
+/// Longest wait for an answer: drivers initialise many devices in seconds, and a loaded machine is
+/// slow.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// Why nobody knows of any device.
@@ -37,7 +39,8 @@ pub struct Probed {
 /// # Errors
 /// No worker could be asked.
 pub fn probe(config: &Config) -> Result<Probed, ProbeError> {
-    let command = WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
+    let command =
+        WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
     probe_with(&command)
 }
 
@@ -54,17 +57,20 @@ pub(crate) fn probe_with(command: &WorkerCommand) -> Result<Probed, ProbeError> 
     }
 }
 
-/// Asks a worker which NVRTC workers can load: it runs initialisers that are not ours, which may bring a process down. The inner error
-/// says where it was looked for.
+/// Asks a worker which NVRTC workers can load: it runs initialisers that are not ours, which may
+/// bring a process down. The inner error says where it was looked for.
 ///
 /// # Errors
 /// The worker did not get that far, or could not be asked.
 pub fn find_compiler(config: &Config) -> Result<Result<FoundCompiler, String>, ProbeError> {
-    let command = WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
+    let command =
+        WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
     find_compiler_with(&command)
 }
 
-fn find_compiler_with(command: &WorkerCommand) -> Result<Result<FoundCompiler, String>, ProbeError> {
+fn find_compiler_with(
+    command: &WorkerCommand,
+) -> Result<Result<FoundCompiler, String>, ProbeError> {
     let mut asked = Asked::start(command)?;
     asked.next()?;
     asked.child.order(Order::FindCompiler);
@@ -74,12 +80,14 @@ fn find_compiler_with(command: &WorkerCommand) -> Result<Result<FoundCompiler, S
     }
 }
 
-/// The version of the NVRTC that workers can load; None where they find none, or it brings the process down.
+/// The version of the NVRTC that workers can load; None where they find none, or it brings the
+/// process down.
 pub(crate) fn compiler_of(command: &WorkerCommand) -> Option<(u32, u32)> {
     match find_compiler_with(command) {
         Ok(found) => found.ok().map(|found| found.version),
         Err(error) => {
-            tracing::warn!(%error, "looking for NVRTC failed; kernels that come as CUDA C++ are for other nodes");
+            tracing::warn!(%error, "looking for NVRTC failed; kernels that come as CUDA C++ are \
+                for other nodes");
             None
         }
     }
@@ -104,8 +112,13 @@ pub struct Tried {
 ///
 /// # Errors
 /// No worker could be asked.
-pub fn try_forbidden(config: &Config, port: u16, file: &Path) -> Result<(SandboxReport, Tried), ProbeError> {
-    let command = WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
+pub fn try_forbidden(
+    config: &Config,
+    port: u16,
+    file: &Path,
+) -> Result<(SandboxReport, Tried), ProbeError> {
+    let command =
+        WorkerCommand::of(config).map_err(|error| ProbeError::Worker(error.to_string()))?;
     let mut asked = Asked::start(&command)?;
     let Report::Ready(sandbox) = asked.next()? else {
         return Err(ProbeError::Worker("it does not introduce itself".into()));
@@ -133,8 +146,8 @@ impl Asked {
             let _ = sender.send(heard);
         });
         let program = command.program.display();
-        let child =
-            child.map_err(|error| ProbeError::Worker(format!("cannot start `{program}`: {error}")))?;
+        let child = child
+            .map_err(|error| ProbeError::Worker(format!("cannot start `{program}`: {error}")))?;
         Ok(Self { child, heard })
     }
 

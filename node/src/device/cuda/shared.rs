@@ -4,7 +4,9 @@ use crate::device::worker::FoundDevice;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent};
+use tessera_protocol::device::{
+    CudaInfo, DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent,
+};
 
 /// An event of the driver comes so long after its cause at most.
 const USER_KERNEL: Duration = Duration::from_secs(15);
@@ -76,7 +78,10 @@ impl Shared {
     }
 
     pub(super) fn quarantine(&self, reason: &str) {
-        self.set_state(DeviceState::Quarantined { reason: reason.to_owned(), remedy: REMEDY.to_owned() });
+        self.set_state(DeviceState::Quarantined {
+            reason: reason.to_owned(),
+            remedy: REMEDY.to_owned(),
+        });
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -94,7 +99,11 @@ impl Shared {
     }
 
     /// The monitor has looked at it.
-    pub(super) fn measured(&self, telemetry: DeviceTelemetry, complete: impl FnOnce(&mut CudaInfo)) {
+    pub(super) fn measured(
+        &self,
+        telemetry: DeviceTelemetry,
+        complete: impl FnOnce(&mut CudaInfo),
+    ) {
         let mut seen = self.seen();
         let DeviceTelemetry { samples_per_second, memory_held, .. } = seen.telemetry;
         seen.telemetry = DeviceTelemetry { samples_per_second, memory_held, ..telemetry };
@@ -132,8 +141,9 @@ impl Shared {
         last.is_some_and(|last| now.saturating_duration_since(last) < USER_KERNEL)
     }
 
-    /// The worker of compute jobs has so much of the device; 0 once it has ended. It counts as held: a chunk of the same job uses it
-    /// again, another job replaces it, and a worker without units ends.
+    /// The worker of compute jobs has so much of the device; 0 once it has ended. It counts as
+    /// held: a chunk of the same job uses it again, another job replaces it, and a worker without
+    /// units ends.
     pub(super) fn compute_holds(&self, bytes: u64) {
         self.compute_held.store(bytes, Ordering::Relaxed);
     }
@@ -183,8 +193,14 @@ mod tests {
         assert_eq!(shared.telemetry().memory_held, None, "nobody has said how much is free");
         shared.holds(100, 20);
         assert_eq!(shared.telemetry().memory_held, Some(25));
-        shared.measured(DeviceTelemetry { memory_free: Some(70), ..DeviceTelemetry::default() }, |_| {});
-        assert_eq!((shared.telemetry().memory_free, shared.telemetry().memory_held), (Some(70), Some(25)));
+        shared.measured(
+            DeviceTelemetry { memory_free: Some(70), ..DeviceTelemetry::default() },
+            |_| {},
+        );
+        assert_eq!(
+            (shared.telemetry().memory_free, shared.telemetry().memory_held),
+            (Some(70), Some(25))
+        );
         shared.compute_holds(0);
         assert_eq!(shared.telemetry().memory_held, Some(20));
     }

@@ -1,5 +1,6 @@
-//! The thread that a CUDA device has in the node: it keeps a worker alive, tests it, gives it units, ends it where it hangs, and
-//! gives the device up where it is not to be trusted. What the device computes is the worker's business.
+//! The thread that a CUDA device has in the node: it keeps a worker alive, tests it, gives it
+//! units, ends it where it hangs, and gives the device up where it is not to be trusted. What the
+//! device computes is the worker's business.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -20,16 +21,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceState;
 
-/// Units that a worker is given ahead: one computes, one is told to the device, one waits for its scene. The rest stays here, where
-/// it can be taken back.
+/// Units that a worker is given ahead: one computes, one is told to the device, one waits for its
+/// scene. The rest stays here, where it can be taken back.
 const AHEAD: usize = 3;
 /// How often cancelled units and deadlines are looked at.
 const TICK: Duration = Duration::from_millis(20);
 /// The same where nothing is under way.
 const IDLE_TICK: Duration = Duration::from_millis(500);
-/// How long a unit without room waits for a compute job to end its chunk: longer than most may take.
+/// How long a unit without room waits for a compute job to end its chunk: longer than most may
+/// take.
 const SQUEEZED_MAX: Duration = Duration::from_secs(90);
-/// A worker younger than this is not restarted for an event of the driver: the event was its forerunner's.
+/// A worker younger than this is not restarted for an event of the driver: the event was its
+/// forerunner's.
 const YOUNG: Duration = Duration::from_secs(2);
 
 /// What reaches the thread.
@@ -42,7 +45,8 @@ pub(super) enum Event {
     Xid { code: u64, action: XidAction, meaning: String },
     /// Test the device before it gets more: a user's kernel has failed on it.
     Doubt,
-    /// Give up what no unit uses of the device's memory, for a compute job; then say so, or drop the way to say it.
+    /// Give up what no unit uses of the device's memory, for a compute job; then say so, or drop
+    /// the way to say it.
     GiveUp(Sender<()>),
     /// Let everything go.
     Stop,
@@ -205,8 +209,9 @@ impl Supervisor {
                     live.child.order(Order::Cancel { unit });
                 }
                 let overdue = match live.phase {
-                    Phase::Opening => (now - live.born > self.watchdog.start)
-                        .then(|| format!("not open after {:.0} s", self.watchdog.start.as_secs_f64())),
+                    Phase::Opening => (now - live.born > self.watchdog.start).then(|| {
+                        format!("not open after {:.0} s", self.watchdog.start.as_secs_f64())
+                    }),
                     _ => live.flights.overdue(&self.watchdog, &self.state.rate, now),
                 };
                 if let Some(reason) = overdue {
@@ -232,7 +237,10 @@ impl Supervisor {
         match Child::start(&self.command, visible, &self.label, heard) {
             Ok(child) => {
                 let (now, flights) = (Instant::now(), Flights::default());
-                child.order(Order::Open { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
+                child.order(Order::Open {
+                    ordinal: self.device.ordinal,
+                    uuid: self.device.uuid.clone(),
+                });
                 let live = Live { child, flights, phase: Phase::Opening, born: now };
                 self.state.stage = Stage::Up(Box::new(live));
             }
@@ -254,14 +262,17 @@ impl Supervisor {
         if live.phase != Phase::Opening && !live.flights.has_test() {
             let nothing_to_give = self.state.queue.is_empty() || self.state.draining.is_some();
             let idle = nothing_to_give && live.flights.len() == 0;
-            let due =
-                live.phase == Phase::Serving && self.state.held.is_due(self.watchdog.test_units, idle, now);
+            let due = live.phase == Phase::Serving
+                && self.state.held.is_due(self.watchdog.test_units, idle, now);
             if self.state.in_doubt || due {
                 self.give_test();
             }
         }
         let Stage::Up(live) = &mut self.state.stage else { return };
-        while live.phase == Phase::Serving && live.flights.len() < AHEAD && self.state.draining.is_none() {
+        while live.phase == Phase::Serving
+            && live.flights.len() < AHEAD
+            && self.state.draining.is_none()
+        {
             let Some(unit) = self.state.queue.pop_front() else { break };
             let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
                 // Compute units have a lane of their own.
@@ -275,9 +286,16 @@ impl Supervisor {
             }
             self.state.units += 1;
             let number = self.state.units;
-            live.child.order(Order::Render { unit: number, scene: frame.id, params: words_of(&params) });
+            live.child.order(Order::Render {
+                unit: number,
+                scene: frame.id,
+                params: words_of(&params),
+            });
             let purpose = Purpose::Work { cancel, finish };
-            live.flights.add(Flight { number, frame, params, purpose, started: false, stopped: false }, now);
+            live.flights.add(
+                Flight { number, frame, params, purpose, started: false, stopped: false },
+                now,
+            );
         }
         if live.flights.len() == 0
             && let Some(reason) = self.state.draining.take()
@@ -293,8 +311,19 @@ impl Supervisor {
         let (number, now) = (self.state.units, Instant::now());
         let (frame, params) = (answer.frame.clone(), answer.params);
         self.state.in_doubt = false;
-        live.child.order(Order::Render { unit: number, scene: frame.id, params: words_of(&params) });
-        let flight = Flight { number, frame, params, purpose: Purpose::Test, started: false, stopped: false };
+        live.child.order(Order::Render {
+            unit: number,
+            scene: frame.id,
+            params: words_of(&params),
+        });
+        let flight = Flight {
+            number,
+            frame,
+            params,
+            purpose: Purpose::Test,
+            started: false,
+            stopped: false,
+        };
         live.flights.add(flight, now);
     }
 
@@ -313,7 +342,9 @@ impl Supervisor {
             Report::Ready(sandbox) if sandbox.holds() => {
                 tracing::debug!(device = self.label, %sandbox, "worker confined");
             }
-            Report::Ready(sandbox) => tracing::warn!(device = self.label, %sandbox, "worker not confined"),
+            Report::Ready(sandbox) => {
+                tracing::warn!(device = self.label, %sandbox, "worker not confined")
+            }
             Report::Opened(opened) => self.on_opened(&opened),
             Report::Refused(refusal) => self.on_refused(refusal),
             Report::NeedScene { scene } => {
@@ -347,7 +378,9 @@ impl Supervisor {
                     let _ = short.send(());
                 }
             }
-            Report::Broken(error) => self.fail(Fault::Worker, &error.to_string(), DeviceError::Failed),
+            Report::Broken(error) => {
+                self.fail(Fault::Worker, &error.to_string(), DeviceError::Failed)
+            }
             // What this worker has not been asked for.
             _ => {}
         }
@@ -391,7 +424,14 @@ impl Supervisor {
         }
     }
 
-    fn on_rendered(&mut self, unit: u64, rays: [u64; 4], time: Duration, device_bytes: u64, payload: &[u8]) {
+    fn on_rendered(
+        &mut self,
+        unit: u64,
+        rays: [u64; 4],
+        time: Duration,
+        device_bytes: u64,
+        payload: &[u8],
+    ) {
         let now = Instant::now();
         let Stage::Up(live) = &mut self.state.stage else { return };
         let Some(flight) = live.flights.take(unit, now) else { return };
@@ -458,13 +498,16 @@ impl Supervisor {
             return self.fail(Fault::Worker, &reason, DeviceError::Worker);
         }
         flight.end(Err(match error {
-            UnitError::OutOfMemory { needed, available } => DeviceError::OutOfMemory { needed, available },
+            UnitError::OutOfMemory { needed, available } => {
+                DeviceError::OutOfMemory { needed, available }
+            }
             UnitError::Refused(reason) => DeviceError::Failed(reason),
         }));
     }
 
-    /// True where a unit that found no room is worth giving again: a compute job has memory of this device and was asked to let go of it
-    /// after what it is at, or has done so since the unit was given.
+    /// True where a unit that found no room is worth giving again: a compute job has memory of this
+    /// device and was asked to let go of it after what it is at, or has done so since the unit was
+    /// given.
     fn squeeze(&mut self, unit: u64, now: Instant) -> bool {
         let (held, squeeze) = (self.shared.compute_held() > 0, self.state.squeeze.as_ref());
         let is_late = squeeze.is_some_and(|squeeze| now >= squeeze.until);
@@ -484,12 +527,21 @@ impl Supervisor {
 
     fn on_xid(&mut self, code: u64, action: XidAction, meaning: &str) {
         self.shared.xid(code, Instant::now());
-        tracing::warn!(device = self.label, xid = code, meaning, ?action, "the driver reports an event");
+        tracing::warn!(
+            device = self.label,
+            xid = code,
+            meaning,
+            ?action,
+            "the driver reports an event"
+        );
         let reason = format!("Xid {code}: {meaning}");
         match (action, &self.state.stage) {
             (XidAction::Note, _) | (_, Stage::Out) => {}
-            // The kernel's own process has ended of it; whether the device is well, the known answer tells.
-            (XidAction::Restart, Stage::Up(_)) if self.shared.is_under_user_kernel(Instant::now()) => {
+            // The kernel's own process has ended of it; whether the device is well, the known
+            // answer tells.
+            (XidAction::Restart, Stage::Up(_))
+                if self.shared.is_under_user_kernel(Instant::now()) =>
+            {
                 self.on_event(Event::Doubt);
             }
             (XidAction::Restart, Stage::Up(live)) if live.born.elapsed() >= YOUNG => {
@@ -509,7 +561,8 @@ impl Supervisor {
         }
     }
 
-    /// The worker is of no more use: it is ended, and what comes next follows from the device's health.
+    /// The worker is of no more use: it is ended, and what comes next follows from the device's
+    /// health.
     fn fail(&mut self, fault: Fault, reason: &str, error: impl FnOnce(String) -> DeviceError) {
         if let Some(event) = self.state.draining.take() {
             self.end_worker(reason, error);
@@ -536,7 +589,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends the worker. The unit that it was at has failed; the others go back to be done elsewhere.
+    /// Ends the worker. The unit that it was at has failed; the others go back to be done
+    /// elsewhere.
     fn end_worker(&mut self, reason: &str, error: impl FnOnce(String) -> DeviceError) {
         self.state.draining = None;
         self.state.short.clear();
@@ -549,7 +603,12 @@ impl Supervisor {
     }
 
     fn quarantine(&mut self, reason: &str) {
-        tracing::error!(device = self.label, reason, failures = self.health.failures(), "device quarantined");
+        tracing::error!(
+            device = self.label,
+            reason,
+            failures = self.health.failures(),
+            "device quarantined"
+        );
         self.shared.quarantine(reason);
         self.state.stage = Stage::Out;
         self.state.held.give_up();

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// When a worker is given up. All of it is generous: ending a worker that works costs more than waiting for one that hangs.
+/// When a worker is given up. All of it is generous: ending a worker that works costs more than
+/// waiting for one that hangs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Watchdog {
     /// Least time without progress of a unit.
@@ -11,13 +12,19 @@ pub struct Watchdog {
     pub factor: f64,
     /// Time to open a device, the compilation of the kernels included.
     pub start: Duration,
-    /// Results that wait for the next known-answer test at most: a device may begin to compute wrongly at any time.
+    /// Results that wait for the next known-answer test at most: a device may begin to compute
+    /// wrongly at any time.
     pub test_units: usize,
 }
 
 impl Default for Watchdog {
     fn default() -> Self {
-        Self { floor: Duration::from_secs(60), factor: 10.0, start: Duration::from_secs(300), test_units: 16 }
+        Self {
+            floor: Duration::from_secs(60),
+            factor: 10.0,
+            start: Duration::from_secs(300),
+            test_units: 16,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Frames between a node and its worker: a message and raw bytes behind it, both bounded. Knows no message.
+//! Frames between a node and its worker: a message and raw bytes behind it, both bounded. Knows no
+//! message.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +31,11 @@ pub(crate) enum FrameError {
 }
 
 /// Writes one frame and flushes it.
-pub(crate) fn send<T: Serialize>(to: &mut impl Write, message: &T, payload: &[u8]) -> Result<(), FrameError> {
+pub(crate) fn send<T: Serialize>(
+    to: &mut impl Write,
+    message: &T,
+    payload: &[u8],
+) -> Result<(), FrameError> {
     let message = encode(message)?;
     check(message.len(), payload.len())?;
     let mut head = [0u8; 8];
@@ -44,13 +49,16 @@ pub(crate) fn send<T: Serialize>(to: &mut impl Write, message: &T, payload: &[u8
 }
 
 /// Reads one frame; None where the other side is gone, between frames or in the midst of one.
-pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<(T, Vec<u8>)>, FrameError> {
+pub(crate) fn receive<T: DeserializeOwned>(
+    from: &mut impl Read,
+) -> Result<Option<(T, Vec<u8>)>, FrameError> {
     let mut head = [0u8; 8];
     if !fill(from, &mut head)? {
         return Ok(None);
     }
-    let length =
-        |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+    let length = |at: usize| {
+        u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize
+    };
     let (message, payload) = (length(0), length(4));
     check(message, payload)?;
     let (mut text, mut data) = (vec![0; message], vec![0; payload]);
@@ -71,7 +79,9 @@ fn check(message: usize, payload: usize) -> Result<(), FrameError> {
 fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, FrameError> {
     match from.read_exact(bytes) {
         Ok(()) => Ok(true),
-        Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+        Err(error)
+            if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) =>
+        {
             Ok(false)
         }
         Err(error) => Err(FrameError::Pipe(error)),

@@ -1,5 +1,5 @@
-//! What a node and its worker say to each other. Both are the same build, so these messages have no versions; they are bounded
-//! (`frame.rs`) and checked all the same.
+//! What a node and its worker say to each other. Both are the same build, so these messages have no
+//! versions; they are bounded (`frame.rs`) and checked all the same.
 
 use super::sandbox::{Allowed, SandboxReport};
 use crate::device::truth::DeviceTruth;
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// From the node to its worker. The first is always [`Order::Begin`]; the second says what the worker is for.
+/// From the node to its worker. The first is always [`Order::Begin`]; the second says what the
+/// worker is for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Who you are: confine yourself, then say [`Report::Ready`].
@@ -25,32 +26,39 @@ pub(crate) enum Order {
     Watch { period: Duration },
     /// Open a device and serve it: [`Report::Opened`].
     Open { ordinal: u32, uuid: String },
-    /// A scene that the worker has asked for: so many bytes of device memory, filled by the [`Order::SceneBytes`] that follow.
-    /// `view` is a `DeviceScene` that holds offsets.
+    /// A scene that the worker has asked for: so many bytes of device memory, filled by the
+    /// [`Order::SceneBytes`] that follow. `view` is a `DeviceScene` that holds offsets.
     Scene { scene: u64, bytes: u64, view: Vec<u8> },
     /// Bytes of that scene's memory (the payload) from an offset on; `last` ends the scene.
     SceneBytes { scene: u64, offset: u64, last: bool },
     /// The scene that was asked for will not come.
     NoScene { scene: u64, problem: String },
-    /// Render a unit of a scene; ends in exactly one of [`Report::Rendered`], [`Report::Failed`], [`Report::Cancelled`].
+    /// Render a unit of a scene; ends in exactly one of [`Report::Rendered`], [`Report::Failed`],
+    /// [`Report::Cancelled`].
     Render { unit: u64, scene: u64, params: [u32; 16] },
     /// Stop a unit.
     Cancel { unit: u64 },
-    /// Open a device for compute jobs: [`Report::Opened`]. Orders are then done one after the other.
+    /// Open a device for compute jobs: [`Report::Opened`]. Orders are then done one after the
+    /// other.
     Compute { ordinal: u32, uuid: String },
     /// Compile CUDA C++ (the payload): [`Report::Compiled`] or [`Report::Unusable`].
     Compile { name: String },
-    /// Load PTX (the payload) and find its entry: [`Report::Loaded`] or [`Report::Unusable`]. What was loaded before goes.
+    /// Load PTX (the payload) and find its entry: [`Report::Loaded`] or [`Report::Unusable`]. What
+    /// was loaded before goes.
     Program { entry: String },
-    /// Write the payload into a variable of the program. An error is told in the place of the next chunk's values.
+    /// Write the payload into a variable of the program. An error is told in the place of the next
+    /// chunk's values.
     Variable { name: String },
-    /// An input for a variable of the program: device memory of so many bytes, filled by the [`Order::ArrayBytes`] that follow.
+    /// An input for a variable of the program: device memory of so many bytes, filled by the
+    /// [`Order::ArrayBytes`] that follow.
     Array { name: String, element: u32, shape: Vec<u64>, bytes: u64 },
     /// Bytes of that input (the payload) from an offset on.
     ArrayBytes { offset: u64 },
-    /// Give up the scenes and workspaces that no unit uses: another process needs the device's memory. Then [`Report::GaveUp`].
+    /// Give up the scenes and workspaces that no unit uses: another process needs the device's
+    /// memory. Then [`Report::GaveUp`].
     GiveUp,
-    /// Run the program over a chunk, in blocks of so many threads: [`Report::Begun`], then [`Report::Values`].
+    /// Run the program over a chunk, in blocks of so many threads: [`Report::Begun`], then
+    /// [`Report::Values`].
     Chunk { params: Vec<u8>, count: u32, block: u32, bytes: u64 },
     /// Try what the sandbox forbids, and say how it went.
     TryForbidden { port: u16, file: PathBuf },
@@ -69,7 +77,8 @@ pub(crate) enum Report {
     Opened(Opened),
     /// A unit needs this scene.
     NeedScene { scene: u64 },
-    /// The device has been told a unit. `free_bytes` of its memory are free, and `held_bytes` the worker would give up for another one.
+    /// The device has been told a unit. `free_bytes` of its memory are free, and `held_bytes` the
+    /// worker would give up for another one.
     Started { unit: u64, free_bytes: u64, held_bytes: u64 },
     /// This share of a unit's work is done, of 1000.
     Progress { unit: u64, permille: u16 },
@@ -128,7 +137,8 @@ pub struct FoundDevice {
     pub multiprocessors: u32,
     /// The device that a MIG slice is cut of.
     pub mig_parent: Option<String>,
-    /// Opened by `CUDA_VISIBLE_DEVICES` with its UUID, as ordinal 0: CUDA shows one MIG slice to a process at most.
+    /// Opened by `CUDA_VISIBLE_DEVICES` with its UUID, as ordinal 0: CUDA shows one MIG slice to a
+    /// process at most.
     pub by_uuid: bool,
 }
 
@@ -179,7 +189,8 @@ pub enum Refusal {
         found: String,
     },
     /// The driver is older than what is called.
-    #[error("the driver offers CUDA {}.{}, and {}.{} is the least; install a newer driver (525 or later)", found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10)]
+    #[error("the driver offers CUDA {}.{}, and {}.{} is the least; install a newer driver (525 or \
+        later)", found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10)]
     DriverTooOld {
         /// As the driver says it: 1000 × major + 10 × minor.
         found: i32,

@@ -1,8 +1,8 @@
-//! The worker: a child process of a node in which a device is driven, with no network and no keys. If the driver, a kernel or the
-//! device brings it down, the node and its other devices go on.
+//! The worker: a child process of a node in which a device is driven, with no network and no keys.
+//! If the driver, a kernel or the device brings it down, the node and its other devices go on.
 //!
-//! The node starts it with one end of a socket pair as its standard input, says who it is, and what it is for: list the
-//! devices, watch them (`monitor.rs`), or serve one (`cuda/`).
+//! The node starts it with one end of a socket pair as its standard input, says who it is, and what
+//! it is for: list the devices, watch them (`monitor.rs`), or serve one (`cuda/`).
 
 pub(crate) mod cuda;
 pub(crate) mod frame;
@@ -80,20 +80,26 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
     while let Some((order, _)) = next(&mut orders) {
         match order {
             Order::List => {
-                let listed = cuda::list()
-                    .map_or_else(Report::Refused, |devices| Report::Devices(monitor::with_slices(devices)));
+                let listed = cuda::list().map_or_else(Report::Refused, |devices| {
+                    Report::Devices(monitor::with_slices(devices))
+                });
                 outlet.send(&listed, &[]);
             }
             Order::FindCompiler => {
                 let found = tessera_nvrtc::Nvrtc::find()
-                    .map(|found| FoundCompiler { version: found.version(), path: found.path().to_owned() })
+                    .map(|found| FoundCompiler {
+                        version: found.version(),
+                        path: found.path().to_owned(),
+                    })
                     .map_err(|error| crate::scene::chain(&error));
                 outlet.send(&Report::Compiler(found), &[]);
             }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
             Order::Open { ordinal, uuid } => return open(ordinal, &uuid, orders, &outlet),
             Order::Compute { ordinal, uuid } => return compute(ordinal, &uuid, orders, &outlet),
-            Order::TryForbidden { port, file } => outlet.send(&self_check::attempt(port, &file), &[]),
+            Order::TryForbidden { port, file } => {
+                outlet.send(&self_check::attempt(port, &file), &[])
+            }
             // What is for an open device alone makes no sense yet.
             _ => return ExitCode::FAILURE,
         }
@@ -106,14 +112,15 @@ fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
     match receive(orders) {
         Ok(order) => order,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "cannot read orders: {}", crate::scene::chain(&error));
+            let _ =
+                writeln!(std::io::stderr(), "cannot read orders: {}", crate::scene::chain(&error));
             None
         }
     }
 }
 
-/// The kernel ends this process when the thread that started it ends. The node keeps that thread as long as it wants the worker;
-/// one that ended before this call is seen by the parent's id.
+/// The kernel ends this process when the thread that started it ends. The node keeps that thread as
+/// long as it wants the worker; one that ended before this call is seen by the parent's id.
 pub(crate) fn die_with(parent: u32) {
     // SAFETY: the call takes numbers alone.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };

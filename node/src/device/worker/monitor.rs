@@ -1,5 +1,6 @@
-//! The worker that watches: what NVML says of every device, now and then, and its Xid events at once. It never opens CUDA, so a
-//! device that hangs takes nothing along; a library that hangs takes this process alone.
+//! The worker that watches: what NVML says of every device, now and then, and its Xid events at
+//! once. It never opens CUDA, so a device that hangs takes nothing along; a library that hangs
+//! takes this process alone.
 
 use super::message::{FoundDevice, Order, Report};
 use super::{Orders, Outlet, next};
@@ -16,7 +17,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceTelemetry;
 
-/// The library under the name that drivers install; the other one comes with development packages alone.
+/// The library under the name that drivers install; the other one comes with development packages
+/// alone.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 /// Longest single wait for an event.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -25,15 +27,18 @@ fn open() -> Result<Nvml, NvmlError> {
     Nvml::builder().lib_path(OsStr::new(LIBRARY)).init()
 }
 
-/// What CUDA lists, with every device that is cut into slices replaced by its slices. Without NVML it stays as CUDA says.
+/// What CUDA lists, with every device that is cut into slices replaced by its slices. Without NVML
+/// it stays as CUDA says.
 pub(super) fn with_slices(found: Vec<FoundDevice>) -> Vec<FoundDevice> {
     let Ok(nvml) = open() else { return found };
     let slices: Vec<FoundDevice> = devices(&nvml).iter().flat_map(slices_of).collect();
     if slices.is_empty() {
         return found;
     }
-    // CUDA shows a process one slice at most, so it has none of them or the first; whole devices it shows only where there is no slice.
-    let of_slice = |device: &FoundDevice| slices.iter().any(|slice| same_uuid(&slice.uuid, &device.uuid));
+    // CUDA shows a process one slice at most, so it has none of them or the first; whole devices it
+    // shows only where there is no slice.
+    let of_slice =
+        |device: &FoundDevice| slices.iter().any(|slice| same_uuid(&slice.uuid, &device.uuid));
     let like = found.first().cloned().unwrap_or_default();
     let whole: Vec<FoundDevice> = found.into_iter().filter(|device| !of_slice(device)).collect();
     let cut = slices.into_iter().map(|slice| FoundDevice {
@@ -128,7 +133,8 @@ fn register(nvml: &Nvml) -> Option<EventSet<'_>> {
 
 /// The devices by their handles: one that has fallen off the bus does not say its UUID any more.
 fn uuids(nvml: &Nvml) -> BTreeMap<usize, String> {
-    let known = devices(nvml).into_iter().filter_map(|device| Some((handle(&device), device.uuid().ok()?)));
+    let known =
+        devices(nvml).into_iter().filter_map(|device| Some((handle(&device), device.uuid().ok()?)));
     known.collect()
 }
 
@@ -211,7 +217,11 @@ fn reasons(bits: ThrottleReasons) -> Vec<String> {
         (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "hw_power_brake"),
         (ThrottleReasons::SYNC_BOOST, "sync_boost"),
     ];
-    named.iter().filter(|(bit, _)| bits.contains(*bit)).map(|(_, name)| (*name).to_owned()).collect()
+    named
+        .iter()
+        .filter(|(bit, _)| bits.contains(*bit))
+        .map(|(_, name)| (*name).to_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -227,7 +237,8 @@ mod tests {
 
     #[test]
     fn without_the_library_devices_stay_as_cuda_lists_them() {
-        // Where this machine has the library, its devices are listed instead, and there is nothing to compare.
+        // Where this machine has the library, its devices are listed instead, and there is nothing
+        // to compare.
         if open().is_ok() {
             eprintln!("NOT RUN: this machine has NVML");
             return;

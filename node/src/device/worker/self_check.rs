@@ -1,11 +1,13 @@
-//! A worker tries what its sandbox forbids, so that tests and `doctor` need not believe it. Harms nothing where it succeeds.
+//! A worker tries what its sandbox forbids, so that tests and `doctor` need not believe it. Harms
+//! nothing where it succeeds.
 
 use super::message::Report;
 use std::io::Error;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 
-/// Connects to a port of this machine, opens sockets of its own, reads a file, writes beside it, runs a program.
+/// Connects to a port of this machine, opens sockets of its own, reads a file, writes beside it,
+/// runs a program.
 pub(super) fn attempt(port: u16, file: &Path) -> Report {
     let text = |result: Result<(), Error>| result.err().map(|error| error.to_string());
     let beside = file.with_extension("written-by-worker");

@@ -17,7 +17,8 @@ export! { Status;
         create(handle, device)
     }
 
-    fn cuCtxCreate_v3(handle: Out<u64>, _affinities: Out<u8>, count: i32, _flags: u32, device: i32) {
+    fn cuCtxCreate_v3(handle: Out<u64>, _affinities: Out<u8>, count: i32, _flags: u32,
+    device: i32) {
         if count != 0 {
             return Err(Status::NOT_SUPPORTED);
         }

@@ -1,5 +1,6 @@
-//! Copies and fills. Pinned memory is read and written when the stream gets there; other memory as the driver API documents it
-//! ("API synchronization behavior"): an upload is staged at the call, a download is done when the call returns.
+//! Copies and fills. Pinned memory is read and written when the stream gets there; other memory as
+//! the driver API documents it ("API synchronization behavior"): an upload is staged at the call, a
+//! download is done when the call returns.
 
 use super::{current, stream};
 use crate::driver::queue::{LEGACY, Operation, Source};
@@ -19,8 +20,11 @@ fn upload(to: u64, from: usize, bytes: usize, stream: &Stream) -> Result<(), Sta
         return Err(Status::INVALID_VALUE);
     }
     let memory = HostBytes { address: from, length: bytes };
-    let from =
-        if host::is_pinned(from, bytes) { Source::Pinned(memory) } else { Source::Staged(memory.read()) };
+    let from = if host::is_pinned(from, bytes) {
+        Source::Pinned(memory)
+    } else {
+        Source::Staged(memory.read())
+    };
     stream.context.queue.push(stream.lane, Operation::Upload { to, from });
     Ok(())
 }
@@ -86,7 +90,8 @@ export! { Status;
         copy(to, from, bytes, &*stream(handle)?)
     }
 
-    fn cuMemcpyPeerAsync(_to: u64, _to_context: u64, _from: u64, _from_context: u64, _bytes: usize, _stream: u64) {
+    fn cuMemcpyPeerAsync(_to: u64, _to_context: u64, _from: u64, _from_context: u64, _bytes: usize,
+    _stream: u64) {
         Err(Status::NOT_SUPPORTED)
     }
 

@@ -23,12 +23,12 @@ fn attribute(attribute: u32, target: usize) -> i32 {
         13 => device.clocks[0].cast_signed() * 1000,
         14 => 512, // alignment of textures
         16 => driver.targets[target].multiprocessors,
-        17 => 0,                                                      // run-time limit on kernels
-        20 => 0,                                                      // compute mode: default
-        31 => 1,                                                      // concurrent kernels
-        32 => 1,                                                      // ECC is on
+        17 => 0, // run-time limit on kernels
+        20 => 0, // compute mode: default
+        31 => 1, // concurrent kernels
+        32 => 1, // ECC is on
         33 => driver.targets[target].device.cast_signed() as i32 + 1, // PCI bus
-        34 | 50 => 0,                                                 // PCI device, PCI domain
+        34 | 50 => 0, // PCI device, PCI domain
         36 => device.clocks[1].cast_signed() * 1000,
         37 => 256,     // width of the memory bus, bits
         38 => 4 << 20, // L2 cache

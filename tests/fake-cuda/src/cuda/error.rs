@@ -13,7 +13,8 @@ export! { Status;
         driver().initialise()
     }
 
-    // Asked by NVRTC, which reads the table's size, first in it, without looking at the status: a table of nothing but that.
+    // Asked by NVRTC, which reads the table's size, first in it, without looking at the status: a
+    // table of nothing but that.
     fn cuGetExportTable(table: Out<*const u64>, _id: *const u8) {
         static EMPTY: u64 = 8;
         Ok(table.put(&raw const EMPTY)?)

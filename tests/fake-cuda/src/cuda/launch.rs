@@ -8,12 +8,14 @@ use crate::ffi::{HostBytes, Out, export};
 use crate::status::Status;
 use std::sync::Arc;
 
-/// Names in the array `extra` of a launch (cuda.h): its end, a buffer with all parameters, the address of the buffer's size.
+/// Names in the array `extra` of a launch (cuda.h): its end, a buffer with all parameters, the
+/// address of the buffer's size.
 const EXTRA_END: usize = 0;
 const EXTRA_BUFFER: usize = 1;
 const EXTRA_BYTES: usize = 2;
 
-/// The bytes of all parameters: each read from where the program keeps it, at the call, as CUDA does.
+/// The bytes of all parameters: each read from where the program keeps it, at the call, as CUDA
+/// does.
 fn parameters(function: &Function, each: Out<usize>, extra: Out<usize>) -> Result<Vec<u8>, Status> {
     if !extra.is_null() {
         return from_buffer(extra);
@@ -39,7 +41,8 @@ fn from_buffer(extra: Out<usize>) -> Result<Vec<u8>, Status> {
             EXTRA_BUFFER => address = extra.get_at(pair * 2 + 1)?,
             EXTRA_BYTES => {
                 let size =
-                    HostBytes { address: extra.get_at(pair * 2 + 1)?, length: size_of::<usize>() }.read();
+                    HostBytes { address: extra.get_at(pair * 2 + 1)?, length: size_of::<usize>() }
+                        .read();
                 length = usize::from_le_bytes(size.try_into().map_err(|_| Status::INVALID_VALUE)?);
             }
             _ => return Err(Status::INVALID_VALUE),

@@ -16,7 +16,8 @@ fn pinned(pointer: Out<usize>, bytes: usize) -> Result<(), Status> {
 
 fn allocate_in_order(address: Out<u64>, bytes: usize, handle: u64) -> Result<(), Status> {
     let stream = stream(handle)?;
-    // Had at once, given back in the stream's order: a program cannot tell, but for memory that is not there yet.
+    // Had at once, given back in the stream's order: a program cannot tell, but for memory that is
+    // not there yet.
     let allocated = if bytes == 0 { 0 } else { stream.context.allocate(bytes as u64)? };
     Ok(address.put(allocated)?)
 }

@@ -35,7 +35,8 @@ const STREAM_PER_THREAD: u64 = 2;
 const STACK_MAX: usize = 16;
 
 thread_local! {
-    /// Handles of the thread's contexts; the last is the current one. Without a destructor, so that a thread can end.
+    /// Handles of the thread's contexts; the last is the current one. Without a destructor, so that
+    /// a thread can end.
     static STACK: Cell<([u64; STACK_MAX], usize)> = const { Cell::new(([0; STACK_MAX], 0)) };
 }
 

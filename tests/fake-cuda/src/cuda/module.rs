@@ -46,13 +46,17 @@ struct Options {
 
 impl Options {
     fn find(&self, name: u32) -> Option<(usize, usize)> {
-        let found = (0..self.count as usize).find(|index| self.names.get_at(*index).ok() == Some(name))?;
+        let found =
+            (0..self.count as usize).find(|index| self.names.get_at(*index).ok() == Some(name))?;
         Some((found, self.values.get_at(found).ok()?))
     }
 
     /// Fills a log's buffer, and its size's option with the bytes that were written.
     fn put_log(&self, buffer: u32, bytes: u32, text: &str) {
-        let (Some((_, address)), Some((place, room))) = (self.find(buffer), self.find(bytes)) else { return };
+        let (Some((_, address)), Some((place, room))) = (self.find(buffer), self.find(bytes))
+        else {
+            return;
+        };
         // The size is a C `unsigned int` in a pointer's clothes.
         let room = room as u32 as usize;
         let mut log = text.as_bytes()[..text.len().min(room.saturating_sub(1))].to_vec();
@@ -129,7 +133,8 @@ export! { Status;
         load(handle, &image_bytes(image)?, &no_options())
     }
 
-    fn cuModuleLoadDataEx(handle: Out<u64>, image: Out<c_char>, count: u32, names: Out<u32>, values: Out<usize>) {
+    fn cuModuleLoadDataEx(handle: Out<u64>, image: Out<c_char>, count: u32, names: Out<u32>,
+    values: Out<usize>) {
         load(handle, &image_bytes(image)?, &Options { count, names, values })
     }
 
@@ -179,23 +184,28 @@ export! { Status;
         function(handle).map(|_| ())
     }
 
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: Out<i32>, handle: u64, threads: i32, shared: usize) {
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: Out<i32>, handle: u64, threads: i32,
+    shared: usize) {
         Ok(blocks.put(function(handle)?.blocks_per_multiprocessor(threads, shared))?)
     }
 
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: Out<i32>, handle: u64, threads: i32, shared: usize, _flags: u32) {
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: Out<i32>, handle: u64,
+    threads: i32, shared: usize, _flags: u32) {
         Ok(blocks.put(function(handle)?.blocks_per_multiprocessor(threads, shared))?)
     }
 
-    fn cuOccupancyMaxPotentialBlockSize(grid: Out<i32>, block: Out<i32>, handle: u64, _shared_of: usize, _shared: usize, limit: i32) {
+    fn cuOccupancyMaxPotentialBlockSize(grid: Out<i32>, block: Out<i32>, handle: u64,
+    _shared_of: usize, _shared: usize, limit: i32) {
         put_potential(grid, block, handle, limit)
     }
 
-    fn cuOccupancyMaxPotentialBlockSizeWithFlags(grid: Out<i32>, block: Out<i32>, handle: u64, _shared_of: usize, _shared: usize, limit: i32, _flags: u32) {
+    fn cuOccupancyMaxPotentialBlockSizeWithFlags(grid: Out<i32>, block: Out<i32>, handle: u64,
+    _shared_of: usize, _shared: usize, limit: i32, _flags: u32) {
         put_potential(grid, block, handle, limit)
     }
 
-    fn cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, handle: u64, blocks: i32, _threads: i32) {
+    fn cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, handle: u64, blocks: i32,
+    _threads: i32) {
         let taken = function(handle)?.kernel.shared_bytes as usize;
         let each = (100_usize << 10) / usize::try_from(blocks.max(1)).map_err(|_| Status::INVALID_VALUE)?;
         Ok(bytes.put(each.saturating_sub(taken))?)

@@ -1,4 +1,5 @@
-//! A context: the memory and the streams of one device in one process, and whether it is still alive. Speaks no C.
+//! A context: the memory and the streams of one device in one process, and whether it is still
+//! alive. Speaks no C.
 
 use super::launch;
 use super::queue::{Operation, Queue, Source};
@@ -24,8 +25,8 @@ pub(crate) struct Context {
     pub(crate) machine: Mutex<Machine>,
     pub(crate) queue: Queue,
     pub(crate) holder: Holder,
-    /// Ranges that copies may touch: allocations and module variables. Beside the machine, so that it can be asked while a
-    /// kernel executes.
+    /// Ranges that copies may touch: allocations and module variables. Beside the machine, so that
+    /// it can be asked while a kernel executes.
     ranges: Mutex<BTreeMap<u64, u64>>,
     failed: AtomicU32,
 }
@@ -88,7 +89,9 @@ impl Context {
             Operation::Download { from, to } => {
                 self.pause_before_copy();
                 let mut bytes = vec![0; to.length];
-                locked(&self.machine).read(from, &mut bytes).map_err(|_| Status::ILLEGAL_ADDRESS)?;
+                locked(&self.machine)
+                    .read(from, &mut bytes)
+                    .map_err(|_| Status::ILLEGAL_ADDRESS)?;
                 to.write(&bytes);
                 Ok(())
             }
@@ -110,7 +113,9 @@ impl Context {
                 launch::call_host(function, data);
                 Ok(())
             }
-            Operation::Free { address } => self.free_now(address).map_err(|_| Status::ILLEGAL_ADDRESS),
+            Operation::Free { address } => {
+                self.free_now(address).map_err(|_| Status::ILLEGAL_ADDRESS)
+            }
         }
     }
 
@@ -192,7 +197,8 @@ impl Context {
         locked(&self.ranges).remove(&address);
     }
 
-    /// Refuses a range that no allocation of this context holds, as CUDA does when it is asked and not when it copies.
+    /// Refuses a range that no allocation of this context holds, as CUDA does when it is asked and
+    /// not when it copies.
     pub(crate) fn holds(&self, address: u64, bytes: u64) -> Result<(), Status> {
         if bytes == 0 {
             return Ok(());
@@ -206,7 +212,9 @@ impl Context {
     pub(crate) fn range(&self, address: u64) -> Result<(u64, u64), Status> {
         let ranges = locked(&self.ranges);
         let before = ranges.range(..=address).next_back().map(|(start, length)| (*start, *length));
-        before.filter(|(start, length)| address < start + length.max(&1)).ok_or(Status::INVALID_VALUE)
+        before
+            .filter(|(start, length)| address < start + length.max(&1))
+            .ok_or(Status::INVALID_VALUE)
     }
 
     /// All ranges, to compare memory before and after.

@@ -64,7 +64,9 @@ impl Event {
         if first.passed < first.recorded || last.passed < last.recorded {
             return Err(Status::NOT_READY);
         }
-        let (Some(from), Some(to)) = (first.at, last.at) else { return Err(Status::INVALID_HANDLE) };
+        let (Some(from), Some(to)) = (first.at, last.at) else {
+            return Err(Status::INVALID_HANDLE);
+        };
         let forward = to.saturating_duration_since(from).as_secs_f32();
         Ok((forward - from.saturating_duration_since(to).as_secs_f32()) * 1e3)
     }

@@ -1,4 +1,5 @@
-//! Pinned memory of the program: given out, registered, looked up. Copies from anywhere else are staged.
+//! Pinned memory of the program: given out, registered, looked up. Copies from anywhere else are
+//! staged.
 
 use super::locked;
 use std::alloc::{Layout, alloc, dealloc};

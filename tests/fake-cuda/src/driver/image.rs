@@ -1,4 +1,5 @@
-//! Modules: PTX as a driver takes or refuses it, with the log that it writes; functions and variables. Does not launch.
+//! Modules: PTX as a driver takes or refuses it, with the log that it writes; functions and
+//! variables. Does not launch.
 
 use super::context::Context;
 use super::{driver, locked};
@@ -69,7 +70,8 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
     let version = module.version();
     if struck == Some(FaultKind::UnsupportedPtx) || version > newest {
         let log = format!(
-            "ptxas application ptx input, line 1; fatal   : Unsupported .version {}.{}; current version is '{}.{}'",
+            "ptxas application ptx input, line 1; fatal   : Unsupported .version {}.{}; current \
+                version is '{}.{}'",
             version.0, version.1, newest.0, newest.1
         );
         return Err(Refusal::new(Status::UNSUPPORTED_PTX_VERSION, log));
@@ -81,9 +83,9 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
         return Err(Refusal::new(Status::INVALID_PTX, log));
     }
     let module = Arc::new(module);
-    let loaded = locked(&context.machine)
-        .load(&module)
-        .map_err(|error| Refusal::new(Status::OUT_OF_MEMORY, format!("variables of the module: {error}")))?;
+    let loaded = locked(&context.machine).load(&module).map_err(|error| {
+        Refusal::new(Status::OUT_OF_MEMORY, format!("variables of the module: {error}"))
+    })?;
     for variable in module.variables() {
         if let Some((address, bytes)) = loaded.variable(&variable.name) {
             context.admit(address, bytes);
@@ -93,7 +95,8 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
 }
 
 fn read(image: &[u8]) -> Result<Module, Refusal> {
-    // A cubin is an ELF file, a fat binary begins with its magic number: machine code, which nothing here can run.
+    // A cubin is an ELF file, a fat binary begins with its magic number: machine code, which
+    // nothing here can run.
     if image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes()) {
         return Err(Refusal::new(
             Status::NO_BINARY_FOR_GPU,
@@ -105,7 +108,8 @@ fn read(image: &[u8]) -> Result<Module, Refusal> {
         return Err(Status::INVALID_IMAGE.into());
     }
     Module::parse(text).map_err(|error| {
-        let log = format!("ptxas application ptx input, line {}; error   : {}", error.line, error.what);
+        let log =
+            format!("ptxas application ptx input, line {}; error   : {}", error.line, error.what);
         Refusal::new(Status::INVALID_PTX, log)
     })
 }
@@ -173,7 +177,8 @@ impl Function {
         let by_threads = super::launch::THREADS_PER_MULTIPROCESSOR / threads;
         let by_registers = super::launch::REGISTERS_PER_MULTIPROCESSOR / (REGISTERS * threads);
         let shared = shared_bytes as u64 + u64::from(self.kernel.shared_bytes);
-        let by_shared = (100_u64 << 10).checked_div(shared).map_or(i32::MAX, |blocks| blocks.min(16) as i32);
+        let by_shared =
+            (100_u64 << 10).checked_div(shared).map_or(i32::MAX, |blocks| blocks.min(16) as i32);
         by_threads.min(by_registers).min(by_shared).min(16)
     }
 }

@@ -1,4 +1,5 @@
-//! Launches: checked when they are asked for, executed when their stream gets there, with the faults that are planned.
+//! Launches: checked when they are asked for, executed when their stream gets there, with the
+//! faults that are planned.
 
 use super::context::Context;
 use super::image::{Function, REGISTERS};
@@ -29,22 +30,27 @@ impl Launch {
     /// Refuses what a driver refuses before it starts anything.
     pub(crate) fn check(&self) -> Result<(), Status> {
         let threads = self.block.iter().try_fold(1_u32, |all, side| all.checked_mul(*side));
-        let threads = threads.filter(|threads| (1..=1024).contains(threads)).ok_or(Status::INVALID_VALUE)?;
+        let threads =
+            threads.filter(|threads| (1..=1024).contains(threads)).ok_or(Status::INVALID_VALUE)?;
         let [x, y, z] = self.grid;
-        let is_grid = x > 0 && x <= 0x7fff_ffff && (1..=65_535).contains(&y) && (1..=65_535).contains(&z);
+        let is_grid =
+            x > 0 && x <= 0x7fff_ffff && (1..=65_535).contains(&y) && (1..=65_535).contains(&z);
         let shared_max = self.function.shared_bytes_max.load(SeqCst);
         if !is_grid || self.block[2] > 64 || i64::from(self.shared_bytes) > i64::from(shared_max) {
             return Err(Status::INVALID_VALUE);
         }
         let registers = i64::from(threads) * i64::from(REGISTERS);
-        if threads > self.function.kernel.threads_max || registers > i64::from(REGISTERS_PER_MULTIPROCESSOR) {
+        if threads > self.function.kernel.threads_max
+            || registers > i64::from(REGISTERS_PER_MULTIPROCESSOR)
+        {
             return Err(Status::LAUNCH_OUT_OF_RESOURCES);
         }
         Ok(())
     }
 }
 
-/// Xids: NVIDIA, "Xid errors". Graphics engine exception, MMU fault, uncorrectable ECC error, fallen off the bus.
+/// Xids: NVIDIA, "Xid errors". Graphics engine exception, MMU fault, uncorrectable ECC error,
+/// fallen off the bus.
 const XID_EXCEPTION: u64 = 13;
 const XID_MMU: u64 = 31;
 const XID_ECC: u64 = 48;
@@ -55,7 +61,8 @@ pub(crate) fn execute(context: &Context, launch: &Launch) -> Result<(), Status> 
     let shared = &driver().shared;
     context.holder.begin_launch(shared);
     let faults = driver().faults(context.target);
-    let struck = fault::strike(faults, context.page(), Occasion::Launch, &launch.function.kernel.name);
+    let struck =
+        fault::strike(faults, context.page(), Occasion::Launch, &launch.function.kernel.name);
     let result = match struck {
         None | Some(FaultKind::OutOfMemory | FaultKind::UnsupportedPtx) => run(context, launch),
         Some(FaultKind::WrongResult) => run_wrongly(context, launch),
@@ -80,7 +87,8 @@ fn report(context: &Context, xid: u64, status: Status) -> Status {
     status
 }
 
-/// The kernel that never ends: only the end of its process ends it. It takes no processor, as a kernel takes none of the host's.
+/// The kernel that never ends: only the end of its process ends it. It takes no processor, as a
+/// kernel takes none of the host's.
 fn never(_context: &Context) -> Result<(), Status> {
     loop {
         std::thread::sleep(Duration::from_secs(3600));
@@ -121,7 +129,8 @@ fn pause(context: &Context, steps: u64, begun: Instant) {
     }
 }
 
-/// What a driver says of a kernel that stopped; what the interpreter knows of it goes where a kernel log would.
+/// What a driver says of a kernel that stopped; what the interpreter knows of it goes where a
+/// kernel log would.
 fn failed(context: &Context, fault: &Fault) -> Status {
     complain(fault);
     let (xid, status) = match fault.cause() {
@@ -150,7 +159,8 @@ fn run_wrongly(context: &Context, launch: &Launch) -> Result<(), Status> {
     });
     let changed: Vec<(u64, u8)> = changed.collect();
     // The top byte of a word: large enough to be seen in a float and in a sum.
-    let top: Vec<(u64, u8)> = changed.iter().copied().filter(|(address, _)| address % 4 == 3).collect();
+    let top: Vec<(u64, u8)> =
+        changed.iter().copied().filter(|(address, _)| address % 4 == 3).collect();
     let candidates = if top.is_empty() { changed } else { top };
     if let Some((address, byte)) = candidates.get(candidates.len() / 2) {
         let written = locked(&context.machine).write(*address, &[byte ^ 0x20]);
@@ -175,7 +185,8 @@ pub(crate) fn call_host(function: usize, data: usize) {
     if function == 0 {
         return;
     }
-    // SAFETY: the program gave this address as a `CUhostFn`, and vouches for it and for its argument.
+    // SAFETY: the program gave this address as a `CUhostFn`, and vouches for it and for its
+    // argument.
     let function: extern "C" fn(usize) = unsafe { std::mem::transmute(function) };
     function(data);
 }

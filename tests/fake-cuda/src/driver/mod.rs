@@ -1,4 +1,5 @@
-//! The driver of one process: which devices it sees, its contexts, and what every handle means. Speaks no C.
+//! The driver of one process: which devices it sees, its contexts, and what every handle means.
+//! Speaks no C.
 
 pub(crate) mod context;
 pub(crate) mod event;
@@ -57,12 +58,16 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process's driver, made at its first use from the file that `TESSERA_FAKE_CUDA` names; without one it has no devices.
+/// The process's driver, made at its first use from the file that `TESSERA_FAKE_CUDA` names;
+/// without one it has no devices.
 pub(crate) fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
         let named = std::env::var_os("TESSERA_FAKE_CUDA");
-        named.map_or_else(|| Driver::new(Config::default()), |path| Driver::from_file(Path::new(&path)))
+        named.map_or_else(
+            || Driver::new(Config::default()),
+            |path| Driver::from_file(Path::new(&path)),
+        )
     })
 }
 
@@ -78,7 +83,8 @@ impl Driver {
     }
 
     fn new(mut config: Config) -> Driver {
-        let named = if config.devices.is_empty() { Shared::private() } else { Shared::open(&config.state) };
+        let named =
+            if config.devices.is_empty() { Shared::private() } else { Shared::open(&config.state) };
         let shared = named.or_else(|error| {
             complain(&error);
             config.init_error = Status::UNKNOWN.0;
@@ -87,7 +93,8 @@ impl Driver {
         });
         let shared = shared.expect("a page of anonymous memory can be mapped");
         let targets = topology::targets(&config);
-        let visible = topology::visible(&targets, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref());
+        let visible =
+            topology::visible(&targets, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref());
         Driver {
             config,
             targets,
@@ -165,8 +172,8 @@ impl Driver {
         Ok(handle)
     }
 
-    /// Gives a target's primary context back; the last to do so ends it, unless it is dead: a dead one stays, so that the
-    /// process cannot begin anew (as with CUDA, only a new process can).
+    /// Gives a target's primary context back; the last to do so ends it, unless it is dead: a dead
+    /// one stays, so that the process cannot begin anew (as with CUDA, only a new process can).
     pub(crate) fn release_primary(&self, target: usize, all: bool) -> Result<(), Status> {
         let mut primary = locked(&self.primary);
         let context = primary.get_mut(&target).ok_or(Status::INVALID_CONTEXT)?;

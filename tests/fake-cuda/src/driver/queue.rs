@@ -1,5 +1,6 @@
-//! Streams of a context: what waits in each, what may run next, and waiting for it. One thing runs at a time; which stream is
-//! served next is left to chance, so that work which nobody has put in order shows. Executes nothing.
+//! Streams of a context: what waits in each, what may run next, and waiting for it. One thing runs
+//! at a time; which stream is served next is left to chance, so that work which nobody has put in
+//! order shows. Executes nothing.
 
 use super::event::Event;
 use super::launch::Launch;
@@ -91,7 +92,8 @@ impl Queue {
         number
     }
 
-    /// The next thing to execute, when there is one; `None` when the queue was closed and everything is done.
+    /// The next thing to execute, when there is one; `None` when the queue was closed and
+    /// everything is done.
     pub(crate) fn take(&self) -> Option<Operation> {
         let mut state = locked(&self.state);
         loop {
@@ -117,7 +119,8 @@ impl Queue {
     /// Forgets all that waits.
     pub(crate) fn discard(&self) {
         let mut state = locked(&self.state);
-        let dropped: Vec<_> = state.lanes.values_mut().flat_map(|lane| lane.waiting.drain(..)).collect();
+        let dropped: Vec<_> =
+            state.lanes.values_mut().flat_map(|lane| lane.waiting.drain(..)).collect();
         drop(state);
         drop(dropped);
         self.changed.notify_all();
@@ -136,7 +139,8 @@ impl Queue {
         state.is_done(lane, last)
     }
 
-    /// Waits until what a stream (`None`: every stream) had to do when this was called is done, or `is_over`.
+    /// Waits until what a stream (`None`: every stream) had to do when this was called is done, or
+    /// `is_over`.
     pub(crate) fn wait_for(&self, lane: Option<u64>, is_over: impl Fn() -> bool) {
         let state = locked(&self.state);
         let last = state.next_number;
@@ -160,7 +164,11 @@ impl Queue {
         }
     }
 
-    fn wait<'lock>(&self, state: MutexGuard<'lock, State>, at_most: Duration) -> MutexGuard<'lock, State> {
+    fn wait<'lock>(
+        &self,
+        state: MutexGuard<'lock, State>,
+        at_most: Duration,
+    ) -> MutexGuard<'lock, State> {
         self.changed.wait_timeout(state, at_most).unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -168,7 +176,8 @@ impl Queue {
 impl State {
     /// A stream whose first operation may run now.
     fn choose(&mut self) -> Option<u64> {
-        let ready: Vec<u64> = self.lanes.keys().copied().filter(|lane| self.is_ready(*lane)).collect();
+        let ready: Vec<u64> =
+            self.lanes.keys().copied().filter(|lane| self.is_ready(*lane)).collect();
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
         self.chance ^= self.chance << 17;
@@ -180,7 +189,8 @@ impl State {
     }
 
     fn is_ready(&self, lane: u64) -> bool {
-        let Some((number, operation)) = self.lanes.get(&lane).and_then(|lane| lane.waiting.front()) else {
+        let Some((number, operation)) = self.lanes.get(&lane).and_then(|lane| lane.waiting.front())
+        else {
             return false;
         };
         if let Operation::Wait { event, mark } = operation
@@ -188,7 +198,8 @@ impl State {
         {
             return false;
         }
-        // The legacy stream goes after all that blocking streams were given before, and they go after it.
+        // The legacy stream goes after all that blocking streams were given before, and they go
+        // after it.
         let mut others = self.lanes.iter().filter(|(other, _)| match lane {
             LEGACY => **other != LEGACY,
             _ => **other == LEGACY,
@@ -203,7 +214,8 @@ impl State {
     /// Whether nothing is left of a stream's work below a number.
     fn is_done(&self, lane: Option<u64>, below: u64) -> bool {
         let concerns = |other: u64| lane.is_none_or(|lane| lane == other);
-        let is_running = self.running.is_some_and(|(lane, number)| concerns(lane) && number < below);
+        let is_running =
+            self.running.is_some_and(|(lane, number)| concerns(lane) && number < below);
         let waits = self
             .lanes
             .keys()

@@ -1,5 +1,5 @@
-//! Handles: numbers that a program holds for things of the driver's, so that a stale or invented one is an error and not a
-//! crash. Knows not what the things are.
+//! Handles: numbers that a program holds for things of the driver's, so that a stale or invented
+//! one is an error and not a crash. Knows not what the things are.
 
 use super::locked;
 use std::collections::BTreeMap;

@@ -101,13 +101,15 @@ export! { Failure;
         Ok(count.put(ecc(handle, kind)?)?)
     }
 
-    fn nvmlDeviceGetMemoryErrorCounter(handle: usize, kind: u32, _counter: u32, place: u32, count: Out<u64>) {
+    fn nvmlDeviceGetMemoryErrorCounter(handle: usize, kind: u32, _counter: u32, place: u32,
+    count: Out<u64>) {
         // All of them are counted in the device's memory (2).
         let errors = ecc(handle, kind)?;
         Ok(count.put(if place == 2 { errors } else { 0 })?)
     }
 
-    fn nvmlDeviceGetRemappedRows(handle: usize, corrected: Out<u32>, uncorrected: Out<u32>, is_pending: Out<u32>, has_failed: Out<u32>) {
+    fn nvmlDeviceGetRemappedRows(handle: usize, corrected: Out<u32>, uncorrected: Out<u32>,
+    is_pending: Out<u32>, has_failed: Out<u32>) {
         whole(handle)?;
         for place in [corrected, uncorrected, is_pending, has_failed] {
             place.put(0)?;

@@ -38,7 +38,8 @@ fn memory(handle: usize) -> Result<(u64, u64), Failure> {
     let mut used = driver().shared.used(target);
     if described.slice.is_none() {
         let slices = driver().targets.iter().enumerate();
-        let slices = slices.filter(|(_, other)| other.slice.is_some() && other.device == described.device);
+        let slices =
+            slices.filter(|(_, other)| other.slice.is_some() && other.device == described.device);
         used += slices.map(|(slice, _)| driver().shared.used(slice)).sum::<u64>();
     }
     Ok((described.memory, used.min(described.memory)))

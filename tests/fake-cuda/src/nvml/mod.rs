@@ -1,4 +1,5 @@
-//! The `nvml*` entry points: what management tools know of the rack, from the state that all processes share.
+//! The `nvml*` entry points: what management tools know of the rack, from the state that all
+//! processes share.
 
 mod device;
 mod event;

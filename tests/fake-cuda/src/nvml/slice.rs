@@ -7,7 +7,9 @@ use crate::ffi::{Out, export};
 /// The targets that are slices of a device, in order.
 fn slices(device: usize) -> impl Iterator<Item = usize> {
     let targets = driver().targets.iter().enumerate();
-    targets.filter(move |(_, other)| other.slice.is_some() && other.device == device).map(|(slice, _)| slice)
+    targets
+        .filter(move |(_, other)| other.slice.is_some() && other.device == device)
+        .map(|(slice, _)| slice)
 }
 
 fn number_of(handle: usize) -> Result<u32, Failure> {

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 fn find(handle: Out<usize>, is_it: impl Fn(usize) -> bool) -> Result<(), Failure> {
     ready()?;
-    let found = (0..driver().targets.len()).find(|target| is_it(*target)).ok_or(Failure::NOT_FOUND)?;
+    let found =
+        (0..driver().targets.len()).find(|target| is_it(*target)).ok_or(Failure::NOT_FOUND)?;
     if driver().is_lost(found) {
         return Err(Failure::GPU_IS_LOST);
     }
@@ -98,7 +99,8 @@ export! { Failure;
         let asked = bus_id.read()?.to_uppercase();
         // Domains of four and of eight digits name the same.
         let tail = asked.trim_start_matches('0');
-        find(handle, |target| !tail.is_empty() && pci_bus_id(driver().targets[target].device).ends_with(tail))
+        find(handle,
+            |target| !tail.is_empty() && pci_bus_id(driver().targets[target].device).ends_with(tail))
     }
 
     fn nvmlDeviceGetHandleBySerial(serial: Text, handle: Out<usize>) {

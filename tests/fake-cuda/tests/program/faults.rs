@@ -11,7 +11,8 @@ use tessera_kernels::cuda::Queue;
 /// Writes 5 to the address that it is given.
 const FIVE: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\
     .visible .entry five(.param .u64 out)\n{\n.reg .b32 %r<2>;\n.reg .b64 %rd<3>;\n\
-    ld.param.u64 %rd1, [out];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, 5;\nst.global.u32 [%rd2], %r1;\nret;\n}\n";
+    ld.param.u64 %rd1, [out];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, 5;\nst.global.u32 \
+    [%rd2], %r1;\nret;\n}\n";
 
 fn with(fault: Fault) -> Config {
     Config::of(1, Device { faults: vec![fault], ..Device::default() })
@@ -53,7 +54,8 @@ fn out_of_memory_is_an_answer_and_no_more() {
 
 #[test]
 fn memory_has_an_end() {
-    let config = Config::of(1, Device { memory: 8 << 20, context_bytes: 1 << 20, ..Device::default() });
+    let config =
+        Config::of(1, Device { memory: 8 << 20, context_bytes: 1 << 20, ..Device::default() });
     let rack = on("faults::memory_has_an_end", &config, || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         assert_eq!(gpu.context.mem_get_info(), Ok((7 << 20, 8 << 20)));
@@ -63,7 +65,11 @@ fn memory_has_an_end() {
         assert_eq!(gpu.context.mem_get_info(), Ok((7 << 20, 8 << 20)));
         assert_eq!(five(&mut gpu), Ok(5));
     });
-    assert!(rack.is_none_or(|rack| rack.counts(0).peak_bytes == 7 << 20 && rack.counts(0).used_bytes == 0));
+    assert!(
+        rack.is_none_or(
+            |rack| rack.counts(0).peak_bytes == 7 << 20 && rack.counts(0).used_bytes == 0
+        )
+    );
 }
 
 #[test]
@@ -79,11 +85,18 @@ fn a_kernel_that_writes_astray_is_an_illegal_address() {
     let seen = on_and_see(test, &config, &[], || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         gpu.start("five", 1, 1, &0x10_u64.to_le_bytes()).expect("a launch");
-        assert_eq!(gpu.stream.synchronize(), Err(DriverError(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)));
+        assert_eq!(
+            gpu.stream.synchronize(),
+            Err(DriverError(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS))
+        );
         assert_eq!(five(&mut gpu), error(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
     });
     if let Some((_, output)) = seen {
-        assert!(output.status.success() && text(&output).contains("kernel `five`"), "{}", text(&output));
+        assert!(
+            output.status.success() && text(&output).contains("kernel `five`"),
+            "{}",
+            text(&output)
+        );
     }
 }
 
@@ -114,7 +127,8 @@ fn a_new_process_can_go_on_after_an_illegal_address() {
         return;
     };
     assert_eq!((rack.counts(0).used_bytes, rack.struck(0, 0)), (0, 1));
-    let mut second = std::process::Command::new(std::env::current_exe().expect("the test's own path"));
+    let mut second =
+        std::process::Command::new(std::env::current_exe().expect("the test's own path"));
     rack.lend_to(second.args([test, "--exact", "--nocapture"]).env("SECOND", "1"));
     let output = second.output().expect("the test's own executable runs");
     assert!(output.status.success(), "{}", text(&output));
@@ -179,9 +193,11 @@ fn load(ptx: &str) -> (CUresult, String) {
     let mut log = vec![0_u8; 512];
     let mut options =
         [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
+    let mut values =
+        [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
     let mut module = std::ptr::null_mut();
-    // SAFETY: the text ends with a zero, and the options are two pairs whose buffer is as long as it says.
+    // SAFETY: the text ends with a zero, and the options are two pairs whose buffer is as long as
+    // it says.
     let code = unsafe {
         sys::cuModuleLoadDataEx(
             &mut module,
@@ -197,8 +213,10 @@ fn load(ptx: &str) -> (CUresult, String) {
 
 #[test]
 fn ptx_of_another_time_is_refused_with_a_log() {
-    let config =
-        Config { driver: 11_040, ..Config::of(1, Device { capability: [7, 5], ..Device::default() }) };
+    let config = Config {
+        driver: 11_040,
+        ..Config::of(1, Device { capability: [7, 5], ..Device::default() })
+    };
     on("faults::ptx_of_another_time_is_refused_with_a_log", &config, || {
         assert_eq!(load(FIVE), (CUresult::CUDA_SUCCESS, String::new()));
         let (code, log) = load(&FIVE.replace("7.0", "8.7"));
@@ -235,10 +253,14 @@ fn wrong_launches_and_handles_are_refused_at_the_call() {
             let invalid = Err(DriverError(CUresult::CUDA_ERROR_INVALID_VALUE));
             assert_eq!(gpu.start("five", 1, 2048, &[0; 8]), invalid);
             assert_eq!(gpu.start("five", 0, 32, &[0; 8]), invalid);
-            assert_eq!(gpu.start("six", 1, 32, &[0; 8]), Err(DriverError(CUresult::CUDA_ERROR_NOT_FOUND)));
+            assert_eq!(
+                gpu.start("six", 1, 32, &[0; 8]),
+                Err(DriverError(CUresult::CUDA_ERROR_NOT_FOUND))
+            );
             assert_eq!(gpu.zero(0x1234, 4), invalid);
             // SAFETY: a handle that is none, which is the point.
-            let code = unsafe { sys::cuStreamSynchronize(std::ptr::without_provenance_mut(0x1230)) };
+            let code =
+                unsafe { sys::cuStreamSynchronize(std::ptr::without_provenance_mut(0x1230)) };
             assert_eq!(code, CUresult::CUDA_ERROR_INVALID_HANDLE);
             assert_eq!(five(&mut gpu), Ok(5), "a refusal harms nothing");
         },

@@ -25,7 +25,13 @@ impl Gpu {
     }
 
     /// Starts a kernel by name; its parameters are one range of bytes.
-    pub(crate) fn start(&self, name: &str, grid: u32, block: u32, params: &[u8]) -> Result<(), DriverError> {
+    pub(crate) fn start(
+        &self,
+        name: &str,
+        grid: u32,
+        block: u32,
+        params: &[u8],
+    ) -> Result<(), DriverError> {
         self.start_on(&self.stream, name, grid, block, params)
     }
 
@@ -76,7 +82,13 @@ impl Queue for Gpu {
         unsafe { result::memset_d8_async(address, 0, bytes as usize, self.stream.cu_stream()) }
     }
 
-    fn launch(&mut self, kernel: Kernel, grid: u32, block: u32, params: &[u8]) -> Result<(), DriverError> {
+    fn launch(
+        &mut self,
+        kernel: Kernel,
+        grid: u32,
+        block: u32,
+        params: &[u8],
+    ) -> Result<(), DriverError> {
         self.start(kernel.name(), grid, block, params)
     }
 

@@ -26,14 +26,18 @@ fn nvml_and_cuda_speak_of_the_same_devices() {
         assert_eq!(nvml.device_count().ok(), Some(2));
         assert_eq!(nvml.sys_driver_version().expect("a version"), "570.86.15");
         assert_eq!(nvml.sys_cuda_driver_version().ok(), Some(12_080));
-        let device = nvml.device_by_uuid("GPU-12345678-9abc-def0-1122-334455667788").expect("a device");
+        let device =
+            nvml.device_by_uuid("GPU-12345678-9abc-def0-1122-334455667788").expect("a device");
         assert_eq!(device.index().ok(), Some(1));
         assert_eq!(device.name().expect("a name"), "Fake RTX 4000");
         assert_eq!(device.temperature(TemperatureSensor::Gpu).ok(), Some(67));
         assert_eq!(device.power_usage().ok(), Some(70_000));
         assert_eq!(device.clock_info(Clock::SM).ok(), Some(1_410));
         assert_eq!(device.current_throttle_reasons().expect("reasons").bits(), 0x40);
-        assert_eq!(device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile).ok(), Some(1));
+        assert_eq!(
+            device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile).ok(),
+            Some(1)
+        );
         assert_eq!(device.pci_info().expect("a place").bus_id, "00000000:02:00.0");
         assert_eq!(device.current_pcie_link_width().ok(), Some(16));
         let capability = device.cuda_compute_capability().expect("a capability");
@@ -81,7 +85,11 @@ fn sliced() -> Config {
     let slice = Slice { profile: "1g.5gb".to_owned(), memory: 64 << 20, multiprocessors: 1 };
     Config::of(
         1,
-        Device { name: "Fake A100".to_owned(), slices: vec![slice.clone(), slice], ..Device::default() },
+        Device {
+            name: "Fake A100".to_owned(),
+            slices: vec![slice.clone(), slice],
+            ..Device::default()
+        },
     )
 }
 
@@ -108,9 +116,14 @@ fn slices_have_memory_and_identities_of_their_own() {
 #[test]
 fn a_broken_configuration_is_told() {
     let test = "health::a_broken_configuration_is_told";
-    let seen = on_and_see(test, &Config::default(), &[("TESSERA_FAKE_CUDA", "/nowhere/rack.toml")], || {
-        assert_eq!(CudaContext::device_count(), Err(DriverError(CUresult::CUDA_ERROR_UNKNOWN)));
-    });
+    let seen = on_and_see(
+        test,
+        &Config::default(),
+        &[("TESSERA_FAKE_CUDA", "/nowhere/rack.toml")],
+        || {
+            assert_eq!(CudaContext::device_count(), Err(DriverError(CUresult::CUDA_ERROR_UNKNOWN)));
+        },
+    );
     if let Some((_, output)) = seen {
         assert!(output.status.success(), "{}", text(&output));
         assert!(text(&output).contains("`/nowhere/rack.toml` cannot be read"), "{}", text(&output));

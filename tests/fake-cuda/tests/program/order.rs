@@ -1,4 +1,5 @@
-//! Order: what the driver promises about streams and events holds, and what it does not promise does not.
+//! Order: what the driver promises about streams and events holds, and what it does not promise
+//! does not.
 
 use crate::gpu::Gpu;
 use crate::stage::on;
@@ -25,7 +26,9 @@ fn params(address: u64, turns: u32) -> [u8; 16] {
 fn pinned(gpu: &Gpu, bytes: usize) -> *mut u8 {
     gpu.context.bind_to_thread().expect("a context");
     // SAFETY: the memory lives as long as the process, and is not read before it is written.
-    unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) }.expect("pinned memory").cast()
+    unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) }
+        .expect("pinned memory")
+        .cast()
 }
 
 fn slow_copies() -> Config {
@@ -40,7 +43,8 @@ fn copies_of_pinned_memory_happen_when_the_stream_gets_there() {
         let mut word = gpu.stream.alloc_zeros::<u8>(1).expect("memory");
         gpu.stream.synchronize().expect("an idle stream");
         let host = pinned(&gpu, 2);
-        // SAFETY: two bytes of pinned memory, which live on; the copy is in flight, as in a program that is wrong.
+        // SAFETY: two bytes of pinned memory, which live on; the copy is in flight, as in a program
+        // that is wrong.
         unsafe {
             host.write(1);
             let address = cudarc::driver::DevicePtrMut::device_ptr_mut(&mut word, &gpu.stream).0;
@@ -93,12 +97,16 @@ fn events_order_streams_and_time_them() {
         let mut word = gpu.stream.alloc_zeros::<u32>(1).expect("memory");
         let address = cudarc::driver::DevicePtrMut::device_ptr_mut(&mut word, &gpu.stream).0;
         for turn in 1..=6 {
-            let (mine, yours) = if turn % 2 == 1 { (&gpu.stream, &other) } else { (&other, &gpu.stream) };
+            let (mine, yours) =
+                if turn % 2 == 1 { (&gpu.stream, &other) } else { (&other, &gpu.stream) };
             gpu.start_on(mine, "count", 1, 1, &params(address, turn)).expect("a launch");
             yours.join(mine).expect("an order");
         }
         let end = gpu.stream.record_event(flags).expect("an event");
-        assert!(!end.try_is_complete().expect("a device that works"), "18 ms of launches cannot be over");
+        assert!(
+            !end.try_is_complete().expect("a device that works"),
+            "18 ms of launches cannot be over"
+        );
         end.synchronize().expect("the launches");
         assert!(end.try_is_complete().expect("a device that works"));
         let millis = start.elapsed_ms(&end).expect("two timed events");
@@ -109,28 +117,39 @@ fn events_order_streams_and_time_them() {
 
 #[test]
 fn streams_without_events_go_as_they_please() {
-    on("order::streams_without_events_go_as_they_please", &Config::of(1, Device::default()), || {
-        let gpu = Gpu::open(0, COUNT).expect("a device");
-        let other = gpu.context.new_stream().expect("a second stream");
-        let host = pinned(&gpu, 2);
-        let mut seen = [false; 2];
-        for _ in 0..200 {
-            // SAFETY: pinned bytes that live on; both streams are waited for before the bytes are used again.
-            unsafe {
-                let address = result::malloc_sync(1).expect("memory");
-                host.write(1);
-                host.add(1).write(0);
-                let (from, to) =
-                    (std::slice::from_raw_parts(host, 1), std::slice::from_raw_parts_mut(host.add(1), 1));
-                result::memcpy_htod_async(address, from, gpu.stream.cu_stream()).expect("an upload");
-                result::memcpy_dtoh_async(to, address, other.cu_stream()).expect("a download");
-                gpu.context.synchronize().expect("both streams");
-                seen[usize::from(host.add(1).read_volatile() == 1)] = true;
-                result::free_sync(address).expect("memory that was had");
+    on(
+        "order::streams_without_events_go_as_they_please",
+        &Config::of(1, Device::default()),
+        || {
+            let gpu = Gpu::open(0, COUNT).expect("a device");
+            let other = gpu.context.new_stream().expect("a second stream");
+            let host = pinned(&gpu, 2);
+            let mut seen = [false; 2];
+            for _ in 0..200 {
+                // SAFETY: pinned bytes that live on; both streams are waited for before the bytes
+                // are used again.
+                unsafe {
+                    let address = result::malloc_sync(1).expect("memory");
+                    host.write(1);
+                    host.add(1).write(0);
+                    let (from, to) = (
+                        std::slice::from_raw_parts(host, 1),
+                        std::slice::from_raw_parts_mut(host.add(1), 1),
+                    );
+                    result::memcpy_htod_async(address, from, gpu.stream.cu_stream())
+                        .expect("an upload");
+                    result::memcpy_dtoh_async(to, address, other.cu_stream()).expect("a download");
+                    gpu.context.synchronize().expect("both streams");
+                    seen[usize::from(host.add(1).read_volatile() == 1)] = true;
+                    result::free_sync(address).expect("memory that was had");
+                }
             }
-        }
-        assert_eq!(seen, [true; 2], "an order that nobody asked for was kept every time, or never");
-    });
+            assert_eq!(
+                seen, [true; 2],
+                "an order that nobody asked for was kept every time, or never"
+            );
+        },
+    );
 }
 
 #[test]

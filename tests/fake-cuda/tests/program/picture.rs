@@ -14,7 +14,8 @@ const EDGE: u32 = 16;
 
 fn scene() -> CheckedScene {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes/library");
-    let loaded = tessera_scenes::load(&folder, "cornell-box.gltf", &LoadOptions::default()).expect("a scene");
+    let loaded = tessera_scenes::load(&folder, "cornell-box.gltf", &LoadOptions::default())
+        .expect("a scene");
     let flat = loaded.flatten(&FlattenOptions::still(EDGE, EDGE)).expect("a flat scene");
     CheckedScene::new(Arc::new(flat)).expect("a checked scene")
 }
@@ -48,7 +49,8 @@ fn on_host() -> (Vec<i64>, RayCounts) {
     (film, counts)
 }
 
-/// Renders the unit on a device with so many paths in flight; the sums, and the free bytes before and after.
+/// Renders the unit on a device with so many paths in flight; the sums, and the free bytes before
+/// and after.
 fn on_device(ordinal: usize, paths: u32) -> ((Vec<i64>, RayCounts), [usize; 2]) {
     let mut gpu = Gpu::open(ordinal, KernelSet::Plain.ptx()).expect("a device");
     let before = gpu.context.mem_get_info().expect("memory is known").0;

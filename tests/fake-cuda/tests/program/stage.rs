@@ -3,7 +3,8 @@
 use std::process::{Command, Output};
 use tessera_fake_cuda::{Config, Rack};
 
-/// Runs `body` in a process that has the rack, and gives the rack back. `None` in that process itself: `body` has run.
+/// Runs `body` in a process that has the rack, and gives the rack back. `None` in that process
+/// itself: `body` has run.
 pub(crate) fn on(test: &str, config: &Config, body: impl FnOnce()) -> Option<Rack> {
     let (rack, output) = on_and_see(test, config, &[], body)?;
     assert!(output.status.success(), "{test}: {}\n{}", output.status, text(&output));
@@ -32,5 +33,9 @@ pub(crate) fn on_and_see(
 
 /// What a process said.
 pub(crate) fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }

@@ -1,5 +1,6 @@
-//! Compute jobs on a device: a program at a time, its inputs in device memory, chunk after chunk. A process of its own serves them, so
-//! that a user's kernel that fails takes nothing but this process with it.
+//! Compute jobs on a device: a program at a time, its inputs in device memory, chunk after chunk. A
+//! process of its own serves them, so that a user's kernel that fails takes nothing but this
+//! process with it.
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
 use super::{guard, module};
@@ -14,7 +15,8 @@ use tessera_kernels::compute::{ArrayParams, ChunkParams};
 use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
 use tessera_nvrtc::Nvrtc;
 
-/// A loaded program. Loaded anew for every frame, so that no variable keeps what another job has written.
+/// A loaded program. Loaded anew for every frame, so that no variable keeps what another job has
+/// written.
 struct Loaded {
     module: sys::CUmodule,
     function: sys::CUfunction,
@@ -35,7 +37,10 @@ pub(in crate::device::worker) struct Serving {
 }
 
 /// Opens the device.
-pub(in crate::device::worker) fn open(ordinal: u32, uuid: &str) -> Result<(Serving, Opened), Refusal> {
+pub(in crate::device::worker) fn open(
+    ordinal: u32,
+    uuid: &str,
+) -> Result<(Serving, Opened), Refusal> {
     guard(|| {
         let begun = Instant::now();
         let driver_version = super::driver::start()?;
@@ -45,7 +50,11 @@ pub(in crate::device::worker) fn open(ordinal: u32, uuid: &str) -> Result<(Servi
         }
         let device = super::driver::describe(ordinal).map_err(Refusal::Driver)?;
         if !uuid.is_empty() && !same_uuid(uuid, &device.uuid) {
-            return Err(Refusal::OtherDevice { ordinal, expected: uuid.to_owned(), found: device.uuid });
+            return Err(Refusal::OtherDevice {
+                ordinal,
+                expected: uuid.to_owned(),
+                found: device.uuid,
+            });
         }
         if device.capability < COMPUTE_CAPABILITY_MIN {
             return Err(Refusal::Capability { name: device.name, found: device.capability });
@@ -84,7 +93,9 @@ impl Serving {
             Order::Compile { name } => {
                 match Nvrtc::find().map(|compiler| compile(&compiler, &name, &payload)) {
                     Ok(Ok(ptx)) => outlet.send(&Report::Compiled, ptx.as_bytes()),
-                    Ok(Err(problem)) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
+                    Ok(Err(problem)) => {
+                        outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[])
+                    }
                     Err(error) => outlet.send(&Report::NoCompiler(error.to_string()), &[]),
                 }
             }
@@ -93,14 +104,15 @@ impl Serving {
                 Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
             },
             Order::Variable { name } => self.set(&name, &payload)?,
-            Order::Array { name, element, shape, bytes } => self.array(&name, (element, &shape), bytes)?,
+            Order::Array { name, element, shape, bytes } => {
+                self.array(&name, (element, &shape), bytes)?
+            }
             Order::ArrayBytes { offset } => self.fill(offset, &payload)?,
             Order::Chunk { params, count, block, bytes } => {
-                match self
-                    .problem
-                    .clone()
-                    .map_or_else(|| self.run(&params, (count, block), bytes, outlet), |p| Ok(Err(p)))?
-                {
+                match self.problem.clone().map_or_else(
+                    || self.run(&params, (count, block), bytes, outlet),
+                    |p| Ok(Err(p)),
+                )? {
                     Ok(()) => {}
                     Err(problem) => outlet.send(&Report::Unusable(problem), &[]),
                 }
@@ -115,7 +127,8 @@ impl Serving {
         self.problem = None;
         self.arrays.clear();
         if let Some(old) = self.program.take() {
-            // SAFETY: loaded by this process, used by nothing any more: chunks are run to their end.
+            // SAFETY: loaded by this process, used by nothing any more: chunks are run to their
+            // end.
             call("cuModuleUnload", unsafe { result::module::unload(old.module) })?;
         }
         let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is no text".into())) };
@@ -128,7 +141,8 @@ impl Serving {
         };
         let name = CString::new(entry).unwrap_or_default();
         // SAFETY: the module is loaded.
-        let function = call("cuModuleGetFunction", unsafe { result::module::get_function(module, name) })?;
+        let function =
+            call("cuModuleGetFunction", unsafe { result::module::get_function(module, name) })?;
         self.program = Some(Loaded { module, function });
         Ok(Ok(()))
     }
@@ -145,7 +159,8 @@ impl Serving {
                 call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(address, bytes) })
             }
             _ => {
-                let problem = format!("its variable `{name}` is not there, or not of {} bytes", bytes.len());
+                let problem =
+                    format!("its variable `{name}` is not there, or not of {} bytes", bytes.len());
                 self.problem.get_or_insert(UnitError::Refused(problem));
                 Ok(())
             }
@@ -180,7 +195,9 @@ impl Serving {
 
     /// The next bytes of the array that came last.
     fn fill(&mut self, offset: u64, bytes: &[u8]) -> Call<()> {
-        let Some(memory) = self.arrays.last().filter(|_| self.problem.is_none()) else { return Ok(()) };
+        let Some(memory) = self.arrays.last().filter(|_| self.problem.is_none()) else {
+            return Ok(());
+        };
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= memory.bytes);
         if !fits {
             self.problem = Some(UnitError::Refused("an input is longer than was said".into()));
@@ -223,7 +240,8 @@ impl Serving {
         self.stream.record(&self.start)?;
         self.stream.launch(function, count.div_ceil(block).max(1), block, &params)?;
         self.stream.record(&self.done)?;
-        // SAFETY: the values' memory and the results have this size at least; the results are waited for below.
+        // SAFETY: the values' memory and the results have this size at least; the results are
+        // waited for below.
         unsafe { self.stream.download(out.address, results, 0, bytes as usize) }?;
         let copied = Event::new()?;
         self.stream.record(&copied)?;
@@ -250,6 +268,7 @@ impl Serving {
 
 /// A user's CUDA C++ as PTX that every node of the farm takes.
 fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
-    let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
+    let source =
+        std::str::from_utf8(source).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
     crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
 }

@@ -1,11 +1,14 @@
-//! The driver's calls that a worker makes, through cudarc's bindings: context, streams, events, memory. Decides nothing.
+//! The driver's calls that a worker makes, through cudarc's bindings: context, streams, events,
+//! memory. Decides nothing.
 //!
-//! Everything here belongs to one process, one device and one context, which live as long as the process: what is still
-//! allocated when it ends is the driver's to free.
+//! Everything here belongs to one process, one device and one context, which live as long as the
+//! process: what is still allocated when it ends is the driver's to free.
 
 use crate::device::worker::message::{CallError, FoundDevice, Refusal};
 use cudarc::driver::result::{self, DriverError};
-use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUevent_flags as EventFlags, CUresult};
+use cudarc::driver::sys::{
+    self, CUdevice_attribute as Attribute, CUevent_flags as EventFlags, CUresult,
+};
 use std::ffi::c_void;
 
 /// The bindings' own version: what a driver must offer. Kept as low as it goes.
@@ -20,8 +23,9 @@ pub(super) fn call<T>(name: &str, result: Result<T, DriverError>) -> Call<T> {
 }
 
 fn failed(call: &str, error: DriverError) -> CallError {
-    let name =
-        error.error_name().map_or_else(|_| "unknown".into(), |name| name.to_string_lossy().into_owned());
+    let name = error
+        .error_name()
+        .map_or_else(|_| "unknown".into(), |name| name.to_string_lossy().into_owned());
     CallError { call: call.to_owned(), code: error.0 as u32, name }
 }
 
@@ -60,7 +64,9 @@ pub(super) fn describe(ordinal: u32) -> Call<FoundDevice> {
     let device = device(ordinal)?;
     let attribute = |attribute: Attribute| {
         // SAFETY: the device comes from the driver.
-        let value = call("cuDeviceGetAttribute", unsafe { result::device::get_attribute(device, attribute) });
+        let value = call("cuDeviceGetAttribute", unsafe {
+            result::device::get_attribute(device, attribute)
+        });
         value.map(|value| u32::try_from(value).unwrap_or(0))
     };
     let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
@@ -84,7 +90,8 @@ pub(super) fn threads_per_multiprocessor(ordinal: u32) -> Call<u32> {
     let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
     let device = device(ordinal)?;
     // SAFETY: the device comes from the driver.
-    let threads = call("cuDeviceGetAttribute", unsafe { result::device::get_attribute(device, attribute) })?;
+    let threads =
+        call("cuDeviceGetAttribute", unsafe { result::device::get_attribute(device, attribute) })?;
     Ok(u32::try_from(threads).unwrap_or(0))
 }
 
@@ -92,7 +99,8 @@ fn device(ordinal: u32) -> Call<sys::CUdevice> {
     call("cuDeviceGet", result::device::get(i32::try_from(ordinal).unwrap_or(i32::MAX)))
 }
 
-/// The second version of the call, which knows slices: the first, which cudarc's own function makes, gives a slice its device's.
+/// The second version of the call, which knows slices: the first, which cudarc's own function
+/// makes, gives a slice its device's.
 fn uuid(device: sys::CUdevice) -> Call<[u8; 16]> {
     let mut uuid = sys::CUuuid { bytes: [0; 16] };
     // SAFETY: the driver writes 16 bytes to a place of that size.
@@ -110,7 +118,8 @@ fn uuid_text(kind: &str, bytes: &[u8; 16]) -> String {
 #[derive(Clone, Copy)]
 pub(super) struct Context(sys::CUcontext);
 
-// SAFETY: a context is a handle that the driver lets any thread use; each thread binds it before its own calls.
+// SAFETY: a context is a handle that the driver lets any thread use; each thread binds it before
+// its own calls.
 unsafe impl Send for Context {}
 
 impl Context {
@@ -118,7 +127,8 @@ impl Context {
     pub(super) fn open(ordinal: u32) -> Call<Self> {
         let device = device(ordinal)?;
         // SAFETY: the device comes from the driver.
-        let context = call("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
+        let context =
+            call("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
         let this = Self(context);
         this.bind()?;
         Ok(this)
@@ -156,13 +166,14 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated by `allocate` and freed once; the driver waits for what still uses it. Where the context is dead,
-        // so is the memory.
+        // SAFETY: allocated by `allocate` and freed once; the driver waits for what still uses it.
+        // Where the context is dead, so is the memory.
         let _ = unsafe { result::free_sync(self.address) };
     }
 }
 
-/// Page-locked memory of the host, which devices copy from and to by themselves. Not write-combined: it is read, too.
+/// Page-locked memory of the host, which devices copy from and to by themselves. Not
+/// write-combined: it is read, too.
 #[derive(Debug)]
 pub(super) struct Pinned {
     start: *mut u8,
@@ -196,7 +207,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated by `allocate`, freed once. Where the context is dead, the process is about to end.
+        // SAFETY: allocated by `allocate`, freed once. Where the context is dead, the process is
+        // about to end.
         let _ = unsafe { result::free_host(self.start.cast::<c_void>()) };
     }
 }
@@ -214,7 +226,8 @@ impl Event {
         Ok(Self(call("cuEventCreate", result::event::create(EventFlags::CU_EVENT_BLOCKING_SYNC))?))
     }
 
-    /// Waits until the stream has come this far. Errors are those of anything told to the device before.
+    /// Waits until the stream has come this far. Errors are those of anything told to the device
+    /// before.
     pub(super) fn wait(&self) -> Call<()> {
         // SAFETY: the event lives.
         call("cuEventSynchronize", unsafe { result::event::synchronize(self.0) })
@@ -223,7 +236,8 @@ impl Event {
     /// Time from `earlier` to this, nanoseconds. Both must have been waited for.
     pub(super) fn nanos_since(&self, earlier: &Event) -> Call<u64> {
         // SAFETY: both live and are recorded.
-        let millis = call("cuEventElapsedTime", unsafe { result::event::elapsed(earlier.0, self.0) })?;
+        let millis =
+            call("cuEventElapsedTime", unsafe { result::event::elapsed(earlier.0, self.0) })?;
         Ok((f64::from(millis.max(0.0)) * 1e6) as u64)
     }
 }
@@ -262,13 +276,16 @@ impl Stream {
 
     pub(super) fn zero(&self, address: u64, bytes: u64) -> Call<()> {
         // SAFETY: the range lies in a workspace that lives until this stream is done with it.
-        call("cuMemsetD8Async", unsafe { result::memset_d8_async(address, 0, bytes as usize, self.0) })
+        call("cuMemsetD8Async", unsafe {
+            result::memset_d8_async(address, 0, bytes as usize, self.0)
+        })
     }
 
     /// Copies the first `bytes` of `from` to the device.
     ///
     /// # Safety
-    /// The range of the device must be allocated; `from` must not be touched until this stream has come past.
+    /// The range of the device must be allocated; `from` must not be touched until this stream has
+    /// come past.
     pub(super) unsafe fn upload(&self, address: u64, from: &mut Pinned, bytes: usize) -> Call<()> {
         // SAFETY: as promised by the caller.
         let told = unsafe { result::memcpy_htod_async(address, &from.bytes()[..bytes], self.0) };
@@ -278,19 +295,34 @@ impl Stream {
     /// Copies from the device into `to` from `at` on.
     ///
     /// # Safety
-    /// The range of the device must be allocated; `to` must not be touched until this stream has come past.
-    pub(super) unsafe fn download(&self, address: u64, to: &mut Pinned, at: usize, bytes: usize) -> Call<()> {
+    /// The range of the device must be allocated; `to` must not be touched until this stream has
+    /// come past.
+    pub(super) unsafe fn download(
+        &self,
+        address: u64,
+        to: &mut Pinned,
+        at: usize,
+        bytes: usize,
+    ) -> Call<()> {
         // SAFETY: as promised by the caller.
-        let told = unsafe { result::memcpy_dtoh_async(&mut to.bytes()[at..at + bytes], address, self.0) };
+        let told =
+            unsafe { result::memcpy_dtoh_async(&mut to.bytes()[at..at + bytes], address, self.0) };
         call("cuMemcpyDtoHAsync", told)
     }
 
     /// Runs a kernel with its one parameter.
-    pub(super) fn launch(&self, kernel: sys::CUfunction, grid: u32, block: u32, params: &[u8]) -> Call<()> {
+    pub(super) fn launch(
+        &self,
+        kernel: sys::CUfunction,
+        grid: u32,
+        block: u32,
+        params: &[u8],
+    ) -> Call<()> {
         // The driver copies the parameter before it returns.
         let mut pointers = [params.as_ptr().cast_mut().cast::<c_void>()];
         let (grid, block) = ((grid, 1, 1), (block, 1, 1));
-        // SAFETY: the plan gives each kernel the parameter that it takes, with addresses of living memory.
+        // SAFETY: the plan gives each kernel the parameter that it takes, with addresses of living
+        // memory.
         let told = unsafe { result::launch_kernel(kernel, grid, block, 0, self.0, &mut pointers) };
         call("cuLaunchKernel", told)
     }

@@ -1,4 +1,5 @@
-//! A lane: what one unit under way occupies. Its workspace on the device, its results in page-locked memory, its events.
+//! A lane: what one unit under way occupies. Its workspace on the device, its results in
+//! page-locked memory, its events.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream};
 use crate::device::worker::message::CallError;
@@ -39,10 +40,20 @@ impl Lane {
             name: "a unit has a fixed number of parts".into(),
         })?;
         let (start, done, copied) = (Event::new()?, Event::new()?, Event::new()?);
-        Ok(Self { workspace: None, results: None, start, parts, done, copied, recorded: 0, film_bytes: 0 })
+        Ok(Self {
+            workspace: None,
+            results: None,
+            start,
+            parts,
+            done,
+            copied,
+            recorded: 0,
+            film_bytes: 0,
+        })
     }
 
-    /// Makes the lane large enough for a plan. What it has is kept where it suffices; the device is otherwise done with it.
+    /// Makes the lane large enough for a plan. What it has is kept where it suffices; the device is
+    /// otherwise done with it.
     pub(super) fn fit(&mut self, plan: &Plan) -> Call<()> {
         let bytes = plan.workspace_bytes();
         if self.workspace.as_ref().is_none_or(|memory| memory.bytes < bytes) {
@@ -69,7 +80,8 @@ impl Lane {
         self.workspace.take().is_some()
     }
 
-    /// Tells the device all that the unit needs, up to the copy of its results. Ends early, and gives false, where `stop` says so.
+    /// Tells the device all that the unit needs, up to the copy of its results. Ends early, and
+    /// gives false, where `stop` says so.
     pub(super) fn tell(
         &mut self,
         plan: &Plan,
@@ -102,7 +114,8 @@ impl Lane {
         streams.download.wait_for(&self.done)?;
         if whole {
             let counts = address + plan.counts_offset();
-            // SAFETY: both ranges lie in the workspace, which has the plan's size; the results are not touched before `copied`.
+            // SAFETY: both ranges lie in the workspace, which has the plan's size; the results are
+            // not touched before `copied`.
             unsafe {
                 streams.download.download(address, results, 0, self.film_bytes)?;
                 streams.download.download(counts, results, self.film_bytes, COUNTS_BYTES)?;
@@ -112,7 +125,8 @@ impl Lane {
         Ok(whole)
     }
 
-    /// Waits for the unit's end, and says at each part how far it is, of 1000. The device time of it, nanoseconds.
+    /// Waits for the unit's end, and says at each part how far it is, of 1000. The device time of
+    /// it, nanoseconds.
     pub(super) fn wait(&mut self, mut progress: impl FnMut(u16)) -> Call<u64> {
         for (index, part) in self.parts[..self.recorded].iter().enumerate() {
             part.wait()?;

@@ -1,5 +1,5 @@
-//! A CUDA device as its worker serves it: listed, opened, given units. One process, one device, one context; a thread that gives
-//! orders to the device and one that waits for it.
+//! A CUDA device as its worker serves it: listed, opened, given units. One process, one device, one
+//! context; a thread that gives orders to the device and one that waits for it.
 
 pub(super) mod compute;
 mod driver;
@@ -48,7 +48,11 @@ pub(super) struct Serving {
 }
 
 /// Opens the device and starts its threads. They end the process where the driver fails.
-pub(super) fn open(ordinal: u32, uuid: &str, outlet: &Outlet) -> Result<(Serving, Opened), Refusal> {
+pub(super) fn open(
+    ordinal: u32,
+    uuid: &str,
+    outlet: &Outlet,
+) -> Result<(Serving, Opened), Refusal> {
     let (context, modules, opened) = guard(|| load(ordinal, uuid))?;
     let serving = guard(|| start(context, modules, &opened, outlet).map_err(Refusal::Driver))?;
     Ok((serving, opened))
@@ -62,7 +66,11 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, Opened), Refusal>
     }
     let device = driver::describe(ordinal).map_err(Refusal::Driver)?;
     if !uuid.is_empty() && !same_uuid(uuid, &device.uuid) {
-        return Err(Refusal::OtherDevice { ordinal, expected: uuid.to_owned(), found: device.uuid });
+        return Err(Refusal::OtherDevice {
+            ordinal,
+            expected: uuid.to_owned(),
+            found: device.uuid,
+        });
     }
     if device.capability < COMPUTE_CAPABILITY_MIN {
         return Err(Refusal::Capability { name: device.name, found: device.capability });
@@ -76,11 +84,17 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, Opened), Refusal>
     Ok((context, modules, Opened { device, driver_version, free_bytes, start, compile }))
 }
 
-fn start(context: Context, modules: Modules, opened: &Opened, outlet: &Outlet) -> Result<Serving, CallError> {
+fn start(
+    context: Context,
+    modules: Modules,
+    opened: &Opened,
+    outlet: &Outlet,
+) -> Result<Serving, CallError> {
     let (tasks, received) = sync_channel(TASKS_MAX);
     let (waiter, units) = channel();
     let lanes: Result<Vec<_>, CallError> = (0..LANES).map(|_| Lane::new()).collect();
-    let threads_per_multiprocessor = driver::threads_per_multiprocessor(opened.device.ordinal)?.max(1);
+    let threads_per_multiprocessor =
+        driver::threads_per_multiprocessor(opened.device.ordinal)?.max(1);
     let multiprocessors = opened.device.multiprocessors.max(1);
     let shape = DeviceShape { multiprocessors, threads_per_multiprocessor };
     let cancelled = Cancelled::default();
@@ -104,15 +118,21 @@ fn start(context: Context, modules: Modules, opened: &Opened, outlet: &Outlet) -
     Ok(Serving { tasks, cancelled })
 }
 
-/// Runs a thread without which the process is of no use: where it fails, the node is told, and the process ends.
-fn thread(name: &str, outlet: &Outlet, work: impl FnOnce() -> Result<(), CallError> + Send + 'static) {
+/// Runs a thread without which the process is of no use: where it fails, the node is told, and the
+/// process ends.
+fn thread(
+    name: &str,
+    outlet: &Outlet,
+    work: impl FnOnce() -> Result<(), CallError> + Send + 'static,
+) {
     let outlet = outlet.clone();
     let body = move || {
         let ended = catch_unwind(AssertUnwindSafe(work));
         let error = match ended {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
-            // Most likely a function that this driver lacks; the panic's own text is on standard error.
+            // Most likely a function that this driver lacks; the panic's own text is on standard
+            // error.
             Err(_) => CallError { call: "the worker".into(), code: 0, name: "panicked".into() },
         };
         outlet.send(&Report::Broken(error), &[]);

@@ -1,4 +1,5 @@
-//! The kernels on the device: the driver compiles the PTX, and says why where it does not. Owns no launch.
+//! The kernels on the device: the driver compiles the PTX, and says why where it does not. Owns no
+//! launch.
 
 use super::driver::{Call, call};
 use crate::device::worker::message::{CallError, Refusal};
@@ -10,7 +11,8 @@ use tessera_kernels::cuda::{Kernel, KernelSet};
 /// Room for what the driver's compiler says, bytes.
 const LOG_BYTES: usize = 16 << 10;
 
-/// The sets of kernels: the plain one always, the other from the first scene with instances on, since most devices never meet one.
+/// The sets of kernels: the plain one always, the other from the first scene with instances on,
+/// since most devices never meet one.
 pub(super) struct Modules {
     plain: Module,
     instances: Option<Module>,
@@ -73,7 +75,8 @@ impl Module {
 
     /// A kernel's handle.
     pub(super) fn function(&self, kernel: Kernel) -> Call<sys::CUfunction> {
-        let found = self.functions.iter().find(|(of, _)| *of == kernel).map(|(_, function)| *function);
+        let found =
+            self.functions.iter().find(|(of, _)| *of == kernel).map(|(_, function)| *function);
         found.ok_or_else(|| CallError {
             call: format!("kernel {}", kernel.name()),
             code: sys::CUresult::CUDA_ERROR_NOT_FOUND as u32,
@@ -90,7 +93,8 @@ pub(super) fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
     let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values = [log.as_mut_ptr().cast::<c_void>(), LOG_BYTES as *mut c_void];
     let mut module = std::ptr::null_mut();
-    // SAFETY: the text ends with a zero; options and values are as many as said, and the log has the size that is said.
+    // SAFETY: the text ends with a zero; options and values are as many as said, and the log has
+    // the size that is said.
     let loaded = unsafe {
         sys::cuModuleLoadDataEx(
             &mut module,
@@ -100,7 +104,8 @@ pub(super) fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
             values.as_mut_ptr(),
         )
     };
-    call("cuModuleLoadDataEx", loaded.result()).map_err(|error| refused(error.name, text_of(&log)))?;
+    call("cuModuleLoadDataEx", loaded.result())
+        .map_err(|error| refused(error.name, text_of(&log)))?;
     Ok(module)
 }
 

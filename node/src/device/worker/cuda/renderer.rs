@@ -1,5 +1,6 @@
-//! The thread that tells the device what to do. It waits for its orders alone: units go to the device in their order, the next one
-//! while this one computes and the last one is copied back (`waiter.rs`), scenes come in beside them.
+//! The thread that tells the device what to do. It waits for its orders alone: units go to the
+//! device in their order, the next one while this one computes and the last one is copied back
+//! (`waiter.rs`), scenes come in beside them.
 
 use super::driver::{Call, Context, Stream, is_out_of_memory, memory};
 use super::lane::{Lane, Streams};
@@ -107,7 +108,8 @@ pub(super) struct State {
 }
 
 impl Renderer {
-    /// Works until there are no more orders, or the driver has failed: then the context is dead, and the process of no more use.
+    /// Works until there are no more orders, or the driver has failed: then the context is dead,
+    /// and the process of no more use.
     pub(super) fn run(mut self, context: Context, tasks: &Receiver<Task>) -> Call<()> {
         context.bind()?;
         while let Ok(task) = tasks.recv() {
@@ -133,7 +135,9 @@ impl Renderer {
                 self.shrink_free_lanes();
                 self.outlet.send(&Report::GaveUp, &[]);
             }
-            Task::NoScene { scene, problem } => self.refuse_scene(scene, &UnitError::Refused(problem)),
+            Task::NoScene { scene, problem } => {
+                self.refuse_scene(scene, &UnitError::Refused(problem))
+            }
             Task::Scene { scene, bytes, view } => {
                 // Before memory is taken and a unit's time runs.
                 if let Some(view) = DeviceScene::from_bytes(&view) {
@@ -143,7 +147,8 @@ impl Renderer {
                 self.paths = self.shape.paths_in_flight();
                 let begun = loop {
                     match self.scenes.begin(scene, bytes, &view, &in_use) {
-                        // A workspace that nobody works in gives way to a scene: a plan can be made smaller.
+                        // A workspace that nobody works in gives way to a scene: a plan can be made
+                        // smaller.
                         Err(SceneFault::OutOfMemory) if self.shrink_free_lanes() => {}
                         other => break other,
                     }
@@ -165,8 +170,12 @@ impl Renderer {
         let error = match result {
             Ok(()) => return Ok(()),
             Err(SceneFault::Driver(error)) => return Err(error),
-            Err(SceneFault::OutOfMemory) => UnitError::OutOfMemory { needed: bytes, available: memory()?.0 },
-            Err(SceneFault::Malformed(what)) => UnitError::Refused(format!("the scene came damaged: {what}")),
+            Err(SceneFault::OutOfMemory) => {
+                UnitError::OutOfMemory { needed: bytes, available: memory()?.0 }
+            }
+            Err(SceneFault::Malformed(what)) => {
+                UnitError::Refused(format!("the scene came damaged: {what}"))
+            }
         };
         self.scenes.give_up(scene);
         self.refuse_scene(scene, &error);
@@ -185,7 +194,8 @@ impl Renderer {
         }
     }
 
-    /// Scenes that may not go to make room for `scene`: those of units that the device knows of or will know of soon.
+    /// Scenes that may not go to make room for `scene`: those of units that the device knows of or
+    /// will know of soon.
     fn in_use(&self, scene: u64) -> Vec<u64> {
         let waiting = self.state.waiting.iter().map(|unit| unit.scene);
         waiting
@@ -239,7 +249,8 @@ impl Renderer {
             return self.take(Task::Free { lane, unit: unit.number });
         };
         self.streams.compute.wait_for(resident.ready)?;
-        let (view, device_bytes) = (resident.view, resident.bytes + least_bytes(&unit.params, &self.shape));
+        let (view, device_bytes) =
+            (resident.view, resident.bytes + least_bytes(&unit.params, &self.shape));
         let (module, cancelled) = (self.modules.of(view.kernel_set())?, &self.cancelled);
         let launch = |stream: Stream, step: &Step| match step {
             Step::Zero { address, bytes } => stream.zero(*address, *bytes),
@@ -254,8 +265,8 @@ impl Renderer {
         Ok(())
     }
 
-    /// A plan that fits: where memory is short, scenes that nobody uses go first, then the other lanes' workspaces, then half of the
-    /// paths in flight, again and again down to the least.
+    /// A plan that fits: where memory is short, scenes that nobody uses go first, then the other
+    /// lanes' workspaces, then half of the paths in flight, again and again down to the least.
     fn plan(&mut self, unit: &Unit, lane: &mut Lane) -> Call<Result<Plan, UnitError>> {
         let in_use: Vec<u64> = self.in_use(u64::MAX);
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
@@ -285,7 +296,8 @@ impl Renderer {
         }
     }
 
-    /// Memory that another unit could have: every scene and workspace is given up, or used again, sooner or later.
+    /// Memory that another unit could have: every scene and workspace is given up, or used again,
+    /// sooner or later.
     fn held_bytes(&self) -> u64 {
         let free: u64 = self.lanes.iter().map(Lane::bytes).sum();
         let under_way: u64 = self.state.under_way.iter().map(|unit| unit.bytes).sum();
@@ -293,7 +305,8 @@ impl Renderer {
     }
 
     fn shrink_free_lanes(&mut self) -> bool {
-        let shrunk = self.lanes.iter_mut().map(|lane| lane.shrink()).filter(|shrunk| *shrunk).count();
+        let shrunk =
+            self.lanes.iter_mut().map(|lane| lane.shrink()).filter(|shrunk| *shrunk).count();
         shrunk > 0
     }
 }

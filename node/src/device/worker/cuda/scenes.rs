@@ -1,4 +1,5 @@
-//! Scenes on the device: uploaded once, kept while there is room, the least recently used given up first. Asks nobody for one.
+//! Scenes on the device: uploaded once, kept while there is room, the least recently used given up
+//! first. Asks nobody for one.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream, is_out_of_memory};
 use crate::device::worker::message::CallError;
@@ -63,7 +64,14 @@ impl Scenes {
     pub(super) fn new(budget: u64) -> Call<Self> {
         let piece = || Ok(Piece { memory: Pinned::allocate(PIECE_BYTES)?, copied: Event::new()? });
         let pieces = [piece()?, piece()?];
-        Ok(Self { stream: Stream::new()?, pieces, next_piece: 0, scenes: BTreeMap::new(), budget, clock: 0 })
+        Ok(Self {
+            stream: Stream::new()?,
+            pieces,
+            next_piece: 0,
+            scenes: BTreeMap::new(),
+            budget,
+            clock: 0,
+        })
     }
 
     /// The scene, once all of it has been sent to the device.
@@ -71,7 +79,11 @@ impl Scenes {
         self.clock += 1;
         let scene = self.scenes.get_mut(&id)?;
         scene.last_used = self.clock;
-        scene.ready.as_ref().map(|ready| Resident { view: scene.view, bytes: scene.memory.bytes, ready })
+        scene.ready.as_ref().map(|ready| Resident {
+            view: scene.view,
+            bytes: scene.memory.bytes,
+            ready,
+        })
     }
 
     /// Makes room for a scene that comes in. `in_use` are those that may not go.
@@ -82,8 +94,8 @@ impl Scenes {
         view: &[u8],
         in_use: &[u64],
     ) -> Result<(), SceneFault> {
-        let view =
-            DeviceScene::from_bytes(view).ok_or(SceneFault::Malformed("its view has a false length"))?;
+        let view = DeviceScene::from_bytes(view)
+            .ok_or(SceneFault::Malformed("its view has a false length"))?;
         self.scenes.remove(&id);
         while self.bytes().saturating_add(bytes) > self.budget && self.give_up_one(in_use) {}
         let memory = loop {
@@ -100,7 +112,13 @@ impl Scenes {
     }
 
     /// Takes the next bytes of a scene that comes in. One that is no longer wanted is passed over.
-    pub(super) fn fill(&mut self, id: u64, offset: u64, bytes: &[u8], last: bool) -> Result<(), SceneFault> {
+    pub(super) fn fill(
+        &mut self,
+        id: u64,
+        offset: u64,
+        bytes: &[u8],
+        last: bool,
+    ) -> Result<(), SceneFault> {
         let Some(scene) = self.scenes.get_mut(&id).filter(|scene| scene.ready.is_none()) else {
             return Ok(());
         };
@@ -113,8 +131,11 @@ impl Scenes {
             let piece = &mut self.pieces[self.next_piece];
             piece.copied.wait()?;
             piece.memory.bytes()[..bytes.len()].copy_from_slice(bytes);
-            // SAFETY: the range lies in the scene's memory, and the piece is waited for before it is touched again.
-            unsafe { self.stream.upload(scene.memory.address + offset, &mut piece.memory, bytes.len()) }?;
+            // SAFETY: the range lies in the scene's memory, and the piece is waited for before it
+            // is touched again.
+            unsafe {
+                self.stream.upload(scene.memory.address + offset, &mut piece.memory, bytes.len())
+            }?;
             self.stream.record(&piece.copied)?;
         }
         if last {

@@ -1,4 +1,5 @@
-//! The thread that waits for units to end on the device, and sends their results. It gives no orders to the device.
+//! The thread that waits for units to end on the device, and sends their results. It gives no
+//! orders to the device.
 
 use super::driver::{Call, Context};
 use super::lane::Lane;
@@ -49,7 +50,10 @@ pub(super) fn run(
             Done::Cancelled => outlet.send(&Report::Cancelled { unit }, &[]),
             Done::Sums => {
                 let (sums, rays) = lane.results();
-                outlet.send(&Report::Rendered { unit, rays, device_nanos: nanos, device_bytes }, sums);
+                outlet.send(
+                    &Report::Rendered { unit, rays, device_nanos: nanos, device_bytes },
+                    sums,
+                );
             }
         }
         // The renderer ends with the process alone.

@@ -1,9 +1,10 @@
-//! Which files a worker can open: the system's libraries and the driver's devices, by Landlock. Knows no sockets.
+//! Which files a worker can open: the system's libraries and the driver's devices, by Landlock.
+//! Knows no sockets.
 
 use super::{Allowed, FileConfinement};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use std::path::{Path, PathBuf};
 
@@ -27,16 +28,19 @@ const READ: &[&str] = &[
     "/var/run/nvidia-persistenced",
 ];
 
-/// Written by the driver's library: devices of this machine, and shared memory between its own processes.
+/// Written by the driver's library: devices of this machine, and shared memory between its own
+/// processes.
 const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/shm", "/dev/dxg", "/dev/nvidia-caps", "/tmp/nvidia-mps"];
 
 /// Confines the calling thread and all that it starts.
 pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
-    enforce(allowed).map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
+    enforce(allowed)
+        .map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
 }
 
-/// Confines the calling thread, those of its process that it can reach and all that it starts to reading these folders and files.
+/// Confines the calling thread, those of its process that it can reach and all that it starts to
+/// reading these folders and files.
 pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String> {
     let enforced = || {
         let mut rules = rules()?;
@@ -45,7 +49,9 @@ pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String
         }
         enforced(rules)
     };
-    enforced().map_err(|error: RulesetError| format!("cannot confine files: {}", crate::scene::chain(&error)))
+    enforced().map_err(|error: RulesetError| {
+        format!("cannot confine files: {}", crate::scene::chain(&error))
+    })
 }
 
 /// Rules by which nothing is allowed.
@@ -78,8 +84,9 @@ fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
     for path in devices.chain(allowed.write.iter().cloned()) {
         rules = add(rules, &path, write)?;
     }
-    // The driver's library names its threads there, and gives up (error 304) where it cannot. Other processes' secrets in this
-    // folder are behind the right to trace them, which a confined process does not have.
+    // The driver's library names its threads there, and gives up (error 304) where it cannot. Other
+    // processes' secrets in this folder are behind the right to trace them, which a confined
+    // process does not have.
     rules = add(rules, Path::new("/proc"), read | AccessFs::WriteFile)?;
     enforced(rules)
 }
@@ -95,7 +102,8 @@ fn add(
     rules.add_rule(PathBeneath::new(opened, access))
 }
 
-/// The driver's device files. One that is made later is out of reach: the driver has to be loaded before the node starts.
+/// The driver's device files. One that is made later is out of reach: the driver has to be loaded
+/// before the node starts.
 fn nvidia_devices() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/dev") else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());

@@ -7,7 +7,8 @@ const FILE_BYTES_MAX: libc::rlim_t = 4 << 30;
 
 /// Files that a scene importer may have open at a time: its pipes, and one of the scene's.
 const IMPORTER_FILES_MAX: libc::rlim_t = 64;
-/// Addresses beyond its memory that an importer may take, bytes: the program itself, and what the allocator reserves.
+/// Addresses beyond its memory that an importer may take, bytes: the program itself, and what the
+/// allocator reserves.
 const IMPORTER_ADDRESSES: libc::rlim_t = 2 << 30;
 
 /// Lowers what can be lowered; what could not.

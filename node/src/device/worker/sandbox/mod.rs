@@ -1,5 +1,6 @@
-//! What a worker may not do, and how it is kept from it: no network, no keys, no other programs. Entered before any library
-//! of NVIDIA's is opened. Best effort where the kernel lacks a part, and then it says so.
+//! What a worker may not do, and how it is kept from it: no network, no keys, no other programs.
+//! Entered before any library of NVIDIA's is opened. Best effort where the kernel lacks a part, and
+//! then it says so.
 
 mod files;
 mod limits;
@@ -76,7 +77,8 @@ pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
         }
     };
     if files == FileConfinement::None {
-        problems.push("this kernel has no Landlock: the worker can read what its user can read".into());
+        problems
+            .push("this kernel has no Landlock: the worker can read what its user can read".into());
     }
     let no_network = match network::close() {
         Ok(()) => true,
@@ -88,9 +90,13 @@ pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
     SandboxReport { wanted: true, no_network, files, problems }
 }
 
-/// Confines a scene importer: it reads these folders and files and no other, has no socket beyond the one it was given, and this
-/// much memory. Without `confine` the memory alone is limited.
-pub(crate) fn enter_importer(readable: &[PathBuf], confine: bool, memory_bytes: u64) -> SandboxReport {
+/// Confines a scene importer: it reads these folders and files and no other, has no socket beyond
+/// the one it was given, and this much memory. Without `confine` the memory alone is limited.
+pub(crate) fn enter_importer(
+    readable: &[PathBuf],
+    confine: bool,
+    memory_bytes: u64,
+) -> SandboxReport {
     let mut problems = limits::lower_importer(memory_bytes);
     if !confine {
         return SandboxReport { problems, ..not_wanted() };
@@ -107,5 +113,10 @@ pub(crate) fn enter_importer(readable: &[PathBuf], confine: bool, memory_bytes: 
 
 /// The report of a worker that was told not to confine itself.
 pub(super) fn not_wanted() -> SandboxReport {
-    SandboxReport { wanted: false, no_network: false, files: FileConfinement::None, problems: Vec::new() }
+    SandboxReport {
+        wanted: false,
+        no_network: false,
+        files: FileConfinement::None,
+        problems: Vec::new(),
+    }
 }

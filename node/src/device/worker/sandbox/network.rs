@@ -1,16 +1,19 @@
-//! The filter over system calls: no sockets but local ones, no way into other processes, no programs. Knows no files.
+//! The filter over system calls: no sockets but local ones, no way into other processes, no
+//! programs. Knows no files.
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
 };
 use std::collections::BTreeMap;
 
-/// Set in a call's number by the 32-bit variant of x86-64, whose calls do the same under other numbers.
+/// Set in a call's number by the 32-bit variant of x86-64, whose calls do the same under other
+/// numbers.
 #[cfg(target_arch = "x86_64")]
 const X32_BIT: i64 = 0x4000_0000;
 
-/// Calls that are refused whatever their arguments: rings can open sockets behind a filter's back; the rest reaches into
-/// other processes, or starts programs.
+/// Calls that are refused whatever their arguments: rings can open sockets behind a filter's back;
+/// the rest reaches into other processes, or starts programs.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -30,7 +33,8 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount,
 ];
 
-/// Further calls that a scene importer has no use for: sockets of every kind, signals, and the clock of the machine.
+/// Further calls that a scene importer has no use for: sockets of every kind, signals, and the
+/// clock of the machine.
 const REFUSED_TO_IMPORTERS: &[libc::c_long] = &[
     libc::SYS_socket,
     libc::SYS_socketpair,
@@ -52,7 +56,8 @@ pub(super) fn close() -> Result<(), String> {
     apply(local_sockets_alone())
 }
 
-/// Closes the network and all local sockets, signals to other processes and the like, for every thread of this process, for good.
+/// Closes the network and all local sockets, signals to other processes and the like, for every
+/// thread of this process, for good.
 pub(super) fn close_all() -> Result<(), String> {
     let mut rules = BTreeMap::new();
     for call in REFUSED.iter().chain(REFUSED_TO_IMPORTERS) {
@@ -72,12 +77,18 @@ fn local_sockets_alone() -> Result<BpfProgram, seccompiler::Error> {
     for call in REFUSED {
         add(&mut rules, *call, Vec::new());
     }
-    // The driver talks to its own services over local sockets; every other family is a network. Connecting and binding need no
-    // rule: there is no socket of such a family to do it with, and none is inherited.
+    // The driver talks to its own services over local sockets; every other family is a network.
+    // Connecting and binding need no rule: there is no socket of such a family to do it with, and
+    // none is inherited.
     let mut not_local = Vec::new();
     for family in [libc::AF_UNIX, libc::AF_NETLINK] {
         let family = u64::from(family.unsigned_abs());
-        not_local.push(SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)?);
+        not_local.push(SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Ne,
+            family,
+        )?);
     }
     add(&mut rules, libc::SYS_socket, vec![SeccompRule::new(not_local)?]);
     filter(rules)
@@ -89,7 +100,11 @@ fn filter(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, seccompi
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, refusal, machine)?.try_into()?)
 }
 
-fn add(rules: &mut BTreeMap<i64, Vec<SeccompRule>>, call: libc::c_long, conditions: Vec<SeccompRule>) {
+fn add(
+    rules: &mut BTreeMap<i64, Vec<SeccompRule>>,
+    call: libc::c_long,
+    conditions: Vec<SeccompRule>,
+) {
     #[cfg(target_arch = "x86_64")]
     rules.insert(call | X32_BIT, conditions.clone());
     rules.insert(call, conditions);
