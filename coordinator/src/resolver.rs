@@ -7,7 +7,7 @@ use crate::measure::noisy_tiles;
 use crate::resolve::{Frame, ResolveError, Values, assemble, resolve};
 use crate::spool::{SpoolIndex, SpoolKey};
 use std::path::PathBuf;
-use tessera_core::{Course, Input, ResolveFailure, TileSet};
+use tessera_core::{FrameRounds, Input, ResolveFailure, TileSet};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
@@ -30,7 +30,7 @@ pub(crate) struct ResolveOrder {
     pub(crate) kind: JobKind,
     pub(crate) fingerprint: Option<Fingerprint>,
     /// Where it is sampled in rounds.
-    pub(crate) course: Option<Course>,
+    pub(crate) rounds: Option<FrameRounds>,
     /// Durable bytes of the frame's spool.
     pub(crate) length: u64,
 }
@@ -75,7 +75,7 @@ fn make(
             Ok(Input::FrameResolved { job, frame, files: files(order, blobs, &spool)? })
         }
         Wanted::Noise => {
-            let round = order.course.as_ref().map_or(0, Course::round);
+            let round = order.rounds.as_ref().map_or(0, FrameRounds::round);
             Ok(Input::RoundMeasured { job, frame, round, noisy: noisy(order, &spool)? })
         }
     }
@@ -87,18 +87,18 @@ fn files(
     spool: &SpoolIndex,
 ) -> Result<Vec<FrameFile>, ResolveError> {
     let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);
-    let course = order.course.as_ref();
+    let rounds = order.rounds.as_ref();
     match &order.kind {
         JobKind::Render(spec) => {
-            resolve(&Frame { job, frame, spec, fingerprint, spool, course }, blobs)
+            resolve(&Frame { job, frame, spec, fingerprint, spool, rounds }, blobs)
         }
         JobKind::Compute(spec) => assemble(&Values { job, frame, spec, fingerprint, spool }, blobs),
     }
 }
 
 fn noisy(order: &ResolveOrder, spool: &SpoolIndex) -> Result<TileSet, ResolveError> {
-    match (order.kind.render(), &order.course) {
-        (Some(spec), Some(course)) => noisy_tiles(spec, course, spool),
+    match (order.kind.render(), &order.rounds) {
+        (Some(spec), Some(rounds)) => noisy_tiles(spec, rounds, spool),
         _ => Ok(TileSet::default()),
     }
 }

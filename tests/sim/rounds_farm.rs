@@ -9,7 +9,7 @@ use crate::random::mix;
 use crate::rounds::is_noisy;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::{
-    Action, Arrived, Core, Course, Input, Moment, Record, SessionId, Settings, SnapshotPart,
+    Action, Arrived, Core, FrameRounds, Input, Moment, Record, SessionId, Settings, SnapshotPart,
     TileSet,
 };
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
@@ -182,11 +182,11 @@ impl Farm {
                     work.iter().for_each(|unit| self.render(session, unit.lease(), unit.task));
                 }
                 Action::MeasureFrame { job, frame } => {
-                    let course = self.core.course(job, frame).expect("a frame with rounds");
-                    let noisy = self.noisy(frame, &course);
+                    let rounds = self.core.frame_rounds(job, frame).expect("a frame with rounds");
+                    let noisy = self.noisy(frame, &rounds);
                     self.after(
                         30,
-                        Input::RoundMeasured { job, frame, round: course.round(), noisy },
+                        Input::RoundMeasured { job, frame, round: rounds.round(), noisy },
                     );
                 }
                 Action::ResolveFrame { job, frame } => self.resolve(job, frame),
@@ -195,45 +195,45 @@ impl Farm {
         }
     }
 
-    fn units_of(course: &Course, tile: u32, round: u32) -> Vec<UnitIndex> {
-        let passes = course.grid().passes();
+    fn units_of(rounds: &FrameRounds, tile: u32, round: u32) -> Vec<UnitIndex> {
+        let passes = rounds.grid().passes();
         let all = (tile * passes..(tile + 1) * passes).map(UnitIndex);
         all.filter(|unit| (unit.0 % passes).max(1) <= round).collect()
     }
 
-    fn noisy(&self, frame: FrameNumber, course: &Course) -> TileSet {
+    fn noisy(&self, frame: FrameNumber, rounds: &FrameRounds) -> TileSet {
         let sum = |tile: &u32| {
-            let units = Self::units_of(course, *tile, course.round());
+            let units = Self::units_of(rounds, *tile, rounds.round());
             let known = units.iter().filter_map(|unit| self.committed.get(&key(frame, *unit)));
             known.fold(0, |sum: u64, hash| sum.wrapping_add(value(*hash)))
         };
-        (0..course.tiles()).filter(|tile| is_noisy(sum(tile), course.round())).collect()
+        (0..rounds.tiles()).filter(|tile| is_noisy(sum(tile), rounds.round())).collect()
     }
 
     /// A frame has all its units; they are true, and its rounds are, wherever somebody saw to it.
     fn resolve(&mut self, job: JobId, frame: FrameNumber) {
-        let course = self.core.course(job, frame).expect("a frame with rounds");
+        let rounds = self.core.frame_rounds(job, frame).expect("a frame with rounds");
         let there = self.committed.keys().filter(|unit| unit.frame == frame).count();
-        assert_eq!(there, course.units() as usize, "seed {}", self.seed);
-        for tile in 0..course.tiles() {
+        assert_eq!(there, rounds.units() as usize, "seed {}", self.seed);
+        for tile in 0..rounds.tiles() {
             let is_true = |unit: &UnitIndex| {
                 self.committed.get(&key(frame, *unit)) == Some(&truth(key(frame, *unit)))
             };
-            let units = (0..course.grid().units()).map(UnitIndex).filter(|unit| course.has(*unit));
-            let mut own = units.filter(|unit| unit.0 / course.grid().passes() == tile);
+            let units = (0..rounds.grid().units()).map(UnitIndex).filter(|unit| rounds.has(*unit));
+            let mut own = units.filter(|unit| unit.0 / rounds.grid().passes() == tile);
             if !own.all(|unit| is_true(&unit)) {
                 self.outcome.unseen += 1;
                 continue;
             }
-            let decided = (1..course.rounds()).find(|round| {
-                let units = Self::units_of(&course, tile, *round);
+            let decided = (1..rounds.round_max()).find(|round| {
+                let units = Self::units_of(&rounds, tile, *round);
                 let sum = units
                     .iter()
                     .fold(0, |sum: u64, unit| sum.wrapping_add(value(truth(key(frame, *unit)))));
                 !is_noisy(sum, *round)
             });
-            let samples = SPP.min(16 << decided.unwrap_or(course.rounds()));
-            assert_eq!(course.samples(tile), samples, "seed {}: tile {tile} of {frame}", self.seed);
+            let samples = SPP.min(16 << decided.unwrap_or(rounds.round_max()));
+            assert_eq!(rounds.samples(tile), samples, "seed {}: tile {tile} of {frame}", self.seed);
             self.outcome.right += 1;
         }
         let (format, hash) = ("exr".to_owned(), BlobHash([3; 32]));

@@ -2,17 +2,17 @@
 //! module.
 
 use crate::action::{Action, Step};
-use crate::fair::Shares;
-use crate::farm::Farm;
 use crate::input::{Input, RequestId, SessionId};
+use crate::journal::snapshot::{SnapshotPart, restore};
 use crate::journal::{Commit, Record};
 use crate::lease::{Epochs, Leases};
-use crate::moment::Moment;
-use crate::roster::Roster;
+use crate::nodes::roster::Roster;
+use crate::schedule::priorities::Shares;
+use crate::schedule::queue::Work;
 use crate::settings::Settings;
-use crate::snapshot::{SnapshotPart, restore};
+use crate::state::farm::Farm;
+use crate::time::Moment;
 use crate::timers::{Timer, Timers};
-use crate::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitKey};
@@ -47,7 +47,7 @@ pub struct Core {
     pub(crate) shares: Shares,
     pub(crate) timers: Timers,
     /// Orders that failed so far, of frames that wait for their files or to be measured.
-    pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::resolve::Wait>,
+    pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::frames::resolve::Wait>,
     /// Orders to resolve or to measure that are not answered yet, and whether units of the frame
     /// have been taken back since.
     pub(crate) resolving: BTreeMap<(JobId, FrameNumber), bool>,
@@ -152,7 +152,7 @@ impl Core {
     /// The durable state in parts: all records so far, those of a step not yet taken included. Take
     /// the step first, and store the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
-        crate::snapshot::parts(&self.farm)
+        crate::journal::snapshot::parts(&self.farm)
     }
 
     /// Takes one input in. Never panics, whatever a peer sent.

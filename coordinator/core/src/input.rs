@@ -1,8 +1,8 @@
 //! What reaches the core. The shell has authenticated the peer and bounded every length; everything
 //! else is checked here.
 
-use crate::course::TileSet;
-use crate::moment::Moment;
+use crate::state::rounds::TileSet;
+use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};

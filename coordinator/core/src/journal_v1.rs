@@ -5,9 +5,9 @@
 //! device bytes.
 
 use crate::journal::Record;
+use crate::journal::snapshot::SnapshotPart;
 use crate::journal_v2::FromV2;
 use crate::journal_v4::{FormerKind, JOB_VARIANT, accepted, job_part};
-use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
 use tessera_protocol::CodecError;
 use tessera_protocol::job::JobSpec;
@@ -48,7 +48,7 @@ impl FromV1 for SnapshotPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moment::Moment;
+    use crate::time::Moment;
 
     /// A job accepted, as version 1 wrote it: the version byte, and no prediction behind the spec's
     /// kind.

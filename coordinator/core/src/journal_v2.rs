@@ -4,12 +4,12 @@
 //! Commits did not say whether they are checked, and frames did not know who made what, nor that
 //! anything is to be checked.
 
-use crate::bitmap::Bitmap;
-use crate::frame::{DoneFrame, FailedFrame, Frame, OpenFrame, Trouble};
+use crate::journal::snapshot::{Part, SnapshotPart};
 use crate::journal::{Commit, Record};
 use crate::journal_v3::FromV3;
-use crate::snapshot::{Part, SnapshotPart};
 use crate::splitter::Split;
+use crate::state::bitmap::Bitmap;
+use crate::state::frame::{DoneFrame, FailedFrame, Frame, OpenFrame, Trouble};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
@@ -157,7 +157,7 @@ mod tests {
         else {
             panic!("no frames")
         };
-        let grid = Split::Chunks(crate::chunks::Chunks::of_length(10, 4));
+        let grid = Split::Chunks(crate::splitter::chunks::Chunks::of_length(10, 4));
         frames.iter_mut().for_each(|frame| fill_former(frame, &grid));
         let [Frame::Untouched, Frame::Open(open), Frame::Complete(complete)] = &frames[..] else {
             panic!("{frames:?}")

@@ -4,8 +4,8 @@
 //! A job's spec named no pool.
 
 use crate::journal::Record;
+use crate::journal::snapshot::SnapshotPart;
 use crate::journal_v4::{FormerKind, FromV4, JOB_VARIANT, accepted, job_part};
-use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
 use tessera_protocol::CodecError;
 use tessera_protocol::job::JobSpec;
@@ -47,8 +47,8 @@ impl FromV3 for SnapshotPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::snapshot::Part;
     use crate::journal_v4::tests::accepted_of;
-    use crate::snapshot::Part;
 
     /// One that predicts 77 bytes.
     fn accepted() -> (Record, Vec<u8>) {

@@ -4,12 +4,12 @@
 //! A render job named no material variant and no noise, was not denoised, and its lens had a radius
 //! and a distance.
 
-use crate::job::End;
 use crate::journal::Record;
+use crate::journal::snapshot::{JobPart, Part, SnapshotPart};
 use crate::journal_v5::FromV5;
 use crate::journal_v6::{FormerRender, FormerSpec, KindOf, Wishes};
-use crate::moment::Moment;
-use crate::snapshot::{JobPart, Part, SnapshotPart};
+use crate::state::job::End;
+use crate::time::Moment;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tessera_protocol::ids::{Fingerprint, JobId};

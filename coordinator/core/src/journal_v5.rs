@@ -2,15 +2,15 @@
 //! jobs over the change. Written no more.
 //!
 //! The lens of a render job had no blades, and no job had a time for its frames: rounds did not say
-//! how much of it was spent, nor snapshots how far a course had got and how many samples a finished
+//! how much of it was spent, nor snapshots how far a rounds had got and how many samples a finished
 //! frame had.
 
-use crate::course::{TileSet, WrittenCourse};
-use crate::frame::Spent;
 use crate::journal::Record;
+use crate::journal::snapshot::{Part, SnapshotPart};
 use crate::journal_v4::{JOB_VARIANT, accepted, job_part};
 use crate::journal_v6::{FormerRender, FormerSpec, FromV6, Wishes};
-use crate::snapshot::{Part, SnapshotPart};
+use crate::state::frame::Spent;
+use crate::state::rounds::{TileSet, WrittenRounds};
 use serde::Deserialize;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::job::{ApertureSpec, FocusSpec, LensSpec};
@@ -18,7 +18,7 @@ use tessera_protocol::{CodecError, decode};
 
 /// Position of `Record::RoundMeasured` among its variants.
 const ROUND_VARIANT: u8 = 21;
-/// Positions of `Part::Course` and `Part::Spent`.
+/// Positions of `Part::FrameRounds` and `Part::Spent`.
 const COURSE_VARIANT: u8 = 10;
 const SPENT_VARIANT: u8 = 11;
 
@@ -59,7 +59,7 @@ struct Round {
     going: TileSet,
 }
 
-/// `Part::Course`.
+/// `Part::FrameRounds`.
 #[derive(Deserialize)]
 struct FormerCourse {
     job: JobId,
@@ -105,8 +105,8 @@ impl FromV5 for SnapshotPart {
             Some((&JOB_VARIANT, rest)) => job_part::<Spec>(rest),
             Some((&COURSE_VARIANT, rest)) => {
                 let FormerCourse { job, position, round, ended } = decode(rest)?;
-                let written = WrittenCourse { round, ended, opened: round, spent_millis: 0 };
-                Ok(Self(Part::Course { job, position, written }))
+                let written = WrittenRounds { round, ended, opened: round, spent_millis: 0 };
+                Ok(Self(Part::FrameRounds { job, position, written }))
             }
             Some((&SPENT_VARIANT, rest)) => {
                 let AllSpent { job, frames } = decode(rest)?;
@@ -185,8 +185,8 @@ mod tests {
         let part = |variant: u8, rest: &[u8]| {
             SnapshotPart::from_bytes(&[&[5, variant][..], &id, rest].concat()).unwrap().0
         };
-        let written = WrittenCourse { round: 3, ended: vec![0, 2, 0], opened: 3, spent_millis: 0 };
-        assert_eq!(part(10, &[4, 3, 3, 0, 2, 0]), Part::Course { job, position: 4, written });
+        let written = WrittenRounds { round: 3, ended: vec![0, 2, 0], opened: 3, spent_millis: 0 };
+        assert_eq!(part(10, &[4, 3, 3, 0, 2, 0]), Part::FrameRounds { job, position: 4, written });
         let spent = Spent { units: 9, camera_samples: 200, samples: 0 };
         assert_eq!(part(11, &[1, 4, 9, 200]), Part::Spent { job, frames: vec![(4, spent)] });
     }

@@ -4,8 +4,8 @@
 //! A render job's light had no bound.
 
 use crate::journal::Record;
+use crate::journal::snapshot::SnapshotPart;
 use crate::journal_v4::{JOB_VARIANT, accepted, job_part};
-use crate::snapshot::SnapshotPart;
 use serde::Deserialize;
 use tessera_protocol::job::{
     AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec,

@@ -1,6 +1,6 @@
 //! What an operator may tune, with its defaults. Decides nothing.
 
-use crate::secret::Secret;
+use crate::lease::secret::Secret;
 use std::time::Duration;
 
 /// Times and budgets of the core.

@@ -1,7 +1,7 @@
 //! What is to happen later. A timer that has lost its reason when it fires does nothing.
 
-use crate::job::Place;
-use crate::moment::Moment;
+use crate::state::job::Place;
+use crate::time::Moment;
 use std::collections::BTreeSet;
 use tessera_protocol::ids::{FrameNumber, JobId, NodeId};
 

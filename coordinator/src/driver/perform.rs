@@ -56,8 +56,8 @@ impl Driver {
         let Some(detail) = self.core.job(job) else { return };
         let kind = detail.spec.kind;
         let length = self.around.writer.spool_length(SpoolKey { job, frame }).unwrap_or(0);
-        let (fingerprint, course) = (detail.fingerprint, self.core.course(job, frame));
-        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, course, length };
+        let (fingerprint, rounds) = (detail.fingerprint, self.core.frame_rounds(job, frame));
+        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, length };
         // The resolver ends with the coordinator; after a restart the core asks again.
         drop(self.around.resolver.send(order));
     }

@@ -8,7 +8,7 @@ use crate::resolve::ResolveError;
 use crate::spool::SpoolIndex;
 use noise::{Half, noise_of};
 use rayon::prelude::*;
-use tessera_core::{Course, TileSet};
+use tessera_core::{FrameRounds, TileSet};
 use tessera_protocol::TileSums;
 use tessera_protocol::job::RenderSpec;
 
@@ -19,23 +19,23 @@ const NEIGHBOUR: f64 = 4.0;
 /// The tiles of the newest round that need another.
 pub fn noisy_tiles(
     spec: &RenderSpec,
-    course: &Course,
+    rounds: &FrameRounds,
     spool: &SpoolIndex,
 ) -> Result<TileSet, ResolveError> {
     let Some(wanted) = spec.noise else { return Ok(TileSet::default()) };
-    let tiles: Vec<u32> = (0..course.tiles()).filter(|tile| course.goes_on(*tile)).collect();
+    let tiles: Vec<u32> = (0..rounds.tiles()).filter(|tile| rounds.goes_on(*tile)).collect();
     let measured: Vec<f64> = tiles
         .par_iter()
-        .map(|tile| Ok(noise_of(&halves(spec, course, spool, *tile)?)))
+        .map(|tile| Ok(noise_of(&halves(spec, rounds, spool, *tile)?)))
         .collect::<Result<_, ResolveError>>()?;
-    let mut noise = vec![0.0; course.tiles() as usize];
+    let mut noise = vec![0.0; rounds.tiles() as usize];
     for (tile, measured) in tiles.iter().zip(measured) {
         noise[*tile as usize] = measured;
     }
-    let columns = course.grid().columns();
+    let columns = rounds.grid().columns();
     let is_noisy = |tile: &u32| {
         let own = noise[*tile as usize] > wanted;
-        own || around(*tile, columns, course.tiles())
+        own || around(*tile, columns, rounds.tiles())
             .any(|other| noise[other as usize] > NEIGHBOUR * wanted)
     };
     Ok(tiles.into_iter().filter(is_noisy).collect())
@@ -54,32 +54,32 @@ fn around(tile: u32, columns: u32, tiles: u32) -> impl Iterator<Item = u32> {
 /// What a tile got in its newest round, and what it had before.
 fn halves(
     spec: &RenderSpec,
-    course: &Course,
+    rounds: &FrameRounds,
     spool: &SpoolIndex,
     tile: u32,
 ) -> Result<[Half; 2], ResolveError> {
-    let second = course.last_half(tile);
-    let first = sum_of(course, spool, (tile, 0..second))?;
-    let second = sum_of(course, spool, (tile, second..course.passes(tile)))?;
-    let fits = first.samples + second.samples == course.samples(tile)
+    let second = rounds.last_half(tile);
+    let first = sum_of(rounds, spool, (tile, 0..second))?;
+    let second = sum_of(rounds, spool, (tile, second..rounds.passes(tile)))?;
+    let fits = first.samples + second.samples == rounds.samples(tile)
         && first.channels == spec.channels()
         && (first.width, first.height, first.channels)
             == (second.width, second.height, second.channels);
     match fits {
         true => Ok([Half::of(first), Half::of(second)]),
         false => Err(ResolveError::Shape {
-            unit: course.grid().unit_of(tile, 0).map_or(0, |unit| unit.0),
+            unit: rounds.grid().unit_of(tile, 0).map_or(0, |unit| unit.0),
         }),
     }
 }
 
 /// The sum of some passes of a tile.
 pub(crate) fn sum_of(
-    course: &Course,
+    rounds: &FrameRounds,
     spool: &SpoolIndex,
     (tile, mut passes): (u32, std::ops::Range<u32>),
 ) -> Result<TileSums, ResolveError> {
-    let film = |pass| match course.grid().unit_of(tile, pass) {
+    let film = |pass| match rounds.grid().unit_of(tile, pass) {
         Some(unit) => Ok((unit, spool.film(unit)?)),
         None => Err(ResolveError::Shape { unit: 0 }),
     };

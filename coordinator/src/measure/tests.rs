@@ -6,7 +6,7 @@ use tessera_core::Split;
 use tessera_protocol::job::JobKind;
 
 /// Three by two tiles, and at most 100 samples: passes of 16, 16, 32 and 36.
-fn frame() -> (RenderSpec, Course) {
+fn frame() -> (RenderSpec, FrameRounds) {
     let spec = RenderSpec {
         width: 96,
         height: 64,
@@ -16,65 +16,65 @@ fn frame() -> (RenderSpec, Course) {
         noise: Some(0.1),
         ..spec(1, 1, 8, 1, 0)
     };
-    let course = Course::of(&Split::of(&JobKind::Render(spec.clone()))).unwrap();
-    (spec, course)
+    let rounds = FrameRounds::of(&Split::of(&JobKind::Render(spec.clone()))).unwrap();
+    (spec, rounds)
 }
 
 /// The film of a unit whose pixels all have this mean.
-fn film(course: &Course, unit: u32, mean: f64) -> (u32, TileSums) {
-    let (tile, samples) = course.grid().unit(tessera_protocol::UnitIndex(unit)).unwrap();
+fn film(rounds: &FrameRounds, unit: u32, mean: f64) -> (u32, TileSums) {
+    let (tile, samples) = rounds.grid().unit(tessera_protocol::UnitIndex(unit)).unwrap();
     let mut film = TileSums::empty(tile.width as u16, tile.height as u16, 3);
     film.samples = samples.count;
     film.values.fill((mean * f64::from(samples.count) * 16_777_216.0) as i64);
     (unit, film)
 }
 
-fn noisy(spec: &RenderSpec, course: &Course, films: &[(u32, TileSums)]) -> Vec<u32> {
+fn noisy(spec: &RenderSpec, rounds: &FrameRounds, films: &[(u32, TileSums)]) -> Vec<u32> {
     let bench = Bench::of_films(films.to_vec());
-    let noisy = noisy_tiles(spec, course, &bench.spool()).unwrap();
-    (0..course.tiles()).filter(|tile| noisy.contains(*tile)).collect()
+    let noisy = noisy_tiles(spec, rounds, &bench.spool()).unwrap();
+    (0..rounds.tiles()).filter(|tile| noisy.contains(*tile)).collect()
 }
 
 #[test]
 fn tiles_go_on_that_are_too_noisy_and_those_beside_one_that_is_far_too_noisy() {
-    let (spec, mut course) = frame();
+    let (spec, mut rounds) = frame();
     // Grey of about 1/3, so that the root of the sum is 1: the noise is 1.5 times what the halves
     // differ by.
     let apart = |noise: f64| (1.0 / 3.0 - noise / 3.0, 1.0 / 3.0 + noise / 3.0);
     let mut films = Vec::new();
     for (tile, noise) in (0..6).zip([0.05, 0.09, 0.11, 0.02, 0.02, 0.02]) {
         let (first, second) = apart(noise);
-        films.extend([film(&course, 4 * tile, first), film(&course, 4 * tile + 1, second)]);
+        films.extend([film(&rounds, 4 * tile, first), film(&rounds, 4 * tile + 1, second)]);
     }
-    assert_eq!(noisy(&spec, &course, &films), [2]);
+    assert_eq!(noisy(&spec, &rounds, &films), [2]);
     // Its neighbours go on as well where it is four times as noisy as wanted.
     let (first, second) = apart(0.41);
-    (films[4], films[5]) = (film(&course, 8, first), film(&course, 9, second));
-    assert_eq!(noisy(&spec, &course, &films), [1, 2, 4, 5]);
+    (films[4], films[5]) = (film(&rounds, 8, first), film(&rounds, 9, second));
+    assert_eq!(noisy(&spec, &rounds, &films), [1, 2, 4, 5]);
 
     // In the next round the two passes of the first one are a half.
-    course.end_round(1, &[1, 2, 4, 5].into_iter().collect()).unwrap();
+    rounds.end_round(1, &[1, 2, 4, 5].into_iter().collect()).unwrap();
     for tile in [1, 2, 4, 5] {
         let mean = if tile == 2 { 0.5 } else { 1.0 / 3.0 };
-        films.push(film(&course, 4 * tile + 2, mean));
+        films.push(film(&rounds, 4 * tile + 2, mean));
     }
-    assert_eq!(noisy(&spec, &course, &films), [2]);
+    assert_eq!(noisy(&spec, &rounds, &films), [2]);
     // A unit that is not there is an error.
     films.pop();
     let bench = Bench::of_films(films);
-    assert!(matches!(noisy_tiles(&spec, &course, &bench.spool()), Err(ResolveError::Spool(_))));
+    assert!(matches!(noisy_tiles(&spec, &rounds, &bench.spool()), Err(ResolveError::Spool(_))));
 }
 
 #[test]
 fn films_of_another_shape_are_an_error() {
-    let (spec, course) = frame();
+    let (spec, rounds) = frame();
     let mut films: Vec<_> = (0..6)
         .flat_map(|tile| [4 * tile, 4 * tile + 1])
-        .map(|unit| film(&course, unit, 1.0))
+        .map(|unit| film(&rounds, unit, 1.0))
         .collect();
     films[3].1.samples = 15;
     let bench = Bench::of_films(films);
-    assert!(matches!(noisy_tiles(&spec, &course, &bench.spool()), Err(ResolveError::Shape { .. })));
+    assert!(matches!(noisy_tiles(&spec, &rounds, &bench.spool()), Err(ResolveError::Shape { .. })));
 }
 
 #[test]

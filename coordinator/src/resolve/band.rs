@@ -4,7 +4,7 @@ use super::{Frame, ResolveError};
 use crate::measure::sum_of;
 use crate::spool::SpoolIndex;
 use rayon::prelude::*;
-use tessera_core::{Course, Grid};
+use tessera_core::{FrameRounds, Grid};
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 use tessera_protocol::job::RenderSpec;
@@ -95,7 +95,7 @@ pub(super) struct Tiles<'a> {
     planes: Planes,
     spp: u32,
     spool: &'a SpoolIndex,
-    course: Option<&'a Course>,
+    rounds: Option<&'a FrameRounds>,
     /// All tiles have the same rounds, each as many samples as all before it: the last one's sums
     /// are those that a film's own half would have.
     whole_rounds: bool,
@@ -111,7 +111,7 @@ impl<'a> Tiles<'a> {
             planes: Planes::of(spec),
             spp: spec.spp,
             spool: frame.spool,
-            course: frame.course,
+            rounds: frame.rounds,
             whole_rounds: spec.noise.is_none(),
         }
     }
@@ -145,8 +145,8 @@ impl<'a> Tiles<'a> {
 
     /// The sums of all samples of a tile.
     fn sums(&self, tile: u32) -> Result<Sums, ResolveError> {
-        let (sums, samples) = match self.course {
-            Some(course) => (self.sums_of_rounds(course, tile)?, course.samples(tile)),
+        let (sums, samples) = match self.rounds {
+            Some(rounds) => (self.sums_of_rounds(rounds, tile)?, rounds.samples(tile)),
             None => (Sums { whole: self.sum_of_passes(tile)?, second: None }, self.spp),
         };
         let shape = self.grid.tile_rect(tile).map(|rect| (rect.width, rect.height));
@@ -173,10 +173,10 @@ impl<'a> Tiles<'a> {
         total.ok_or(ResolveError::Shape { unit: 0 })
     }
 
-    fn sums_of_rounds(&self, course: &Course, tile: u32) -> Result<Sums, ResolveError> {
-        let last = course.last_half(tile);
-        let mut whole = sum_of(course, self.spool, (tile, 0..last))?;
-        let second = sum_of(course, self.spool, (tile, last..course.passes(tile)))?;
+    fn sums_of_rounds(&self, rounds: &FrameRounds, tile: u32) -> Result<Sums, ResolveError> {
+        let last = rounds.last_half(tile);
+        let mut whole = sum_of(rounds, self.spool, (tile, 0..last))?;
+        let second = sum_of(rounds, self.spool, (tile, last..rounds.passes(tile)))?;
         let unit = self.grid.unit_of(tile, last).map_or(0, |unit| unit.0);
         whole.add(&second).map_err(|_| ResolveError::Shape { unit })?;
         Ok(Sums { whole, second: self.planes.half.map(|_| second) })

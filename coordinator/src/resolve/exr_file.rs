@@ -43,9 +43,9 @@ impl ExrFile {
             "samples": frame.samples(),
             "seed": spec.seed,
         });
-        if let (Some(noise), Some(course)) = (spec.noise, frame.course) {
+        if let (Some(noise), Some(rounds)) = (spec.noise, frame.rounds) {
             about["noise"] = noise.into();
-            about["samples_mean"] = course.mean_samples().into();
+            about["samples_mean"] = rounds.mean_samples().into();
         }
         if let Some(secs) = spec.time_secs {
             about["time_secs"] = secs.into();

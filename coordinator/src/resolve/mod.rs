@@ -25,7 +25,7 @@ use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
 use std::io;
-use tessera_core::{Course, Grid, ResolveFailure};
+use tessera_core::{FrameRounds, Grid, ResolveFailure};
 use tessera_kernels::denoise::DenoiseError;
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
@@ -47,7 +47,7 @@ pub struct Frame<'a> {
     /// The results.
     pub spool: &'a SpoolIndex,
     /// Where it was sampled in rounds: how many each tile has.
-    pub course: Option<&'a Course>,
+    pub rounds: Option<&'a FrameRounds>,
 }
 
 /// Why a frame could not be made.
@@ -109,8 +109,8 @@ impl ResolveError {
 impl Frame<'_> {
     /// Samples per pixel, or the most that a pixel has.
     fn samples(&self) -> u32 {
-        match (self.spec.time_secs, self.course) {
-            (Some(_), Some(course)) => course.newest_samples(),
+        match (self.spec.time_secs, self.rounds) {
+            (Some(_), Some(rounds)) => rounds.newest_samples(),
             _ => self.spec.spp,
         }
     }
@@ -119,8 +119,8 @@ impl Frame<'_> {
 /// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
 /// error nothing of them is left.
 pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
-    match frame.course {
-        Some(course) => frame.spool.check_course(course)?,
+    match frame.rounds {
+        Some(rounds) => frame.spool.check_rounds(rounds)?,
         None => frame.spool.check_complete(Grid::of(frame.spec).units())?,
     }
     let mut exr = None;

@@ -10,7 +10,7 @@ use tessera_protocol::job::{AovSpec, JobKind};
 
 /// Two tiles across, of 32 and 8 pixels, and at most 100 samples: passes of 16, 16, 32 and 36. The
 /// second tile ended after the first round, the first after the last.
-fn frame(more: RenderSpec) -> (RenderSpec, Course) {
+fn frame(more: RenderSpec) -> (RenderSpec, FrameRounds) {
     let spec = RenderSpec {
         width: 40,
         height: 20,
@@ -20,10 +20,10 @@ fn frame(more: RenderSpec) -> (RenderSpec, Course) {
         noise: Some(0.05),
         ..more
     };
-    let mut course = Course::of(&Split::of(&JobKind::Render(spec.clone()))).unwrap();
-    course.end_round(1, &[0].into_iter().collect()).unwrap();
-    course.end_round(2, &[0].into_iter().collect()).unwrap();
-    (spec, course)
+    let mut rounds = FrameRounds::of(&Split::of(&JobKind::Render(spec.clone()))).unwrap();
+    rounds.end_round(1, &[0].into_iter().collect()).unwrap();
+    rounds.end_round(2, &[0].into_iter().collect()).unwrap();
+    (spec, rounds)
 }
 
 fn films(spec: &RenderSpec, units: &[u32]) -> Vec<(u32, tessera_protocol::TileSums)> {
@@ -32,10 +32,10 @@ fn films(spec: &RenderSpec, units: &[u32]) -> Vec<(u32, tessera_protocol::TileSu
 
 #[test]
 fn each_tile_is_divided_by_its_own_number_of_samples() {
-    let (spec, course) = frame(RenderSpec { aovs: vec![AovSpec::Depth], ..spec(1, 1, 8, 1, 0) });
+    let (spec, rounds) = frame(RenderSpec { aovs: vec![AovSpec::Depth], ..spec(1, 1, 8, 1, 0) });
     // Unit 6 was rendered because of a liar, and was not needed after all.
     let bench = Bench::of_films(films(&spec, &[0, 1, 2, 3, 4, 5, 6]));
-    let files = bench.resolve_course(&spec, Some(&course)).unwrap();
+    let files = bench.resolve_in_rounds(&spec, Some(&rounds)).unwrap();
     let (attributes, channels) = read_exr(bench.open(&files[0]));
     for (x, y, tile, passes, samples) in
         [(5, 7, 0, 4, 100.0), (31, 19, 0, 4, 100.0), (33, 0, 1, 2, 32.0)]
@@ -43,7 +43,7 @@ fn each_tile_is_divided_by_its_own_number_of_samples() {
         let at = y * 40 + x;
         assert_eq!(channels["samples"][at], samples);
         for (channel, name) in ["R", "G", "B", "depth.Z"].into_iter().enumerate() {
-            let rect = course.grid().tile_rect(tile).unwrap();
+            let rect = rounds.grid().tile_rect(tile).unwrap();
             let place =
                 (channel * rect.height as usize + y) * rect.width as usize + x - rect.x as usize;
             let sum: i64 =
@@ -61,9 +61,9 @@ fn each_tile_is_divided_by_its_own_number_of_samples() {
 
 #[test]
 fn a_missing_unit_of_a_round_is_an_error_and_so_is_one_of_no_tile() {
-    let (spec, course) = frame(spec(1, 1, 8, 1, 0));
+    let (spec, rounds) = frame(spec(1, 1, 8, 1, 0));
     let missing = Bench::of_films(films(&spec, &[0, 1, 2, 4, 5]));
-    let error = missing.resolve_course(&spec, Some(&course)).unwrap_err();
+    let error = missing.resolve_in_rounds(&spec, Some(&rounds)).unwrap_err();
     assert!(
         matches!(
             error,
@@ -73,7 +73,7 @@ fn a_missing_unit_of_a_round_is_an_error_and_so_is_one_of_no_tile() {
     );
     let mut all = films(&spec, &[0, 1, 2, 3, 4, 5]);
     all.push((8, film(&spec, 0)));
-    let error = Bench::of_films(all).resolve_course(&spec, Some(&course)).unwrap_err();
+    let error = Bench::of_films(all).resolve_in_rounds(&spec, Some(&rounds)).unwrap_err();
     assert!(
         matches!(error, ResolveError::Spool(SpoolError::Count { unit: UnitIndex(8), .. })),
         "{error}"
@@ -82,10 +82,10 @@ fn a_missing_unit_of_a_round_is_an_error_and_so_is_one_of_no_tile() {
 
 #[test]
 fn a_denoised_frame_needs_no_plane_of_halves() {
-    let (spec, course) = frame(RenderSpec { denoise: true, ..spec(1, 1, 8, 1, 0) });
+    let (spec, rounds) = frame(RenderSpec { denoise: true, ..spec(1, 1, 8, 1, 0) });
     assert_eq!(spec.channels(), 10);
     let bench = Bench::of_films(films(&spec, &[0, 1, 2, 3, 4, 5]));
-    let files = bench.resolve_course(&spec, Some(&course)).unwrap();
+    let files = bench.resolve_in_rounds(&spec, Some(&rounds)).unwrap();
     let (_, channels) = read_exr(bench.open(&files[0]));
     let names: Vec<&str> = channels.keys().map(String::as_str).collect();
     assert_eq!(names, ["A", "B", "G", "R", "noisy.B", "noisy.G", "noisy.R", "samples"]);
@@ -123,11 +123,11 @@ fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
         let plain = RenderSpec { denoise, aovs, ..plain.clone() };
         let timed = RenderSpec { spp: 128, time_secs: Some(90), ..plain.clone() };
         // Passes of 16, 16, 32 and 64 samples, of which there was time for three.
-        let mut course = Course::of(&Split::of(&JobKind::Render(timed.clone()))).unwrap();
-        course.end_round(1, &[0, 1].into_iter().collect()).unwrap();
-        course.end_round(2, &[].into_iter().collect()).unwrap();
+        let mut rounds = FrameRounds::of(&Split::of(&JobKind::Render(timed.clone()))).unwrap();
+        rounds.end_round(1, &[0, 1].into_iter().collect()).unwrap();
+        rounds.end_round(2, &[].into_iter().collect()).unwrap();
         let bench = Bench::of_films(films(&timed, &[0, 1, 2, 4, 5, 6]));
-        let found = bench.resolve_course(&timed, Some(&course)).unwrap();
+        let found = bench.resolve_in_rounds(&timed, Some(&rounds)).unwrap();
 
         let even = RenderSpec { spp: 64, unit_samples: 64, ..plain };
         let whole = |unit: u32| match denoise {
@@ -139,7 +139,7 @@ fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
             }
         };
         let of_even = Bench::of_films(vec![(0, whole(0)), (1, whole(1))]);
-        let expected = of_even.resolve_course(&even, None).unwrap();
+        let expected = of_even.resolve_in_rounds(&even, None).unwrap();
         assert_eq!(found[0].pixels_sha256, expected[0].pixels_sha256, "denoised: {denoise}");
         assert_eq!(found[1].hash, expected[1].hash, "PNG files say nothing of their making");
         let [(said, found), (_, expected)] = [(&bench, &found), (&of_even, &expected)]

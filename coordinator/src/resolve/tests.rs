@@ -86,13 +86,13 @@ impl Bench {
     }
 
     fn resolve(&self, spec: &RenderSpec) -> Result<Vec<FrameFile>, ResolveError> {
-        self.resolve_course(spec, None)
+        self.resolve_in_rounds(spec, None)
     }
 
-    pub(crate) fn resolve_course(
+    pub(crate) fn resolve_in_rounds(
         &self,
         spec: &RenderSpec,
-        course: Option<&Course>,
+        rounds: Option<&FrameRounds>,
     ) -> Result<Vec<FrameFile>, ResolveError> {
         let spool = self.spool();
         let frame = Frame {
@@ -101,7 +101,7 @@ impl Bench {
             spec,
             fingerprint: Some(Fingerprint([0xab; 32])),
             spool: &spool,
-            course,
+            rounds,
         };
         resolve(&frame, &self.blobs)
     }
@@ -342,7 +342,7 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
             spec: &spec,
             fingerprint: None,
             spool: &spool,
-            course: None,
+            rounds: None,
         };
         // A device that takes no byte stands in for the disk.
         let full = || {

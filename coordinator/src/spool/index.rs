@@ -5,7 +5,7 @@ use super::{EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use tessera_core::Course;
+use tessera_core::FrameRounds;
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
 /// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px
@@ -59,10 +59,10 @@ impl SpoolIndex {
 
     /// The same of the units of a frame's rounds. Others may stand here as well: of rounds that
     /// were rendered, and were not needed after all.
-    pub fn check_course(&self, course: &Course) -> Result<(), SpoolError> {
-        let all = 0..course.grid().units();
-        self.check_units(all.clone().filter(|unit| course.has(UnitIndex(*unit))), |unit| {
-            course.has(unit) || !all.contains(&unit.0)
+    pub fn check_rounds(&self, rounds: &FrameRounds) -> Result<(), SpoolError> {
+        let all = 0..rounds.grid().units();
+        self.check_units(all.clone().filter(|unit| rounds.has(UnitIndex(*unit))), |unit| {
+            rounds.has(unit) || !all.contains(&unit.0)
         })
     }
 

@@ -112,8 +112,9 @@ fn a_frame_is_complete_when_no_tile_is_too_noisy() {
     render_all(&mut stand, 1..=1);
     stand.measured(&[]);
     assert!(stand.is_resolving() && stand.lease(1).is_none());
-    let course = stand.core.course(stand.job, tessera_protocol::FrameNumber(1)).expect("a course");
-    assert_eq!((0..TILES).map(|tile| course.samples(tile)).collect::<Vec<_>>(), [32; 3]);
+    let rounds =
+        stand.core.frame_rounds(stand.job, tessera_protocol::FrameNumber(1)).expect("a rounds");
+    assert_eq!((0..TILES).map(|tile| rounds.samples(tile)).collect::<Vec<_>>(), [32; 3]);
     stand.finish();
     assert_eq!(stand.audit(), 7);
 }

@@ -161,7 +161,7 @@ impl Stand {
     /// The newest job's frame has been measured: these tiles are too noisy.
     pub(crate) fn measured(&mut self, noisy: &[u32]) {
         let (job, frame, noisy) = (self.job, FrameNumber(1), noisy.iter().copied().collect());
-        let round = self.core.course(job, frame).map_or(1, |course| course.round());
+        let round = self.core.frame_rounds(job, frame).map_or(1, |rounds| rounds.round());
         self.step(Input::RoundMeasured { job, frame, round, noisy });
     }
 

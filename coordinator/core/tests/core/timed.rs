@@ -187,8 +187,8 @@ fn with_a_noise_a_round_costs_what_its_tiles_do() {
     // seconds.
     assert_eq!(ends(&stand)[1], (2, 10_000, false));
     assert!(stand.is_resolving());
-    let course = stand.core.course(stand.job, FrameNumber(1)).expect("a course");
-    assert_eq!([0, 1, 2].map(|tile| course.samples(tile)), [64, 32, 64]);
+    let rounds = stand.core.frame_rounds(stand.job, FrameNumber(1)).expect("a rounds");
+    assert_eq!([0, 1, 2].map(|tile| rounds.samples(tile)), [64, 32, 64]);
     assert_eq!(samples(&stand), Some(64));
     stand.finish();
     assert_eq!(stand.audit(), 9);

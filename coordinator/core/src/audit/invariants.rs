@@ -1,0 +1,155 @@
+//! The core's invariants, for tests and the simulator: everything that is kept twice says the same,
+//! and no unit is lost.
+
+use crate::core::Core;
+use crate::nodes::roster::Presence;
+use crate::schedule::queue::Work;
+use crate::state::job::{Job, Place};
+use crate::timers::Timer;
+use tessera_protocol::ids::UnitIndex;
+
+impl Core {
+    /// Checks every invariant. An error names the first that does not hold.
+    pub fn verify(&self) -> Result<(), String> {
+        self.leases.check()?;
+        self.roster.check()?;
+        self.check_leases()?;
+        let open = self.farm.jobs.values().filter(|job| !job.is_final()).count();
+        if open != self.work.len() {
+            return Err(format!("{open} jobs are open, {} have work", self.work.len()));
+        }
+        for (id, work) in &self.work {
+            let job = self.farm.jobs.get(id).filter(|job| !job.is_final());
+            let job = job.ok_or_else(|| format!("job {id} has work and is not open"))?;
+            job.check_counts()?;
+            if job.is_over() {
+                return Err(format!("all frames of job {id} have ended, and it has not"));
+            }
+            self.check_units(job, work)?;
+        }
+        Ok(())
+    }
+
+    fn check_leases(&self) -> Result<(), String> {
+        for (lease, held) in self.leases.iter() {
+            let job = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final());
+            let frame = job.and_then(|job| Some((job, job.frame(lease.unit.frame)?)));
+            if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid)) {
+                return Err(format!(
+                    "{lease} is held, and its unit is neither open nor to be checked"
+                ));
+            }
+            if self.roster.get(held.node).is_none_or(|node| node.presence == Presence::Lost) {
+                return Err(format!("{lease} is held by a node that is lost"));
+            }
+            if job.is_some_and(|job| job.paused.is_some()) {
+                return Err(format!("{lease} is held, and its job is paused"));
+            }
+            if lease.epoch >= self.epochs.next() || lease.epoch >= self.farm.epochs_reserved {
+                return Err(format!("{lease} is held, and its epoch was never reserved"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Units that are to be checked are known as such, and are leased or to be leased: exactly one
+    /// of them.
+    fn check_checks(&self, job: &Job, work: &Work) -> Result<(), String> {
+        let mut count = 0;
+        for (position, frame) in (0..).zip(job.frames()) {
+            for unit in frame.unfinished().into_iter().flat_map(|open| open.checks.keys()) {
+                count += 1;
+                let place = Place { position, unit: *unit };
+                let key = job
+                    .key(place)
+                    .ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
+                let leased = self.leases.is_leased(key);
+                if work.redo(place).is_none() || leased == work.to_check.contains(&place) {
+                    return Err(format!(
+                        "{key} is to be checked; leased: {leased}, {:?}",
+                        work.redo(place)
+                    ));
+                }
+                if !self.looks.contains(&(key.job, key.frame)) {
+                    return Err(format!("{key} is to be checked, and nobody looks whether it is"));
+                }
+            }
+        }
+        let redos = work.redos().count();
+        let mut committed_by: Vec<_> = work.redos().map(|(_, redo)| redo.maker).collect();
+        committed_by.sort_unstable();
+        committed_by.dedup();
+        let unchecked: u32 = committed_by.iter().map(|node| work.unchecked_of(*node)).sum();
+        match redos == count && unchecked as usize == count && work.to_check.len() <= count {
+            true => Ok(()),
+            false => Err(format!(
+                "{count} units are to be checked, {redos} are known, {unchecked} have committed_by"
+            )),
+        }
+    }
+
+    /// Every open unit is leased, ready, waiting, or ahead of the cursor: exactly one of them.
+    fn check_units(&self, job: &Job, work: &Work) -> Result<(), String> {
+        self.check_checks(job, work)?;
+        let mut leasable = !work.ready.is_empty() || !work.to_check.is_empty();
+        for (position, frame) in (0..).zip(job.frames()) {
+            for unit in 0..job.grid.units() {
+                let place = Place { position, unit: UnitIndex(unit) };
+                let key = job
+                    .key(place)
+                    .ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
+                let leased = self.leases.is_leased(key);
+                let (ready, waiting) = (work.ready.contains_key(&place), work.waiting.get(&place));
+                let exceptions =
+                    u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
+                if exceptions > u32::from(frame.unit_is_wanted(place.unit, &job.grid)) {
+                    return Err(format!(
+                        "{key} is {exceptions} times leased, ready or waiting, in {frame:?}"
+                    ));
+                }
+                if frame.unit_is_open(place.unit, &job.grid) && exceptions == 0 {
+                    if job.is_shut(position) && !work.is_behind(place) {
+                        continue;
+                    }
+                    if work.is_behind(place) {
+                        return Err(format!(
+                            "{key} is lost: open, and neither leased nor to be leased"
+                        ));
+                    }
+                    leasable = true;
+                }
+                if ready && !work.is_behind(place) {
+                    return Err(format!("{key} is ready and ahead of the cursor"));
+                }
+                if waiting
+                    .is_some_and(|until| !self.timers.contains(*until, Timer::Unit(job.id, place)))
+                {
+                    return Err(format!("{key} waits, and nothing wakes it"));
+                }
+            }
+        }
+        if job.paused.is_some() {
+            return match self.shares.contains(job.spec.priority, job.order) {
+                true => Err(format!("job {} is paused and offered", job.id)),
+                false => Ok(()),
+            };
+        }
+        match leasable && !self.shares.contains(job.spec.priority, job.order) {
+            true => Err(format!("job {} has something to lease and is not offered", job.id)),
+            false => Ok(()),
+        }
+    }
+
+    /// Says where two cores differ in what is durable; None where they agree.
+    pub fn durable_difference(&self, other: &Self) -> Option<String> {
+        if self.farm == other.farm {
+            return None;
+        }
+        for (id, job) in &self.farm.jobs {
+            if other.farm.jobs.get(id) != Some(job) {
+                return Some(format!("job {id} differs"));
+            }
+        }
+        Some("jobs, reserved epochs, drained nodes or recent commits differ".to_owned())
+    }
+}

@@ -1,0 +1,276 @@
+//! The durable state as a sequence of bounded parts, so that the journal before it may go.
+
+use crate::journal::{JournalError, from_versioned, to_versioned};
+use crate::state::committed_by::CommittedBy;
+use crate::state::farm::Farm;
+use crate::state::frame::{Frame, Spent};
+use crate::state::job::{Copies, End, Job, Pause};
+use crate::state::parts::UnitPart;
+use crate::state::rounds::WrittenRounds;
+use crate::state::trust::{Suspect, Trust};
+use crate::time::Moment;
+use serde::{Deserialize, Serialize};
+use tessera_protocol::CodecError;
+use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::job::JobSpec;
+use tessera_protocol::status::FailureNote;
+
+/// Frames in one part weigh at most about this many bytes, far below what the codec takes.
+const PART_BYTES: usize = 1 << 20;
+/// CommittedBy in one part: three bytes each at most, and 65,534 nodes of 16.
+const MAKERS_MAX: usize = 1 << 20;
+/// Units in parts in one part: 5 of some 70 bytes each at most.
+const UNITS_IN_PARTS_MAX: usize = 4096;
+/// Finished frames in one part: some 20 bytes each at most.
+const SPENT_MAX: usize = 1 << 16;
+
+/// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the
+/// state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotPart(pub(crate) Part);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Part {
+    Farm(FarmPart),
+    Job(Box<JobPart>),
+    Frames {
+        job: JobId,
+        from: u32,
+        frames: Vec<Frame>,
+    },
+    /// Who made the units of a frame that is not finished; in several parts where there are many.
+    CommittedBy {
+        job: JobId,
+        position: u32,
+        nodes: Vec<NodeId>,
+        of: Vec<u16>,
+    },
+    Trust {
+        passed: Vec<(NodeId, u32)>,
+        suspects: Vec<(NodeId, Suspect)>,
+    },
+    /// A job, known from a part before, is paused.
+    Paused {
+        job: JobId,
+        pause: Pause,
+    },
+    /// What came of the copies of a job, where it had any.
+    Copies {
+        job: JobId,
+        copies: Copies,
+    },
+    /// Failed frames of a job, known from a part before, were opened again.
+    Retried {
+        job: JobId,
+        fence: Epoch,
+    },
+    /// Camera samples that a job got in parts.
+    Kept {
+        job: JobId,
+        samples: u64,
+    },
+    /// Units in parts of a frame that is not finished; in several parts where there are many.
+    UnitParts {
+        job: JobId,
+        position: u32,
+        units: Vec<(UnitIndex, Vec<UnitPart>)>,
+    },
+    /// The rounds of a frame that is not finished.
+    FrameRounds {
+        job: JobId,
+        position: u32,
+        written: WrittenRounds,
+    },
+    /// What finished frames took that were sampled in rounds, by their position; in several parts
+    /// where there are many.
+    Spent {
+        job: JobId,
+        frames: Vec<(u32, Spent)>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FarmPart {
+    pub(crate) epochs_reserved: Epoch,
+    pub(crate) drained: Vec<NodeId>,
+    pub(crate) recent: Vec<(Epoch, UnitKey)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JobPart {
+    pub(crate) id: JobId,
+    pub(crate) spec: JobSpec,
+    pub(crate) owner: String,
+    pub(crate) submitted_at: Moment,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) end: Option<End>,
+    pub(crate) failures: Vec<FailureNote>,
+}
+
+impl SnapshotPart {
+    /// Version byte and encoding. Fails where a single frame's exceptions are beyond the codec's
+    /// limit.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {
+        to_versioned(self)
+    }
+
+    /// The part that bytes hold.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
+        from_versioned(bytes)
+    }
+}
+
+/// The parts of a state.
+pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
+    let mut parts = vec![SnapshotPart(Part::Farm(FarmPart {
+        epochs_reserved: farm.epochs_reserved,
+        drained: farm.drained.iter().copied().collect(),
+        recent: farm.recent.iter().map(|(epoch, unit)| (*epoch, *unit)).collect(),
+    }))];
+    let passed: Vec<(NodeId, u32)> =
+        farm.trust.passed.iter().map(|(node, passed)| (*node, *passed)).collect();
+    let suspects =
+        farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
+    parts.push(SnapshotPart(Part::Trust { passed, suspects }));
+    for job in farm.order.iter().filter_map(|id| farm.jobs.get(id)) {
+        parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
+            id: job.id,
+            spec: job.spec.clone(),
+            owner: job.owner.clone(),
+            submitted_at: job.submitted_at,
+            fingerprint: job.fingerprint,
+            end: job.end.clone(),
+            failures: job.failures.iter().cloned().collect(),
+        }))));
+        if let Some(pause) = job.paused.clone() {
+            parts.push(SnapshotPart(Part::Paused { job: job.id, pause }));
+        }
+        if job.copies != Copies::default() {
+            parts.push(SnapshotPart(Part::Copies { job: job.id, copies: job.copies }));
+        }
+        if job.fence > Epoch(0) {
+            parts.push(SnapshotPart(Part::Retried { job: job.id, fence: job.fence }));
+        }
+        if job.samples_kept > 0 {
+            parts.push(SnapshotPart(Part::Kept { job: job.id, samples: job.samples_kept }));
+        }
+        push_frames(&mut parts, job);
+    }
+    parts
+}
+
+fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
+    let (mut from, mut weight, mut frames) = (0, 0, Vec::new());
+    for (position, frame) in job.frames().iter().enumerate() {
+        weight += weight_of(frame, job.grid.units());
+        frames.push(frame.clone());
+        if weight >= PART_BYTES || position + 1 == job.frames().len() {
+            let next = position as u32 + 1;
+            parts.push(SnapshotPart(Part::Frames {
+                job: job.id,
+                from,
+                frames: std::mem::take(&mut frames),
+            }));
+            (from, weight) = (next, 0);
+        }
+    }
+    for (position, frame) in (0..).zip(job.frames()) {
+        if let Some(open) = frame.unfinished() {
+            push_makers(parts, job.id, position, &open.committed_by);
+            let units: Vec<_> =
+                open.parts.iter().map(|(unit, parts)| (unit, parts.to_vec())).collect();
+            for units in units.chunks(UNITS_IN_PARTS_MAX) {
+                let units = units.to_vec();
+                parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
+            }
+            if let Some(written) = open.rounds.as_ref().map(|rounds| rounds.written()) {
+                parts.push(SnapshotPart(Part::FrameRounds { job: job.id, position, written }));
+            }
+        }
+    }
+    let spent = (0..).zip(job.frames()).filter_map(|(position, frame)| match frame {
+        Frame::Done(done) => done.spent.map(|spent| (position, spent)),
+        _ => None,
+    });
+    for frames in spent.collect::<Vec<_>>().chunks(SPENT_MAX) {
+        parts.push(SnapshotPart(Part::Spent { job: job.id, frames: frames.to_vec() }));
+    }
+}
+
+/// The nodes stand in the first part alone.
+fn push_makers(
+    parts: &mut Vec<SnapshotPart>,
+    job: JobId,
+    position: u32,
+    committed_by: &CommittedBy,
+) {
+    let (nodes, of) = committed_by.parts();
+    let mut nodes = nodes.to_vec();
+    for of in of.chunks(MAKERS_MAX) {
+        let (nodes, of) = (std::mem::take(&mut nodes), of.to_vec());
+        parts.push(SnapshotPart(Part::CommittedBy { job, position, nodes, of }));
+    }
+}
+
+/// Bytes of a frame, about.
+fn weight_of(frame: &Frame, units: u32) -> usize {
+    match frame {
+        Frame::Untouched => 1,
+        Frame::Open(open) | Frame::Complete(open) => {
+            let checks: usize =
+                open.checks.values().map(|check| 64 + 64 * check.others.len()).sum();
+            2 * (units as usize / 7) + open.troubled.len() * 48 + checks + 16
+        }
+        Frame::Done(done) => done.files.len() * 96 + 8,
+        Frame::Failed(failed) => failed.reason.len() + 24,
+    }
+}
+
+/// Takes a part in, after those before it.
+pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String> {
+    match part.0 {
+        Part::Farm(part) => {
+            farm.epochs_reserved = part.epochs_reserved;
+            farm.drained = part.drained.into_iter().collect();
+            farm.recent = part.recent.into_iter().collect();
+            Ok(())
+        }
+        Part::Job(part) => {
+            let order = farm.next_order();
+            let mut job = Job::new(part.id, part.spec, part.owner, order, part.submitted_at);
+            job.fingerprint = part.fingerprint;
+            job.end = part.end;
+            job.failures = part.failures.into();
+            farm.insert(job)
+        }
+        Part::Frames { job, from, frames } => farm.job_mut(job)?.restore_frames(from, frames),
+        Part::CommittedBy { job, position, nodes, of } => {
+            farm.job_mut(job)?.restore_committed_by(position, nodes, of)
+        }
+        Part::Paused { job, pause } => farm.job_mut(job)?.pause(pause),
+        Part::Copies { job, copies } => {
+            farm.job_mut(job)?.copies = copies;
+            Ok(())
+        }
+        Part::Retried { job, fence } => {
+            farm.job_mut(job)?.fence = fence;
+            Ok(())
+        }
+        Part::Kept { job, samples } => {
+            farm.job_mut(job)?.samples_kept = samples;
+            Ok(())
+        }
+        Part::UnitParts { job, position, units } => {
+            farm.job_mut(job)?.restore_parts(position, units)
+        }
+        Part::FrameRounds { job, position, written } => {
+            farm.job_mut(job)?.restore_rounds(position, written)
+        }
+        Part::Spent { job, frames } => farm.job_mut(job)?.restore_spent(frames),
+        Part::Trust { passed, suspects } => {
+            let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
+            farm.trust = Trust { passed, suspects };
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! How much of the farm's time frames have had. Each moment is divided evenly among the leases that
+//! are held in it: a frame that is rendered alone has all the time that passes, frames that are
+//! rendered side by side share it, and one of which nothing is leased has none. Follows from leases
+//! and the time alone; not durable.
+
+use crate::time::Moment;
+use std::collections::BTreeMap;
+use tessera_protocol::ids::{FrameNumber, JobId};
+
+/// Parts of a millisecond that are told apart: a thousand leases of a millisecond each come to one
+/// within a thousandth.
+const FRACTION_BITS: u32 = 20;
+
+/// The shares of frames.
+#[derive(Debug, Default)]
+pub(crate) struct TimeShares {
+    /// What a lease has had that was held from the start on.
+    of_a_lease: u64,
+    /// As of this moment.
+    at: Moment,
+    /// What ended leases of frames have had, where it is counted.
+    of_frames: BTreeMap<(JobId, FrameNumber), u64>,
+}
+
+impl TimeShares {
+    /// Time passes, while so many leases are held.
+    pub(crate) fn pass(&mut self, now: Moment, leases: usize) {
+        let parts = now.0.saturating_sub(self.at.0).saturating_mul(1 << FRACTION_BITS);
+        if let Some(each) = parts.checked_div(leases as u64) {
+            self.of_a_lease = self.of_a_lease.saturating_add(each);
+        }
+        self.at = self.at.max(now);
+    }
+
+    /// What a lease has had that was held from the start on: two of these say what one had that was
+    /// held from then to then.
+    pub(crate) fn reading(&self) -> u64 {
+        self.of_a_lease
+    }
+
+    /// A lease of a frame ends that began at this reading.
+    pub(crate) fn add(&mut self, job: JobId, frame: FrameNumber, began: u64) {
+        let had = self.of_frames.entry((job, frame)).or_default();
+        *had = had.saturating_add(self.of_a_lease - began);
+    }
+
+    /// Milliseconds that a frame's ended leases have had.
+    pub(crate) fn millis_of(&self, job: JobId, frame: FrameNumber) -> u64 {
+        self.of_frames.get(&(job, frame)).map_or(0, |had| had >> FRACTION_BITS)
+    }
+
+    /// What a frame has had is written down, or of no use any more.
+    pub(crate) fn forget(&mut self, job: JobId, frame: FrameNumber) {
+        self.of_frames.remove(&(job, frame));
+    }
+
+    /// The same for all frames of a job.
+    pub(crate) fn forget_job(&mut self, job: JobId) {
+        self.of_frames.retain(|(other, _), _| *other != job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_share_the_time_in_which_they_are_held() {
+        let (job, mut shares) = (JobId(Default::default()), TimeShares::default());
+        let [one, other] = [1, 2].map(FrameNumber);
+        shares.pass(Moment(1_000_000), 0);
+        let began = shares.reading();
+        shares.pass(Moment(1_000_900), 1);
+        let later = shares.reading();
+        shares.pass(Moment(1_001_500), 2);
+        shares.add(job, one, began);
+        shares.pass(Moment(1_001_600), 1);
+        shares.add(job, other, later);
+        assert_eq!([one, other].map(|frame| shares.millis_of(job, frame)), [900 + 300, 300 + 100]);
+        // Nobody holds anything, and clocks that go back change nothing.
+        shares.pass(Moment(9_000_000), 0);
+        shares.pass(Moment(8_000_000), 1);
+        let began = shares.reading();
+        shares.pass(Moment(9_000_010), 3);
+        (0..3).for_each(|_| shares.add(job, one, began));
+        assert_eq!(
+            shares.millis_of(job, one),
+            1200 + 9,
+            "what is lost is less than a part for each lease"
+        );
+        shares.forget(job, one);
+        assert_eq!((shares.millis_of(job, one), shares.millis_of(job, other)), (0, 400));
+        shares.forget_job(job);
+        assert_eq!(shares.millis_of(job, other), 0);
+    }
+}

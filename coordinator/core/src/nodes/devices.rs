@@ -1,0 +1,101 @@
+//! What nodes say of their devices, within limits, and which devices may have work. Chooses no
+//! unit.
+
+use crate::core::{Core, Hungry};
+use crate::input::SessionId;
+use crate::nodes::roster::cut;
+use std::collections::BTreeMap;
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_protocol::ids::{Lease, NodeId};
+use tessera_protocol::limits::{DEVICES_MAX, NAME_MAX, REASON_MAX, THROTTLES_MAX};
+
+/// Devices as a node lists them, with every text cut to its limit.
+pub(crate) fn listed(devices: &[DeviceInfo]) -> Vec<DeviceInfo> {
+    devices.iter().take(DEVICES_MAX).map(bounded).collect()
+}
+
+fn bounded(device: &DeviceInfo) -> DeviceInfo {
+    let mut device = device.clone();
+    device.slot = cut(&device.slot, NAME_MAX);
+    device.name = cut(&device.name, NAME_MAX);
+    if let Some(cuda) = &mut device.cuda {
+        for text in
+            [&mut cuda.uuid, &mut cuda.driver, &mut cuda.pcie].into_iter().chain(&mut cuda.mig)
+        {
+            *text = cut(text, NAME_MAX);
+        }
+    }
+    if let DeviceState::Quarantined { reason, remedy } = &mut device.state {
+        (*reason, *remedy) = (cut(reason, REASON_MAX), cut(remedy, REASON_MAX));
+    }
+    device
+}
+
+/// Telemetry of devices that exist, each once, in their order.
+pub(crate) fn telemetry(told: &[DeviceTelemetry], devices: usize) -> Vec<DeviceTelemetry> {
+    let known = told.iter().filter(|one| usize::from(one.device) < devices);
+    let by_device: BTreeMap<u8, DeviceTelemetry> = known
+        .take(DEVICES_MAX)
+        .map(|one| {
+            let throttles =
+                one.throttles.iter().take(THROTTLES_MAX).map(|name| cut(name, NAME_MAX)).collect();
+            (one.device, DeviceTelemetry { throttles, ..one.clone() })
+        })
+        .collect();
+    by_device.into_values().collect()
+}
+
+/// The device may have work.
+pub(crate) fn is_ready(device: &DeviceInfo) -> bool {
+    device.state == DeviceState::Ready
+}
+
+/// Why no device of a node may have work, and what ends that; None where some may.
+pub(crate) fn none_usable(devices: &[DeviceInfo]) -> Option<String> {
+    if devices.iter().any(is_ready) {
+        return None;
+    }
+    let said: Vec<String> = devices
+        .iter()
+        .map(|device| match &device.state {
+            DeviceState::Quarantined { reason, remedy } => {
+                format!("{} is quarantined: {reason}; {remedy}", device.slot)
+            }
+            _ => format!("{} is being tested", device.slot),
+        })
+        .collect();
+    Some(match said.is_empty() {
+        true => "it has no device".to_owned(),
+        false => cut(&said.join("; "), REASON_MAX),
+    })
+}
+
+impl Core {
+    pub(crate) fn on_devices(&mut self, session: SessionId, devices: &[DeviceInfo]) {
+        let Some(id) = self.heard_from(session) else { return };
+        if let Some(node) = self.roster.get_mut(id)
+            && devices.len() == node.devices.len()
+        {
+            node.devices = listed(devices);
+            let gone =
+                |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
+            let all_gone = node.devices.iter().all(gone);
+            // A device that is back wants work; one that is gone leaves what was kept from others
+            // to them.
+            self.hungry = Hungry::Anybody;
+            if all_gone {
+                self.take_away(id);
+            }
+        }
+    }
+
+    /// A node will not end what it has, or is not to: others get it at once, and no attempt is
+    /// counted.
+    pub(crate) fn take_away(&mut self, id: NodeId) {
+        let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
+        for Lease { unit, epoch } in leases {
+            self.revoke(unit, epoch);
+            self.give_back(unit, self.now);
+        }
+    }
+}

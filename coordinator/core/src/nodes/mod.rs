@@ -1,0 +1,5 @@
+//! Nodes: who is connected, with which devices, and how nodes come and go. Does not choose work.
+
+pub(crate) mod devices;
+pub(crate) mod roster;
+mod sessions;

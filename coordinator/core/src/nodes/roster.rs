@@ -1,0 +1,290 @@
+//! Nodes and their sessions: who is here, what it holds, and whether it may have work. Not durable,
+//! but for draining (see `farm`).
+
+use crate::input::SessionId;
+use crate::nodes::devices::is_ready;
+use crate::state::job::Job;
+use crate::time::Moment;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tessera_protocol::compute::Program;
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
+use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
+use tessera_protocol::job::JobKind;
+use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
+use tessera_protocol::node::Join;
+
+/// Prepared scenes of one node that are remembered; a node's cache holds tens.
+pub(crate) const SCENES_MAX: usize = 256;
+/// Seconds over which a node's rate is taken.
+const RATE_SECS: u64 = 60;
+/// Seconds of one bucket of the rate.
+const BUCKET_SECS: u64 = 10;
+
+/// Where a node stands with us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It has a session.
+    Here(SessionId),
+    /// It has none; its leases are kept until then.
+    Away(Moment),
+    /// It has none, and no leases.
+    Lost,
+}
+
+/// Whether a node is trusted with work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fitness {
+    /// Failures since its last commit.
+    pub(crate) failures: u32,
+    /// The jobs that they were of.
+    pub(crate) failed_jobs: BTreeSet<JobId>,
+    /// How often it was set unfit since its last commit.
+    pub(crate) times_unfit: u32,
+    /// No work until then, and why.
+    pub(crate) unfit: Option<(Moment, String)>,
+}
+
+/// A node as the core knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) pool: Option<String>,
+    pub(crate) build: String,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) process: ProcessEpoch,
+    pub(crate) devices: Vec<DeviceInfo>,
+    /// From its last heartbeat.
+    pub(crate) telemetry: Vec<DeviceTelemetry>,
+    /// It can compile CUDA C++.
+    pub(crate) compiles: bool,
+    pub(crate) capacity: u32,
+    pub(crate) presence: Presence,
+    pub(crate) scenes: BTreeSet<BlobHash>,
+    /// It leaves by its own wish.
+    pub(crate) leaving: bool,
+    /// Jobs it was told of in this session.
+    pub(crate) told: BTreeSet<JobId>,
+    /// Jobs it may still hold something of, from this session or former ones of its process.
+    pub(crate) knows: BTreeSet<JobId>,
+    pub(crate) heard: Moment,
+    pub(crate) units_committed: u64,
+    /// When it last committed a unit.
+    pub(crate) committed_at: Moment,
+    pub(crate) fitness: Fitness,
+    /// Camera samples committed by bucket of time: `(bucket, samples)`, oldest first.
+    rate: Vec<(u64, u64)>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        join: &Join,
+        fingerprint: Fingerprint,
+        build: &str,
+        session: SessionId,
+        now: Moment,
+    ) -> Self {
+        Self {
+            name: cut(&join.name, NAME_MAX),
+            pool: join.pool.as_deref().map(|pool| cut(pool, NAME_MAX)),
+            build: cut(build, NAME_MAX),
+            fingerprint,
+            process: join.process,
+            devices: crate::nodes::devices::listed(&join.devices),
+            telemetry: Vec::new(),
+            compiles: join.nvrtc.is_some(),
+            capacity: capacity(join.capacity),
+            presence: Presence::Here(session),
+            scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),
+            leaving: false,
+            told: BTreeSet::new(),
+            knows: BTreeSet::new(),
+            heard: now,
+            units_committed: 0,
+            committed_at: Moment::default(),
+            fitness: Fitness::default(),
+            rate: Vec::new(),
+        }
+    }
+
+    /// Takes over what is known of the same process from its former session.
+    pub(crate) fn keep_history(&mut self, known: &Self) {
+        self.knows = known.knows.clone();
+        self.leaving = known.leaving;
+        self.units_committed = known.units_committed;
+        self.committed_at = known.committed_at;
+        self.rate = known.rate.clone();
+    }
+
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        match self.presence {
+            Presence::Here(session) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// Here, with a device that may have work, not leaving, and not set unfit.
+    pub(crate) fn is_willing(&self) -> bool {
+        self.session().is_some()
+            && !self.leaving
+            && self.fitness.unfit.is_none()
+            && self.devices.iter().any(is_ready)
+    }
+
+    /// It is of the pool that a job is for, if that is for one.
+    pub(crate) fn is_of(&self, pool: Option<&str>) -> bool {
+        pool.is_none() || self.pool.as_deref() == pool
+    }
+
+    /// It is of the job's pool, and some device of it runs such jobs.
+    pub(crate) fn serves(&self, job: &Job) -> bool {
+        self.is_of(job.spec.pool.as_deref()) && self.can_do(job.kind())
+    }
+
+    /// Some device of it runs such jobs.
+    pub(crate) fn can_do(&self, kind: &JobKind) -> bool {
+        let Some(compute) = kind.compute() else { return true };
+        let has_cuda = || {
+            let usable = |device: &DeviceInfo| {
+                device.kind == DeviceKind::Cuda && device.state == DeviceState::Ready
+            };
+            self.devices.iter().any(usable)
+        };
+        let compiles = || self.compiles || !matches!(compute.program, Program::Cuda(_));
+        !compute.needs_cuda() || (has_cuda() && compiles())
+    }
+
+    /// Some device of it is of the kind that such jobs need, whether it may work now or not.
+    pub(crate) fn has_kind(&self, kind: &JobKind) -> bool {
+        let Some(compute) = kind.compute().filter(|compute| compute.needs_cuda()) else {
+            return true;
+        };
+        let compiles = self.compiles || !matches!(compute.program, Program::Cuda(_));
+        compiles && self.devices.iter().any(|device| device.kind == DeviceKind::Cuda)
+    }
+
+    /// Counts a commit.
+    pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
+        self.units_committed += 1;
+        self.committed_at = now;
+        self.fitness = Fitness { unfit: self.fitness.unfit.take(), ..Fitness::default() };
+        let bucket = now.secs() / BUCKET_SECS;
+        self.rate.retain(|(at, _)| at + RATE_SECS / BUCKET_SECS > bucket);
+        match self.rate.last_mut() {
+            Some((at, samples)) if *at == bucket => *samples += camera_samples,
+            _ => self.rate.push((bucket, camera_samples)),
+        }
+    }
+
+    /// Camera samples committed per second over the last minute.
+    pub(crate) fn samples_per_second(&self, now: Moment) -> f64 {
+        let oldest = (now.secs() / BUCKET_SECS + 1).saturating_sub(RATE_SECS / BUCKET_SECS);
+        let recent = self.rate.iter().filter(|(at, _)| *at >= oldest);
+        recent.map(|(_, samples)| *samples).sum::<u64>() as f64 / RATE_SECS as f64
+    }
+}
+
+/// All nodes that have ever joined, and the sessions of those that are here.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    sessions: BTreeMap<SessionId, NodeId>,
+}
+
+impl Roster {
+    /// The node of a session; None for one that is unknown, lost or replaced.
+    pub(crate) fn node_of(&self, session: SessionId) -> Option<NodeId> {
+        self.sessions.get(&session).copied()
+    }
+
+    pub(crate) fn get(&self, node: NodeId) -> Option<&Node> {
+        self.nodes.get(&node)
+    }
+
+    pub(crate) fn get_mut(&mut self, node: NodeId) -> Option<&mut Node> {
+        self.nodes.get_mut(&node)
+    }
+
+    pub(crate) fn session_of(&self, node: NodeId) -> Option<SessionId> {
+        self.get(node)?.session()
+    }
+
+    /// Takes a node in under its session. Its former session, if any, is forgotten.
+    pub(crate) fn join(&mut self, id: NodeId, session: SessionId, node: Node) {
+        self.drop_session(id);
+        self.nodes.insert(id, node);
+        self.sessions.insert(session, id);
+        self.forget_the_longest_lost();
+    }
+
+    /// Forgets the session of a node, which is then away or lost.
+    pub(crate) fn leave(&mut self, id: NodeId, presence: Presence) {
+        self.drop_session(id);
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.presence = presence;
+            node.told.clear();
+        }
+    }
+
+    fn drop_session(&mut self, id: NodeId) {
+        if let Some(session) = self.session_of(id) {
+            self.sessions.remove(&session);
+        }
+    }
+
+    /// A listing has [`ROWS_MAX`] rows; of more nodes, those that are lost go first.
+    fn forget_the_longest_lost(&mut self) {
+        if self.nodes.len() > ROWS_MAX {
+            let lost = self.nodes.iter().filter(|(_, node)| node.presence == Presence::Lost);
+            if let Some((id, _)) = lost.min_by_key(|(_, node)| node.heard) {
+                let id = *id;
+                self.nodes.remove(&id);
+            }
+        }
+    }
+
+    /// The node that a person names, by id or by name.
+    pub(crate) fn find(&self, text: &str) -> Result<NodeId, String> {
+        if let Ok(id) = text.parse::<NodeId>()
+            && self.nodes.contains_key(&id)
+        {
+            return Ok(id);
+        }
+        let mut named = self.nodes.iter().filter(|(_, node)| node.name == text).map(|(id, _)| *id);
+        match (named.next(), named.next()) {
+            (Some(id), None) => Ok(id),
+            (Some(_), Some(_)) => Err(format!("several nodes are named `{text}`; give the id")),
+            (None, _) => Err(format!("no node has the id or name `{text}`")),
+        }
+    }
+
+    /// Sessions and nodes say the same.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let here = self.nodes.values().filter(|node| node.session().is_some()).count();
+        let matched =
+            self.sessions.iter().all(|(session, node)| self.session_of(*node) == Some(*session));
+        match matched && here == self.sessions.len() {
+            true => Ok(()),
+            false => Err(format!("{here} nodes are here, with {} sessions", self.sessions.len())),
+        }
+    }
+}
+
+/// A capacity within its limit.
+pub(crate) fn capacity(units: u32) -> u32 {
+    units.min(LEASES_MAX as u32)
+}
+
+/// A text of a peer, cut at a character.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}
+
+/// How long a node is unfit the next time.
+pub(crate) fn unfit_for(first: Duration, times_before: u32) -> Duration {
+    first.saturating_mul(1 << times_before.min(6)).min(Duration::from_secs(3600).max(first))
+}

@@ -1,0 +1,168 @@
+//! Jobs that have ended are forgotten: on a user's word, or by age on the shell's. Their frames are
+//! the shell's to delete.
+
+use crate::core::Core;
+use crate::input::{Caller, RequestId};
+use crate::journal::Record;
+use crate::state::farm::Farm;
+use crate::time::Moment;
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::JobId;
+
+impl Core {
+    pub(crate) fn on_forget(&mut self, request: RequestId, job: JobId, caller: &Caller) {
+        let answer = self.forget(job, caller);
+        self.reply(request, answer);
+    }
+
+    fn forget(&mut self, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
+        let job = self.job_of(id, caller)?;
+        if !job.is_final() {
+            let text = format!("job {id} has not ended; `tessera cancel {id}` ends it");
+            return Err(RequestError::Invalid(text));
+        }
+        self.record(Record::JobForgotten { job: id });
+        Ok(Response::Done)
+    }
+
+    /// Forgets every job that ended before a moment.
+    pub(crate) fn on_forget_ended(&mut self, before: Moment) {
+        let old = |id: &&JobId| {
+            let end = self.farm.jobs.get(*id).and_then(|job| job.end.as_ref());
+            end.is_some_and(|end| end.at < before)
+        };
+        let old: Vec<JobId> = self.farm.order.iter().filter(old).copied().collect();
+        for job in old {
+            self.record(Record::JobForgotten { job });
+        }
+    }
+}
+
+impl Farm {
+    /// Takes a job out that has ended.
+    pub(crate) fn forget(&mut self, id: JobId) -> Result<(), String> {
+        match self.jobs.get(&id) {
+            None => Err(format!("job {id} is forgotten, and was never accepted")),
+            Some(job) if !job.is_final() => Err(format!("job {id} is forgotten before its end")),
+            Some(_) => {
+                self.jobs.remove(&id);
+                self.order.retain(|job| *job != id);
+                Ok(())
+            }
+        }
+    }
+
+    /// The place of the next job among all that were accepted: behind every job that is known.
+    pub(crate) fn next_order(&self) -> u64 {
+        self.order.last().and_then(|id| self.jobs.get(id)).map_or(0, |job| job.order + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Input;
+    use crate::settings::Settings;
+    use tessera_protocol::ids::Epoch;
+    use uuid::Uuid;
+
+    /// A job accepted, as version 1 wrote it: any spec will do.
+    const ACCEPTED: &str = include_str!("../journal_v1.hex");
+
+    fn accepted(number: u128) -> Record {
+        let digits: Vec<u8> =
+            ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
+        let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let Record::JobAccepted { spec, owner, at, .. } = Record::from_bytes(&bytes).unwrap()
+        else {
+            panic!("a job accepted")
+        };
+        Record::JobAccepted { job: id(number), spec, owner, at }
+    }
+
+    fn id(number: u128) -> JobId {
+        JobId(Uuid::from_u128(number))
+    }
+
+    fn farm(jobs: u128) -> (Core, Vec<Record>) {
+        let mut records = vec![Record::EpochsReserved { up_to: Epoch(10) }];
+        records.extend((1..=jobs).map(accepted));
+        let core = Core::replay(Settings::default(), [], records.clone(), Moment(0)).unwrap();
+        (core, records)
+    }
+
+    /// Handles an input; the answer, with the records that came of it put behind the others.
+    fn answer(
+        core: &mut Core,
+        records: &mut Vec<Record>,
+        input: Input,
+        at: u64,
+    ) -> Option<Response> {
+        core.handle(input, Moment(at));
+        let step = core.take_step();
+        core.verify().unwrap();
+        records.extend(step.records);
+        let problems = Core::audit([], records.clone()).problems;
+        assert!(problems.is_empty(), "{problems:?}");
+        step.actions.into_iter().find_map(|action| match action {
+            crate::Action::Reply { response, .. } => Some(response),
+            _ => None,
+        })
+    }
+
+    fn forget(number: u128, name: &str) -> Input {
+        let caller = Caller { name: name.to_owned(), admin: false };
+        Input::Forget { request: RequestId(1), job: id(number), caller }
+    }
+
+    fn cancel(number: u128) -> Input {
+        let caller = Caller { name: "root".to_owned(), admin: true };
+        Input::Cancel { request: RequestId(2), job: id(number), caller }
+    }
+
+    #[test]
+    fn a_job_is_forgotten_by_its_owner_after_its_end_and_no_sooner() {
+        let (mut core, mut records) = farm(2);
+        let refused = answer(&mut core, &mut records, forget(1, "ada"), 1);
+        assert!(matches!(refused, Some(Response::Error(RequestError::Invalid(_)))), "{refused:?}");
+        answer(&mut core, &mut records, cancel(1), 2);
+        let refused = answer(&mut core, &mut records, forget(1, "eve"), 3);
+        assert!(
+            matches!(refused, Some(Response::Error(RequestError::NotAllowed(_)))),
+            "{refused:?}"
+        );
+        assert_eq!(answer(&mut core, &mut records, forget(1, "ada"), 4), Some(Response::Done));
+        let refused = answer(&mut core, &mut records, forget(1, "ada"), 5);
+        assert!(matches!(refused, Some(Response::Error(RequestError::NotFound(_)))), "{refused:?}");
+        assert_eq!(core.job_ids().collect::<Vec<_>>(), [id(2)]);
+
+        // Replayed, from the records and from a snapshot, it is still forgotten; a job that comes
+        // later has its own place.
+        let replayed = Core::replay(Settings::default(), [], records, Moment(9)).unwrap();
+        assert_eq!(replayed.job_ids().collect::<Vec<_>>(), [id(2)]);
+        let mut again =
+            Core::replay(Settings::default(), replayed.snapshot(), [accepted(3)], Moment(9))
+                .unwrap();
+        assert_eq!(again.job_ids().collect::<Vec<_>>(), [id(2), id(3)]);
+        again.handle(Input::Tick, Moment(10));
+        again.verify().unwrap();
+    }
+
+    #[test]
+    fn jobs_that_ended_long_ago_are_forgotten_and_others_are_not() {
+        let (mut core, mut records) = farm(3);
+        answer(&mut core, &mut records, cancel(1), 1000);
+        answer(&mut core, &mut records, cancel(2), 5000);
+        answer(&mut core, &mut records, Input::ForgetEnded { before: Moment(5000) }, 9000);
+        assert_eq!(core.job_ids().collect::<Vec<_>>(), [id(2), id(3)]);
+        assert_eq!(core.named_blobs().len(), core.job(id(3)).unwrap().spec.kind.files().len());
+    }
+
+    #[test]
+    fn a_record_that_forgets_an_open_job_is_refused() {
+        let (_, mut records) = farm(1);
+        records.push(Record::JobForgotten { job: id(1) });
+        assert!(Core::replay(Settings::default(), [], records.clone(), Moment(0)).is_err());
+        assert!(!Core::audit([], records).problems.is_empty());
+    }
+}

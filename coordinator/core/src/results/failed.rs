@@ -1,0 +1,258 @@
+//! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or
+//! dead. And to nodes that keep failing.
+
+use crate::core::{Core, Hungry};
+use crate::input::SessionId;
+use crate::journal::{EndedAttempt, Ending, Record};
+use crate::lease::backoff;
+use crate::nodes::roster::{Presence, cut, unfit_for};
+use crate::results::failure_class::Class;
+use crate::time::Moment;
+use crate::timers::Timer;
+use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
+use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
+use tessera_protocol::node::{CoordinatorToNode, Failure};
+use tessera_protocol::status::JobState;
+
+/// Failures in a row, of several jobs, after which the node is at fault rather than a job.
+const FAILURES_OF_SEVERAL_JOBS: u32 = 3;
+/// Failures in a row after which the node is at fault, whatever they were of.
+const FAILURES_OF_ANY_JOB: u32 = 8;
+
+impl Core {
+    /// Does what is due by now.
+    pub(crate) fn on_time(&mut self) {
+        while let Some(timer) = self.timers.take_due(self.now) {
+            match timer {
+                Timer::Settled => self.hungry = Hungry::Anybody,
+                Timer::Look => {
+                    self.look_at = self.look_at.filter(|at| *at > self.now);
+                    self.hungry = Hungry::Anybody;
+                }
+                Timer::Away(node) => self.on_grace_over(node),
+                Timer::Fit(node) => self.on_fit_again(node),
+                Timer::Unit(job, place) => {
+                    let avoid_until = self.now.after(self.settings.patience);
+                    let woken = self
+                        .work
+                        .get_mut(&job)
+                        .is_some_and(|work| work.wake(place, self.now, avoid_until));
+                    if woken {
+                        self.offer_job(job);
+                    }
+                }
+                Timer::Checks(job, frame) => self.on_checks_due(job, frame),
+                Timer::Resolve(job, frame) => self.on_resolve_due(job, frame),
+            }
+        }
+        while let Some((until, epoch)) = self.leases.first_deadline()
+            && until <= self.now
+        {
+            self.on_lease_expired(epoch);
+        }
+    }
+
+    fn on_lease_expired(&mut self, epoch: Epoch) {
+        let Some(held) = self.leases.get_by_epoch(epoch).copied() else { return };
+        let lease = Lease { unit: held.unit, epoch };
+        self.revoke(held.unit, epoch);
+        self.end_attempts(held.node, vec![EndedAttempt { lease, ending: Ending::Expired }]);
+    }
+
+    fn on_grace_over(&mut self, id: NodeId) {
+        let over = self.roster.get(id).is_some_and(
+            |node| matches!(node.presence, Presence::Away(until) if until <= self.now),
+        );
+        if over {
+            self.roster.leave(id, Presence::Lost);
+            let lost = self.leases.epochs_of(id);
+            self.lose(id, &lost);
+        }
+    }
+
+    /// Leases are lost with their node.
+    pub(crate) fn lose(&mut self, node: NodeId, epochs: &[Epoch]) {
+        let mut attempts = Vec::new();
+        for epoch in epochs {
+            if let Some(held) = self.release(*epoch) {
+                let lease = Lease { unit: held.unit, epoch: *epoch };
+                attempts.push(EndedAttempt { lease, ending: Ending::Lost });
+            }
+        }
+        self.end_attempts(node, attempts);
+    }
+
+    /// Ends a lease without a result. The unit is then nowhere: the caller says what becomes of it.
+    pub(crate) fn release(&mut self, epoch: Epoch) -> Option<crate::lease::Held> {
+        let held = self.leases.end(epoch)?;
+        if let Some(job) = self.farm.jobs.get(&held.unit.job) {
+            self.shares.refund(job.spec.priority, job.lease_samples(held.unit));
+        }
+        Some(held)
+    }
+
+    /// Ends a lease without a result, and tells its node.
+    pub(crate) fn revoke(&mut self, unit: UnitKey, epoch: Epoch) {
+        if let Some(held) = self.release(epoch) {
+            self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
+        }
+    }
+
+    /// A lease of the unit has been released: where it was the only one, the unit is open and may
+    /// be leased now; until then, preferably not to the node of its last attempt.
+    pub(crate) fn give_back(&mut self, unit: UnitKey, avoid_until: Moment) {
+        if self.leases.is_leased(unit) {
+            return;
+        }
+        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
+        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+            work.give_back(place, avoid_until);
+            self.offer_job(unit.job);
+        }
+    }
+
+    /// Counts attempts of open units, whose leases have been released, and decides what becomes of
+    /// the units. A check that fails says nothing about its unit, which is committed; and of two
+    /// leases of a unit, the first to end says nothing while the other lives.
+    pub(crate) fn end_attempts(&mut self, node: NodeId, attempts: Vec<EndedAttempt>) {
+        let is_check = |attempt: &EndedAttempt| self.check_of(attempt.lease.unit).is_some();
+        let (checks, mut attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
+        checks.iter().for_each(|attempt| self.give_up_check(node, attempt.lease.unit));
+        attempts.retain(|attempt| !self.leases.is_leased(attempt.lease.unit));
+        if attempts.is_empty() {
+            return;
+        }
+        let name = self.roster.get(node).map_or_else(String::new, |node| node.name.clone());
+        let endings: Vec<(UnitKey, Ending)> =
+            attempts.iter().map(|attempt| (attempt.lease.unit, attempt.ending.clone())).collect();
+        self.record(Record::AttemptsEnded { at: self.now, node, name: name.clone(), attempts });
+        for (unit, ending) in endings {
+            self.after_attempt(unit, &ending, &name);
+        }
+    }
+
+    fn after_attempt(&mut self, unit: UnitKey, ending: &Ending, node_name: &str) {
+        let Some(job) = self.farm.jobs.get(&unit.job).filter(|job| !job.is_final()) else { return };
+        let (Some(frame), Some(place)) = (job.frame(unit.frame), job.place(unit)) else { return };
+        // Another unit of the same list may have ended the frame.
+        let Some(trouble) = frame.trouble(unit.unit).copied() else { return };
+        if trouble.failed >= self.settings.attempts {
+            let (times, words) = (trouble.failed, ending.words());
+            let text = format!(
+                "unit u{:05} failed {times} times, last on `{node_name}`: {words}",
+                unit.unit.0
+            );
+            return self.fail_frame(unit.job, unit.frame, text);
+        }
+        if trouble.lost >= self.settings.losses {
+            let text = format!(
+                "unit u{:05} was lost with its node, or not finished in time, {} times",
+                unit.unit.0, trouble.lost
+            );
+            return self.fail_frame(unit.job, unit.frame, text);
+        }
+        let Some(work) = self.work.get_mut(&unit.job) else { return };
+        work.ready.remove(&place);
+        match Class::of_ending(ending).rule().backs_off {
+            true => {
+                let until = self.now.after(backoff(trouble.failed.into(), &self.settings));
+                work.put_off(place, until);
+                self.timers.set(until, Timer::Unit(unit.job, place));
+                self.hungry = Hungry::Anybody;
+            }
+            false => {
+                self.give_back(unit, self.now.after(self.settings.patience));
+            }
+        }
+    }
+
+    pub(crate) fn on_unit_failed(&mut self, session: SessionId, lease: Lease, failure: &Failure) {
+        let Some(node) = self.heard_from(session) else { return };
+        if !self.is_acceptable(node, lease) {
+            return;
+        }
+        let class = Class::of_failure(failure);
+        match failure {
+            Failure::OutOfMemory(shortage) => return self.on_shortage(node, lease, shortage),
+            Failure::Asset(reason) => return self.on_shared_shortage(node, lease, reason),
+            _ => {}
+        }
+        let reason = cut(failure.reason(), REASON_MAX);
+        let timed_out = class == Class::TimedOut;
+        let ending = if timed_out { Ending::TimedOut(reason) } else { Ending::Failed(reason) };
+        self.end_failed(node, lease, ending);
+        // What a job brings says nothing about the node: its scene, its program, its kernel.
+        let of_job =
+            matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_));
+        if class.rule().doubts && !of_job {
+            self.doubt(node, lease.unit.job);
+        }
+        let what = match failure {
+            Failure::Scene(_) => "the scene cannot be prepared",
+            Failure::Program(_) => "the kernel cannot be used",
+            _ => return,
+        };
+        if self.is_open(lease.unit.job) {
+            let note = format!("{what}: {}", cut(failure.reason(), REASON_MAX));
+            self.end_job(lease.unit.job, JobState::Failed, &note);
+        }
+    }
+
+    /// An attempt failed whose result would have been accepted.
+    pub(crate) fn fail_attempt(&mut self, node: NodeId, lease: Lease, reason: &str) {
+        self.end_failed(node, lease, Ending::Failed(cut(reason, REASON_MAX)));
+        self.doubt(node, lease.unit.job);
+    }
+
+    fn end_failed(&mut self, node: NodeId, lease: Lease, ending: Ending) {
+        self.release(lease.epoch);
+        self.end_attempts(node, vec![EndedAttempt { lease, ending }]);
+    }
+
+    /// A node that only fails gets no work for a while, unless it is the last one.
+    pub(crate) fn doubt(&mut self, id: NodeId, job: JobId) {
+        let is_other = |(other, node): (&NodeId, &crate::nodes::roster::Node)| {
+            *other != id && self.is_ready(*other, node)
+        };
+        let others = self.roster.nodes.iter().any(is_other);
+        let (now, first) = (self.now, self.settings.unfit);
+        let Some(node) = self.roster.get_mut(id) else { return };
+        let fitness = &mut node.fitness;
+        fitness.failures = fitness.failures.saturating_add(1);
+        fitness.failed_jobs.insert(job);
+        let several = fitness.failed_jobs.len() > 1 && fitness.failures >= FAILURES_OF_SEVERAL_JOBS;
+        let at_fault = several || fitness.failures >= FAILURES_OF_ANY_JOB;
+        if at_fault && others && fitness.unfit.is_none() {
+            let until = now.after(unfit_for(first, fitness.times_unfit));
+            let note = format!(
+                "{} attempts of {} jobs failed here in a row; it gets work again in {} s",
+                fitness.failures,
+                fitness.failed_jobs.len(),
+                until.since(now).as_secs()
+            );
+            fitness.unfit = Some((until, note));
+            fitness.times_unfit += 1;
+            (fitness.failures, fitness.failed_jobs) = (0, Default::default());
+            self.timers.set(until, Timer::Fit(id));
+        }
+    }
+
+    fn on_fit_again(&mut self, id: NodeId) {
+        if let Some(node) = self.roster.get_mut(id)
+            && node.fitness.unfit.as_ref().is_some_and(|(until, _)| *until <= self.now)
+        {
+            node.fitness.unfit = None;
+            self.hungry = Hungry::Anybody;
+        }
+    }
+
+    pub(crate) fn on_returned(&mut self, session: SessionId, leases: &[Lease]) {
+        let Some(node) = self.heard_from(session) else { return };
+        for lease in leases.iter().take(LEASES_MAX) {
+            if self.leases.get(*lease).is_some_and(|held| held.node == node) {
+                self.release(lease.epoch);
+                self.give_back(lease.unit, self.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The classes of failures, and what follows from each. One table; what a lease's end means is
+//! looked up here.
+
+use crate::journal::Ending;
+use tessera_protocol::node::Failure;
+
+/// Why a lease ended without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Its node is gone, or was not heard in time.
+    Lost,
+    /// The node tried, and failed.
+    Failed,
+    /// The device has too little memory for it.
+    OutOfMemory,
+    /// It took longer than it may, or did not get on.
+    TimedOut,
+    /// The node gave it back, not begun.
+    Refused,
+    /// The coordinator took it away: the node is not trusted, of another build, or the other lease
+    /// of the unit was first.
+    Preempted,
+    /// What it needs from elsewhere is lacking: a file, room on the node's disk, memory of its
+    /// host.
+    SharedShortage,
+}
+
+/// What an end of a class costs its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// One of `attempts`.
+    Attempt,
+    /// One of `losses`.
+    Loss,
+    /// Nothing.
+    Nothing,
+}
+
+/// What follows from a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// As people read it.
+    pub(crate) name: &'static str,
+    pub(crate) cost: Cost,
+    /// The unit waits before it is leased again.
+    pub(crate) backs_off: bool,
+    /// It counts against the node.
+    pub(crate) doubts: bool,
+}
+
+/// The table, in the order of the classes.
+const TABLE: [(Class, Rule); 7] = [
+    (Class::Lost, rule("lost", Cost::Loss, false, false)),
+    (Class::Failed, rule("failed", Cost::Attempt, true, true)),
+    (Class::OutOfMemory, rule("out of memory", Cost::Nothing, false, false)),
+    (Class::TimedOut, rule("timed out", Cost::Attempt, true, true)),
+    (Class::Refused, rule("refused", Cost::Nothing, false, false)),
+    (Class::Preempted, rule("preempted", Cost::Nothing, false, false)),
+    (Class::SharedShortage, rule("shared shortage", Cost::Nothing, true, false)),
+];
+
+const fn rule(name: &'static str, cost: Cost, backs_off: bool, doubts: bool) -> Rule {
+    Rule { name, cost, backs_off, doubts }
+}
+
+impl Class {
+    /// What follows from it.
+    pub(crate) const fn rule(self) -> Rule {
+        TABLE[self as usize].1
+    }
+
+    /// The class of what a node says.
+    pub(crate) fn of_failure(failure: &Failure) -> Self {
+        match failure {
+            Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_) => Self::Failed,
+            Failure::Device(_) | Failure::Worker(_) => Self::Failed,
+            Failure::OutOfMemory(_) => Self::OutOfMemory,
+            Failure::TimedOut(_) => Self::TimedOut,
+            Failure::Asset(_) => Self::SharedShortage,
+        }
+    }
+
+    /// The class of an attempt that is recorded.
+    pub(crate) fn of_ending(ending: &Ending) -> Self {
+        match ending {
+            Ending::Failed(_) => Self::Failed,
+            Ending::TimedOut(_) => Self::TimedOut,
+            Ending::Expired | Ending::Lost => Self::Lost,
+        }
+    }
+}
+
+impl Ending {
+    /// The class, and what there is to say besides.
+    pub(crate) fn words(&self) -> String {
+        let name = Class::of_ending(self).rule().name;
+        match self {
+            Self::Failed(reason) | Self::TimedOut(reason) => format!("{name}: {reason}"),
+            Self::Expired => format!("{name}: nothing was heard of it in time"),
+            Self::Lost => format!("{name}: its node is gone"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn yes(truth: bool) -> &'static str {
+        if truth { "yes" } else { "no" }
+    }
+
+    #[test]
+    fn the_table_of_the_documents_is_this_one() {
+        let text = include_str!("../../../../docs/operating.md");
+        for (position, (class, rule)) in TABLE.into_iter().enumerate() {
+            assert_eq!((class as usize, class.rule()), (position, rule));
+            let Rule { name, cost, backs_off, doubts } = rule;
+            let cost = match cost {
+                Cost::Attempt => "an attempt",
+                Cost::Loss => "a loss",
+                Cost::Nothing => "nothing",
+            };
+            let row = format!("| {name} | {cost} | {} | {} |", yes(backs_off), yes(doubts));
+            assert!(text.contains(&row), "docs/operating.md lacks `{row}`");
+        }
+    }
+
+    #[test]
+    fn every_wait_of_the_documents_is_a_setting_and_the_other_way_round() {
+        let text = include_str!("../../../../docs/operating.md");
+        let from = text.find("| wait | setting |").expect("the table of waits");
+        let table = text[from..].split("\n\n").next().expect("its end");
+        let settings = format!("{:?}", crate::Settings::default());
+        let named: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
+        let known = |name: &&str| settings.contains(&format!(" {name}: ")) || name.contains(' ');
+        assert_eq!(
+            named.iter().copied().find(|name| !known(name)),
+            None,
+            "no setting has this name"
+        );
+        let is_time =
+            |field: &&str| field.contains(": ") && field.ends_with('s') && !field.contains('"');
+        for field in
+            settings.trim_end_matches(" }").split([',', '{']).map(str::trim).filter(is_time)
+        {
+            let name = field.split(':').next().expect("a field has a name");
+            assert!(named.contains(&name), "docs/operating.md has no wait for `{name}`");
+        }
+    }
+}

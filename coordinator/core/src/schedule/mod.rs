@@ -1,0 +1,288 @@
+//! Which unit goes to which node next. Shares among priorities (`fair`), then the oldest job, then
+//! the order of its frames.
+//!
+//! Nodes with the fewest units are served first, one unit at a time, so that a small job spreads
+//! over the farm; each is filled up to the capacity it asked for, so that its devices always have a
+//! next unit. A node that holds the scene of a younger job of the same priority may serve that
+//! first, until the oldest has been passed over for the patience of the settings.
+
+mod copies;
+pub(crate) mod memory;
+pub(crate) mod priorities;
+pub(crate) mod queue;
+pub(crate) mod rates;
+pub(crate) mod withhold;
+
+use crate::core::{Core, Hungry};
+use crate::lease::secret::MARK_BITS;
+use crate::nodes::roster::Node;
+use crate::state::job::Place;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
+use tessera_protocol::node::{Assignment, CoordinatorToNode};
+
+/// Jobs of a priority looked at for one whose scene the node holds.
+const LOOK_MAX: usize = 8;
+
+/// What a job has for a node.
+enum Offer {
+    /// This unit.
+    Unit(Place),
+    /// Nothing that suits it.
+    Unsuitable,
+    /// Nothing for anybody.
+    Nothing,
+}
+
+/// Nodes that may have more units, those with the fewest first; of equals, by id.
+struct Line {
+    /// In falling order, so that the first in line is the last here.
+    waiting: Vec<(u32, NodeId)>,
+    /// Those who have been served and stand in line again.
+    again: BTreeSet<(u32, NodeId)>,
+}
+
+impl Line {
+    fn new(mut waiting: Vec<(u32, NodeId)>) -> Self {
+        waiting.sort_unstable_by(|one, other| other.cmp(one));
+        Self { waiting, again: BTreeSet::new() }
+    }
+
+    fn push(&mut self, held: u32, id: NodeId) {
+        self.again.insert((held, id));
+    }
+
+    fn pop(&mut self) -> Option<(u32, NodeId)> {
+        match (self.waiting.last(), self.again.first()) {
+            (Some(next), Some(served)) if served < next => self.again.pop_first(),
+            (Some(_), _) => self.waiting.pop(),
+            (None, _) => self.again.pop_first(),
+        }
+    }
+
+    /// Whoever is left, in order.
+    fn into_nodes(mut self) -> impl Iterator<Item = NodeId> {
+        std::iter::from_fn(move || self.pop()).map(|(_, id)| id)
+    }
+}
+
+impl Core {
+    /// Leases out what can be, to the nodes that may have room.
+    pub(crate) fn give_work(&mut self) {
+        if self.hungry == Hungry::Nobody || self.now < self.settled_at {
+            return;
+        }
+        let hungry = std::mem::replace(&mut self.hungry, Hungry::Nobody);
+        if self.shares.is_empty() && self.leases.len() == 0 {
+            return;
+        }
+        let mut line = self.line(hungry);
+        let mut given: BTreeMap<NodeId, Vec<Assignment>> = BTreeMap::new();
+        let mut idle = Vec::new();
+        // With nothing left to lease, whoever still stands in line is idle.
+        while !self.shares.is_empty()
+            && let Some((held, id)) = line.pop()
+        {
+            let Some(assignment) = self.lease_next(id) else {
+                idle.push(id);
+                continue;
+            };
+            given.entry(id).or_default().push(assignment);
+            if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity) {
+                line.push(held + 1, id);
+            }
+        }
+        idle.extend(line.into_nodes());
+        if !matches!(hungry, Hungry::Heard(_)) {
+            for (id, assignment) in self.copy_units(&idle) {
+                given.entry(id).or_default().push(assignment);
+            }
+        }
+        for (id, assignments) in given {
+            self.send_work(id, assignments);
+        }
+    }
+
+    /// The nodes that may have more.
+    fn line(&self, hungry: Hungry) -> Line {
+        Line::new(match hungry {
+            Hungry::Nobody => Vec::new(),
+            Hungry::Heard(id) | Hungry::One(id) => {
+                self.roster.get(id).into_iter().filter_map(|node| self.room(id, node)).collect()
+            }
+            Hungry::Anybody => {
+                self.roster.nodes.iter().filter_map(|(id, node)| self.room(*id, node)).collect()
+            }
+        })
+    }
+
+    /// A node that may have more, with how many units it holds.
+    fn room(&self, id: NodeId, node: &Node) -> Option<(u32, NodeId)> {
+        let held = self.leases.count_of(id);
+        (self.is_ready(id, node) && held < node.capacity).then_some((held, id))
+    }
+
+    fn lease_next(&mut self, id: NodeId) -> Option<Assignment> {
+        for priority in self.shares.order() {
+            if let Some((job, place)) = self.choose(id, priority) {
+                return self.lease(id, job, place);
+            }
+        }
+        None
+    }
+
+    /// The unit of a priority that suits a node best.
+    fn choose(&mut self, id: NodeId, priority: u8) -> Option<(JobId, Place)> {
+        let fingerprint = self.roster.get(id)?.fingerprint;
+        let mut head: Option<(JobId, Place)> = None;
+        let (mut after, mut looked) = (None, 0);
+        while let Some((order, job)) = self.shares.next_job(priority, after) {
+            after = Some(order);
+            let place = match self.offer(id, fingerprint, job) {
+                Offer::Unit(place) => place,
+                Offer::Unsuitable => continue,
+                Offer::Nothing => {
+                    self.shares.remove(priority, order);
+                    continue;
+                }
+            };
+            match head {
+                _ if self.holds_scene(id, job) => {
+                    if let Some((oldest, _)) = head {
+                        self.pass_over(oldest);
+                    }
+                    return Some((job, place));
+                }
+                None => {
+                    head = Some((job, place));
+                    if !self.may_be_passed_over(id, job) {
+                        return head;
+                    }
+                }
+                Some(_) => {}
+            }
+            looked += 1;
+            if looked > LOOK_MAX {
+                break;
+            }
+        }
+        head
+    }
+
+    fn offer(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
+        match self.next_place(id, fingerprint, job) {
+            Offer::Unit(place) if !self.is_check(job, place) && self.withhold(id, job, place) => {
+                Offer::Unsuitable
+            }
+            offer => offer,
+        }
+    }
+
+    fn is_check(&self, job: JobId, place: Place) -> bool {
+        self.work.get(&job).is_some_and(|work| work.redo(place).is_some())
+    }
+
+    fn next_place(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
+        let fits = self.farm.jobs.get(&job).zip(self.roster.get(id));
+        let fits = fits.is_some_and(|(job, node)| self.usable(id, node, job).next().is_some());
+        let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get_mut(&job)) else {
+            return Offer::Nothing;
+        };
+        if !fits || job.fingerprint.is_some_and(|pinned| pinned != fingerprint) {
+            return if work.is_empty(job, &self.leases) {
+                Offer::Nothing
+            } else {
+                Offer::Unsuitable
+            };
+        }
+        let (roster, now) = (&self.roster, self.now);
+        let short: BTreeSet<Place> = work
+            .shortages
+            .iter()
+            .filter(|(_, of)| of.node == id)
+            .map(|(place, _)| *place)
+            .collect();
+        let place = work.next(id, job, &self.leases, |place, until| {
+            let frame = job.frames().get(place.position as usize);
+            let last = frame.and_then(|frame| frame.trouble(place.unit));
+            let elsewhere = |(other, node): (&NodeId, &Node)| {
+                *other != id
+                    && node.is_willing()
+                    && node.fingerprint == fingerprint
+                    && node.serves(job)
+            };
+            until > now
+                && (last.is_some_and(|trouble| trouble.node == id) || short.contains(&place))
+                && roster.nodes.iter().any(elsewhere)
+        });
+        match place {
+            Some(place) => Offer::Unit(place),
+            None if work.ready.is_empty() && work.to_check.is_empty() => Offer::Nothing,
+            None => Offer::Unsuitable,
+        }
+    }
+
+    fn holds_scene(&self, id: NodeId, job: JobId) -> bool {
+        let (node, job) = (self.roster.get(id), self.farm.jobs.get(&job));
+        node.zip(job).is_some_and(|(node, job)| node.scenes.contains(&job.scene))
+    }
+
+    /// A job whose scene the node does not hold, and that has not waited too long.
+    fn may_be_passed_over(&self, id: NodeId, job: JobId) -> bool {
+        let holds_some = self.roster.get(id).is_some_and(|node| !node.scenes.is_empty());
+        let since = self.work.get(&job).and_then(|work| work.passed_over_since);
+        holds_some && since.is_none_or(|since| self.now < since.after(self.settings.patience))
+    }
+
+    fn pass_over(&mut self, job: JobId) {
+        if let Some(work) = self.work.get_mut(&job) {
+            work.passed_over_since.get_or_insert(self.now);
+        }
+    }
+
+    pub(crate) fn lease(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
+        let known = self.farm.jobs.get(&job)?;
+        let UnitKey { frame, unit, .. } = known.key(place)?;
+        let task = known.task(place)?;
+        let (count, reserve) =
+            self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
+        if let Some(up_to) = reserve {
+            self.record(crate::journal::Record::EpochsReserved { up_to });
+        }
+        let mark = self.settings.secret.mark(UnitKey { job, frame, unit }, id, count);
+        let epoch = Epoch(count << MARK_BITS | mark);
+        let assignment = Assignment { job, frame, unit, epoch, task };
+        self.grant(assignment.lease(), id);
+        Some(assignment)
+    }
+
+    /// Puts a unit into the hands of a node: one that is not leased, or a copy.
+    pub(crate) fn grant(&mut self, lease: Lease, id: NodeId) {
+        let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
+        let (Some(place), Some(work)) = (job.place(lease.unit), self.work.get_mut(&lease.unit.job))
+        else {
+            return;
+        };
+        work.take(place);
+        work.begun = true;
+        work.passed_over_since = None;
+        self.shares.charge(job.spec.priority, job.lease_samples(lease.unit));
+        let counted = job.time().is_some();
+        self.leases.grant(lease, id, counted, (self.now, &self.settings));
+        if let Some(node) = self.roster.get_mut(id) {
+            node.knows.insert(lease.unit.job);
+        }
+    }
+
+    fn send_work(&mut self, id: NodeId, assignments: Vec<Assignment>) {
+        let jobs: BTreeSet<JobId> = assignments.iter().map(|assignment| assignment.job).collect();
+        for job in jobs {
+            let kind = self.farm.jobs.get(&job).map(|job| Box::new(job.kind().clone()));
+            let new = self.roster.get_mut(id).is_some_and(|node| node.told.insert(job));
+            if let (Some(kind), true) = (kind, new) {
+                self.tell(id, CoordinatorToNode::Job { job, kind });
+            }
+        }
+        self.tell(id, CoordinatorToNode::Work(assignments));
+    }
+}

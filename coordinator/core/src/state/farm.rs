@@ -1,0 +1,194 @@
+//! All durable state: what the journal tells, and nothing else. Changed by records only, so that
+//! replay and life are one path.
+
+use crate::journal::{Commit, EndedAttempt, Record, Redone};
+use crate::state::job::{Job, Pause};
+use crate::state::trust::{Suspect, Trust};
+use crate::time::Moment;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::status::FailureNote;
+
+/// Commits that are remembered with their epoch, so that a result sent again is acknowledged again.
+/// Results wait for their acknowledgement for seconds; a later repeat is answered `Unwanted`, which
+/// the node treats the same.
+pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
+
+/// The durable state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Farm {
+    pub(crate) epochs_reserved: Epoch,
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    /// Jobs by the order of their acceptance.
+    pub(crate) order: Vec<JobId>,
+    /// Nodes that an operator took out of work.
+    pub(crate) drained: BTreeSet<NodeId>,
+    pub(crate) recent: BTreeMap<Epoch, UnitKey>,
+    pub(crate) trust: Trust,
+}
+
+impl Farm {
+    /// Takes a record in. An error says why it contradicts what was before; the state is then of no
+    /// use any more.
+    pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
+        match record {
+            Record::EpochsReserved { up_to } => self.reserve(*up_to),
+            Record::JobAccepted { job, spec, owner, at } => {
+                let order = self.next_order();
+                self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at))
+            }
+            Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
+            Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
+            Record::AttemptsEnded { at, node, name, attempts } => {
+                attempts.iter().try_for_each(|attempt| self.end_attempt(*at, *node, name, attempt))
+            }
+            Record::FrameFinished { job, frame, files } => {
+                self.job_mut(*job)?.finish_frame(*frame, files)
+            }
+            Record::FrameFailed { job, frame, reason } => {
+                self.job_mut(*job)?.fail_frame(*frame, reason)
+            }
+            Record::JobEnded { job, state, at, note } => self.job_mut(*job)?.end(*state, *at, note),
+            Record::NodeDrained { node, drained } => {
+                if *drained {
+                    self.drained.insert(*node)
+                } else {
+                    self.drained.remove(node)
+                };
+                Ok(())
+            }
+            Record::JobForgotten { job } => self.forget(*job),
+            Record::UnitChecked { job, frame, redone } => self.compare(*job, *frame, redone),
+            Record::CheckWaived { job, frame, unit } => self.job_mut(*job)?.waive(*frame, *unit),
+            Record::UnitsTakenBack { job, frame, units, below } => {
+                self.job_mut(*job)?.take_back(*frame, units, *below)
+            }
+            Record::NodeSuspected { node, name, at, reason, guilty } => {
+                let (name, reason) = (name.clone(), reason.clone());
+                self.trust.suspect(*node, Suspect { name, at: *at, reason, guilty: *guilty });
+                self.jobs
+                    .values_mut()
+                    .filter(|job| !job.is_final())
+                    .for_each(|job| job.unhear(*node));
+                Ok(())
+            }
+            Record::JobPaused { job, by, at } => {
+                self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at })
+            }
+            Record::JobResumed { job } => self.job_mut(*job)?.resume(),
+            Record::CopyStopped { job, epoch, winner, millis, .. } => {
+                self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
+            }
+            Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
+            Record::PartCommitted { job, frame, commit, first, samples } => {
+                self.commit_part(*job, *frame, commit, (*first, *samples))
+            }
+            Record::PartsDropped { job, frame, units, below } => {
+                self.job_mut(*job)?.drop_parts(*frame, units, *below)
+            }
+            Record::RoundMeasured { job, frame, round, going, spent_millis } => {
+                self.job_mut(*job)?.end_round(*frame, (*round, *spent_millis), going)
+            }
+            Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
+                Some(_) => Ok(()),
+                None => Err(format!("node {node} is released, and was not suspected")),
+            },
+        }
+    }
+
+    pub(crate) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
+        self.jobs.get_mut(&job).ok_or_else(|| format!("job {job} was never accepted"))
+    }
+
+    /// Adds a job at the end of the order.
+    pub(crate) fn insert(&mut self, job: Job) -> Result<(), String> {
+        if self.jobs.contains_key(&job.id) {
+            return Err(format!("job {} is accepted twice", job.id));
+        }
+        self.order.push(job.id);
+        self.jobs.insert(job.id, job);
+        Ok(())
+    }
+
+    fn reserve(&mut self, up_to: Epoch) -> Result<(), String> {
+        if up_to <= self.epochs_reserved {
+            return Err(format!(
+                "epochs are reserved up to {up_to} after {}",
+                self.epochs_reserved
+            ));
+        }
+        self.epochs_reserved = up_to;
+        Ok(())
+    }
+
+    fn commit(&mut self, job: JobId, frame: FrameNumber, commits: &[Commit]) -> Result<(), String> {
+        if let Some(commit) = commits.iter().find(|commit| commit.epoch >= self.epochs_reserved) {
+            return Err(format!(
+                "a result of {} is committed, which was never reserved",
+                commit.epoch
+            ));
+        }
+        self.job_mut(job)?.commit(frame, commits)?;
+        for commit in commits {
+            self.remember(commit.epoch, UnitKey { job, frame, unit: commit.unit });
+        }
+        Ok(())
+    }
+
+    fn commit_part(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        commit: &Commit,
+        (first, samples): (u32, u32),
+    ) -> Result<(), String> {
+        if commit.epoch >= self.epochs_reserved {
+            return Err(format!(
+                "a part of {} is committed, which was never reserved",
+                commit.epoch
+            ));
+        }
+        self.job_mut(job)?.commit_part(frame, commit, first, samples)?;
+        self.remember(commit.epoch, UnitKey { job, frame, unit: commit.unit });
+        Ok(())
+    }
+
+    fn remember(&mut self, epoch: Epoch, unit: UnitKey) {
+        self.recent.insert(epoch, unit);
+        while self.recent.len() > RECENT_COMMITS_MAX {
+            self.recent.pop_first();
+        }
+    }
+
+    fn compare(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) -> Result<(), String> {
+        if let Some(check) = self.job_mut(job)?.compare(frame, redone)? {
+            let agreeing = check.others.iter().filter(|other| other.hash == check.committed.hash);
+            for vote in agreeing.chain([&check.committed]) {
+                self.trust.note_passed(vote.node);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_attempt(
+        &mut self,
+        at: Moment,
+        node: NodeId,
+        name: &str,
+        attempt: &EndedAttempt,
+    ) -> Result<(), String> {
+        let job = self.job_mut(attempt.lease.unit.job)?;
+        job.end_attempt(node, attempt)?;
+        if attempt.ending.has_failed() {
+            let unit = attempt.lease.unit;
+            let unit = format!("{}/u{:05}", unit.frame, unit.unit.0);
+            job.note_failure(FailureNote {
+                at: at.secs(),
+                unit,
+                node: name.to_owned(),
+                reason: attempt.ending.words(),
+            });
+        }
+        Ok(())
+    }
+}

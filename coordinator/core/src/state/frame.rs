@@ -1,0 +1,421 @@
+//! One frame of a job: which units are committed, and the exceptions. Never a record per unit.
+
+use crate::journal::{Commit, Ending};
+use crate::results::failure_class::{Class, Cost};
+use crate::splitter::Split;
+use crate::state::bitmap::Bitmap;
+use crate::state::committed_by::CommittedBy;
+use crate::state::parts::{Parts, Standing, UnitPart};
+use crate::state::rounds::FrameRounds;
+use crate::state::votes::{Check, Vote};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tessera_protocol::ids::{Epoch, NodeId, UnitIndex};
+use tessera_protocol::node::SampleRange;
+use tessera_protocol::status::{FrameFile, FrameState, RoundStatus};
+
+/// Durable state of a frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Frame {
+    /// Nothing has happened to it.
+    Untouched,
+    /// Some units are committed or troubled, or are to be checked, or a round is to be measured.
+    Open(Box<OpenFrame>),
+    /// All units are committed, and none is to be checked any more; its files are to be made.
+    Complete(Box<OpenFrame>),
+    /// Finished.
+    Done(DoneFrame),
+    /// It cannot finish.
+    Failed(Box<FailedFrame>),
+}
+
+/// A frame that is not finished.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenFrame {
+    pub(crate) committed: Bitmap,
+    /// Open units with ended attempts.
+    pub(crate) troubled: BTreeMap<UnitIndex, Trouble>,
+    /// Committed units that must be rendered again by another node before the frame is resolved.
+    pub(crate) checks: BTreeMap<UnitIndex, Check>,
+    /// Committed units that another node has rendered alike.
+    pub(crate) verified: Bitmap,
+    /// In parts of their own in a snapshot.
+    #[serde(skip)]
+    pub(crate) committed_by: CommittedBy,
+    /// Units that are committed in parts, or have some of them. In parts of their own in a
+    /// snapshot.
+    #[serde(skip)]
+    pub(crate) parts: Parts,
+    /// Of a frame that is sampled in rounds. In a part of its own in a snapshot.
+    #[serde(skip)]
+    pub(crate) rounds: Option<Box<FrameRounds>>,
+}
+
+/// What became of a frame that is finished.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DoneFrame {
+    pub(crate) files: Vec<FrameFile>,
+    /// Of a frame that was sampled in rounds. In a part of its own in a snapshot.
+    #[serde(skip)]
+    pub(crate) spent: Option<Spent>,
+}
+
+/// What a finished frame took, where that is not the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    pub(crate) units: u32,
+    pub(crate) camera_samples: u64,
+    /// Samples per pixel at most; 0 where a former version did not tell.
+    pub(crate) samples: u32,
+}
+
+/// What became of a frame that failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FailedFrame {
+    pub(crate) reason: String,
+    pub(crate) units_committed: u32,
+    pub(crate) samples_committed: u64,
+}
+
+/// Ended attempts of one open unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Trouble {
+    /// Attempts that failed.
+    pub(crate) failed: u8,
+    /// Leases that expired or were lost.
+    pub(crate) lost: u8,
+    /// The newest of them.
+    pub(crate) epoch: Epoch,
+    /// Whose it was.
+    pub(crate) node: NodeId,
+    /// It failed, so that no result of it is wanted.
+    pub(crate) disowned: bool,
+}
+
+impl Frame {
+    /// Done or failed.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Done(_) | Self::Failed(_))
+    }
+
+    /// The unit may still be committed.
+    pub(crate) fn unit_is_open(&self, unit: UnitIndex, split: &Split) -> bool {
+        match self {
+            Self::Untouched => split.begins_with(unit),
+            Self::Open(open) => !open.committed.get(unit.0) && open.has(unit),
+            _ => false,
+        }
+    }
+
+    /// A result of the unit is wanted: to be committed, or to be compared with the one that is.
+    pub(crate) fn unit_is_wanted(&self, unit: UnitIndex, split: &Split) -> bool {
+        self.unit_is_open(unit, split) || self.check(unit).is_some()
+    }
+
+    /// The check that a committed unit waits for.
+    pub(crate) fn check(&self, unit: UnitIndex) -> Option<&Check> {
+        match self {
+            Self::Open(open) => open.checks.get(&unit),
+            _ => None,
+        }
+    }
+
+    /// What is known of a frame that is not finished, and has begun.
+    pub(crate) fn unfinished(&self) -> Option<&OpenFrame> {
+        match self {
+            Self::Open(open) | Self::Complete(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Complete or open again, as its units, checks and rounds have it.
+    pub(crate) fn settle(&mut self, split: &Split) {
+        let (Self::Open(open) | Self::Complete(open)) = self else { return };
+        let last_round = open.rounds.as_ref().is_none_or(|rounds| rounds.is_over());
+        let complete = open.has_all(split) && open.checks.is_empty() && last_round;
+        let open = std::mem::take(open);
+        *self = if complete { Self::Complete(open) } else { Self::Open(open) };
+    }
+
+    /// The round that has been rendered and is to end, by being measured where there is something
+    /// to measure.
+    pub(crate) fn round_to_end(&self, split: &Split) -> Option<u32> {
+        let Self::Open(open) = self else { return None };
+        let rounds = open.rounds.as_ref()?;
+        (open.has_all(split) && open.checks.is_empty()).then(|| rounds.round())
+    }
+
+    /// Samples per pixel at most of a frame that was sampled in rounds, and whose last round is
+    /// known.
+    pub(crate) fn newest_samples(&self) -> Option<u32> {
+        match self {
+            Self::Complete(open) => open.rounds.as_ref().map(|rounds| rounds.newest_samples()),
+            Self::Done(done) => {
+                done.spent.map(|spent| spent.samples).filter(|samples| *samples > 0)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn trouble(&self, unit: UnitIndex) -> Option<&Trouble> {
+        match self {
+            Self::Open(open) => open.troubled.get(&unit),
+            _ => None,
+        }
+    }
+
+    /// The first open unit at or after `from`.
+    pub(crate) fn first_open_unit(&self, from: u32, split: &Split) -> Option<u32> {
+        match self {
+            Self::Untouched => {
+                (from..split.units()).find(|unit| split.begins_with(UnitIndex(*unit)))
+            }
+            Self::Open(open) => open.first_open_unit(from, split.units()),
+            _ => None,
+        }
+    }
+
+    /// The open form, made on first need. None where no unit may be committed any more.
+    pub(crate) fn open_mut(&mut self, split: &Split) -> Option<&mut OpenFrame> {
+        if matches!(self, Self::Untouched) {
+            let bitmap = || Bitmap::new(split.units());
+            let rounds = FrameRounds::of(split).map(Box::new);
+            let open = OpenFrame {
+                committed: bitmap(),
+                verified: bitmap(),
+                rounds,
+                ..OpenFrame::default()
+            };
+            *self = Self::Open(Box::new(open));
+        }
+        match self {
+            Self::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn status(&self, split: &Split) -> FrameState {
+        match self {
+            Self::Untouched => {
+                let round = FrameRounds::of(split).as_ref().map(status_of);
+                FrameState::Open { committed: 0, units: split.first_work().0, round }
+            }
+            Self::Open(open) => FrameState::Open {
+                committed: open.committed.ones(),
+                units: open.units(split),
+                round: open.rounds.as_deref().map(status_of),
+            },
+            Self::Complete(_) => FrameState::Resolving,
+            Self::Done(done) => FrameState::Done(done.files.clone()),
+            Self::Failed(failed) => FrameState::Failed(failed.reason.clone()),
+        }
+    }
+}
+
+fn status_of(rounds: &FrameRounds) -> RoundStatus {
+    RoundStatus {
+        round: rounds.round(),
+        rounds: rounds.round_max(),
+        tiles_open: rounds.tiles_open(),
+        tiles: rounds.tiles(),
+        samples: rounds.newest_samples(),
+    }
+}
+
+impl OpenFrame {
+    /// The unit is part of the frame, as far as its rounds are known.
+    pub(crate) fn has(&self, unit: UnitIndex) -> bool {
+        self.rounds.as_ref().is_none_or(|rounds| rounds.has(unit))
+    }
+
+    /// Units of the frame, as far as its rounds are known.
+    pub(crate) fn units(&self, split: &Split) -> u32 {
+        self.rounds.as_ref().map_or_else(|| split.units(), |rounds| rounds.units())
+    }
+
+    /// Camera samples of the frame, as far as its rounds are known.
+    pub(crate) fn camera_samples(&self, split: &Split) -> u64 {
+        self.rounds
+            .as_ref()
+            .map_or_else(|| split.frame_camera_samples(), |rounds| rounds.camera_samples())
+    }
+
+    /// All units are committed that are known to be needed.
+    pub(crate) fn has_all(&self, split: &Split) -> bool {
+        self.committed.ones() == self.units(split)
+    }
+
+    fn first_open_unit(&self, from: u32, units: u32) -> Option<u32> {
+        let mut unit = self.committed.first_clear(from, units)?;
+        while let Some(rounds) = &self.rounds {
+            let next = rounds.first_from(unit)?;
+            if next == unit {
+                break;
+            }
+            unit = self.committed.first_clear(next, units)?;
+        }
+        Some(unit)
+    }
+
+    /// Units of the rounds after those of some units: what became of those decided about these.
+    pub(crate) fn units_after(&self, units: &[UnitIndex]) -> Vec<UnitIndex> {
+        let Some(rounds) = &self.rounds else { return Vec::new() };
+        let Some(round) = units.iter().map(|unit| rounds.round_of(*unit)).min() else {
+            return Vec::new();
+        };
+        let known = std::iter::successors(rounds.first_from(0), |unit| rounds.first_from(unit + 1));
+        known.map(UnitIndex).filter(|unit| rounds.round_of(*unit) > round).collect()
+    }
+
+    /// Units were taken back: what was measured of them is void. False where units of later rounds
+    /// are still there.
+    pub(crate) fn rewind(&mut self, taken: &[UnitIndex]) -> bool {
+        let Some(rounds) = &mut self.rounds else { return true };
+        let Some(round) = taken.iter().map(|unit| rounds.round_of(*unit)).min() else {
+            return true;
+        };
+        rounds.rewind(round);
+        let left =
+            self.parts.iter().map(|(unit, _)| unit).filter(|unit| !rounds.has(*unit)).count();
+        left == 0 && rounds.check(&self.committed).is_ok()
+    }
+
+    /// Takes a result in, of all samples of a unit or of those that its parts lack; false where the
+    /// unit has one.
+    pub(crate) fn commit(&mut self, commit: &Commit, samples: u32) -> bool {
+        let Commit { unit, epoch, node, hash, check } = *commit;
+        if !self.committed.set(unit.0) {
+            return false;
+        }
+        self.troubled.remove(&unit);
+        self.committed_by.set(unit, node);
+        if self.parts.has(unit) {
+            let missing = samples.saturating_sub(self.parts.samples(unit));
+            self.parts.push(unit, part_of(commit, missing));
+            self.open_next_check(unit);
+        } else if check {
+            self.checks.insert(unit, Check::new(Vote { node, epoch, hash }));
+        }
+        true
+    }
+
+    /// Takes a part in of an open unit that has `whole` samples. False where it does not begin
+    /// behind those that are there, or leaves none.
+    pub(crate) fn commit_part(
+        &mut self,
+        commit: &Commit,
+        first: u32,
+        samples: u32,
+        whole: u32,
+    ) -> bool {
+        let unit = commit.unit;
+        let end = first.checked_add(samples).filter(|end| samples > 0 && *end < whole);
+        if self.committed.get(unit.0) || self.parts.samples(unit) != first || end.is_none() {
+            return false;
+        }
+        self.parts.push(unit, part_of(commit, samples));
+        // Whatever was leased before is void, and so is the rest of this lease: what comes next is
+        // the rest.
+        self.disown(unit, commit.epoch, commit.node);
+        true
+    }
+
+    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch.
+    /// None where it has no parts.
+    pub(crate) fn drop_parts(&mut self, unit: UnitIndex, below: Epoch) -> Option<Vec<UnitPart>> {
+        if self.committed.get(unit.0) || !self.parts.has(unit) {
+            return None;
+        }
+        self.disown(unit, below, NodeId(Default::default()));
+        Some(self.parts.remove(unit))
+    }
+
+    /// No result of a lease up to this one is wanted any more; attempts that ended still count.
+    fn disown(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId) {
+        let none = Trouble { failed: 0, lost: 0, epoch, node, disowned: true };
+        let trouble = self.troubled.entry(unit).or_insert(none);
+        (trouble.epoch, trouble.node, trouble.disowned) = (epoch.max(trouble.epoch), node, true);
+    }
+
+    /// The next part of a committed unit that is to be checked.
+    fn open_next_check(&mut self, unit: UnitIndex) {
+        if let Some((part, _)) = self.parts.to_check(unit) {
+            self.checks.insert(unit, Check::new(part.result));
+        }
+    }
+
+    /// A unit's check ends without a verdict against it; it speaks for the unit where another node
+    /// has rendered it alike. Of a unit in parts, the check of one part, and that of the next
+    /// begins.
+    pub(crate) fn end_check(&mut self, unit: UnitIndex, verified: bool) -> Option<Check> {
+        let check = self.checks.remove(&unit)?;
+        if self.parts.has(unit) {
+            self.parts.end_check(unit, verified);
+            self.open_next_check(unit);
+        } else if verified {
+            self.verified.set(unit.0);
+        }
+        Some(check)
+    }
+
+    /// A committed unit is open again; false where it was not committed. No result of a lease below
+    /// an epoch is wanted.
+    pub(crate) fn take_back(&mut self, unit: UnitIndex, below: Epoch) -> bool {
+        if !self.committed.clear(unit.0) {
+            return false;
+        }
+        self.checks.remove(&unit);
+        self.verified.clear(unit.0);
+        self.committed_by.clear(unit);
+        self.parts.remove(unit);
+        let node = NodeId(Default::default());
+        self.troubled
+            .insert(unit, Trouble { failed: 0, lost: 0, epoch: below, node, disowned: true });
+        true
+    }
+
+    /// Committed units of a node, or with parts of its, that no other node has rendered alike.
+    pub(crate) fn unverified_of(&self, node: NodeId) -> Vec<UnitIndex> {
+        let blind = |unit: &UnitIndex| !self.verified.get(unit.0) && !self.parts.has(*unit);
+        let mut units: Vec<UnitIndex> = self.committed_by.units_of(node).filter(blind).collect();
+        units.extend(self.parts.units_of(node).filter(|unit| self.committed.get(unit.0)));
+        units.sort_unstable();
+        units
+    }
+
+    /// Open units with parts of a node.
+    pub(crate) fn open_parts_of(&self, node: NodeId) -> Vec<UnitIndex> {
+        self.parts.units_of(node).filter(|unit| !self.committed.get(unit.0)).collect()
+    }
+
+    /// Samples of a lease on a unit that has these in all.
+    pub(crate) fn wanted_samples(&self, unit: UnitIndex, whole: SampleRange) -> SampleRange {
+        self.parts.wanted(unit, whole, self.committed.get(unit.0))
+    }
+
+    /// Counts an ended attempt.
+    pub(crate) fn note_ending(
+        &mut self,
+        unit: UnitIndex,
+        epoch: Epoch,
+        node: NodeId,
+        ending: &Ending,
+    ) {
+        let none = Trouble { failed: 0, lost: 0, epoch: Epoch(0), node, disowned: false };
+        let trouble = self.troubled.entry(unit).or_insert(none);
+        match Class::of_ending(ending).rule().cost {
+            Cost::Attempt => trouble.failed = trouble.failed.saturating_add(1),
+            Cost::Loss => trouble.lost = trouble.lost.saturating_add(1),
+            Cost::Nothing => {}
+        }
+        if epoch >= trouble.epoch {
+            (trouble.epoch, trouble.node, trouble.disowned) = (epoch, node, ending.has_failed());
+        }
+    }
+}
+
+fn part_of(commit: &Commit, samples: u32) -> UnitPart {
+    let Commit { epoch, node, hash, check, .. } = *commit;
+    let standing = if check { Standing::ToCheck } else { Standing::Unchecked };
+    UnitPart { samples, result: Vote { node, epoch, hash }, standing }
+}

@@ -1,0 +1,12 @@
+//! The durable state: what the journal says of jobs, frames and nodes. Only records change it, so
+//! that a replay and a running farm take the same path.
+
+pub(crate) mod bitmap;
+pub(crate) mod committed_by;
+pub(crate) mod farm;
+pub(crate) mod frame;
+pub(crate) mod job;
+pub(crate) mod parts;
+pub(crate) mod rounds;
+pub(crate) mod trust;
+pub(crate) mod votes;

@@ -1,0 +1,99 @@
+//! How well nodes are known: how many of their results were checked, and which nodes gave wrong
+//! ones. Durable. Checks nothing itself.
+
+use crate::settings::Settings;
+use crate::time::Moment;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tessera_protocol::ids::NodeId;
+
+/// Nodes that are remembered at most; beyond, the least known is new again. Some 4 MiB.
+const NODES_MAX: usize = 65_536;
+/// All of a share.
+pub(crate) const WHOLE: u64 = 1024;
+
+/// A node that gave wrong results, or may have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Suspect {
+    pub(crate) name: String,
+    pub(crate) at: Moment,
+    pub(crate) reason: String,
+    /// It did, and gets no work while another node lives. Otherwise nobody can tell whether it or
+    /// another one did.
+    pub(crate) guilty: bool,
+}
+
+/// All nodes that anything is known of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Trust {
+    /// Results of a node that another node has rendered alike.
+    pub(crate) passed: BTreeMap<NodeId, u32>,
+    pub(crate) suspects: BTreeMap<NodeId, Suspect>,
+}
+
+impl Trust {
+    /// A result of a node was rendered alike by another.
+    pub(crate) fn note_passed(&mut self, node: NodeId) {
+        let passed = self.passed.entry(node).or_default();
+        *passed = passed.saturating_add(1);
+        if self.passed.len() > NODES_MAX
+            && let Some(least) =
+                self.passed.iter().filter(|(id, _)| **id != node).min_by_key(|(_, passed)| **passed)
+        {
+            let least = *least.0;
+            self.passed.remove(&least);
+        }
+    }
+
+    /// A node is suspected: nothing that it did speaks for it any more.
+    pub(crate) fn suspect(&mut self, node: NodeId, suspect: Suspect) {
+        self.passed.remove(&node);
+        self.suspects.insert(node, suspect);
+    }
+
+    pub(crate) fn is_guilty(&self, node: NodeId) -> bool {
+        self.suspects.get(&node).is_some_and(|suspect| suspect.guilty)
+    }
+
+    /// Of 1024 results of a node, so many are checked.
+    pub(crate) fn share(&self, node: NodeId, settings: &Settings) -> u64 {
+        let least = u64::from(settings.check_share).min(WHOLE);
+        if settings.check_first == 0 || self.suspects.contains_key(&node) {
+            return if self.suspects.contains_key(&node) { WHOLE } else { least };
+        }
+        let passed = self.passed.get(&node).copied().unwrap_or(0);
+        let beyond = match passed.checked_sub(settings.check_first) {
+            None => return WHOLE,
+            Some(beyond) => beyond / (settings.check_first / 2).max(1),
+        };
+        (WHOLE >> (beyond + 1).min(63)).max(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_better_a_node_is_known_the_less_is_checked() {
+        let node = NodeId(uuid::Uuid::from_u128(1));
+        let settings = Settings::default();
+        let mut trust = Trust::default();
+        let mut shares = Vec::new();
+        for passed in 0..1000 {
+            if [0, 199, 200, 299, 300, 800, 999].contains(&passed) {
+                shares.push(trust.share(node, &settings));
+            }
+            trust.note_passed(node);
+        }
+        assert_eq!(shares, [1024, 1024, 512, 512, 256, 10, 10]);
+        let reason = String::new();
+        let suspect = Suspect { name: reason.clone(), at: Moment(0), reason, guilty: true };
+        trust.suspect(node, suspect);
+        assert_eq!(trust.share(node, &settings), WHOLE);
+        assert_eq!(trust.share(node, &settings.clone().without_checks()), WHOLE);
+        trust.suspects.clear();
+        assert_eq!(trust.share(node, &settings), WHOLE);
+        assert_eq!(trust.share(node, &settings.without_checks()), 0);
+    }
+}

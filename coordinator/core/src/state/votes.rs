@@ -1,0 +1,133 @@
+//! What several nodes say about one unit, and what follows from it. Data alone: who is asked, and
+//! what becomes of a liar, is in `verify`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::ids::{BlobHash, Epoch, NodeId};
+
+/// Results of one unit that are compared at most; then nobody can tell.
+pub(crate) const VOTES_MAX: usize = 6;
+
+/// A result that was compared, or is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Vote {
+    pub(crate) node: NodeId,
+    pub(crate) epoch: Epoch,
+    pub(crate) hash: BlobHash,
+}
+
+/// A committed unit that must be rendered again before its frame is resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Check {
+    /// The result that was committed.
+    pub(crate) committed: Vote,
+    /// Results that differ from it.
+    pub(crate) others: Vec<Vote>,
+}
+
+/// What votes come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) truth: BlobHash,
+    /// Nodes that said something else.
+    pub(crate) guilty: BTreeSet<NodeId>,
+}
+
+impl Check {
+    pub(crate) fn new(committed: Vote) -> Self {
+        Self { committed, others: Vec::new() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Vote> {
+        std::iter::once(&self.committed).chain(&self.others)
+    }
+
+    /// How often a node has been heard.
+    pub(crate) fn heard(&self, node: NodeId) -> usize {
+        self.all().filter(|vote| vote.node == node).count()
+    }
+
+    /// The newest lease that gave an vote.
+    pub(crate) fn newest(&self) -> Epoch {
+        self.all().map(|vote| vote.epoch).max().unwrap_or_default()
+    }
+
+    pub(crate) fn is_disputed(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.all().count() >= VOTES_MAX
+    }
+
+    /// Nodes that were heard.
+    pub(crate) fn nodes(&self) -> BTreeSet<NodeId> {
+        self.all().map(|vote| vote.node).collect()
+    }
+
+    /// What is true, with one more vote: what two nodes say that do not contradict themselves,
+    /// and more than say anything else. Rendering has one result, so a node that contradicts itself
+    /// is wrong, and the word of the only other one holds.
+    pub(crate) fn verdict(&self, last: &Vote) -> Option<Verdict> {
+        let mut said: BTreeMap<NodeId, BTreeSet<BlobHash>> = BTreeMap::new();
+        for vote in self.all().chain([last]) {
+            said.entry(vote.node).or_default().insert(vote.hash);
+        }
+        let mut votes: BTreeMap<BlobHash, u32> = BTreeMap::new();
+        for hashes in said.values().filter(|hashes| hashes.len() == 1) {
+            hashes.iter().for_each(|hash| *votes.entry(*hash).or_default() += 1);
+        }
+        let (truth, most) =
+            votes.iter().max_by_key(|(_, count)| **count).map(|(hash, most)| (*hash, *most))?;
+        let alone = votes.values().filter(|count| **count == most).count() == 1;
+        let contradicted = said.values().any(|hashes| hashes.len() > 1);
+        if !alone || (most < 2 && !(contradicted && votes.len() == 1)) {
+            return None;
+        }
+        let lies = |(node, hashes): (&NodeId, &BTreeSet<BlobHash>)| {
+            (hashes.len() > 1 || !hashes.contains(&truth)).then_some(*node)
+        };
+        Some(Verdict { truth, guilty: said.iter().filter_map(lies).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An vote of a node by its number, which is its epoch too.
+    fn said(node: u128, hash: u8) -> Vote {
+        let id = NodeId(uuid::Uuid::from_u128(node));
+        Vote { node: id, epoch: Epoch(node as u64), hash: BlobHash([hash; 32]) }
+    }
+
+    /// What comes of votes given one after another: what is true, and who lied.
+    fn verdict(votes: &[(u128, u8)]) -> Option<(u8, Vec<u128>)> {
+        let mut check = Check::new(said(votes[0].0, votes[0].1));
+        let (last, others) = votes[1..].split_last().unwrap();
+        check.others = others.iter().map(|(node, hash)| said(*node, *hash)).collect();
+        let verdict = check.verdict(&said(last.0, last.1))?;
+        Some((verdict.truth.0[0], verdict.guilty.iter().map(|node| node.0.as_u128()).collect()))
+    }
+
+    #[test]
+    fn two_nodes_are_believed_against_one() {
+        assert_eq!(verdict(&[(1, 7), (2, 7)]), Some((7, vec![])));
+        assert_eq!(verdict(&[(1, 7), (2, 8)]), None);
+        assert_eq!(verdict(&[(1, 7), (2, 8), (3, 7)]), Some((7, vec![2])));
+        assert_eq!(verdict(&[(1, 7), (2, 8), (3, 8)]), Some((8, vec![1])));
+        assert_eq!(verdict(&[(1, 7), (2, 8), (3, 9)]), None);
+        assert_eq!(verdict(&[(1, 7), (2, 8), (3, 9), (4, 9)]), Some((9, vec![1, 2])));
+        assert_eq!(verdict(&[(1, 7), (2, 8), (3, 7), (4, 8)]), None);
+    }
+
+    #[test]
+    fn of_two_nodes_the_one_that_contradicts_itself_lies() {
+        assert_eq!(verdict(&[(1, 7), (2, 8), (1, 8)]), Some((8, vec![1])));
+        assert_eq!(verdict(&[(1, 7), (2, 8), (1, 9)]), Some((8, vec![1])));
+        assert_eq!(verdict(&[(1, 7), (2, 8), (1, 7)]), None);
+        assert_eq!(verdict(&[(1, 7), (2, 8), (1, 7), (2, 9)]), Some((7, vec![2])));
+        assert_eq!(verdict(&[(1, 7), (2, 8), (1, 7), (2, 8)]), None);
+        assert_eq!(verdict(&[(1, 7), (2, 8), (1, 9), (2, 6)]), None);
+    }
+}
