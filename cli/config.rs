@@ -226,7 +226,7 @@ mod tests {
     fn options_of_nested_commands_are_found() {
         let line = ["tessera", "token", "create", "--role", "node"];
         let command = parsed("coordinator = 'farm.example'", &line).unwrap().command;
-        let crate::args::Command::Token(crate::args::farm::TokenCommand::Create(args)) = command
+        let crate::args::Command::Token(crate::args::token::TokenCommand::Create(args)) = command
         else {
             unreachable!("the line is a token create");
         };

@@ -1,7 +1,7 @@
 //! A farm in this process: coordinator and nodes on loopback, and a store that goes away. Knows no
 //! job.
 
-use crate::args::local::DeviceArgs;
+use crate::args::devices::DeviceArgs;
 use crate::client::Farm;
 use crate::commands::node::with_devices;
 use crate::error::{CliError, Status};

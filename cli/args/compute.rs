@@ -1,7 +1,7 @@
 //! Options of `compute`.
 
+use super::devices::DeviceArgs;
 use super::farm::FarmArgs;
-use super::local::DeviceArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tessera_protocol::FrameSet;

@@ -1,6 +1,6 @@
 //! Options of a picture, the same for `render` and `submit`.
 
-use super::farm::parse_ttl;
+use super::time::parse_ttl;
 use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_vector};
 use clap::Args;
 use std::path::PathBuf;

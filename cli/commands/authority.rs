@@ -1,71 +1,14 @@
-//! `audit` and `authority`: what was done in the farm, and who signs for it.
+//! `authority show` and `authority rotate`.
 
-use crate::args::identity::{AuditArgs, AuthorityCommand};
+use super::audit::utc;
+use crate::args::authority::AuthorityCommand;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::table::{printable, span, table};
-use tessera_protocol::access::{AuthorityStatus, LogEntry};
+use crate::table::span;
+use tessera_protocol::access::AuthorityStatus;
 use tessera_protocol::client::{Request, Response};
 use tessera_transport::validity::now_secs;
-
-/// `tessera audit`.
-pub(crate) async fn audit(args: AuditArgs) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    let Response::Log(mut report) = farm.ask(&Request::Log { last: args.last }).await? else {
-        return Err(unexpected());
-    };
-    // What came over the wire is checked here too.
-    for pair in report.newest.windows(2) {
-        if let [before, entry] = pair
-            && entry.hash != entry.chained_to(&before.hash)
-        {
-            report.problems.push(format!("entry {} does not follow the one before", entry.n));
-        }
-    }
-    if args.json {
-        json::print(&report)?;
-    } else {
-        let rows: Vec<_> = report.newest.iter().map(row).collect();
-        let text = table(&["N", "TIME", "WHO", "WHAT", "ABOUT"], &rows);
-        json::line(&format!(
-            "{text}{} entries from {} on, head {}",
-            report.entries, report.first, report.head
-        ))?;
-    }
-    if report.problems.is_empty() {
-        return Ok(Status::Done);
-    }
-    let text: Vec<String> = report.problems.iter().map(|problem| printable(problem)).collect();
-    Err(CliError::new(
-        Status::Failure,
-        format!("the chain of the audit log is broken: {}", text.join("; ")),
-    )
-    .hint(
-        "compare with a copy of DATA/audit; a head that was noted elsewhere tells how much is \
-                as it was",
-    ))
-}
-
-fn row(entry: &LogEntry) -> Vec<String> {
-    let texts = [&entry.who, &entry.what, &entry.about].map(|text| printable(text));
-    [vec![entry.n.to_string(), utc(entry.at)], texts.to_vec()].concat()
-}
-
-/// A moment as `2026-11-21 19:30:05Z`, from seconds since the Unix epoch (the civil calendar by
-/// days from 0000-03-01).
-fn utc(secs: u64) -> String {
-    let (days, of_day) = (secs / 86_400 + 719_468, secs % 86_400);
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
-}
 
 /// `tessera authority …`.
 pub(crate) async fn run(command: AuthorityCommand) -> Result<Status, CliError> {
@@ -94,17 +37,4 @@ fn describe(status: &AuthorityStatus) -> String {
         }
     };
     format!("authority {}\n{former}", status.pin)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::utc;
-
-    #[test]
-    fn moments_are_dates() {
-        assert_eq!(utc(0), "1970-01-01 00:00:00Z");
-        assert_eq!(utc(951_782_399), "2000-02-28 23:59:59Z");
-        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00Z");
-        assert_eq!(utc(1_795_289_405), "2026-11-21 19:30:05Z");
-    }
 }

@@ -1,7 +1,7 @@
 //! `bench`: how fast each device is on the standard scenes, and whether that has changed.
 
 use super::node::with_devices;
-use crate::args::local::BenchArgs;
+use crate::args::bench::BenchArgs;
 use crate::bench::{Bench, Measured, VERSION, measure};
 use crate::error::{CliError, Status};
 use crate::standard::{Frame, Look};

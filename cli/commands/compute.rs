@@ -1,16 +1,17 @@
 //! `compute`: a kernel over a domain, on a farm or on this machine alone; waits for the result and
 //! writes it.
 
-use super::follow;
-use super::jobs::frames;
+use super::job::frames;
+use super::watch;
 use crate::args::compute::ComputeArgs;
 use crate::client::Farm;
-use crate::compute_spec::{self, Prepared};
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
+use crate::json;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, JobProgress, Uploads};
-use crate::{json, submission};
+use crate::submission::compute::{self, Prepared};
+use crate::submission::send;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
     let destination = destination(&args)?;
     let prepared = {
         let args = args.clone();
-        tokio::task::spawn_blocking(move || compute_spec::prepare(&args)).await
+        tokio::task::spawn_blocking(move || compute::prepare(&args)).await
     };
     let prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
     if args.local {
@@ -55,7 +56,7 @@ async fn on_a_farm(
     let Prepared { spec, files } = prepared;
     let farm = Farm::of(&args.farm)?;
     let mut uploads = Uploads::new(Audience::of_stderr(args.json));
-    let job = submission::submit(&farm, &spec, &files, &mut uploads).await?;
+    let job = send::submit(&farm, &spec, &files, &mut uploads).await?;
     drop(files);
     let Some(destination) = destination.filter(|_| !args.detach) else {
         match args.json {
@@ -64,7 +65,7 @@ async fn on_a_farm(
         }
         return Ok(Status::Done);
     };
-    let ended = follow::follow(&farm, job, Doing::Computing, false).await;
+    let ended = watch::follow(&farm, job, Doing::Computing, false).await;
     // What is finished is written, whatever became of the rest.
     let written = write(&farm, job, &destination, args).await?;
     ended?;
@@ -127,7 +128,7 @@ async fn finish(
 ) -> Result<(), CliError> {
     let LocalFarm { farm, nodes, .. } = local;
     let mut uploads = Uploads::new(Audience::Nobody);
-    let job = submission::submit(farm, &prepared.spec, &prepared.files, &mut uploads).await?;
+    let job = send::submit(farm, &prepared.spec, &prepared.files, &mut uploads).await?;
     let mut bar = JobProgress::new(Audience::of_stderr(args.json), Doing::Computing);
     let mut heard = |progress: &Progress| bar.show(progress);
     let summary = tokio::select! {
@@ -136,7 +137,7 @@ async fn finish(
     };
     bar.end();
     let written = write(farm, job, destination, args).await?;
-    follow::outcome(&summary)?;
+    watch::outcome(&summary)?;
     print(args, job, &written)
 }
 

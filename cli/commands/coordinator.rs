@@ -1,6 +1,6 @@
 //! `coordinator`: runs one, or looks at the folder of one that does not run.
 
-use crate::args::farm::{CoordinatorArgs, LifeArgs, LimitArgs};
+use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;

@@ -1,6 +1,6 @@
 //! `deny` and `allow`: who may not be in the farm.
 
-use crate::args::identity::{AllowArgs, DenyArgs};
+use crate::args::deny::{AllowArgs, DenyArgs};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;

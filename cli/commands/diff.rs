@@ -1,6 +1,6 @@
 //! `diff`: two pictures beside each other.
 
-use crate::args::local::DiffArgs;
+use crate::args::diff::DiffArgs;
 use crate::error::{CliError, Status};
 use crate::json;
 use crate::picture::{self, DiffOptions};

@@ -1,7 +1,7 @@
 //! `doctor`: can this machine be a node? Each check is a line; one that fails is a status.
 
 use super::node::{data_folder, with_devices};
-use crate::args::local::DoctorArgs;
+use crate::args::doctor::DoctorArgs;
 use crate::doctor::burn::{Burned, burn, condition};
 use crate::doctor::{Finding, Verdict, clock, devices, disk, machine, network};
 use crate::error::{CliError, Status};

@@ -1,7 +1,7 @@
 //! `fetch`: the frames of a job that are done.
 
-use super::jobs;
-use crate::args::users::FetchArgs;
+use super::job;
+use crate::args::fetch::FetchArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, Fetched, fetch};
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
         return Err(unexpected());
     };
-    let wanted = wanted(&args, &jobs::frames(&client, job).await?)?;
+    let wanted = wanted(&args, &job::frames(&client, job).await?)?;
     let numbers = tessera_protocol::FrameSet::from_frames(wanted.iter().map(|status| status.frame));
     let numbers = numbers.map_err(|error| CliError::new(Status::Failure, error))?;
     let destination = Destination::new(&args.output, &detail.spec.name, &numbers)?;

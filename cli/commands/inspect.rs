@@ -1,9 +1,10 @@
 //! `inspect`: what is in a scene, what will be ignored, how much memory it needs.
 
-use crate::args::local::InspectArgs;
+use crate::args::inspect::InspectArgs;
 use crate::error::{CliError, Status};
+use crate::json;
+use crate::submission::render;
 use crate::table::{bytes, printable};
-use crate::{json, spec};
 use serde::Serialize;
 use std::fmt::Write as _;
 use tessera_node::device::SceneMemory;
@@ -20,7 +21,7 @@ struct Inspection<'a> {
 
 /// `tessera inspect`.
 pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
-    let scene = spec::load(&args.scene, &args.env, None, args.import.limits())?;
+    let scene = render::load(&args.scene, &args.env, None, args.import.limits())?;
     let inspection = Inspection { report: scene.report(), memory: memory(&scene)? };
     match args.json {
         true => json::print(&inspection)?,

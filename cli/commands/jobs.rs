@@ -1,21 +1,16 @@
-//! `jobs`, `job`, `pause`, `resume`, `retry` and `cancel`.
+//! `jobs`: lists the jobs of a farm.
 
-use crate::args::users::{CancelArgs, JobArgs, ListArgs, PauseArgs, RetryArgs};
+use crate::args::farm::ListArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
-use crate::table::{bytes, count, printable, span, table};
-use crate::{job_id, json};
-use std::fmt::Write as _;
+use crate::json;
+use crate::table::{printable, span, table};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::status::{
-    CopyCount, FrameState, FrameStatus, JobDetail, JobState, JobSummary, RoundStatus, Waits,
-};
-use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
-use tessera_transport::FarmClient;
+use tessera_protocol::status::{JobState, JobSummary, Waits};
 
 /// `tessera jobs`.
-pub(crate) async fn list(args: ListArgs) -> Result<Status, CliError> {
+pub(crate) async fn run(args: ListArgs) -> Result<Status, CliError> {
     let Response::Jobs(jobs) = Farm::of(&args.farm)?.ask(&Request::Jobs).await? else {
         return Err(unexpected());
     };
@@ -78,7 +73,8 @@ fn share(job: &JobSummary) -> f64 {
     (job.units_committed as f64 / job.units.max(1) as f64 * 100.0).floor()
 }
 
-fn state(state: JobState) -> &'static str {
+/// A state as people read it.
+pub(super) fn state(state: JobState) -> &'static str {
     match state {
         JobState::Queued => "queued",
         JobState::Running => "running",
@@ -91,197 +87,4 @@ fn state(state: JobState) -> &'static str {
 
 fn now_secs() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-/// `tessera job`.
-pub(crate) async fn show(args: JobArgs) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    let job = job_id::find(&farm, &args.job).await?;
-    let client = farm.connect().await?;
-    let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
-        return Err(unexpected());
-    };
-    let frames = if args.frames { Some(frames(&client, job).await?) } else { None };
-    client.close().await;
-    if args.json {
-        let mut value = json::value(&detail)?;
-        if let Some(frames) = &frames {
-            value["frames"] = json::value(frames)?;
-        }
-        json::line(&value.to_string())?;
-    } else {
-        json::line(describe(&detail, frames.as_deref().unwrap_or_default()).trim_end())?;
-    }
-    Ok(Status::Done)
-}
-
-/// All frames of a job, page by page.
-pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameStatus>, CliError> {
-    let mut all = Vec::new();
-    loop {
-        let from = u32::try_from(all.len()).map_err(|_| unexpected())?;
-        let Response::Frames(page) = client.request(&Request::Frames { job, from }).await? else {
-            return Err(unexpected());
-        };
-        if page.is_empty() {
-            return Ok(all);
-        }
-        all.extend(page);
-    }
-}
-
-fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
-    let JobDetail { summary, spec, fingerprint, failures, copies } = detail;
-    let mut text = String::new();
-    let mut field = |name: &str, value: String| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{name:<12}{}", printable(&value));
-    };
-    field("job", summary.job.to_string());
-    field("name", spec.name.clone());
-    field("state", state(summary.state).into());
-    if !summary.note.is_empty() {
-        field("note", summary.note.clone());
-    }
-    field("owner", summary.owner.clone());
-    field("priority", summary.priority.to_string());
-    if let Some(pool) = &spec.pool {
-        field("pool", pool.clone());
-    }
-    let files = spec.kind.files();
-    let total = bytes(files.iter().map(|(_, _, length)| length).sum());
-    match &spec.kind {
-        JobKind::Render(render) => {
-            field("scene", format!("{}, {} files, {total}", render.scene, files.len()));
-            let RenderSpec { width, height, spp, depth, .. } = render;
-            let samples = match render.time_secs {
-                Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
-                None => format!("{spp} spp"),
-            };
-            let clamped =
-                render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
-            field("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}"));
-        }
-        JobKind::Compute(compute) => {
-            field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));
-            let ComputeSpec { domain, channels, element, .. } = compute;
-            let reduced = compute.reduction.map_or("", |reduction| reduction.name());
-            field(
-                "domain",
-                format!("{domain}, {channels} × {element} {reduced}").trim_end().to_owned(),
-            );
-        }
-    }
-    let frames_wanted = spec.kind.frames();
-    field("frames", format!("{frames_wanted}: {} of {} done", summary.frames_done, summary.frames));
-    let leased = summary.units_leased;
-    field(
-        "units",
-        format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units),
-    );
-    let samples = count(summary.samples_committed as f64);
-    let kept = match summary.samples_kept {
-        0 => String::new(),
-        kept => format!(", {} of them kept from nodes that left", count(kept as f64).trim_end()),
-    };
-    field("samples", format!("{}{kept}", samples.trim_end()));
-    if *copies != CopyCount::default() {
-        field("copies", copy_words(copies));
-    }
-    if let Some(fingerprint) = fingerprint {
-        field("fingerprint", fingerprint.to_string());
-    }
-    for frame in frames {
-        let samples =
-            frame.samples.map(|samples| format!("; as --spp {samples}")).unwrap_or_default();
-        field(&frame.frame.to_string(), frame_words(&frame.state) + &samples);
-    }
-    for failure in failures {
-        field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));
-    }
-    text
-}
-
-/// Units that two nodes worked on at once, and what that cost.
-fn copy_words(copies: &CopyCount) -> String {
-    let CopyCount { running, won, lost, wasted_millis } = copies;
-    let wasted = *wasted_millis as f64 / 1e3;
-    format!(
-        "{running} running, {won} first, {lost} not first; leases of {wasted:.1} s were stopped"
-    )
-}
-
-fn frame_words(state: &FrameState) -> String {
-    match state {
-        FrameState::Open { committed, units, round } => {
-            let units = format!("{committed} of {units} units");
-            round.map_or(units.clone(), |round| format!("{}; {units} so far", round_words(&round)))
-        }
-        FrameState::Resolving => "resolving".into(),
-        FrameState::Failed(reason) => format!("failed: {reason}"),
-        FrameState::Done(files) => {
-            let files = files
-                .iter()
-                .map(|file| format!("{} {} {}", file.format, bytes(file.length), file.hash));
-            format!("done: {}", files.collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
-fn round_words(status: &RoundStatus) -> String {
-    let RoundStatus { round, rounds, tiles_open, tiles, samples } = status;
-    format!(
-        "round {round} of at most {rounds}, {samples} samples a pixel for {tiles_open} of {tiles} \
-            tiles"
-    )
-}
-
-/// `tessera pause` and `tessera resume`.
-pub(crate) async fn pause(args: PauseArgs, pause: bool) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    for text in &args.jobs {
-        let job = job_id::find(&farm, text).await?;
-        let request = if pause { Request::Pause(job) } else { Request::Resume(job) };
-        match farm.ask(&request).await? {
-            Response::Done if pause => {
-                eprintln!("paused {job}; `tessera resume {job}` lets it go on")
-            }
-            Response::Done => eprintln!("{job} goes on"),
-            _ => return Err(unexpected()),
-        }
-    }
-    Ok(Status::Done)
-}
-
-/// `tessera retry`.
-pub(crate) async fn retry(args: RetryArgs) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    for text in &args.jobs {
-        let job = job_id::find(&farm, text).await?;
-        match farm.ask(&Request::Retry(job)).await? {
-            Response::Done => {
-                eprintln!(
-                    "the failed frames of {job} are rendered again; `tessera watch {job}` follows \
-                        it"
-                );
-            }
-            _ => return Err(unexpected()),
-        }
-    }
-    Ok(Status::Done)
-}
-
-/// `tessera cancel`.
-pub(crate) async fn cancel(args: CancelArgs) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    for text in &args.jobs {
-        let job = job_id::find(&farm, text).await?;
-        match farm.ask(&Request::Cancel(job)).await? {
-            Response::Done => {
-                eprintln!("cancelled {job}; its finished frames can still be fetched")
-            }
-            _ => return Err(unexpected()),
-        }
-    }
-    Ok(Status::Done)
 }

@@ -1,27 +1,39 @@
 //! The commands, a file each or a few that belong together.
 
+mod audit;
 mod authority;
+mod backup;
 mod bench;
+mod cancel;
+mod completions;
 mod compute;
 mod coordinator;
 mod deny;
 mod diff;
 mod doctor;
+mod drain;
+mod enrol;
 mod fetch;
-mod follow;
+mod forget;
+mod fsck;
 mod inspect;
+mod job;
 mod jobs;
+mod man;
 pub(crate) mod node;
 mod node_detail;
 mod nodes;
+mod pause;
 mod render;
-mod store;
+mod restore;
+mod retry;
 mod submit;
 mod token;
+mod wait;
+mod watch;
 
-use crate::args::{Cli, Command};
+use crate::args::Command;
 use crate::error::{CliError, Status};
-use clap::CommandFactory;
 
 /// Runs a command to its end.
 pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
@@ -30,47 +42,34 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Coordinator(args) => coordinator::run(args).await,
         Command::Node(args) => node::run(args).await,
         Command::Token(command) => token::run(command).await,
-        Command::Enrol(args) => token::enrol(args).await,
+        Command::Enrol(args) => enrol::run(args).await,
         Command::Submit(args) => submit::run(*args).await,
         Command::Compute(args) => compute::run(*args).await,
-        Command::Jobs(args) => jobs::list(args).await,
-        Command::Job(args) => jobs::show(args).await,
-        Command::Watch(args) => follow::watch(args).await,
-        Command::Wait(args) => follow::wait(args).await,
+        Command::Jobs(args) => jobs::run(args).await,
+        Command::Job(args) => job::run(args).await,
+        Command::Watch(args) => watch::run(args).await,
+        Command::Wait(args) => wait::run(args).await,
         Command::Fetch(args) => fetch::run(args).await,
-        Command::Pause(args) => jobs::pause(args, true).await,
-        Command::Resume(args) => jobs::pause(args, false).await,
-        Command::Retry(args) => jobs::retry(args).await,
-        Command::Cancel(args) => jobs::cancel(args).await,
-        Command::Forget(args) => store::forget(args).await,
-        Command::Fsck(args) => store::fsck(args),
-        Command::Backup(args) => store::backup(args).await,
-        Command::Restore(args) => store::restore(args),
-        Command::Nodes(args) => nodes::list(args).await,
-        Command::Drain(args) => nodes::drain(args, true).await,
-        Command::Undrain(args) => nodes::drain(args, false).await,
+        Command::Pause(args) => pause::pause(args, true).await,
+        Command::Resume(args) => pause::pause(args, false).await,
+        Command::Retry(args) => retry::run(args).await,
+        Command::Cancel(args) => cancel::run(args).await,
+        Command::Forget(args) => forget::run(args).await,
+        Command::Fsck(args) => fsck::run(args),
+        Command::Backup(args) => backup::run(args).await,
+        Command::Restore(args) => restore::run(args),
+        Command::Nodes(args) => nodes::run(args).await,
+        Command::Drain(args) => drain::drain(args, true).await,
+        Command::Undrain(args) => drain::drain(args, false).await,
         Command::Deny(args) => deny::deny(args).await,
         Command::Allow(args) => deny::allow(args).await,
-        Command::Audit(args) => authority::audit(args).await,
+        Command::Audit(args) => audit::run(args).await,
         Command::Authority(command) => authority::run(command).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench::run(args).await,
-        Command::Completions(args) => {
-            clap_complete::generate(
-                args.shell,
-                &mut Cli::command(),
-                "tessera",
-                &mut std::io::stdout(),
-            );
-            Ok(Status::Done)
-        }
-        Command::Man(args) => {
-            clap_mangen::generate_to(Cli::command(), &args.folder).map_err(|error| {
-                CliError::from(error).context(format!("`{}`", args.folder.display()))
-            })?;
-            Ok(Status::Done)
-        }
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     }
 }

@@ -1,8 +1,8 @@
 //! `node`: runs one until it is told to leave.
 
-use super::token::read_token;
-use crate::args::farm::NodeArgs;
-use crate::args::local::DeviceArgs;
+use super::enrol::read_token;
+use crate::args::devices::DeviceArgs;
+use crate::args::node::NodeArgs;
 use crate::config;
 use crate::error::{CliError, Status};
 use crate::notices::{Heard, Notices};

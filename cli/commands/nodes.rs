@@ -1,7 +1,7 @@
-//! `nodes`, `drain` and `undrain`.
+//! `nodes`: lists the nodes of a farm, or shows one of them.
 
 use super::node_detail;
-use crate::args::users::{NodeNameArgs, NodesArgs};
+use crate::args::nodes::NodesArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
@@ -12,7 +12,7 @@ use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::status::{NodeState, NodeSummary};
 
 /// `tessera nodes`.
-pub(crate) async fn list(args: NodesArgs) -> Result<Status, CliError> {
+pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
     let Response::Nodes(nodes) = Farm::of(&args.farm)?.ask(&Request::Nodes).await? else {
         return Err(unexpected());
     };
@@ -110,15 +110,4 @@ pub(crate) fn state(state: NodeState) -> &'static str {
         NodeState::Lost => "lost",
         NodeState::Unfit => "unfit",
     }
-}
-
-/// `tessera drain` and `tessera undrain`.
-pub(crate) async fn drain(args: NodeNameArgs, drain: bool) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    match farm.ask(&Request::Drain { node: args.node.clone(), drain }).await? {
-        Response::Done if drain => eprintln!("{} gets no new work", args.node),
-        Response::Done => eprintln!("{} gets work again", args.node),
-        _ => return Err(unexpected()),
-    }
-    Ok(Status::Done)
 }

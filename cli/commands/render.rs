@@ -1,18 +1,19 @@
 //! `render`: a scene on a farm in this process (`local_farm`), frames put where the user wants them
 //! as they finish.
 
-use super::follow::outcome;
-use super::jobs::frames;
-use crate::args::local::RenderArgs;
+use super::job::frames;
+use super::watch::outcome;
+use crate::args::render::RenderArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
+use crate::json;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::rusage::usage;
-use crate::spec::{self, JobOptions, SceneFiles};
+use crate::submission::render::{self, JobOptions, SceneFiles};
+use crate::submission::send;
 use crate::table::{bytes, count};
-use crate::{json, submission};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,7 +40,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         formats: outputs.formats.clone(),
         device_bytes: 0,
     };
-    let spec = spec::job(&args.picture, options, &files)?;
+    let spec = render::job(&args.picture, options, &files)?;
 
     let folder = tempfile::Builder::new().prefix("tessera-render-").tempdir()?;
     let local =
@@ -67,7 +68,7 @@ struct Outputs {
 
 impl Outputs {
     fn of(args: &RenderArgs) -> Result<Self, CliError> {
-        let frames = spec::frames(&args.picture);
+        let frames = render::frames(&args.picture);
         let mut formats = Vec::new();
         let mut destinations = Vec::new();
         for output in &args.output {
@@ -132,7 +133,7 @@ impl Rendering<'_> {
         let audience = Audience::of_stderr(self.args.quiet);
         let mut uploads = Uploads::new(Audience::Nobody);
         let farm = &self.local.farm;
-        let job = submission::submit(farm, self.spec, self.files, &mut uploads).await?;
+        let job = send::submit(farm, self.spec, self.files, &mut uploads).await?;
         let mut bar = JobProgress::new(audience, Doing::Rendering);
         let (finished, arriving) = mpsc::unbounded_channel();
         let mut heard = move |progress: &Progress| {

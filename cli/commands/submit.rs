@@ -1,14 +1,15 @@
 //! `submit`: checks a scene, sends it and the job; prints the job's id.
 
-use super::follow;
+use super::watch;
 use crate::args::picture::PictureArgs;
-use crate::args::users::SubmitArgs;
+use crate::args::submit::SubmitArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
+use crate::json;
 use crate::progress::{Audience, Doing, Uploads};
-use crate::spec::{self, JobOptions, SceneFiles};
+use crate::submission::render::{self, JobOptions, SceneFiles};
+use crate::submission::send;
 use crate::table::{bytes, span};
-use crate::{json, submission};
 use serde_json::json;
 use std::sync::Arc;
 use tessera_node::import::{ImportError, ImportedScene};
@@ -33,21 +34,25 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
     }
     let farm = Farm::of(&args.farm)?;
     let mut uploads = Uploads::new(Audience::of_stderr(false));
-    let job = submission::submit(&farm, &spec, &files, &mut uploads).await?;
+    let job = send::submit(&farm, &spec, &files, &mut uploads).await?;
     match args.json {
         true => json::print(&json!({ "job": job, "name": spec.name }))?,
         false => json::line(&job.to_string())?,
     }
     if args.wait || args.watch {
-        return follow::follow(&farm, job, Doing::Rendering, args.json && args.watch).await;
+        return watch::follow(&farm, job, Doing::Rendering, args.json && args.watch).await;
     }
     Ok(Status::Done)
 }
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let picture = &args.picture;
-    let scene =
-        spec::load(&picture.scene, &picture.env, picture.variant.as_deref(), args.import.limits())?;
+    let scene = render::load(
+        &picture.scene,
+        &picture.env,
+        picture.variant.as_deref(),
+        args.import.limits(),
+    )?;
     let report = scene.report();
     let notes =
         if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
@@ -66,7 +71,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
         formats,
         device_bytes,
     };
-    let spec = spec::job(&args.picture, options, &files)?;
+    let spec = render::job(&args.picture, options, &files)?;
     Ok((spec, files))
 }
 
@@ -77,7 +82,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
 /// # Errors
 /// Where laying it out takes more than it may, or ends the importer: nodes would fare no better.
 fn device_bytes(scene: &ImportedScene, picture: &PictureArgs) -> Result<u64, ImportError> {
-    let first = spec::frames(picture).iter().next().map_or(0, |frame| frame.0);
+    let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
     let still = FlattenOptions::still(picture.size.width, picture.size.height);
     let options = FlattenOptions { time_secs: f64::from(first) / picture.fps, ..still };
     match scene.flatten(&options) {
@@ -93,7 +98,7 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         return Ok(Status::Done);
     }
     let total = files.assets.iter().map(|asset| asset.length).sum();
-    let frames = spec::frames(&args.picture);
+    let frames = render::frames(&args.picture);
     let pool = spec.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
     json::line(&format!("job     {}, priority {}{pool}", spec.name, spec.priority))?;
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;

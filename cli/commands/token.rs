@@ -1,22 +1,15 @@
-//! `token` and `enrol`: letting nodes and people into a farm.
+//! `token create`, `token list` and `token revoke`.
 
-use crate::args::farm::{EnrolArgs, TokenCommand, TokenCreateArgs};
-use crate::args::users::ListArgs;
-use crate::client::{Farm, first_address, identity_folder, unexpected};
+use crate::args::farm::ListArgs;
+use crate::args::token::{TokenCommand, TokenCreateArgs};
+use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::json;
 use crate::table::{printable, span, table};
-use crate::{json, small_file};
 use serde_json::json;
-use std::path::Path;
-use tessera_protocol::Hello;
 use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
 use tessera_protocol::client::{Request, Response};
-use tessera_transport::enrol::Applicant;
 use tessera_transport::validity::now_secs;
-use tessera_transport::{Identity, JoinToken, Timing};
-
-/// Bytes of a token file at most.
-const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
 /// `tessera token …`.
 pub(crate) async fn run(command: TokenCommand) -> Result<Status, CliError> {
@@ -96,43 +89,4 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
             .trim_end(),
     )?;
     Ok(Status::Done)
-}
-
-/// `tessera enrol`.
-pub(crate) async fn enrol(args: EnrolArgs) -> Result<Status, CliError> {
-    let folder = identity_folder(&args.farm)?;
-    if Identity::is_at(&folder) && !args.replace {
-        let message = format!("there is an identity at `{}` already", folder.display());
-        return Err(CliError::new(Status::Failure, message)
-            .hint("--replace takes its place; --identity DIR puts the new one elsewhere"));
-    }
-    let address = first_address(&args.farm)?;
-    let token: JoinToken = read_token(&args.token_file)?.parse().map_err(|error| {
-        CliError::new(Status::NotAllowed, error).context(format!("`{}`", args.token_file.display()))
-    })?;
-    let name = args.name.or_else(login_name).ok_or_else(|| {
-        CliError::new(Status::Usage, "this user has no login name").hint("give one: --name NAME")
-    })?;
-    let hello = Hello::ours(tessera_node::fingerprint());
-    let applicant = Applicant { token: &token, name: &name, node: None };
-    let identity =
-        tessera_transport::enrol::enrol(&address, applicant, &hello, Timing::default()).await?;
-    identity.save(&folder)?;
-    eprintln!("{} of the farm at {address}, kept in `{}`", identity.peer, folder.display());
-    Ok(Status::Done)
-}
-
-/// The token of a file, without the line's end.
-pub(crate) fn read_token(path: &Path) -> Result<String, CliError> {
-    let about = |error: std::io::Error| {
-        CliError::from(error).context(format!("token file `{}`", path.display()))
-    };
-    Ok(small_file::read(path, TOKEN_FILE_BYTES_MAX).map_err(about)?.trim().to_owned())
-}
-
-fn login_name() -> Option<String> {
-    ["USER", "LOGNAME"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok())
-        .filter(|name| !name.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tessera_cli::args::Cli;
-use tessera_cli::args::farm::parse_ttl;
+use tessera_cli::args::time::parse_ttl;
 use tessera_cli::pattern::Pattern;
 use tessera_cli::vectors::{EnvironmentArg, FrameSize, parse_vector};
 use tessera_protocol::limits::JOB_FRAMES_MAX;

@@ -1,9 +1,9 @@
-//! From the options of `compute` to a job spec and the files that belong to it. Compiles kernels
-//! where it can; sends nothing.
+//! Turns the options of `compute` into a job spec and its files. Compiles kernels where NVRTC is
+//! found. Sends nothing.
 
+use super::send::Sources;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
-use crate::submission::Sources;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

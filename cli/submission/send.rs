@@ -1,5 +1,5 @@
-//! Submitting: the blobs that the coordinator lacks, then the job. Repeats what a lost connection
-//! left open; that is harmless.
+//! Sends the files that the coordinator lacks, then the job. Tries again after a lost connection,
+//! which is harmless.
 
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};

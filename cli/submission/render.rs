@@ -1,8 +1,8 @@
-//! From options to a job spec and the files that belong to it. Sends nothing.
+//! Turns the options of a picture into a job spec and its files. Sends nothing.
 
+use super::send::Sources;
 use crate::args::picture::PictureArgs;
 use crate::error::{CliError, Status};
-use crate::submission::Sources;
 use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};

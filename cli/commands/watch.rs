@@ -1,18 +1,17 @@
-//! `watch` and `wait`: a job to its end, and the status that says how it ended.
+//! `watch`: follows a job to its end; the exit status says how it ended.
 
-use crate::args::users::{WaitArgs, WatchArgs};
+use crate::args::watch::WatchArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::{Audience, Doing, JobProgress};
 use crate::table::printable;
 use crate::{job_id, json};
-use std::time::Duration;
 use tessera_protocol::JobId;
 use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::{JobState, JobSummary};
 
 /// `tessera watch`.
-pub(crate) async fn watch(args: WatchArgs) -> Result<Status, CliError> {
+pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
     let Response::Job(detail) = farm.ask(&Request::Job(job)).await? else {
@@ -47,43 +46,8 @@ pub(crate) async fn follow(
     outcome_on_farm(&summary)
 }
 
-/// `tessera wait`.
-pub(crate) async fn wait(args: WaitArgs) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    let job = job_id::find(&farm, &args.job).await?;
-    let mut paused = false;
-    let mut heard = |progress: &Progress| say_pauses(&progress.summary, &mut paused);
-    let following = unless_interrupted(job, farm.follow(job, &mut heard));
-    let summary = match args.timeout {
-        None => following.await?,
-        Some(secs) => match tokio::time::timeout(Duration::from_secs(secs), following).await {
-            Ok(summary) => summary?,
-            Err(_) => {
-                let message = format!("job {job} has not ended within {secs} s");
-                return Err(CliError::new(Status::TimedOut, message)
-                    .hint("it goes on; `tessera job` shows how far it is"));
-            }
-        },
-    };
-    if args.json {
-        json::print(&summary)?;
-    }
-    outcome_on_farm(&summary)
-}
-
-/// Whoever waits without a word is told that a job is paused, and that it goes on.
-fn say_pauses(summary: &JobSummary, paused: &mut bool) {
-    let now = summary.state == JobState::Paused;
-    if std::mem::replace(paused, now) != now {
-        match now {
-            true => eprintln!("waiting: {}", printable(&summary.note)),
-            false if !summary.state.is_final() => eprintln!("job {} goes on", summary.job),
-            false => {}
-        }
-    }
-}
-
-async fn unless_interrupted(
+/// Waits for a job; Ctrl-C ends the waiting, not the job.
+pub(super) async fn unless_interrupted(
     job: JobId,
     following: impl Future<Output = Result<JobSummary, CliError>>,
 ) -> Result<JobSummary, CliError> {
@@ -119,7 +83,7 @@ pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
 }
 
 /// The same for a job of a farm that goes on, where more can be done about it.
-fn outcome_on_farm(summary: &JobSummary) -> Result<Status, CliError> {
+pub(super) fn outcome_on_farm(summary: &JobSummary) -> Result<Status, CliError> {
     let job = summary.job;
     outcome(summary).map_err(|error| match summary.state {
         JobState::Failed => error.hint(format!(

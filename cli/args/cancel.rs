@@ -1,0 +1,15 @@
+//! Options of `cancel`.
+
+use super::farm::FarmArgs;
+use clap::Args;
+
+/// Options of `cancel`.
+#[derive(Debug, Args)]
+pub struct CancelArgs {
+    /// Jobs: ids, or their beginnings
+    #[arg(required = true)]
+    pub jobs: Vec<String>,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}

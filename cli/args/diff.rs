@@ -1,0 +1,27 @@
+//! Options of `diff`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Options of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// A picture, .exr or .png
+    pub a: PathBuf,
+    /// The picture to compare with, the reference of relMSE
+    pub b: PathBuf,
+    /// Also succeed where relMSE is not above this
+    #[arg(long, value_name = "X")]
+    pub max_relmse: Option<f64>,
+    /// Pixels in a degree of the observer's view, for FLIP [default: 67.02]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = crate::picture::PIXELS_PER_DEGREE,
+        hide_default_value = true,
+    )]
+    pub pixels_per_degree: f64,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,41 @@
+//! What reading a scene may take.
+
+use clap::Args;
+use std::time::Duration;
+use tessera_node::import::ImportLimits;
+
+/// What the process that reads a scene may take.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// Memory for reading a scene, MiB; one that takes more is refused [default: a quarter of the
+    /// machine's, at least 4096]
+    #[arg(
+        long,
+        value_name = "MIB",
+        env = "TESSERA_SCENE_MEMORY",
+        value_parser = clap::value_parser!(u64).range(64..=1 << 24),
+        help_heading = "Limits",
+    )]
+    pub scene_memory: Option<u64>,
+    /// Time for reading a scene, and for each of its frames, in seconds; one that takes longer is
+    /// refused [default: 300]
+    #[arg(
+        long,
+        value_name = "SECS",
+        env = "TESSERA_SCENE_TIME",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        help_heading = "Limits",
+    )]
+    pub scene_time: Option<u64>,
+}
+
+impl ImportArgs {
+    /// The limits.
+    pub fn limits(&self) -> ImportLimits {
+        let usual = ImportLimits::default();
+        ImportLimits {
+            memory_bytes: self.scene_memory.map_or(usual.memory_bytes, |mib| mib << 20),
+            time: self.scene_time.map_or(usual.time, Duration::from_secs),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Options of `inspect`.
+
+use super::import::ImportArgs;
+use crate::vectors::EnvironmentArg;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Options of `inspect`.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// glTF 2.0 scene, .gltf or .glb
+    pub scene: PathBuf,
+    /// Light at infinity, as for `render`
+    #[arg(long, value_name = "ENV", default_value = "none")]
+    pub env: EnvironmentArg,
+    /// What reading the scene may take.
+    #[command(flatten)]
+    pub import: ImportArgs,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,11 @@
+//! Options of `man`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Folder to write them to
+    pub folder: PathBuf,
+}

@@ -1,0 +1,15 @@
+//! Options of `retry`.
+
+use super::farm::FarmArgs;
+use clap::Args;
+
+/// Options of `retry`.
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    /// Jobs: ids, or their beginnings
+    #[arg(required = true)]
+    pub jobs: Vec<String>,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}

@@ -1,0 +1,50 @@
+//! Options of `submit`.
+
+use super::farm::FarmArgs;
+use super::import::ImportArgs;
+use super::picture::{FormatArg, PictureArgs};
+use clap::Args;
+
+/// Options of `submit`.
+#[derive(Debug, Args)]
+pub struct SubmitArgs {
+    /// The picture.
+    #[command(flatten)]
+    pub picture: PictureArgs,
+    /// File formats: exr, png (8 bits), png16
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "exr",
+        help_heading = "Picture"
+    )]
+    pub format: Vec<FormatArg>,
+    /// Name of the job and of its files [default: the scene's]
+    #[arg(long, value_name = "NAME", help_heading = "Job")]
+    pub name: Option<String>,
+    /// Share of the farm relative to other jobs, 0 to 100
+    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Job")]
+    pub priority: u8,
+    /// Give it to nodes of this pool alone [default: any node]
+    #[arg(long, value_name = "POOL", help_heading = "Job")]
+    pub pool: Option<String>,
+    /// Wait for the job's end; the exit status says how it ended
+    #[arg(long, conflicts_with = "watch", help_heading = "Job")]
+    pub wait: bool,
+    /// Follow the job to its end
+    #[arg(long, help_heading = "Job")]
+    pub watch: bool,
+    /// Check everything and say what would be submitted, but do not
+    #[arg(long, conflicts_with_all = ["wait", "watch"], help_heading = "Job")]
+    pub dry_run: bool,
+    /// What reading the scene may take.
+    #[command(flatten)]
+    pub import: ImportArgs,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}

@@ -1,0 +1,90 @@
+//! `backup`: writes what a coordinator keeps to one file.
+
+use crate::args::backup::BackupArgs;
+use crate::client::Farm;
+use crate::error::{CliError, Status};
+use crate::json;
+use crate::table::bytes;
+use std::io::Write;
+use std::path::Path;
+use tessera_coordinator::AuditError;
+use tessera_coordinator::backup::{self, BackupError, BackupSummary};
+use tessera_coordinator::folder::FolderError;
+use tessera_transport::Identity;
+
+/// `tessera backup`.
+pub(crate) async fn run(args: BackupArgs) -> Result<Status, CliError> {
+    if args.output.exists() {
+        let message = format!("`{}` is there already", args.output.display());
+        return Err(CliError::new(Status::Failure, message).hint("give a name that is free"));
+    }
+    let about = |error: std::io::Error| {
+        CliError::from(error).context(format!("`{}`", args.output.display()))
+    };
+    let folder = args.output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // Made readable by its owner alone, and gone unless it is whole.
+    let mut file = tempfile::Builder::new()
+        .prefix(".backup-")
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(about)?;
+    write(&args, file.as_file_mut()).await?;
+    file.as_file().sync_all().map_err(about)?;
+    let summary = backup::verify(file.path())?;
+    file.persist_noclobber(&args.output).map_err(|error| about(error.error))?;
+    report(&summary, "backed up", args.json)?;
+    if summary.keys == 0 {
+        eprintln!(
+            "the farm's keys and denials are not in it: `--data DIR` on the coordinator's machine \
+                puts them in"
+        );
+    }
+    Ok(Status::Done)
+}
+
+async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliError> {
+    let data = args.data.as_deref();
+    backup::begin(data, file)?;
+    let farm = match data {
+        None => Farm::of(&args.farm)?,
+        Some(data) => match backup::backup_stopped(data, file) {
+            Ok(()) => return Ok(()),
+            Err(BackupError::Source(AuditError::Folder(FolderError::InUse { .. }))) => {
+                running_at(data)?
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let client = farm.connect().await?;
+    let mut pieces = client.backup().await?;
+    while let Some(piece) = pieces.next().await? {
+        file.write_all(&piece)?;
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// The coordinator that runs on a data folder, asked as its admin.
+fn running_at(data: &Path) -> Result<Farm, CliError> {
+    let identity = Identity::load(&data.join("admin"))?;
+    let address = identity.coordinator.clone().ok_or_else(|| {
+        CliError::new(
+            Status::Failure,
+            "the folder is in use, and does not say where its coordinator listens",
+        )
+    })?;
+    Ok(Farm::new(address, identity))
+}
+
+/// Prints what a backup holds; `done` says what was done with it.
+pub(super) fn report(summary: &BackupSummary, done: &str, as_json: bool) -> Result<(), CliError> {
+    if as_json {
+        return json::print(summary);
+    }
+    let BackupSummary { keys, values, spools, blobs, log, bytes: length } = summary;
+    let length = bytes(*length);
+    eprintln!(
+        "{done}: {length}: {values} values of the journal, {spools} spools, {blobs} blobs, {log} \
+            files of the audit log, {keys} files of keys"
+    );
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! `cancel`: ends jobs.
+
+use crate::args::cancel::CancelArgs;
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::job_id;
+use tessera_protocol::client::{Request, Response};
+
+/// `tessera cancel`.
+pub(crate) async fn run(args: CancelArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    for text in &args.jobs {
+        let job = job_id::find(&farm, text).await?;
+        match farm.ask(&Request::Cancel(job)).await? {
+            Response::Done => {
+                eprintln!("cancelled {job}; its finished frames can still be fetched")
+            }
+            _ => return Err(unexpected()),
+        }
+    }
+    Ok(Status::Done)
+}

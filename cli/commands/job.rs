@@ -1,0 +1,156 @@
+//! `job`: shows one job with its frames and failures.
+
+use super::jobs::state;
+use crate::args::job::JobArgs;
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::table::{bytes, count, printable, span};
+use crate::{job_id, json};
+use std::fmt::Write as _;
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, RoundStatus};
+use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
+use tessera_transport::FarmClient;
+
+/// `tessera job`.
+pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    let job = job_id::find(&farm, &args.job).await?;
+    let client = farm.connect().await?;
+    let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
+        return Err(unexpected());
+    };
+    let frames = if args.frames { Some(frames(&client, job).await?) } else { None };
+    client.close().await;
+    if args.json {
+        let mut value = json::value(&detail)?;
+        if let Some(frames) = &frames {
+            value["frames"] = json::value(frames)?;
+        }
+        json::line(&value.to_string())?;
+    } else {
+        json::line(describe(&detail, frames.as_deref().unwrap_or_default()).trim_end())?;
+    }
+    Ok(Status::Done)
+}
+
+/// All frames of a job, page by page.
+pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameStatus>, CliError> {
+    let mut all = Vec::new();
+    loop {
+        let from = u32::try_from(all.len()).map_err(|_| unexpected())?;
+        let Response::Frames(page) = client.request(&Request::Frames { job, from }).await? else {
+            return Err(unexpected());
+        };
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
+
+fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
+    let JobDetail { summary, spec, fingerprint, failures, copies } = detail;
+    let mut text = String::new();
+    let mut field = |name: &str, value: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:<12}{}", printable(&value));
+    };
+    field("job", summary.job.to_string());
+    field("name", spec.name.clone());
+    field("state", state(summary.state).into());
+    if !summary.note.is_empty() {
+        field("note", summary.note.clone());
+    }
+    field("owner", summary.owner.clone());
+    field("priority", summary.priority.to_string());
+    if let Some(pool) = &spec.pool {
+        field("pool", pool.clone());
+    }
+    let files = spec.kind.files();
+    let total = bytes(files.iter().map(|(_, _, length)| length).sum());
+    match &spec.kind {
+        JobKind::Render(render) => {
+            field("scene", format!("{}, {} files, {total}", render.scene, files.len()));
+            let RenderSpec { width, height, spp, depth, .. } = render;
+            let samples = match render.time_secs {
+                Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
+                None => format!("{spp} spp"),
+            };
+            let clamped =
+                render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
+            field("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}"));
+        }
+        JobKind::Compute(compute) => {
+            field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));
+            let ComputeSpec { domain, channels, element, .. } = compute;
+            let reduced = compute.reduction.map_or("", |reduction| reduction.name());
+            field(
+                "domain",
+                format!("{domain}, {channels} × {element} {reduced}").trim_end().to_owned(),
+            );
+        }
+    }
+    let frames_wanted = spec.kind.frames();
+    field("frames", format!("{frames_wanted}: {} of {} done", summary.frames_done, summary.frames));
+    let leased = summary.units_leased;
+    field(
+        "units",
+        format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units),
+    );
+    let samples = count(summary.samples_committed as f64);
+    let kept = match summary.samples_kept {
+        0 => String::new(),
+        kept => format!(", {} of them kept from nodes that left", count(kept as f64).trim_end()),
+    };
+    field("samples", format!("{}{kept}", samples.trim_end()));
+    if *copies != CopyCount::default() {
+        field("copies", copy_words(copies));
+    }
+    if let Some(fingerprint) = fingerprint {
+        field("fingerprint", fingerprint.to_string());
+    }
+    for frame in frames {
+        let samples =
+            frame.samples.map(|samples| format!("; as --spp {samples}")).unwrap_or_default();
+        field(&frame.frame.to_string(), frame_words(&frame.state) + &samples);
+    }
+    for failure in failures {
+        field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));
+    }
+    text
+}
+
+/// Units that two nodes worked on at once, and what that cost.
+fn copy_words(copies: &CopyCount) -> String {
+    let CopyCount { running, won, lost, wasted_millis } = copies;
+    let wasted = *wasted_millis as f64 / 1e3;
+    format!(
+        "{running} running, {won} first, {lost} not first; leases of {wasted:.1} s were stopped"
+    )
+}
+
+fn frame_words(state: &FrameState) -> String {
+    match state {
+        FrameState::Open { committed, units, round } => {
+            let units = format!("{committed} of {units} units");
+            round.map_or(units.clone(), |round| format!("{}; {units} so far", round_words(&round)))
+        }
+        FrameState::Resolving => "resolving".into(),
+        FrameState::Failed(reason) => format!("failed: {reason}"),
+        FrameState::Done(files) => {
+            let files = files
+                .iter()
+                .map(|file| format!("{} {} {}", file.format, bytes(file.length), file.hash));
+            format!("done: {}", files.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn round_words(status: &RoundStatus) -> String {
+    let RoundStatus { round, rounds, tiles_open, tiles, samples } = status;
+    format!(
+        "round {round} of at most {rounds}, {samples} samples a pixel for {tiles_open} of {tiles} \
+            tiles"
+    )
+}

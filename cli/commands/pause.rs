@@ -1,0 +1,24 @@
+//! `pause` and `resume`: stop work on jobs, and let it go on.
+
+use crate::args::pause::PauseArgs;
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::job_id;
+use tessera_protocol::client::{Request, Response};
+
+/// `tessera pause` and `tessera resume`.
+pub(crate) async fn pause(args: PauseArgs, pause: bool) -> Result<Status, CliError> {
+    let farm = Farm::of(&args.farm)?;
+    for text in &args.jobs {
+        let job = job_id::find(&farm, text).await?;
+        let request = if pause { Request::Pause(job) } else { Request::Resume(job) };
+        match farm.ask(&request).await? {
+            Response::Done if pause => {
+                eprintln!("paused {job}; `tessera resume {job}` lets it go on")
+            }
+            Response::Done => eprintln!("{job} goes on"),
+            _ => return Err(unexpected()),
+        }
+    }
+    Ok(Status::Done)
+}
