@@ -27,11 +27,11 @@ fn main() {
     println!("cargo:rerun-if-env-changed=TESSERA_KERNEL_WERROR");
     for (isa, machine) in instruction_sets() {
         let entries =
-            ["entry_host.cpp", "entry_rays.cpp", "entry_denoise.cpp", "compute/entry_compute.cpp"];
+            ["entry/host.cpp", "entry/rays.cpp", "entry/denoise.cpp", "compute/entry.cpp"];
         compile(&root, &entries, isa, machine);
-        compile(&root, &["entry_lanes.cpp"], &format!("lanes_{isa}"), machine);
+        compile(&root, &["tests/lanes.cpp"], &format!("lanes_{isa}"), machine);
     }
-    compile(&root, &["entry_test.cpp", "entry_stages.cpp"], "test", None);
+    compile(&root, &["tests/functions.cpp", "tests/stages.cpp"], "test", None);
     println!("cargo:rustc-env=TESSERA_KERNEL_FLAGS={}", FLAGS.join(" "));
     println!("cargo:rustc-env=TESSERA_KERNEL_SOURCE={}", root.display());
     fs::write(out.join("sources.rs"), list_of_sources(&root))
@@ -65,35 +65,28 @@ fn compile(root: &Path, entries: &[&str], isa: &str, machine: Option<&str>) {
     build.compile(&format!("tessera_kernels_{isa}"));
 }
 
-/// Sources of tests alone, which are not in the fingerprint.
-const TEST_ONLY: [&str; 8] = [
-    "entry_lanes.cpp",
-    "entry_stages.cpp",
-    "entry_test.cpp",
-    "entry_unit_tests.cu",
-    "unit_functions.h",
-    "unit_lights.h",
-    "unit_paths.h",
-    "unit_words.h",
-];
+/// The folder of sources that only tests use. They are not in the fingerprint.
+const TEST_FOLDER: &str = "tests";
 
-/// Two Rust arrays of (file name, text), sorted by name: the kernel sources, and those of tests
-/// alone.
+/// Returns two Rust arrays of (path, text), sorted by path: the kernel sources, and the sources of
+/// tests.
 fn list_of_sources(root: &Path) -> String {
     let mut paths = files_of(root);
     paths.sort();
-    let is_test = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| TEST_ONLY.iter().any(|test| name == *test))
-    };
+    let is_test = |path: &PathBuf| path.starts_with(root.join(TEST_FOLDER));
     let (tests, product): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(is_test);
     array(
-        "/// Name and text of every kernel source, sorted by name.\npub const SOURCES",
+        "/// Path and text of every kernel source, sorted by path.\npub const SOURCES",
         root,
         &product,
-    ) + &array("/// The same of the sources of tests alone.\npub const TEST_SOURCES", root, &tests)
+    ) + &array(
+        "/// Path and text of every source of tests, sorted by path.\npub const TEST_SOURCES",
+        root,
+        &tests,
+    )
 }
 
-/// The files of a folder and of those in it.
+/// Lists the files of a folder and of its subfolders.
 fn files_of(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the kernel sources are beside build.rs");
     let paths = entries.map(|entry| entry.expect("a readable folder").path());

@@ -1,6 +1,6 @@
 //! A door for proofs: a scene with instances as one without, every instance's triangles, vertices
 //! and nodes copied into the world by the operations that a walk does on its way through an
-//! instance (`source/instance.h`). It has to give the same bits. Not an interface.
+//! instance (`source/geometry/instance.h`). It has to give the same bits. Not an interface.
 
 use crate::CheckedScene;
 use std::sync::Arc;

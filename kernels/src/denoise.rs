@@ -1,5 +1,5 @@
-//! The denoiser on the CPU (`source/denoise.h`): tiles of a frame, of which some rows at a time are
-//! in memory.
+//! The denoiser on the CPU (`source/film/denoise.h`): tiles of a frame, of which some rows at a
+//! time are in memory.
 
 use crate::float_mode::FloatMode;
 pub use crate::isa::{Isa, available_isas, best_isa};
@@ -142,7 +142,7 @@ pub fn tile<'s>(
 /// [`tile`] through any entry.
 ///
 /// # Safety
-/// `denoise` must be `tessera_denoise` of `entry_denoise.cpp`, built for a processor like this one.
+/// `denoise` must be `tessera_denoise` of `entry/denoise.cpp`, built for a processor like this one.
 pub(crate) unsafe fn tile_with<'s>(
     denoise: Entry,
     rows: &Rows<'_>,

@@ -125,7 +125,7 @@ pub fn render_unit(
 /// [`render_unit`] through any entry.
 ///
 /// # Safety
-/// `render` must be `tessera_render_unit` of `entry_host.cpp`, built for a processor like this one.
+/// `render` must be `tessera_render_unit` of `entry/host.cpp`, built for a processor like this one.
 pub(crate) unsafe fn render_unit_with(
     render: RenderUnit,
     scene: &CheckedScene,

@@ -1,5 +1,5 @@
 //! A door for this crate's tests: what is computed in lanes beside what is computed alone
-//! (`source/entry_lanes.cpp`).
+//! (`source/tests/lanes.cpp`).
 
 use crate::host::{Isa, available_isas};
 
@@ -37,7 +37,7 @@ unsafe extern "C" {
     );
 }
 
-/// What the kernels' functions make of eight lanes of words (`source/entry_lanes.cpp`): one lane
+/// What the kernels' functions make of eight lanes of words (`source/tests/lanes.cpp`): one lane
 /// after the other, and all at once.
 ///
 /// # Panics

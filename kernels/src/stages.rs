@@ -1,4 +1,4 @@
-//! Doors for proofs: the staged shape of a plan run on the host (`source/entry_stages.cpp`), and
+//! Doors for proofs: the staged shape of a plan run on the host (`source/tests/stages.cpp`), and
 //! what a launch leaves in a workspace in a form that does not depend on the order of the queues.
 //! Not an interface; it changes with the kernels.
 
@@ -159,7 +159,7 @@ pub fn offsets(params: &[u8]) -> Offsets {
     }
 }
 
-/// The number of `entry_stages.cpp`.
+/// The number of `tests/stages.cpp`.
 fn number(kernel: Kernel) -> u32 {
     match kernel {
         Kernel::RenderPaths | Kernel::RenderLayered => 0,

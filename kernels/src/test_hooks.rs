@@ -1,5 +1,5 @@
-//! Doors for this crate's tests: single kernel functions from `source/entry_test.cpp`, built for
-//! the oldest processor of the family. Not an interface; it changes with the kernels.
+//! Doors for this crate's tests: single kernel functions from `source/tests/functions.cpp`, built
+//! for the oldest processor of the family. Not an interface; it changes with the kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, CompressedNode, LeafTriangle};
@@ -191,7 +191,7 @@ pub fn bsdf_sample(surface: &Surface, out: [f32; 3], random: [f32; 3]) -> [f32; 
     result
 }
 
-/// A surface with extensions: numbers in the order of `entry_test.cpp`.
+/// A surface with extensions: numbers in the order of `tests/functions.cpp`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct LayeredSurface {
@@ -354,7 +354,7 @@ pub const SOURCE_FOLDER: &str = env!("TESSERA_KERNEL_SOURCE");
 /// [`crate::host::render_unit`] through an entry that a test has loaded.
 ///
 /// # Safety
-/// `entry` must be `tessera_render_unit` of `entry_host.cpp` as another compiler built it for this
+/// `entry` must be `tessera_render_unit` of `entry/host.cpp` as another compiler built it for this
 /// processor.
 pub unsafe fn render_with(
     entry: *mut std::ffi::c_void,
@@ -373,7 +373,7 @@ pub unsafe fn render_with(
 /// A tile denoised by an entry that a test has built.
 ///
 /// # Safety
-/// As of [`render_with`], for `tessera_denoise` of `entry_denoise.cpp`.
+/// As of [`render_with`], for `tessera_denoise` of `entry/denoise.cpp`.
 pub unsafe fn denoise_with<'s>(
     entry: *mut std::ffi::c_void,
     rows: &denoise::Rows<'_>,

@@ -1,4 +1,4 @@
-//! Doors for proofs: every function of the kernels by itself (`source/unit_functions.h`), on the
+//! Doors for proofs: every function of the kernels by itself (`source/tests/functions.h`), on the
 //! host and as a kernel of its own image, with inputs for each. Not an interface; it changes with
 //! the kernels.
 
@@ -12,7 +12,7 @@ use tessera_layout::SceneView;
 /// The image with a kernel for every function; no part of the product.
 pub const UNIT_TESTS_PTX: &str = include_str!("../images/unit-tests.ptx");
 
-/// Twin of `UnitFunction` in `source/entry_test.cpp`.
+/// Twin of `UnitFunction` in `source/tests/functions.cpp`.
 #[repr(C)]
 struct RawFunction {
     name: *const c_char,

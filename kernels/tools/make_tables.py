@@ -176,22 +176,22 @@ def blackman_harris(x):
 
 
 def write_sheen():
-    write("sheen_table.h",
+    write("bsdf/sheen_table.h",
           ["Directional albedo of the Charlie sheen (Estevez and Kulla 2017): rows of rising perceptual roughness, in each the",
            "albedo of rising cosine, both uniform over [0, 1]."],
           [(f"SHEEN_ALBEDO[{STEPS * STEPS}]", sheen())])
 
 
 def main():
-    write("srgb_table.h", ["Linear value of each sRGB code (IEC 61966-2-1)."], [("LINEAR_FROM_SRGB[256]", srgb())])
+    write("material/srgb_table.h", ["Linear value of each sRGB code (IEC 61966-2-1)."], [("LINEAR_FROM_SRGB[256]", srgb())])
     table, mean = albedo()
-    write("albedo_table.h",
+    write("bsdf/albedo_table.h",
           ["Directional albedo of GGX, split so that F0 * a + b is the albedo under Schlick's Fresnel term with F0: rows of",
            "rising perceptual roughness, in each pairs (a, b) of rising cosine, both uniform over [0, 1]; and each row's",
            "cosine-weighted mean."],
           [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)])
     write_sheen()
-    write("filter_table.h",
+    write("sampling/filter_table.h",
           ["Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 of the filter lies, k from 0 to 128."],
           [(f"GAUSSIAN_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(gaussian, 2.0)),
            (f"BLACKMAN_HARRIS_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(blackman_harris, 1.65))])

@@ -1,6 +1,6 @@
 //! Meshes that a scene shows often enough to hold them once: which they are, their arrays and
 //! hierarchies, and an instance of one in a place. Everything else is copied into the world
-//! (`flat_geometry.rs`). What an instance is, bit for bit: `kernels/source/instance.h`.
+//! (`flat_geometry.rs`). What an instance is, bit for bit: `kernels/source/geometry/instance.h`.
 
 use crate::bvh;
 use crate::error::SceneError;

@@ -53,9 +53,16 @@ pub(crate) fn compiler(test: &str) -> Option<String> {
 pub(crate) fn compile(compiler: &str, entry: &str) -> Arc<Module> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let to = folder.path().join("image.ptx");
-    let source = Path::new(test_hooks::SOURCE_FOLDER).join(entry);
-    let status =
-        Command::new(compiler).args(FLAGS).arg("-S").arg(source).arg("-o").arg(&to).status();
+    let sources = Path::new(test_hooks::SOURCE_FOLDER);
+    let status = Command::new(compiler)
+        .args(FLAGS)
+        .arg("-I")
+        .arg(sources)
+        .arg("-S")
+        .arg(sources.join(entry))
+        .arg("-o")
+        .arg(&to)
+        .status();
     assert!(status.expect("it was found").success(), "{compiler} does not compile {entry}");
     let text = std::fs::read_to_string(&to).expect("clang wrote it");
     let violations = whitelist::check(&text);
@@ -71,7 +78,7 @@ pub(crate) fn compile(compiler: &str, entry: &str) -> Arc<Module> {
 #[test]
 fn ptx_of_clang_gives_the_bits_of_the_host() {
     let Some(compiler) = compiler("ptx_of_clang_gives_the_bits_of_the_host") else { return };
-    bits::compare(&compile(&compiler, "entry_cuda.cu"), &scenes::all());
+    bits::compare(&compile(&compiler, "entry/cuda.cu"), &scenes::all());
 }
 
 #[test]
@@ -79,5 +86,5 @@ fn every_function_by_clang_gives_the_bits_of_the_host() {
     let Some(compiler) = compiler("every_function_by_clang_gives_the_bits_of_the_host") else {
         return;
     };
-    units::compare_all(&compile(&compiler, "entry_unit_tests.cu"), units::INPUTS / 10);
+    units::compare_all(&compile(&compiler, "tests/functions.cu"), units::INPUTS / 10);
 }

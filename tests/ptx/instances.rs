@@ -38,5 +38,5 @@ fn instances_by_clang_have_the_bits_of_the_host() {
     let Some(compiler) = clang::compiler("instances_by_clang_have_the_bits_of_the_host") else {
         return;
     };
-    bits::compare(&clang::compile(&compiler, "entry_cuda_instances.cu"), &all());
+    bits::compare(&clang::compile(&compiler, "entry/cuda_instances.cu"), &all());
 }

@@ -1,6 +1,6 @@
 //! Every function of the kernels by itself: its kernel on the machine gives, word for word, what
 //! the host gives, over inputs with every special value. A NaN may leave a function; the functions'
-//! doors write every NaN as 0x7fffffff (`unit_functions.h`), so that its payload is not compared
+//! doors write every NaN as 0x7fffffff (`tests/functions.h`), so that its payload is not compared
 //! and everything else is, bit for bit.
 
 use std::sync::Arc;

@@ -113,7 +113,7 @@ fn wrong_build(compiler: &Nvrtc, (_, options, (from, to)): &WrongBuild) -> Strin
     let headers: Vec<(&str, &str)> =
         headers.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let (name, source) =
-        SOURCES.iter().find(|(name, _)| *name == "entry_cuda.cu").expect("it is a source");
+        SOURCES.iter().find(|(name, _)| *name == "entry/cuda.cu").expect("it is a source");
     let target = Target::Ptx { compute: 75 };
     let program = Program { name, source, headers: &headers, target, options };
     compiler.compile(&program).and_then(|made| made.text()).expect("the sources compile")

@@ -112,7 +112,9 @@ fn compile(compiler: &str, flags: &[&str], out: &Path) -> PathBuf {
             "-o",
         ])
         .arg(out)
-        .arg(file("kernels/source/entry_host.cpp"))
+        .arg("-I")
+        .arg(file("kernels/source"))
+        .arg(file("kernels/source/entry/host.cpp"))
         .output()
         .expect("the compiler runs");
     assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));

@@ -12,7 +12,7 @@ const COMPUTE: u32 = 75;
 
 /// What compute kernels include of the path tracer's headers.
 const COMPUTE_HEADERS: &[&str] =
-    &["arithmetic.h", "compiler.h", "denoise.h", "layout.h", "logarithm.h"];
+    &["compiler.h", "film/denoise.h", "layout.h", "math/arithmetic.h", "math/logarithm.h"];
 
 /// A committed image.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +25,10 @@ pub(crate) struct Image {
 
 /// All of them.
 pub(crate) const IMAGES: &[Image] = &[
-    Image { entry: "entry_cuda.cu", file: "images/tessera.ptx" },
-    Image { entry: "entry_cuda_instances.cu", file: "images/tessera-instances.ptx" },
-    Image { entry: "compute/entry_compute.cu", file: "images/compute.ptx" },
-    Image { entry: "entry_unit_tests.cu", file: "images/unit-tests.ptx" },
+    Image { entry: "entry/cuda.cu", file: "images/tessera.ptx" },
+    Image { entry: "entry/cuda_instances.cu", file: "images/tessera-instances.ptx" },
+    Image { entry: "compute/entry.cu", file: "images/compute.ptx" },
+    Image { entry: "tests/functions.cu", file: "images/unit-tests.ptx" },
 ];
 
 impl Image {

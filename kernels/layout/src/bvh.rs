@@ -20,8 +20,8 @@ pub const BVH_DEPTH_MAX: u32 = 48;
 /// eight.
 ///
 /// Any hierarchy over the same triangles gives the same hits to the last bit, because hits are
-/// canonical (see `kernels/source/traverse.h`): a child's box must contain the padded box of every
-/// triangle below it, nothing else.
+/// canonical (see `kernels/source/bvh/traverse.h`): a child's box must contain the padded box of
+/// every triangle below it, nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct BvhNode8 {

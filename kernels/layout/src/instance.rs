@@ -6,7 +6,7 @@ use crate::{BvhNode8, ShadingVertex, Triangle, TriangleBlock};
 /// A mesh in one place: 144 bytes. The ids of its triangles follow each other from `first_id`.
 ///
 /// What it shows has the same bits as if its corners, by [`Instance::place`], stood among the
-/// scene's own triangles: see `kernels/source/instance.h`, whose operations these are.
+/// scene's own triangles: see `kernels/source/geometry/instance.h`, whose operations these are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(16))]
 pub struct Instance {

@@ -1,6 +1,6 @@
 //! The tree by which kernels choose one of many lights, and how it is built (Conty Estevez and
 //! Kulla 2018, "Importance Sampling of Many Lights with Adaptive Tree Splitting", section 4). How
-//! it is walked stands in `kernels/source/light_tree.h`.
+//! it is walked stands in `kernels/source/light/light_tree.h`.
 
 use crate::{AliasEntry, Light, NONE, build_alias_table};
 use std::f64::consts::PI;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compute/array.h"
-#include "denoise.h"
+#include "film/denoise.h"
 #include "layout.h"
 
 struct DenoiseInputs {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compute/array.h"
-#include "arithmetic.h"
+#include "math/arithmetic.h"
 
 const u32 RESIZE_BOX = 0;
 const u32 RESIZE_TRIANGLE = 1;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compute/array.h"
-#include "logarithm.h"
+#include "math/logarithm.h"
 
 const u32 TONE_STANDARD = 0;
 const u32 TONE_PBR_NEUTRAL = 1;

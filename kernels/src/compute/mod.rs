@@ -21,7 +21,7 @@ pub const HEADER: &str = include_str!("../../source/compute/tessera.cuh");
 /// The entry of a user's kernel.
 pub const ENTRY: &str = "compute";
 /// The built-in kernels for every GPU of compute capability 7.5 or newer. Made from
-/// `source/compute/entry_compute.cu` by
+/// `source/compute/entry.cu` by
 /// `cargo run --release -p tessera-kernels --example make_ptx`.
 pub const PTX: &str = include_str!("../../images/compute.ptx");
 /// Threads of a block that chunks are launched with, where the kernel allows as many.

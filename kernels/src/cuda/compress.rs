@@ -1,6 +1,6 @@
 //! The device's hierarchy: the host's wide nodes on grids of 8 bits, 80 bytes a node, and triangles
 //! in the order of their leaves; the scene's own, and those of the meshes that instances show. Why
-//! it gives the same hits stands in `source/compressed.h`.
+//! it gives the same hits stands in `source/bvh/compressed.h`.
 
 use super::bytes::Plain;
 use std::collections::BTreeMap;

@@ -36,7 +36,7 @@ impl KernelSet {
     pub const ALL: [KernelSet; 2] = [KernelSet::Plain, KernelSet::Instances];
 
     /// Their PTX for every GPU of compute capability 7.5 or newer, compiled by the driver when it
-    /// is loaded. Made from `source/entry_cuda.cu` and `source/entry_cuda_instances.cu` by
+    /// is loaded. Made from `source/entry/cuda.cu` and `source/entry/cuda_instances.cu` by
     /// `cargo run --release -p tessera-kernels --example make_ptx`.
     pub fn ptx(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! Kernel parameters: the twins of the structs in `source/layout.h` and `source/wavefront.h`, with
-//! device addresses in the place of pointers.
+//! Kernel parameters: the twins of the structs in `source/layout.h` and
+//! `source/integrator/wavefront.h`, with device addresses in the place of pointers.
 
 use super::KernelSet;
 use super::bytes::Plain;

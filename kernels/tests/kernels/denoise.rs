@@ -152,13 +152,13 @@ fn every_build_gives_the_same_bits_of(picture: &Picture) {
         assert!(found == want, "{isa}");
     }
     for compiler in ["g++", "clang++"] {
-        let Some(build) = OtherBuild::new(compiler, "entry_denoise.cpp", c"tessera_denoise_other")
+        let Some(build) = OtherBuild::new(compiler, "entry/denoise.cpp", c"tessera_denoise_other")
         else {
             println!("skipped: {compiler} is not installed");
             continue;
         };
         let found = denoised(picture, steps, |rows, corner, scratch| {
-            // SAFETY: the library was just built from entry_denoise.cpp for this machine.
+            // SAFETY: the library was just built from entry/denoise.cpp for this machine.
             unsafe { test_hooks::denoise_with(build.entry, rows, corner, scratch) }.unwrap().clone()
         });
         assert!(found == want, "{compiler}");

@@ -102,13 +102,13 @@ fn every_compiler_gives_the_same_film() {
     let (scene, unit) = (varied(), everything());
     let (want, _) = sums(best_isa(), &scene, &unit);
     for compiler in ["g++", "clang++"] {
-        let Some(build) = OtherBuild::new(compiler, "entry_host.cpp", c"tessera_render_unit_other")
+        let Some(build) = OtherBuild::new(compiler, "entry/host.cpp", c"tessera_render_unit_other")
         else {
             println!("skipped: {compiler} is not installed");
             continue;
         };
         let mut film = vec![0; want.len()];
-        // SAFETY: the library was just built from entry_host.cpp for this machine.
+        // SAFETY: the library was just built from entry/host.cpp for this machine.
         let counts =
             unsafe { test_hooks::render_with(build.entry, &scene, &unit, &mut film) }.unwrap();
         assert_eq!((film == want, counts.non_finite), (true, 0), "{compiler}");
@@ -131,6 +131,7 @@ impl OtherBuild {
             .args(test_hooks::COMPILER_FLAGS.split(' '))
             .args(["-shared", "-fPIC", "-DTESSERA_ISA=other", "-o"])
             .arg(&library)
+            .args(["-I", test_hooks::SOURCE_FOLDER])
             .arg(format!("{}/{source}", test_hooks::SOURCE_FOLDER))
             .args(if best_isa().name() == "x86-64-v3" { &["-march=x86-64-v3"][..] } else { &[] })
             .status()

@@ -1,5 +1,5 @@
 //! Bounding volume hierarchies over world-space triangles. Owns how they are built; what a hit is,
-//! and why it does not depend on anything decided here, stands in `kernels/source/traverse.h`.
+//! and why it does not depend on anything decided here, stands in `kernels/source/bvh/traverse.h`.
 //!
 //! ```text
 //! triangles ─ padded boxes ─ binary tree (split rule) ─ cheapest eight-wide tree ─ nodes and triangle blocks
@@ -213,7 +213,8 @@ pub(crate) fn depth(nodes: &[BvhNode8], root: u32) -> u32 {
     deepest
 }
 
-/// A triangle's own box by the operations of `own_box_interval` in `kernels/source/triangle.h`.
+/// A triangle's own box by the operations of `own_box_interval` in
+/// `kernels/source/geometry/triangle.h`.
 fn padded_box(triangle: &Triangle, padding: f32) -> Bounds {
     let mut bounds = Bounds::EMPTY;
     for corner in [triangle.v0, triangle.v1, triangle.v2] {

@@ -1,6 +1,6 @@
-// kernel.cu with a sum of floats in the place of the film's integers: the order of the additions would be the pixel's value.
-// float-atomics.ptx is built of it as strict.ptx is of kernel.cu.
-#include "sample_shapes.h"
+// kernel.cu with a sum of floats in the place of the film's integers: the order of the additions
+// would be the pixel's value. float-atomics.ptx is built of it as strict.ptx is of kernel.cu.
+#include "sampling/shapes.h"
 
 TESSERA_KERNEL(64, 1) planted(const float* in, float* out, float* film) {
     const u32 at = thread_index();

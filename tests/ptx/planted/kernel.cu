@@ -1,4 +1,5 @@
-// A small kernel of the real functions: a point on a disk, normalised, and its sum. Built by NVRTC 13.5 with
+// A small kernel of the real functions: a point on a disk, normalised, and its sum. Built by NVRTC
+// 13.5 with
 //   --gpu-architecture=compute_75 --std=c++17 --include-path=kernels/source
 // and, for each of the texts beside it:
 //   strict.ptx          --fmad=false --prec-div=true --prec-sqrt=true --ftz=false
@@ -6,7 +7,7 @@
 //   fast-math.ptx       --use_fast_math
 //   approximate-division.ptx   as strict, with --prec-div=false
 #include "film.h"
-#include "sample_shapes.h"
+#include "sampling/shapes.h"
 
 TESSERA_KERNEL(64, 1) planted(const float* in, float* out, i64* film) {
     const u32 at = thread_index();

@@ -1,0 +1,2 @@
+// The device's kernels for scenes without instances.
+#include "entry/device_kernels.h"

@@ -1,2 +1,0 @@
-// The device's kernels for scenes without instances.
-#include "device_kernels.h"

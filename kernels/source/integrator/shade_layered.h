@@ -1,0 +1,246 @@
+// Shade, for what is more than a plain material in air: surfaces with extensions, and everything
+// that a path meets inside of a medium. The stages are those of stages.h; light may leave a surface
+// on both of its sides.
+#pragma once
+
+#include "integrator/stages.h"
+#include "material/layered_surface.h"
+
+const u32 DIMENSION_DISPERSION = 1u << 20;  // and one for each scattering; beyond all of sampler.h
+const float DENSITY_ALONE = 1e30f;  // per steradian, of a ray that no light sample stands beside
+
+// Whether a hit is shaded here.
+TESSERA_FN bool takes_layers(const SceneView& scene, u32 triangle, u32 media) {
+    return scene.layers != 0 && (media != 0 || material_at(scene, triangle).layers != 0);
+}
+
+// A scattering's surface and what is on its two sides.
+struct LayeredHit {
+    SurfacePoint point;
+    Basis basis;
+    u32 media_here;    // where the path comes from
+    u32 media_behind;  // on the other side
+};
+
+// The only channel that a path carries light in; NONE where there are several.
+TESSERA_FN u32 only_channel(Vec3 throughput) {
+    const bool red = throughput.x > 0.0f, green = throughput.y > 0.0f, blue = throughput.z > 0.0f;
+    if (red && !green && !blue) return 0;
+    if (!red && green && !blue) return 1;
+    return !red && !green && blue ? 2 : NONE;
+}
+
+// Of a path that splits into colours one goes on, three times as bright. Returns its number.
+TESSERA_FN u32 choose_channel(PathState& state) {
+    const u32 only = only_channel(state.throughput);
+    if (only != NONE) return only;
+    const u32 bits = draw_bits(state.sampler, DIMENSION_DISPERSION + state.depth).x;
+    const u32 channel = (u32)(multiply_wide(bits, 3) >> 32);
+    state.throughput = vec3(channel == 0 ? 3.0f * state.throughput.x : 0.0f,
+                            channel == 1 ? 3.0f * state.throughput.y : 0.0f,
+                            channel == 2 ? 3.0f * state.throughput.z : 0.0f);
+    return channel;
+}
+
+// A medium's index of refraction for one channel, and for green where there are several.
+TESSERA_FN float medium_ior(const Medium& medium, u32 channel) {
+    if (channel == NONE || !(medium.half_spread > 0.0f)) return medium.ior;
+    return max_(fma_((float)(i32)channel - 1.0f, medium.half_spread, medium.ior), 1.0f);
+}
+
+TESSERA_FN float ior_around(const SceneView& scene, u32 media, const PathState& state) {
+    return medium_ior(scene.media[medium_around(media)], only_channel(state.throughput));
+}
+
+// The surface's index of refraction for this path.
+TESSERA_FN float layered_ior(const SceneView& scene, const Material& material, const Layers& layers,
+                             PathState& state) {
+    const Medium& inside = scene.media[layers.medium];
+    const bool splits = inside.half_spread > 0.0f && layers.transmission > 0.0f;
+    return splits ? medium_ior(inside, choose_channel(state)) : material.ior;
+}
+
+// Goes on as if nothing were here. It counts as a scattering, so that paths stay bounded. Light
+// samples end at the surface, hidden or not, so what the ray meets next is its own. `away`: the
+// unit normal of the side that the ray goes to.
+TESSERA_FN void pass_hidden(PathState& state, Vec3 position, Vec3 away, u32 behind) {
+    state.depth += 1;
+    state.ray.origin = offset_ray_origin(position, away);
+    state.ray.t_max = FAR_LIMIT;
+    state.density = DENSITY_ALONE;
+    state.cosine = 0.0f;
+    state.media = behind;
+}
+
+// A light that the surface may see.
+struct LayeredLight {
+    LightSample light;
+    bool wanted;
+    bool behind;  // it is on the other side of the surface
+    Vec3 in;      // towards it, in the surface's frame; 0 where it is not wanted
+};
+
+TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
+                                      const LayeredHit& hit, u32 choice) {
+    LayeredLight seen;
+    seen.wanted = seen.behind = false;
+    seen.in = splat(0.0f);
+    if (scene.light_count == 0) return seen;
+    LightRandom random;
+    random.choice = choice;
+    random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
+    const Vec3 origin = offset_ray_origin(hit.point.position, hit.point.geometric);
+    state.vantage = pack_vantage(origin, hit.point.shading);
+    seen.light = sample_light(scene, state.vantage, hit.point.shading, random);
+    if (!seen.light.valid) return seen;
+    const float side = dot(seen.light.direction, hit.point.geometric);
+    const Vec3 local = local_from_world(hit.basis, seen.light.direction);
+    if (!(side > 0.0f ? local.z > 0.0f : side < 0.0f && local.z < 0.0f)) return seen;
+    seen.wanted = true;
+    seen.behind = side < 0.0f;
+    seen.in = local;
+    return seen;
+}
+
+TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& unit,
+                                    const PathState& state, const LayeredHit& hit,
+                                    const LayeredLight& seen, BsdfValue value) {
+    ShadowRay shadow;
+    shadow.wanted = false;
+    if (!seen.wanted) return shadow;
+    const LightSample& light = seen.light;
+    const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
+    const Vec3 arriving =
+        light.radiance * medium_transmittance(scene,
+                                              seen.behind ? hit.media_behind : hit.media_here,
+                                              light.distance);
+    shadow.radiance = state.throughput * value.value * arriving * (weight / light.density);
+    if (unit.clamp > 0.0f)
+        shadow.radiance = clamped_light<float>(unit, shadow.radiance, state.depth > 0);
+    shadow.wanted = !is_black(shadow.radiance);
+    shadow.ray.origin = offset_ray_origin(hit.point.position,
+                                          seen.behind ? -hit.point.geometric : hit.point.geometric);
+    shadow.ray.direction = light.direction;
+    shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
+    return shadow;
+}
+
+TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample) {
+    if (!sample.valid) return false;
+    const Vec3 direction = world_from_local(hit.basis, sample.in);
+    const float side = dot(direction, hit.point.geometric);
+    const bool reflected = sample.in.z > 0.0f;
+    if (!(reflected ? side > 0.0f : side < 0.0f)) return false;
+    state.throughput = state.throughput * sample.weight;
+    state.depth += 1;
+    if (!survives(state, sample.density) || is_black(state.throughput)) return false;
+    state.ray.origin = offset_ray_origin(hit.point.position,
+                                         reflected ? hit.point.geometric : -hit.point.geometric);
+    state.ray.direction = direction;
+    state.ray.t_max = FAR_LIMIT;
+    state.density = sample.density;
+    state.cosine = max_(sample.in.z, 0.0f);
+    state.media = reflected ? hit.media_here : hit.media_behind;
+    return true;
+}
+
+// layered_evaluate of two directions. It is long, and a device has no use for a second copy.
+struct TwoValues {
+    BsdfValue first;
+    BsdfValue second;
+};
+
+TESSERA_FN TwoValues evaluate_two(const LayeredBsdf& bsdf, Vec3 first, Vec3 second) {
+    TwoValues values;
+    values.first.value = splat(0.0f);
+    values.first.density = 0.0f;
+    TESSERA_ROLLED
+    for (u32 at = 0; at < 2; ++at) {
+        if (at == 1) values.first = values.second;
+        values.second = layered_evaluate(bsdf, at == 0 ? first : second);
+    }
+    return values;
+}
+
+// The surface as light sees it, at a point whose two sides are known. `front` says from which of
+// them it is met.
+TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& material,
+                                       const Corners& corners, Vec3 out, bool front,
+                                       PathState& state, LayeredHit& hit) {
+    const Layers& layers = scene.layers[material.layers];
+    const LayersTexels texels = layers_texels(scene, layers, corners);
+    const Grain grain = grain_of(layers, texels, corners, hit.point.shading);
+    hit.basis = grain.basis;
+    const float ior = layered_ior(scene, material, layers, state);
+    const bool leaves = layers.medium != 0 && !front;
+    const float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior
+                               : ior / ior_around(scene, hit.media_here, state);
+    Vec3 coat_normal = vec3(0.0f, 0.0f, 1.0f);
+    if (layers.clearcoat > 0.0f)
+        coat_normal = local_from_world(
+            hit.basis,
+            coat_normal_at(scene, layers, corners, hit.point.geometric, front ? 1.0f : -1.0f, out));
+    return make_layered(
+        layered_surface(hit.point, layers, texels, ratio, grain.strength, coat_normal),
+        local_from_world(hit.basis, out));
+}
+
+// As shade of stages.h.
+template <class First>
+TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& unit, const Hit& met,
+                                   PathState& state, ShadowRay& shadow, First& first) {
+    shadow.wanted = false;
+    const Triangle& triangle = triangle_at(scene, met.triangle);
+    const Material& material = scene.materials[triangle.material];
+    state.width = cone_width_at(cone_of(scene, unit, state), met.t);
+    const Corners corners = corners_of(scene, met.triangle, met.u, met.v, state.width);
+    const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
+    const Vec3 out = -state.ray.direction;
+    const float facing = dot(geometric, out);
+    state.throughput = state.throughput * medium_transmittance(scene, state.media, met.t);
+    shade_emission(scene, unit, state, triangle, material, corners, met.t, facing);
+    const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
+    if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
+
+    const bool front = !(facing < 0.0f);
+    const Crossing crossing =
+        cross_surface(scene, state.media, scene.layers[material.layers].medium, front);
+    if (crossing.hidden) {
+        pass_hidden(state, triangle_point(triangle, met.u, met.v), front ? -geometric : geometric,
+                    crossing.behind);
+        return true;
+    }
+    LayeredHit hit;
+    hit.media_here = state.media;
+    hit.media_behind = crossing.behind;
+    hit.point = surface_point(scene, triangle, material, corners, geometric, out);
+    if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, hit.point));
+    if (unlit) state.radiance = state.radiance + hit.point.base_color;
+    if (unlit || state.depth >= unit.depth) return false;
+
+    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, front, state, hit);
+    const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
+    const LayeredLight light = layered_light(scene, state, hit, choice.x);
+    const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
+    const LobeDirection chosen = layered_direction(bsdf, unit_from_bits(choice.y), random);
+    const TwoValues values = evaluate_two(bsdf, light.in, chosen.in);
+    shadow = layered_shadow(scene, unit, state, hit, light, values.first);
+    return layered_scatter(state, hit, layered_sample_of(chosen, values.second));
+}
+
+// Shade, by whichever way the hit takes.
+template <class First>
+TESSERA_FN bool shade_any(const SceneView& scene, const UnitParams& unit, const Hit& hit,
+                          PathState& state, ShadowRay& shadow, First& first) {
+    if (takes_layers(scene, hit.triangle, state.media))
+        return shade_layered(scene, unit, hit, state, shadow, first);
+    return shade(scene, unit, hit, state, shadow, first);
+}
+
+// The origin of a shadow ray that leaves its hit on the side that its direction is on.
+TESSERA_FN Vec3 shadow_origin(const SceneView& scene, u32 which, float u, float v, Vec3 direction) {
+    const Triangle& triangle = triangle_at(scene, which);
+    const Vec3 geometric = normalize_or(triangle_cross(triangle), direction);
+    const Vec3 side = dot(direction, geometric) < 0.0f ? -geometric : geometric;
+    return offset_ray_origin(triangle_point(triangle, u, v), side);
+}

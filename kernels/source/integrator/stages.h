@@ -1,0 +1,282 @@
+// The path tracer's stages: generate, extend, shade, shadow, finish. Each takes a path's state and
+// leaves it for the next; the order in which paths are taken cannot matter, because a path's
+// numbers depend on its pixel and sample index alone.
+#pragma once
+
+#include "bvh/traverse.h"
+#include "camera/camera.h"
+#include "integrator/path.h"
+#include "light/light.h"
+#include "material/material.h"
+#include "sampling/filter.h"
+
+// Where paths may be ended by chance (Arvo and Kirk 1990, "Particle Transport and Image
+// Synthesis"): from the second scattering on, with this many times the share of light that they
+// still carry, as long as the density of the direction is at most ROULETTE_NARROW per steradian.
+// What comes from a narrow lobe is left to the ray by light samples.
+const float ROULETTE_SCALE = 4.0f;
+const float ROULETTE_LEAST = 0.05f;    // the least chance that they go on with
+const float ROULETTE_NARROW = 1.0f;
+
+// Generate: the camera ray of one sample of a pixel of the frame, whose place is (x, y).
+template <class F, class Word>
+TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& unit, F x, F y,
+                                      Word key, Word sample) {
+    PathStateOf<F> state;
+    state.sampler = make_sampler(key, sample);
+    state.depth = 0u;
+    const Vector2<F> offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
+    const bool lens = scene.camera.kind == CAMERA_PERSPECTIVE && scene.camera.lens_radius > 0.0f;
+    Vector2<F> aperture = vec2<F>(0.0f, 0.0f);
+    if (lens) aperture = sample_lens(scene.camera, draw(state.sampler, DIMENSION_LENS));
+    const F across = (x + 0.5f + offset.x) / (float)unit.frame_width;
+    const F down = (y + 0.5f + offset.y) / (float)unit.frame_height;
+    state.ray =
+        camera_ray<F>(scene.camera, fma_(2.0f, across, -1.0f), fma_(-2.0f, down, 1.0f), aperture);
+    state.width = 0.0f;
+    state.throughput = splat<F>(1.0f);
+    state.radiance = splat<F>(0.0f);
+    state.density = 0.0f;
+    state.cosine = 0.0f;
+    state.vantage.point = splat<F>(0.0f);
+    state.vantage.normal = 0u;
+    state.media = 0u;
+    return state;
+}
+
+TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key,
+                              u32 sample) {
+    return generate_at(scene, unit, (float)x, (float)y, key, sample);
+}
+
+// Extend: the closest surface along the path's ray.
+template <class Hierarchy>
+TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const UnitParams& unit,
+                       const PathState& state, Hit* hit) {
+    const Coverage coverage = coverage_of(state.sampler, state.depth, cone_of(scene, unit, state));
+    return intersect_closest(scene, hierarchy, state.ray, coverage, hit);
+}
+
+// Light with its largest component at most the job's bound, where it has been scattered more than
+// once. There is a bound.
+template <class F>
+TESSERA_FN Vector3<F> clamped_light(const UnitParams& unit, const Vector3<F>& light,
+                                    MaskOf<F> is_indirect) {
+    const F most = max_component(light);
+    return light * select(is_indirect && most > unit.clamp, unit.clamp / most, 1.0f);
+}
+
+// Adds what a path has met that shines, times the weight of having met it this way.
+template <class F>
+TESSERA_FN void add_emission(const UnitParams& unit, PathStateOf<F>& state, const Vector3<F>& light,
+                             Same<F> weight) {
+    if (unit.clamp > 0.0f)
+        state.radiance =
+            state.radiance + clamped_light<F>(unit, light * weight, !(state.depth <= 1u));
+    else
+        state.radiance = fma3(light, weight, state.radiance);
+}
+
+// Shade, part one: the ray left the scene.
+template <class F>
+TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathStateOf<F>& state) {
+    const Environment& environment = scene.environment;
+    if (!environment.present) return;
+    const auto scattered = !(state.depth == 0u);
+    const bool lit = any(scattered) && environment.light != NONE;
+    EnvironmentValue<F> value;
+    if (environment_is_map(environment)) {
+        value = environment_map_value(scene, state.ray.direction, lit);
+    } else {
+        value.radiance = vec3_from<F>(environment.constant);
+        value.density = state.cosine * INVERSE_PI;
+    }
+    F weight = 1.0f;
+    if (lit) {
+        const float pick = scene.lights[environment.light].pick_probability;
+        weight = select(scattered, mis_weight<F>(state.density, value.density * pick), weight);
+    }
+    add_emission(unit, state, state.throughput * value.radiance, weight);
+}
+
+// Shade, part two: what the surface itself emits towards the path.
+TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, PathState& state,
+                               const Triangle& triangle, const Material& material,
+                               const Corners& corners, float distance, float cosine) {
+    if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, cosine)) return;
+    float weight = 1.0f;
+    if (state.depth > 0 && triangle.light != NONE) {
+        const float picked = light_probability(scene, vantage_of(state.vantage), triangle.light);
+        const float density = triangle_density(scene.lights[triangle.light], picked,
+                                               distance * distance, abs_(cosine));
+        weight = mis_weight(state.density, density);
+    }
+    add_emission(unit, state, state.throughput * emitted_radiance(scene, material, corners),
+                 weight);
+}
+
+// A surface that scatters, as shading sees it.
+template <class F>
+struct ReflectionOf {
+    BasisOf<F> basis;
+    BsdfOf<F> bsdf;
+};
+typedef ReflectionOf<float> Reflection;
+
+template <class F>
+TESSERA_FN ReflectionOf<F> reflection_of(const SurfacePointOf<F>& point, Vector3<F> out) {
+    ReflectionOf<F> reflection;
+    reflection.basis = basis_about(point.shading);
+    reflection.bsdf = make_bsdf(point.base_color, point.metallic, point.roughness,
+                                point.dielectric_f0, local_from_world(reflection.basis, out));
+    return reflection;
+}
+
+// Shade, part three: one light sample, left for the shadow stage.
+template <class F>
+TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, const UnitParams& unit,
+                                      PathStateOf<F>& state, const SurfacePointOf<F>& point,
+                                      const ReflectionOf<F>& reflection, Same<WordOf<F>> choice) {
+    ShadowRayOf<F> shadow;
+    shadow.wanted = MaskOf<F>();
+    if (scene.light_count == 0) return shadow;
+    LightRandomOf<WordOf<F>> random;
+    random.choice = choice;
+    random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
+    const Vector3<F> origin = offset_ray_origin(point.position, point.geometric);
+    state.vantage = pack_vantage(origin, point.shading);
+    const LightSampleOf<F> light = sample_light(scene, state.vantage, point.shading, random);
+    const auto seen = light.valid && !(dot(light.direction, point.geometric) <= 0.0f);
+    if (!any(seen)) return shadow;
+    const BsdfValueOf<F> value =
+        bsdf_evaluate(reflection.bsdf, local_from_world(reflection.basis, light.direction));
+    const F weight = select(light.delta, 1.0f, mis_weight(light.density, value.density));
+    shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.density);
+    if (unit.clamp > 0.0f)
+        shadow.radiance = clamped_light<F>(unit, shadow.radiance, !(state.depth == 0u));
+    shadow.wanted = seen && !is_black(shadow.radiance);
+    shadow.ray.origin = origin;
+    shadow.ray.direction = light.direction;
+    shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
+    return shadow;
+}
+
+// Roulette, after a scattering: false where the path ends, with what is left of it to those that go
+// on. `density`: of the direction that it goes on in.
+template <class F>
+TESSERA_FN MaskOf<F> survives(PathStateOf<F>& state, Same<F> density) {
+    const F chance =
+        clamp_<F>(ROULETTE_SCALE * max_component(state.throughput), ROULETTE_LEAST, 1.0f);
+    const auto certain = state.depth <= 1u || density > ROULETTE_NARROW || chance == 1.0f;
+    if (!any(!certain)) return certain;
+    const auto bits =
+        draw_bits(state.sampler, scatter_dimension(state.depth - 1u, SCATTER_ROULETTE));
+    state.throughput = select(certain, state.throughput, state.throughput * (1.0f / chance));
+    return certain || unit_from_bits(bits.x) < chance;
+}
+
+// Shade, part four: the next ray. False where the path ends.
+template <class F>
+TESSERA_FN MaskOf<F> shade_scatter(PathStateOf<F>& state, const SurfacePointOf<F>& point,
+                                   const ReflectionOf<F>& reflection, Same<F> choice) {
+    const Vector2<F> random =
+        draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
+    const BsdfSampleOf<F> sample = bsdf_sample(reflection.bsdf, choice, random);
+    if (!any(sample.valid)) return sample.valid;
+    const Vector3<F> direction = world_from_local(reflection.basis, sample.in);
+    const auto leaves = sample.valid && !(dot(direction, point.geometric) <= 0.0f);
+    if (!any(leaves)) return leaves;
+    state.throughput = state.throughput * sample.weight;
+    state.depth += 1u;
+    const auto goes_on = leaves && survives(state, sample.density);
+    state.ray.origin = offset_ray_origin(point.position, point.geometric);
+    state.ray.direction = direction;
+    state.ray.t_max = FAR_LIMIT;
+    state.density = sample.density;
+    state.cosine = sample.in.z;
+    return goes_on && !is_black(state.throughput);
+}
+
+// How a path that is kept whole takes what its first surface says; arrays of paths have their own
+// way.
+TESSERA_FN void keep_first(FirstHit& first, const FirstHit& seen) { first = seen; }
+
+TESSERA_FN FirstHit first_of(const SceneView& scene, const SurfacePoint& point) {
+    FirstHit seen;
+    seen.albedo = point.base_color;
+    seen.normal = point.shading;
+    seen.position = point.position;
+    seen.depth = camera_depth(scene.camera, point.position);
+    return seen;
+}
+
+// Shade, as far as textures are asked: adds what the hit emits, and finds the point that is to
+// scatter. False where the path ends. At depth 0 `first` is given what AOVs want to know, by
+// keep_first.
+template <class First>
+TESSERA_FN bool shade_surface(const SceneView& scene, const UnitParams& unit, const Hit& hit,
+                              PathState& state, First& first, SurfacePoint& point) {
+    const Triangle& triangle = triangle_at(scene, hit.triangle);
+    const Material& material = scene.materials[triangle.material];
+    state.width = cone_width_at(cone_of(scene, unit, state), hit.t);
+    const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v, state.width);
+    const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
+    const Vec3 out = -state.ray.direction;
+    shade_emission(scene, unit, state, triangle, material, corners, hit.t, dot(geometric, out));
+    const bool wants_first = state.depth == 0 && unit.aovs != 0;
+    const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
+    if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
+
+    point = surface_point(scene, triangle, material, corners, geometric, out);
+    if (wants_first) keep_first(first, first_of(scene, point));
+    if (unlit) state.radiance = state.radiance + point.base_color;
+    return !unlit && state.depth < unit.depth;
+}
+
+// Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path
+// ends; the shadow ray is wanted or not either way. For plain materials in no medium; shade_layered
+// does the others.
+template <class First>
+TESSERA_FN bool shade(const SceneView& scene, const UnitParams& unit, const Hit& hit,
+                      PathState& state, ShadowRay& shadow, First& first) {
+    shadow.wanted = false;
+    SurfacePoint point;
+    if (!shade_surface(scene, unit, hit, state, first, point)) return false;
+    const Reflection reflection = reflection_of(point, -state.ray.direction);
+    const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
+    shadow = shade_light(scene, unit, state, point, reflection, choice.x);
+    return shade_scatter(state, point, reflection, unit_from_bits(choice.y));
+}
+
+// Shadow: the share of the light sample's radiance that gets here. `width`: of the path's cone,
+// where it is.
+template <class Hierarchy>
+TESSERA_FN float trace_shadow(const SceneView& scene, const Hierarchy& hierarchy, const Ray& ray,
+                              float width) {
+    return transmittance_of(optical_depth_along(scene, hierarchy, ray, width));
+}
+
+TESSERA_FN Vec3 add_light(Vec3 radiance, Vec3 of_light, float share) {
+    return share > 0.0f ? fma3(of_light, share, radiance) : radiance;
+}
+
+TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {
+    sample.values[at] = value.x;
+    sample.values[at + 1] = value.y;
+    sample.values[at + 2] = value.z;
+    return at + 3;
+}
+
+// Finish: the values of the path of sample `index` in the order of the film's channels. Returns how
+// many.
+TESSERA_FN u32 finish(const UnitParams& unit, Vec3 radiance, const FirstHit& first, u32 index,
+                      FilmSample& sample) {
+    u32 at = put3(sample, 0, radiance);
+    if (unit.aovs & AOV_ALBEDO) at = put3(sample, at, first.albedo);
+    if (unit.aovs & AOV_NORMAL) at = put3(sample, at, first.normal);
+    if (unit.aovs & AOV_DEPTH) sample.values[at++] = first.depth;
+    if (unit.aovs & AOV_POSITION) at = put3(sample, at, first.position);
+    if (unit.aovs & AOV_HALF)
+        at = put3(sample, at, index >= unit.job_samples / 2 ? radiance : splat(0.0f));
+    return at;
+}

@@ -1,0 +1,332 @@
+// Many paths in arrays: the stages as a device runs them, each over all the paths that are alive.
+// Owns the arrays' layout and the queues; what a stage does to one path stands in stages.h.
+//
+// All paths of a batch take the same stage at the same depth, so that the depth is a parameter and
+// a whole unit is enqueued at once: generate; for each depth extend, shade, shadow; finish. How
+// many paths are alive at a depth is known to the device alone. The order of a queue is free (it
+// differs from run to run), because a path writes to its own slot only, and a path's additions to
+// its radiance happen in the order of the stages, which is the order of trace_path: what the
+// surface emits, then its light sample, then the next surface.
+#pragma once
+
+#include "bvh/compressed.h"
+#include "integrator/shade_layered.h"
+
+// Four floats that move as one.
+struct alignas(16) Quad {
+    float x, y, z, w;
+};
+
+struct alignas(16) StoredHit {
+    float t;
+    u32 triangle;  // NONE for a miss
+    float u, v;
+};
+
+// Indexed by a path's slot, but for the queues and shadow rays.
+struct PathArrays {
+    // of the ray, and of the shadow ray; t_max of a camera ray, width of the cone of any other
+    Quad* origin;
+    Quad* direction;         // of the ray; density of the last scattering
+    Quad* throughput;        // w: cosine of the last scattering
+    Quad* radiance;          // w: the media around the ray
+    Quad* vantage;           // w: the normal, packed
+    StoredHit* hit;
+    Quad* shadow_direction;  // in the order of the shadow queue; t_max
+    Quad* shadow_radiance;   // as well; the path's slot
+    // slots of the paths alive, at even and at odd depths; at depth 0 all are
+    u32* queue[2];
+    // albedo and depth, normal, position: three arrays one after another; null without AOVs
+    Quad* first;
+};
+
+// How far the stages of one depth are.
+struct StageCounts {
+    u32 paths;     // alive
+    u32 shadows;   // shadow rays
+    u32 extended;  // paths that warps have fetched
+    u32 shadowed;  // shadow rays that warps have fetched
+};
+
+// A range of a unit's paths: path k of a unit is sample k / pixels of the pixel that pixel_at gives
+// for k % pixels. Mirrored in kernels/src/cuda/params.rs.
+struct alignas(16) BatchParams {
+    DeviceScene scene;
+    UnitParams unit;
+    PathArrays paths;
+    StageCounts* stages;  // one for each depth
+    i64* film;
+    RayCounts* counts;
+    u32 first_sample;     // of the batch's first path, counted from the unit's first
+    u32 first_pixel;      // of the batch's first path
+    u32 path_count;
+    u32 depth;            // of this launch
+    u32 capacity;         // of the arrays, >= path_count
+    u32 reserved[3];
+};
+
+static_assert(sizeof(BatchParams) == 640, "mirrored in kernels/src/cuda/params.rs");
+
+TESSERA_FN Quad quad(Vec3 xyz, float w) {
+    Quad result;
+    result.x = xyz.x;
+    result.y = xyz.y;
+    result.z = xyz.z;
+    result.w = w;
+    return result;
+}
+
+TESSERA_FN Vec3 xyz(Quad value) { return vec3(value.x, value.y, value.z); }
+
+// Which sample of which pixel a slot is.
+struct PathPlace {
+    u32 x, y;   // of the frame
+    u32 pixel;  // of the tile
+    u32 key;
+    u32 sample;
+};
+
+// Pixel `index` of a tile: in blocks of 8 x 4 where they fit, so that a warp's camera rays stay
+// together, else row by row.
+TESSERA_FN void pixel_at(const UnitParams& unit, u32 index, PathPlace* place) {
+    const bool blocks = ((unit.width & 7u) | (unit.height & 3u)) == 0;
+    const u32 across = blocks ? unit.width >> 3 : unit.width;
+    const u32 cell = blocks ? index >> 5 : index;
+    const u32 down = cell / across;
+    const u32 right = cell - down * across;
+    const u32 column = blocks ? 8 * right + (index & 7u) : right;
+    const u32 row = blocks ? 4 * down + (index >> 3 & 3u) : down;
+    place->x = unit.x + column;
+    place->y = unit.y + row;
+    place->pixel = row * unit.width + column;
+}
+
+TESSERA_FN PathPlace place_of(const BatchParams& batch, u32 slot) {
+    const UnitParams& unit = batch.unit;
+    const u32 pixels = unit.width * unit.height;
+    const u32 at = batch.first_pixel + slot;
+    const u32 round = at / pixels;
+    PathPlace place;
+    place.sample = unit.first_sample + batch.first_sample + round;
+    pixel_at(unit, at - round * pixels, &place);
+    place.key = pixel_key(place.x, place.y, unit.seed, unit.frame);
+    return place;
+}
+
+TESSERA_FN u32 slot_at(const BatchParams& batch, u32 at) {
+    return batch.depth == 0 ? at : batch.paths.queue[batch.depth & 1u][at];
+}
+
+TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& state) {
+    batch.paths.origin[slot] =
+        quad(state.ray.origin, state.depth == 0 ? state.ray.t_max : state.width);
+    batch.paths.direction[slot] = quad(state.ray.direction, state.density);
+    batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
+    batch.paths.vantage[slot] = quad(state.vantage.point, float_from_bits(state.vantage.normal));
+}
+
+TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
+    const PathPlace place = place_of(batch, slot);
+    const Quad origin = batch.paths.origin[slot];
+    const Quad direction = batch.paths.direction[slot];
+    const Quad throughput = batch.paths.throughput[slot];
+    PathState state;
+    state.sampler = make_sampler(place.key, place.sample);
+    state.depth = batch.depth;
+    state.ray.origin = xyz(origin);
+    state.ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
+    state.width = batch.depth == 0 ? 0.0f : origin.w;
+    state.ray.direction = xyz(direction);
+    state.density = direction.w;
+    state.throughput = xyz(throughput);
+    state.cosine = throughput.w;
+    const Quad vantage = batch.paths.vantage[slot];
+    state.vantage.point = xyz(vantage);
+    state.vantage.normal = bits_from_float(vantage.w);
+    const Quad radiance = batch.paths.radiance[slot];
+    state.radiance = xyz(radiance);
+    state.media = bits_from_float(radiance.w);
+    return state;
+}
+
+TESSERA_FN void store_first(const BatchParams& batch, u32 slot, const FirstHit& first) {
+    batch.paths.first[slot] = quad(first.albedo, first.depth);
+    batch.paths.first[(u64)batch.capacity + slot] = quad(first.normal, 0.0f);
+    batch.paths.first[2 * (u64)batch.capacity + slot] = quad(first.position, 0.0f);
+}
+
+TESSERA_FN FirstHit load_first(const BatchParams& batch, u32 slot) {
+    const Quad albedo = batch.paths.first[slot];
+    FirstHit first;
+    first.albedo = xyz(albedo);
+    first.depth = albedo.w;
+    first.normal = xyz(batch.paths.first[(u64)batch.capacity + slot]);
+    first.position = xyz(batch.paths.first[2 * (u64)batch.capacity + slot]);
+    return first;
+}
+
+// The next 32 entries of a queue for this warp: its first entry. All lanes of the warp call it
+// together.
+TESSERA_FN u32 fetch(u32* fetched) {
+    u32 first = 0;
+    if (lane_index() == 0) first = take(fetched, 32);
+    return broadcast(first, 0);
+}
+
+// A place at a queue's end for every lane that wants one. All lanes of the warp call it together.
+TESSERA_FN u32 append(u32* length, bool wanted) {
+    const u32 votes = ballot(wanted);
+    u32 first = 0;
+    if (lane_index() == 0 && votes != 0) first = take(length, count_ones(votes));
+    first = broadcast(first, 0);
+    return first + count_ones(votes & ((1u << lane_index()) - 1u));
+}
+
+TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
+    const PathPlace place = place_of(batch, slot);
+    const PathState state =
+        generate(batch.scene.view, batch.unit, place.x, place.y, place.key, place.sample);
+    store_ray(batch, slot, state);
+    batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
+}
+
+TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
+    const u32 slot = slot_at(batch, at);
+    const Quad origin = batch.paths.origin[slot];
+    const Quad direction = batch.paths.direction[slot];
+    const bool first = batch.depth == 0;
+    Ray ray;
+    ray.origin = xyz(origin);
+    ray.t_max = first ? origin.w : FAR_LIMIT;
+    ray.direction = xyz(direction);
+    const PathPlace place = place_of(batch, slot);
+    const Cone cone = first ? camera_cone(batch.scene.view.camera, batch.unit.frame_height)
+                            : scattered_cone(origin.w, direction.w);
+    const Coverage coverage = coverage_of(make_sampler(place.key, place.sample), batch.depth, cone);
+    Hit hit;
+    const bool found =
+        intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, coverage, &hit);
+    StoredHit stored;
+    stored.t = hit.t;
+    stored.triangle = found ? hit.triangle : NONE;
+    stored.u = found ? hit.u : 0.0f;
+    stored.v = found ? hit.v : 0.0f;
+    batch.paths.hit[slot] = stored;
+}
+
+// Takes the first hit as soon as it is known, so that it need not be kept until the path is shaded.
+struct FirstSlot {
+    const BatchParams* batch;
+    u32 slot;
+};
+
+TESSERA_FN void keep_first(const FirstSlot& first, const FirstHit& seen) {
+    store_first(*first.batch, first.slot, seen);
+}
+
+// What shading leaves for the queues.
+struct Shaded {
+    bool alive;
+    ShadowRay shadow;
+};
+
+TESSERA_FN Hit hit_of(const StoredHit& stored) {
+    Hit hit;
+    hit.t = stored.t;
+    hit.triangle = stored.triangle;
+    hit.u = stored.u;
+    hit.v = stored.v;
+    return hit;
+}
+
+// Whether a path is shaded by stage_shade_layered, not by stage_shade.
+TESSERA_FN bool is_shaded_layered(const BatchParams& batch, u32 slot) {
+    const StoredHit stored = batch.paths.hit[slot];
+    if (stored.triangle == NONE) return false;
+    return takes_layers(batch.scene.view, stored.triangle,
+                        bits_from_float(batch.paths.radiance[slot].w));
+}
+
+// A path's next ray and its shadow ray leave from the same point, but where one of them goes
+// through the surface: then the shadow ray's end is stored with a minus, and its origin is found
+// from the hit.
+TESSERA_FN void store_shaded(const BatchParams& batch, u32 slot, const PathState& state,
+                             const Shaded& shaded) {
+    batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
+    if (shaded.alive) store_ray(batch, slot, state);
+    else if (shaded.shadow.wanted)
+        batch.paths.origin[slot] = quad(shaded.shadow.ray.origin, state.width);
+}
+
+TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
+    PathState state = load_state(batch, slot);
+    const StoredHit stored = batch.paths.hit[slot];
+    FirstSlot first;
+    first.batch = &batch;
+    first.slot = slot;
+    Shaded shaded;
+    shaded.alive = false;
+    shaded.shadow.wanted = false;
+    if (stored.triangle == NONE) {
+        shade_miss(batch.scene.view, batch.unit, state);
+        if (batch.depth == 0 && batch.unit.aovs != 0) keep_first(first, FirstHit());
+    } else {
+        shaded.alive =
+            shade(batch.scene.view, batch.unit, hit_of(stored), state, shaded.shadow, first);
+    }
+    store_shaded(batch, slot, state, shaded);
+    return shaded;
+}
+
+// The same of a path that takes_layers. Its hit is no miss.
+TESSERA_FN Shaded stage_shade_layered(const BatchParams& batch, u32 slot) {
+    PathState state = load_state(batch, slot);
+    FirstSlot first;
+    first.batch = &batch;
+    first.slot = slot;
+    Shaded shaded;
+    shaded.alive = shade_layered(batch.scene.view, batch.unit, hit_of(batch.paths.hit[slot]), state,
+                                 shaded.shadow, first);
+    store_shaded(batch, slot, state, shaded);
+    if (shaded.alive && shaded.shadow.wanted) {
+        const Vec3 apart = shaded.shadow.ray.origin - state.ray.origin;
+        const bool same = apart.x == 0.0f && apart.y == 0.0f && apart.z == 0.0f;
+        if (!same) shaded.shadow.ray.t_max = -shaded.shadow.ray.t_max;
+    }
+    return shaded;
+}
+
+TESSERA_FN void store_shadow(const BatchParams& batch, u32 at, u32 slot, const ShadowRay& shadow) {
+    batch.paths.shadow_direction[at] = quad(shadow.ray.direction, shadow.ray.t_max);
+    batch.paths.shadow_radiance[at] = quad(shadow.radiance, float_from_bits(slot));
+}
+
+TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
+    const Quad direction = batch.paths.shadow_direction[at];
+    const u32 slot = bits_from_float(batch.paths.shadow_radiance[at].w);
+    const Quad origin = batch.paths.origin[slot];
+    Ray ray;
+    ray.origin = xyz(origin);
+    ray.direction = xyz(direction);
+    ray.t_max = abs_(direction.w);
+    if (direction.w < 0.0f) {
+        const StoredHit hit = batch.paths.hit[slot];
+        ray.origin = shadow_origin(batch.scene.view, hit.triangle, hit.u, hit.v, ray.direction);
+    }
+    const float share = trace_shadow(batch.scene.view, batch.scene.hierarchy, ray, origin.w);
+    if (!(share > 0.0f)) return;
+    const Quad before = batch.paths.radiance[slot];
+    batch.paths.radiance[slot] =
+        quad(add_light(xyz(before), xyz(batch.paths.shadow_radiance[at]), share), before.w);
+}
+
+TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
+    FirstHit first = {};
+    if (batch.unit.aovs != 0) first = load_first(batch, slot);
+    FilmSample sample;
+    const PathPlace place = place_of(batch, slot);
+    const u32 channels =
+        finish(batch.unit, xyz(batch.paths.radiance[slot]), first, place.sample, sample);
+    const u64 plane = (u64)batch.unit.width * batch.unit.height;
+    film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
+}
