@@ -6,6 +6,7 @@ use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, DeviceScene};
 use crate::float_mode::FloatMode;
 use crate::test_hooks::Hierarchy;
+use bytemuck::{Pod, Zeroable};
 use std::ffi::{CStr, c_char};
 use tessera_layout::SceneView;
 
@@ -68,6 +69,17 @@ pub fn unit_functions() -> Vec<UnitFunction> {
         .collect()
 }
 
+/// The parameter of every test kernel.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(16))]
+struct UnitTestParams {
+    scene: DeviceScene,
+    inputs: u64,
+    outputs: u64,
+    count: u32,
+    reserved: [u32; 3],
+}
+
 impl UnitFunction {
     /// Its kernel in [`UNIT_TESTS_PTX`]: one thread an input, blocks of up to 64 threads.
     pub fn kernel(&self) -> String {
@@ -76,13 +88,8 @@ impl UnitFunction {
 
     /// The kernel's parameter. Inputs and outputs lie one after another at their addresses.
     pub fn params(&self, scene: &DeviceScene, inputs: u64, outputs: u64, count: u32) -> Vec<u8> {
-        let mut params = scene.to_bytes();
-        for address in [inputs, outputs] {
-            params.extend(address.to_le_bytes());
-        }
-        params.extend(count.to_le_bytes());
-        params.extend([0; 12]);
-        params
+        let params = UnitTestParams { scene: *scene, inputs, outputs, count, reserved: [0; 3] };
+        bytemuck::bytes_of(&params).to_vec()
     }
 
     /// Inputs for `count` calls: special values among random ones of many magnitudes. The same for

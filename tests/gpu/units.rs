@@ -28,21 +28,19 @@ fn on_device(
     inputs: &[u32],
 ) -> Vec<u32> {
     let count = inputs.len() / function.inputs.len();
-    let bytes: Vec<u8> = inputs.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut outputs = vec![0; count * function.outputs * 4];
+    let bytes: &[u8] = bytemuck::must_cast_slice(inputs);
+    let mut outputs = vec![0u32; count * function.outputs];
     let from = gpu.allocate(bytes.len() as u64).expect("room for the inputs");
-    let to = gpu.allocate(outputs.len() as u64).expect("room for the outputs");
-    gpu.upload(from, &bytes).expect("an upload");
+    let to = gpu.allocate(size_of_val(&outputs[..]) as u64).expect("room for the outputs");
+    gpu.upload(from, bytes).expect("an upload");
     let params = function.params(view, from, to, count as u32);
     let blocks = (count as u32).div_ceil(BLOCK);
     gpu.start(&function.kernel(), blocks, BLOCK, &params).expect("a launch");
-    gpu.download(to, &mut outputs).unwrap_or_else(|error| panic!("{}: {error}", function.name));
+    gpu.download(to, bytemuck::must_cast_slice_mut(&mut outputs))
+        .unwrap_or_else(|error| panic!("{}: {error}", function.name));
     gpu.release(from);
     gpu.release(to);
     outputs
-        .chunks_exact(4)
-        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        .collect()
 }
 
 /// Output words of a function that are other than the host's, over its inputs for one scene; says

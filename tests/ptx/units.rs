@@ -33,20 +33,18 @@ pub(crate) fn on_machine(
     let (in_bytes, out_bytes) = (inputs.len() * 4, count * function.outputs * 4);
     let from = machine.allocate(in_bytes as u64).expect("the inputs fit");
     let to = machine.allocate(out_bytes as u64).expect("the outputs fit");
-    let bytes: Vec<u8> = inputs.iter().flat_map(|word| word.to_le_bytes()).collect();
-    machine.write(from, &bytes).expect("the memory is there");
+    machine.write(from, bytemuck::must_cast_slice(inputs)).expect("the memory is there");
     let params = function.params(&view, from, to, count as u32);
     let grid = [(count as u32).div_ceil(64), 1, 1];
     let outcome =
         machine.launch(&device.module, &function.kernel(), grid, [64, 1, 1], 0, &params, limits);
-    let mut outputs = vec![0; out_bytes];
-    machine.read(to, &mut outputs).expect("the memory is there");
+    let mut outputs = vec![0u32; out_bytes / 4];
+    machine.read(to, bytemuck::must_cast_slice_mut(&mut outputs)).expect("the memory is there");
     for address in [scene, from, to] {
         machine.free(address).expect("it was allocated");
     }
     device.steps += outcome?.steps;
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
-    Ok(outputs.chunks_exact(4).map(word).collect())
+    Ok(outputs)
 }
 
 /// The cases that functions look at.

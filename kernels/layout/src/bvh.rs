@@ -1,5 +1,7 @@
 //! The bounding volume hierarchy of the host build: eight children a node.
 
+use bytemuck::{Pod, Zeroable};
+
 /// Triangles one leaf may hold: one [`TriangleBlock`].
 pub const LEAF_TRIANGLES_MAX: u32 = 4;
 /// A child that is not there (its box is empty: lower above upper).
@@ -22,7 +24,7 @@ pub const BVH_DEPTH_MAX: u32 = 48;
 /// Any hierarchy over the same triangles gives the same hits to the last bit, because hits are
 /// canonical (see `kernels/source/bvh/traverse.h`): a child's box must contain the padded box of
 /// every triangle below it, nothing else.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub struct BvhNode8 {
     /// Side (0 lower, 1 upper), axis, child: metres, world space.
@@ -35,7 +37,7 @@ pub struct BvhNode8 {
 
 /// The triangles of one leaf: 160 bytes, structure of arrays, for one vector test of all four. A
 /// lane without a triangle has NaN corners, which no ray hits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(32))]
 pub struct TriangleBlock {
     /// Corner, axis, lane: the positions of [`crate::Triangle`], bit for bit.

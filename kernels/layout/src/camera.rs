@@ -1,5 +1,7 @@
 //! Cameras as the kernels read them.
 
+use bytemuck::{Pod, Zeroable};
+
 /// What a camera projects like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -11,7 +13,7 @@ pub enum CameraKind {
 }
 
 /// A camera: 96 bytes. Looks along its own -Z with +Y up (glTF 2.0, §3.10).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Camera {
     /// Row-major 3×4: world point = `world_from_camera` × (camera point, 1). Its 3×3 part is

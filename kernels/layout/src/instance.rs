@@ -2,12 +2,13 @@
 //! brings them into the world.
 
 use crate::{BvhNode8, ShadingVertex, Triangle, TriangleBlock};
+use bytemuck::{Pod, Zeroable};
 
 /// A mesh in one place: 144 bytes. The ids of its triangles follow each other from `first_id`.
 ///
 /// What it shows has the same bits as if its corners, by [`Instance::place`], stood among the
 /// scene's own triangles: see `kernels/source/geometry/instance.h`, whose operations these are.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Instance {
     /// Rows of a 3 × 4 matrix, to metres. Its determinant is positive; a mesh that is shown

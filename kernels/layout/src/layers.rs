@@ -1,6 +1,7 @@
 //! What glTF's material extensions add to a material, as the kernels read it.
 
 use crate::TextureRef;
+use bytemuck::{Pod, Zeroable};
 
 /// Records of a scene at most.
 pub const LAYERS_MAX: usize = 1 << 16;
@@ -50,7 +51,7 @@ pub enum LayersTexture {
 pub const LAYERS_TEXTURES: usize = 14;
 
 /// The extensions of one material: 784 bytes. Factors are linear and multiply their textures.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Layers {
     /// Bits of [`layers_flags`].

@@ -5,6 +5,7 @@
 //! the size and the offset of every field of both. Units: metres, radians, scene-linear Rec. 709
 //! radiance. World space is right-handed, +Y up, as in glTF 2.0.
 
+mod arrays;
 mod bvh;
 mod camera;
 mod flat_scene;
@@ -15,10 +16,10 @@ mod light_tree;
 mod material;
 mod medium;
 mod mesh;
-pub mod plain;
 mod texture;
 mod unit;
 
+pub use arrays::read_array;
 pub use bvh::{
     BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG,
     CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, TriangleBlock,

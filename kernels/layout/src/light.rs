@@ -1,5 +1,7 @@
 //! Lights and the tables that choose among them.
 
+use bytemuck::{Pod, Zeroable};
+
 /// What a [`Light`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -18,7 +20,7 @@ pub enum LightKind {
 }
 
 /// One emitter: 80 bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Light {
     /// World position (point, spot).
@@ -51,7 +53,7 @@ pub struct Light {
 
 /// One entry of an alias table (Walker 1974, Vose 1991): with `threshold` as a 32-bit fraction, a
 /// draw `(i, r)` yields `i` if `r < threshold`, else `alias`. 16 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct AliasEntry {
     /// Keep the index when the 32-bit draw is below this; `u32::MAX` keeps always.
@@ -67,7 +69,7 @@ pub struct AliasEntry {
 /// Where what stands for a texel of the environment, or for a row of them, begins among numbers
 /// below `u32::MAX`; it ends where the next one begins, and the last of a row, or of the rows, at
 /// `u32::MAX`. 12 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct EnvironmentCell {
     /// The first number.
@@ -83,7 +85,7 @@ pub struct EnvironmentCell {
 /// towards +Z, u growing to the right of somebody who looks out. `texels` are three f32 each in
 /// [`crate::FlatScene::environment_texels`]; [`crate::FlatScene::environment_cells`] has one entry
 /// per texel, in proportion to luminance × solid angle, and one per row.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Environment {
     /// Texels across; 0 means a constant environment.

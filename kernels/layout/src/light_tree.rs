@@ -3,6 +3,7 @@
 //! it is walked stands in `kernels/source/light/light_tree.h`.
 
 use crate::{AliasEntry, Light, NONE, build_alias_table};
+use bytemuck::{Pod, Zeroable};
 use std::f64::consts::PI;
 
 /// What a word of [`LightNode::child`] holds beside an index.
@@ -24,7 +25,7 @@ pub const LIGHT_TREE_DEPTH_MAX: u32 = 32 / LIGHT_TRAIL_BITS;
 
 /// Some lights that have a place, in two to eight parts: bounds of the lights of each, in lanes.
 /// 384 bytes. Lanes that are not needed have no power, and no child.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(32))]
 pub struct LightNode {
     /// Center of a sphere about them, metres.

@@ -1,5 +1,7 @@
 //! glTF metallic-roughness materials as the kernels read them.
 
+use bytemuck::{Pod, Zeroable};
+
 /// Alpha mode of a material (glTF 2.0, §3.9.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -23,7 +25,7 @@ pub mod material_flags {
 
 /// A use of a texture: which one, which UV set, and the affine map of KHR_texture_transform.
 /// 48 bytes: `(u', v') = (m[0]*u + m[1]*v + m[2], m[3]*u + m[4]*v + m[5])`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct TextureRef {
     /// Row-major 2×3 affine map of UVs.
@@ -47,7 +49,7 @@ impl TextureRef {
 }
 
 /// A surface: 256 bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Material {
     /// Linear base colour factor and alpha, each in [0, 1].

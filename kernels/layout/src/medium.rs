@@ -1,6 +1,8 @@
 //! What is inside of closed surfaces, as the kernels read it, and which of several such bodies a
 //! place belongs to.
 
+use bytemuck::{Pod, Zeroable};
+
 /// Media of a scene at most, air included: the nest of media around a path is four numbers of 8
 /// bits.
 pub const MEDIA_MAX: usize = 1 << 8;
@@ -9,7 +11,7 @@ pub const MEDIA_MAX: usize = 1 << 8;
 const DISPERSION_SPREAD: f32 = 0.025;
 
 /// A homogeneous medium: 32 bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Medium {
     /// Absorption, 1/m, >= 0 (KHR_materials_volume).

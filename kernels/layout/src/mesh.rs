@@ -1,5 +1,7 @@
 //! Triangles for intersection and vertices for shading, both already in world space.
 
+use bytemuck::{Pod, Zeroable};
+
 /// Bits of [`Triangle::flags`].
 pub mod triangle_flags {
     /// The material has alpha mode MASK or BLEND: a hit must be confirmed by its alpha.
@@ -20,7 +22,7 @@ pub mod triangle_flags {
 /// scene (node order of the default scene, then primitive, then triangle). Ids break ties between
 /// equal distances, so they may depend on nothing but the scene. Counter-clockwise seen from the
 /// front.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Triangle {
     /// First corner.
@@ -38,7 +40,7 @@ pub struct Triangle {
 }
 
 /// What shading needs at a corner: 64 bytes. Triangle `i` has the vertices `triangle_vertices[i]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct ShadingVertex {
     /// Unit shading normal in world space (the geometric one where the file has none).

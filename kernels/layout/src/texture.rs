@@ -1,6 +1,8 @@
 //! Textures: descriptors into one texel buffer. Filtering is done by the kernels, never by
 //! hardware.
 
+use bytemuck::{Pod, Zeroable};
+
 /// How a texel is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -35,7 +37,7 @@ pub enum Wrap {
 /// One texture: 48 bytes. Rows run from v = 0 (top) downwards, as in glTF. Levels follow one
 /// another without a gap, each half as wide and high as the one before, rounded down, and one texel
 /// at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Texture {
     /// Byte offset of the first texel in [`crate::FlatScene::texels`]; a multiple of 16.

@@ -1,5 +1,7 @@
 //! What a kernel is told about one unit, and the film it fills.
 
+use bytemuck::{Pod, Zeroable};
+
 /// Fractional bits of a film sum: a sample's value v is added as `round(v * 2^24)`.
 pub const FILM_FRACTION_BITS: u32 = 24;
 
@@ -44,7 +46,7 @@ pub enum PixelFilter {
 
 /// One unit: 64 bytes. The film is planar: channel c of pixel (x, y) of the tile is at
 /// `(c * height + y) * width + x`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct UnitParams {
     /// Frame size in pixels.

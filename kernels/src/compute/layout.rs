@@ -1,8 +1,10 @@
 //! What a launch passes and what is written into a module's variables: mirrors of `tessera.cuh` and
 //! `compute/array.h`.
 
+use bytemuck::{Pod, Zeroable};
+
 /// A chunk as a kernel gets it (`TesseraChunk`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ChunkParams {
     /// First index of the domain.
@@ -26,7 +28,7 @@ pub struct ChunkParams {
 }
 
 /// An input as a kernel sees it (`TesseraArray`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ArrayParams {
     /// Address of the values, where the kernel runs.
@@ -50,15 +52,7 @@ impl ChunkParams {
 
     /// As a launch passes it.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        let small = [self.count, self.width, self.height, self.depth, self.channels, self.frame];
-        bytes[..8].copy_from_slice(&self.first.to_le_bytes());
-        for (target, value) in bytes[8..32].chunks_exact_mut(4).zip(small) {
-            target.copy_from_slice(&value.to_le_bytes());
-        }
-        bytes[32..40].copy_from_slice(&self.seed.to_le_bytes());
-        bytes[40..].copy_from_slice(&self.out.to_le_bytes());
-        bytes
+        bytemuck::must_cast(*self)
     }
 }
 
@@ -78,15 +72,7 @@ impl ArrayParams {
 
     /// As it is written into a variable.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
-        let kind = u64::from(self.element) | u64::from(self.rank) << 32;
-        let [a, b, c, d] = self.shape;
-        for (target, value) in
-            bytes.chunks_exact_mut(8).zip([self.data, kind, a, b, c, d, self.length])
-        {
-            target.copy_from_slice(&value.to_le_bytes());
-        }
-        bytes
+        bytemuck::must_cast(*self)
     }
 }
 
@@ -107,13 +93,11 @@ mod tests {
             seed: 8,
             out: 9,
         };
-        // SAFETY: plain numbers without padding: the sizes are asserted above.
-        let as_is: [u8; 48] = unsafe { std::mem::transmute(chunk) };
-        assert_eq!(chunk.to_bytes(), as_is);
+        let words: [u64; 6] = [1 << 40, 2 | 3 << 32, 4 | 5 << 32, 6 | 7 << 32, 8, 9];
+        assert_eq!(chunk.to_bytes(), words.map(u64::to_le_bytes).as_flattened());
         let array = ArrayParams::new(1 << 50, 3, &[5, 6, 7]);
         assert_eq!((array.rank, array.shape, array.length), (3, [5, 6, 7, 1], 210));
-        // SAFETY: as above.
-        let as_is: [u8; 56] = unsafe { std::mem::transmute(array) };
-        assert_eq!(array.to_bytes(), as_is);
+        let words: [u64; 7] = [1 << 50, 3 | 3 << 32, 5, 6, 7, 1, 210];
+        assert_eq!(array.to_bytes(), words.map(u64::to_le_bytes).as_flattened());
     }
 }

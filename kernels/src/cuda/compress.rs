@@ -2,7 +2,7 @@
 //! in the order of their leaves; the scene's own, and those of the meshes that instances show. Why
 //! it gives the same hits stands in `source/bvh/compressed.h`.
 
-use super::bytes::Plain;
+use bytemuck::{Pod, Zeroable};
 use std::collections::BTreeMap;
 use tessera_layout::{
     Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, Instance, Meshes, NONE,
@@ -11,7 +11,7 @@ use tessera_layout::{
 
 /// Twin of `CompressedNode`. Where all bits of `exponents` and `nodes` are 0 it is an instance: the
 /// one of index `first_triangle`, whose mesh's root is `first_node`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct CompressedNode {
     /// The grid's origin, 2^15 steps below its first plane.
@@ -33,7 +33,7 @@ pub struct CompressedNode {
 }
 
 /// Twin of `LeafTriangle`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct LeafTriangle {
     /// First corner.
@@ -52,12 +52,6 @@ pub struct LeafTriangle {
 
 const _: () = assert!(size_of::<CompressedNode>() == 12 + 4 + 8 + 8 + 24 + 24);
 const _: () = assert!(size_of::<LeafTriangle>() == 3 * 12 + 3 * 4);
-
-// SAFETY: the fields add up to the size (asserted above), so that there is no padding; all are
-// numbers.
-unsafe impl Plain for CompressedNode {}
-// SAFETY: as above.
-unsafe impl Plain for LeafTriangle {}
 
 /// Planes of a grid are numbered from here in its arithmetic: q as a float is made by putting q
 /// into the bits of 2^15.

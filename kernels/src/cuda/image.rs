@@ -1,10 +1,10 @@
 //! A scene as a device holds it: one range of memory with every array in it. Uploads nothing
 //! itself.
 
-use super::bytes::bytes_of;
 use super::compress::CompressedBvh;
 use super::params::{DeviceScene, MESH_ARRAYS, VIEW_ARRAYS};
 use crate::CheckedScene;
+use bytemuck::must_cast_slice;
 use std::sync::Arc;
 
 /// Arrays start at multiples of this, as device allocations do.
@@ -102,24 +102,24 @@ impl SceneImage {
 /// layers, the media, and the instances and meshes.
 fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
     [
-        bytes_of(&scene.triangles),
-        bytes_of(&scene.triangle_vertices),
-        bytes_of(&scene.vertices),
-        bytes_of(&scene.materials),
-        bytes_of(&scene.textures),
-        bytes_of(&scene.texels),
-        bytes_of(&scene.lights),
-        bytes_of(&scene.light_alias),
-        bytes_of(&scene.light_nodes),
-        bytes_of(&scene.environment_texels),
-        bytes_of(&scene.environment_cells),
-        bytes_of(&hierarchy.nodes),
-        bytes_of(&hierarchy.triangles),
-        bytes_of(&scene.layers),
-        bytes_of(&scene.media),
-        bytes_of(&scene.instances),
-        bytes_of(&scene.meshes.triangles),
-        bytes_of(&scene.meshes.triangle_vertices),
-        bytes_of(&scene.meshes.vertices),
+        must_cast_slice(&scene.triangles),
+        must_cast_slice(&scene.triangle_vertices),
+        must_cast_slice(&scene.vertices),
+        must_cast_slice(&scene.materials),
+        must_cast_slice(&scene.textures),
+        must_cast_slice(&scene.texels),
+        must_cast_slice(&scene.lights),
+        must_cast_slice(&scene.light_alias),
+        must_cast_slice(&scene.light_nodes),
+        must_cast_slice(&scene.environment_texels),
+        must_cast_slice(&scene.environment_cells),
+        must_cast_slice(&hierarchy.nodes),
+        must_cast_slice(&hierarchy.triangles),
+        must_cast_slice(&scene.layers),
+        must_cast_slice(&scene.media),
+        must_cast_slice(&scene.instances),
+        must_cast_slice(&scene.meshes.triangles),
+        must_cast_slice(&scene.meshes.triangle_vertices),
+        must_cast_slice(&scene.meshes.vertices),
     ]
 }

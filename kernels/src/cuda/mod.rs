@@ -6,7 +6,6 @@
 //! [`RayCounts`](crate::host::RayCounts) are then read from its front. Any number of paths in
 //! flight gives the same bits, so a plan that does not fit is made again with fewer.
 
-mod bytes;
 mod compress;
 mod image;
 mod params;

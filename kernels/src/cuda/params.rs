@@ -2,7 +2,7 @@
 //! `source/integrator/wavefront.h`, with device addresses in the place of pointers.
 
 use super::KernelSet;
-use super::bytes::Plain;
+use bytemuck::{Pod, Zeroable};
 use tessera_layout::{Camera, Environment, SceneView, UnitParams};
 
 /// Arrays of [`SceneView`] that a device has: all but the wide hierarchy, which stands last.
@@ -14,7 +14,7 @@ pub(crate) const MESH_ARRAYS: usize = 4;
 /// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and
 /// the compressed hierarchy; or with offsets into a [`SceneImage`](super::SceneImage) until it is
 /// [`DeviceScene::at`] an address.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct DeviceScene {
     /// The arrays in the order of [`SceneView`]'s pointers.
@@ -65,12 +65,7 @@ const _: () = assert!(
             == std::mem::offset_of!(SceneView, instance_count)
 );
 
-// SAFETY: 13 addresses, 8 words, an address, 28 words, 24 words, 7 addresses, 2 words and 2
-// addresses, all `repr(C)`: 432 bytes without padding.
-unsafe impl Plain for DeviceScene {}
-
-/// Bytes of a [`DeviceScene`].
-const DEVICE_SCENE_BYTES: usize = size_of::<DeviceScene>();
+const _: () = assert!(size_of::<DeviceScene>() == 432);
 
 impl DeviceScene {
     /// Which kernels render it.
@@ -102,21 +97,18 @@ impl DeviceScene {
 
     /// As bytes, to hand it to another process of this machine.
     pub fn to_bytes(&self) -> Vec<u8> {
-        super::bytes::bytes_of_one(self)
+        bytemuck::bytes_of(self).to_vec()
     }
 
     /// From [`DeviceScene::to_bytes`]; `None` where the length is wrong. Kernels follow what it
     /// says, so the bytes must come from a process that is trusted as much as this one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; DEVICE_SCENE_BYTES] = bytes.try_into().ok()?;
-        // SAFETY: every field is a number, for which all bits are valid; `read_unaligned` asks for
-        // no alignment.
-        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+        bytemuck::try_pod_read_unaligned(bytes).ok()
     }
 }
 
 /// Twin of `PathArrays`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct PathArrays {
     pub(crate) origin: u64,
@@ -132,7 +124,7 @@ pub(crate) struct PathArrays {
 }
 
 /// Twin of `BatchParams`: the parameter of every kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub(crate) struct BatchParams {
     pub(crate) scene: DeviceScene,
@@ -150,6 +142,3 @@ pub(crate) struct BatchParams {
 }
 
 const _: () = assert!(size_of::<BatchParams>() == 640);
-
-// SAFETY: 432 + 64 + 11 * 8 + 3 * 8 + 8 * 4 = 640 bytes without padding, all numbers.
-unsafe impl Plain for BatchParams {}

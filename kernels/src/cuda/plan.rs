@@ -2,7 +2,6 @@
 //! launches nothing.
 
 use super::Kernel;
-use super::bytes::bytes_of_one;
 use super::params::{BatchParams, DeviceScene, PathArrays};
 use crate::host::{RayCounts, RenderError, check_unit};
 use tessera_layout::UnitParams;
@@ -223,7 +222,7 @@ impl Plan {
         let resident =
             |blocks: u32| all.min(self.device.multiprocessors.max(1).saturating_mul(blocks));
         let launch = |kernel, grid, depth| {
-            let params = bytes_of_one(&BatchParams { depth, ..*params });
+            let params = bytemuck::bytes_of(&BatchParams { depth, ..*params }).to_vec();
             Step::Launch { kernel, grid, block: BLOCK, params }
         };
         let is_layered = params.scene.layers != 0;

@@ -43,16 +43,12 @@ pub struct LoadedArray {
 impl LoadedArray {
     /// The values, little endian.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: a slice of words is one of eight times as many bytes, and the length was checked
-        // against it when it was made.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length) }
+        &bytemuck::must_cast_slice(&self.words)[..self.length]
     }
 
     /// The values, where they are f32.
     pub fn floats(&self) -> Option<&[f32]> {
-        // SAFETY: as above, at an alignment of 8; any four bytes are an f32.
-        let values =
-            || unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length / 4) };
+        let values = || &bytemuck::must_cast_slice(&self.words)[..self.length / 4];
         (self.element == Element::F32).then(values)
     }
 }

@@ -206,9 +206,7 @@ fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
         Failure::Asset(format!("not enough memory for input `{}` of {length} bytes", input.name))
     })?;
     words.resize(count, 0);
-    // SAFETY: the words are as many bytes as `length` at least, all initialised, and any bytes are
-    // words.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), length) };
+    let bytes: &mut [u8] = &mut bytemuck::must_cast_slice_mut(&mut words)[..length];
     let (first, rest) =
         bytes.split_at_mut(head.len().saturating_sub(header.data_offset).min(length));
     first.copy_from_slice(&head[header.data_offset..header.data_offset + first.len()]);

@@ -1,11 +1,11 @@
 //! A flattened scene over a pipe: arrays that the other side has already are not sent again. Checks
 //! lengths against a bound, and nothing of what the arrays hold.
 
+use bytemuck::{Pod, bytes_of, must_cast_slice, try_pod_read_unaligned};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::sync::Arc;
-use tessera_layout::plain::{Plain, bytes_of, bytes_of_one, from_bytes, read_array};
-use tessera_layout::{Bvh, FlatScene, Meshes};
+use tessera_layout::{Bvh, FlatScene, Meshes, read_array};
 
 /// How an array comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,34 +79,35 @@ impl FrameHead {
             of_meshes(scene.meshes.nodes.len()),
             of_meshes(scene.meshes.blocks.len()),
         ];
-        let (environment, camera) = (bytes_of_one(&scene.environment), bytes_of_one(&scene.camera));
+        let (environment, camera) =
+            (bytes_of(&scene.environment).to_vec(), bytes_of(&scene.camera).to_vec());
         Self { parts, environment, camera, padding: scene.bvh.padding }
     }
 
     /// Writes the arrays that are new.
     pub(super) fn send(&self, scene: &FlatScene, to: &mut impl Write) -> std::io::Result<()> {
         let arrays = [
-            bytes_of(&scene.triangles),
-            bytes_of(&scene.triangle_vertices),
-            bytes_of(&scene.vertices),
-            bytes_of(&scene.materials),
-            bytes_of(&scene.textures),
-            bytes_of(&scene.texels),
-            bytes_of(&scene.lights),
-            bytes_of(&scene.light_alias),
-            bytes_of(&scene.environment_texels),
-            bytes_of(&scene.environment_cells),
-            bytes_of(&scene.bvh.nodes),
-            bytes_of(&scene.bvh.blocks),
-            bytes_of(&scene.layers),
-            bytes_of(&scene.media),
-            bytes_of(&scene.light_nodes),
-            bytes_of(&scene.instances),
-            bytes_of(&scene.meshes.triangles),
-            bytes_of(&scene.meshes.triangle_vertices),
-            bytes_of(&scene.meshes.vertices),
-            bytes_of(&scene.meshes.nodes),
-            bytes_of(&scene.meshes.blocks),
+            must_cast_slice(&scene.triangles),
+            must_cast_slice(&scene.triangle_vertices),
+            must_cast_slice(&scene.vertices),
+            must_cast_slice(&scene.materials),
+            must_cast_slice(&scene.textures),
+            must_cast_slice(&scene.texels),
+            must_cast_slice(&scene.lights),
+            must_cast_slice(&scene.light_alias),
+            must_cast_slice(&scene.environment_texels),
+            must_cast_slice(&scene.environment_cells),
+            must_cast_slice(&scene.bvh.nodes),
+            must_cast_slice(&scene.bvh.blocks),
+            must_cast_slice(&scene.layers),
+            must_cast_slice(&scene.media),
+            must_cast_slice(&scene.light_nodes),
+            must_cast_slice(&scene.instances),
+            must_cast_slice(&scene.meshes.triangles),
+            must_cast_slice(&scene.meshes.triangle_vertices),
+            must_cast_slice(&scene.meshes.vertices),
+            must_cast_slice(&scene.meshes.nodes),
+            must_cast_slice(&scene.meshes.blocks),
         ];
         for (part, bytes) in self.parts.iter().zip(arrays) {
             if *part != Part::Same {
@@ -160,15 +161,20 @@ impl FrameHead {
             lights,
             light_alias,
             light_nodes,
-            environment: from_bytes(&self.environment).ok_or(ArraysError::Broken)?,
+            environment: whole(&self.environment)?,
             environment_texels,
             environment_cells,
-            camera: from_bytes(&self.camera).ok_or(ArraysError::Broken)?,
+            camera: whole(&self.camera)?,
             bvh,
             instances,
             meshes,
         })
     }
+}
+
+/// One value of exactly its bytes.
+fn whole<T: Pod>(bytes: &[u8]) -> Result<T, ArraysError> {
+    try_pod_read_unaligned(bytes).map_err(|_| ArraysError::Broken)
 }
 
 struct Taking<'a, R> {
@@ -178,7 +184,7 @@ struct Taking<'a, R> {
 }
 
 impl<R: Read> Taking<'_, R> {
-    fn array<T: Plain>(
+    fn array<T: Pod>(
         &mut self,
         part: Part,
         last: Option<&Arc<Vec<T>>>,
@@ -219,7 +225,7 @@ impl<R: Read> Taking<'_, R> {
         }
     }
 
-    fn new_array<T: Plain>(&mut self, count: u64) -> Result<Vec<T>, ArraysError> {
+    fn new_array<T: Pod>(&mut self, count: u64) -> Result<Vec<T>, ArraysError> {
         let bytes = count.checked_mul(size_of::<T>() as u64);
         let left = bytes.and_then(|bytes| self.bytes_left.checked_sub(bytes));
         self.bytes_left = left.ok_or(ArraysError::TooLong(self.bytes_max))?;
@@ -266,7 +272,7 @@ mod tests {
         let scene: &FlatScene = &frame.scene;
         let (first, bytes) = over_the_pipe(scene, (None, None));
         assert_eq!(first.triangles, scene.triangles);
-        assert_eq!(bytes_of(&first.bvh.blocks), bytes_of(&scene.bvh.blocks));
+        assert_eq!(first.bvh.blocks, scene.bvh.blocks);
         assert_eq!((first.camera, first.environment), (scene.camera, scene.environment));
         assert_eq!(bytes as u64, scene.bytes());
         let (ours, theirs) = (kept(scene, false), kept(&first, false));

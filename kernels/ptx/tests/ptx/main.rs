@@ -34,18 +34,15 @@ impl Rig {
     /// Memory with these words in it.
     pub(crate) fn words(&mut self, words: &[u32]) -> u64 {
         let address = self.machine.allocate(words.len() as u64 * 4).expect("it fits");
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.machine.write(address, &bytes).expect("it was allocated");
+        self.machine.write(address, bytemuck::must_cast_slice(words)).expect("it was allocated");
         address
     }
 
     pub(crate) fn read(&self, address: u64, count: usize) -> Vec<u32> {
-        let mut bytes = vec![0; count * 4];
-        self.machine.read(address, &mut bytes).expect("it was allocated");
-        bytes
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-            .collect()
+        let mut words = vec![0; count];
+        let bytes = bytemuck::must_cast_slice_mut(&mut words);
+        self.machine.read(address, bytes).expect("it was allocated");
+        words
     }
 
     pub(crate) fn run(

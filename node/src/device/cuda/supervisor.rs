@@ -11,8 +11,8 @@ use super::held::Held;
 use super::known_answer::KnownAnswer;
 use super::shared::Shared;
 use super::watchdog::{Rate, Watchdog};
+use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
-use crate::device::worker::{FoundDevice, words_of};
 use crate::device::xid::XidAction;
 use crate::device::{DeviceError, DeviceUnit, UnitOutput, Work};
 use std::collections::VecDeque;
@@ -289,7 +289,7 @@ impl Supervisor {
             live.child.order(Order::Render {
                 unit: number,
                 scene: frame.id,
-                params: words_of(&params),
+                params: bytemuck::must_cast(params),
             });
             let purpose = Purpose::Work { cancel, finish };
             live.flights.add(
@@ -314,7 +314,7 @@ impl Supervisor {
         live.child.order(Order::Render {
             unit: number,
             scene: frame.id,
-            params: words_of(&params),
+            params: bytemuck::must_cast(params),
         });
         let flight = Flight {
             number,

@@ -6,6 +6,10 @@ use crate::device::truth::DeviceTruth;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
+use tessera_layout::UnitParams;
+
+/// The bytes of a [`UnitParams`], in words.
+pub(crate) type UnitWords = [u32; size_of::<UnitParams>() / 4];
 
 /// From the node to its worker. The first is always [`Order::Begin`]; the second says what the
 /// worker is for.
@@ -35,7 +39,7 @@ pub(crate) enum Order {
     NoScene { scene: u64, problem: String },
     /// Render a unit of a scene; ends in exactly one of [`Report::Rendered`], [`Report::Failed`],
     /// [`Report::Cancelled`].
-    Render { unit: u64, scene: u64, params: [u32; 16] },
+    Render { unit: u64, scene: u64, params: UnitWords },
     /// Stop a unit.
     Cancel { unit: u64 },
     /// Open a device for compute jobs: [`Report::Opened`]. Orders are then done one after the

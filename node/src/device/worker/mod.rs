@@ -23,7 +23,6 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use tessera_layout::UnitParams;
 
 /// The argument by which the program of a node becomes a worker.
 pub const COMMAND: &str = "device-worker";
@@ -141,7 +140,7 @@ fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCo
     while let Some((order, bytes)) = next(&mut orders) {
         let task = match order {
             Order::Render { unit, scene, params } => {
-                cuda::Task::Render { unit, scene, params: params_of(&params) }
+                cuda::Task::Render { unit, scene, params: bytemuck::must_cast(params) }
             }
             Order::Scene { scene, bytes, view } => cuda::Task::Scene { scene, bytes, view },
             Order::SceneBytes { scene, offset, last } => {
@@ -183,77 +182,4 @@ fn compute(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> Exi
     }
     // Not by returning: the driver may be in a call that never ends.
     std::process::exit(0);
-}
-
-/// A unit's numbers as they are sent.
-pub(crate) fn words_of(params: &UnitParams) -> [u32; 16] {
-    let p = params;
-    [
-        p.frame_width,
-        p.frame_height,
-        p.x,
-        p.y,
-        p.width,
-        p.height,
-        p.first_sample,
-        p.sample_count,
-        p.seed,
-        p.depth,
-        p.aovs,
-        p.filter,
-        p.frame,
-        p.job_samples,
-        p.clamp.to_bits(),
-        p.reserved,
-    ]
-}
-
-fn params_of(words: &[u32; 16]) -> UnitParams {
-    let [
-        frame_width,
-        frame_height,
-        x,
-        y,
-        width,
-        height,
-        first_sample,
-        sample_count,
-        seed,
-        depth,
-        aovs,
-        filter,
-        frame,
-        job_samples,
-        clamp,
-        reserved,
-    ] = *words;
-    UnitParams {
-        frame_width,
-        frame_height,
-        x,
-        y,
-        width,
-        height,
-        first_sample,
-        sample_count,
-        seed,
-        depth,
-        aovs,
-        filter,
-        frame,
-        job_samples,
-        clamp: f32::from_bits(clamp),
-        reserved,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_unit_arrives_as_it_was_sent() {
-        let words = std::array::from_fn(|index| index as u32 * 7 + 1);
-        assert_eq!(words_of(&params_of(&words)), words);
-    }
 }
