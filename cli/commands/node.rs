@@ -202,15 +202,13 @@ pub(crate) fn with_devices(mut config: Config, devices: &DeviceArgs) -> Config {
 
 /// The host's name as far as a node may have it, or `node`.
 fn host_name() -> String {
-    let mut buffer = [0u8; 256];
-    // SAFETY: the pointer and length are of one buffer; the call ends the name with a zero where
-    // there is room for one.
-    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) } != 0;
-    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(0);
-    let name: String = String::from_utf8_lossy(&buffer[..end])
+    let system = rustix::system::uname();
+    let name: String = system
+        .nodename()
+        .to_string_lossy()
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@'))
         .take(tessera_protocol::limits::NAME_MAX)
         .collect();
-    if failed || name.is_empty() { "node".into() } else { name }
+    if name.is_empty() { "node".into() } else { name }
 }

@@ -67,6 +67,7 @@ fn runs_apart() -> Duration {
 /// The largest error that the kernel admits to, or that nobody keeps the clock; None where it does
 /// not say.
 fn synchronised() -> Option<Result<Duration, ()>> {
+    // rustix has no `adjtimex`.
     // SAFETY: all zeroes are a `timex` that asks and sets nothing.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a whole `timex` of ours, the only thing written.

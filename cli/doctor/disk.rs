@@ -3,10 +3,8 @@
 
 use super::{Finding, chain};
 use crate::table::bytes;
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -104,13 +102,7 @@ fn judge_speed(rate: f64, sync: Duration) -> Finding {
 
 /// Free bytes for this user, and the file system's number.
 fn room(folder: &Path) -> io::Result<(u64, i64)> {
-    let path = CString::new(folder.as_os_str().as_bytes())?;
-    // SAFETY: all zeroes are a `statfs`.
-    let mut answer: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero, and the pointer is to a whole `statfs` of ours.
-    if unsafe { libc::statfs(path.as_ptr(), &raw mut answer) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let answer = rustix::fs::statfs(folder)?;
     let block = u64::try_from(answer.f_bsize).unwrap_or(0);
     Ok((answer.f_bavail.saturating_mul(block), answer.f_type))
 }

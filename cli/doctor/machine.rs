@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::table::bytes;
+use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
 
 /// Memory that a node should find free: its own 4 GiB of prepared scenes at most, and room for one
@@ -78,11 +79,11 @@ fn memory_limit() -> Option<u64> {
 }
 
 fn open_files() -> Finding {
-    let Some((soft, hard)) = limit(libc::RLIMIT_NOFILE) else {
-        return Finding::warn("open files", "the system does not say the limit", "see `ulimit -n`");
-    };
-    let text = format!("{soft} may be open ({hard} if asked for)");
-    if soft >= FILES_WANTED {
+    let limit = getrlimit(Resource::Nofile);
+    let shown = |limit: Option<u64>| limit.map_or("any number".into(), |limit| limit.to_string());
+    let text =
+        format!("{} may be open ({} if asked for)", shown(limit.current), shown(limit.maximum));
+    if limit.current.is_none_or(|limit| limit >= FILES_WANTED) {
         return Finding::ok("open files", text);
     }
     Finding::warn(
@@ -93,23 +94,15 @@ fn open_files() -> Finding {
 }
 
 fn locked_memory() -> Finding {
-    match limit(libc::RLIMIT_MEMLOCK) {
-        Some((soft, _)) if soft != u64::MAX => Finding::warn(
+    match getrlimit(Resource::Memlock).current {
+        Some(soft) => Finding::warn(
             "locked memory",
             format!("{} may be locked", bytes(soft)),
             "fast transfers to a GPU pin memory: `ulimit -l unlimited`, or LimitMEMLOCK=infinity \
                 in the unit",
         ),
-        _ => Finding::ok("locked memory", "unlimited"),
+        None => Finding::ok("locked memory", "unlimited"),
     }
-}
-
-/// Soft and hard limit; `u64::MAX` is none.
-fn limit(resource: libc::__rlimit_resource_t) -> Option<(u64, u64)> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a whole `rlimit` of ours, the only thing written.
-    let failed = unsafe { libc::getrlimit(resource, &raw mut limit) } != 0;
-    (!failed).then_some((limit.rlim_cur, limit.rlim_max))
 }
 
 #[cfg(test)]

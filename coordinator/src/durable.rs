@@ -30,17 +30,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Bytes that may still be written to the file system of `path` by an ordinary user.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
-    let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `path` is a C string that outlives the call, and `answer` has room for what the call
-    // writes.
-    let status = unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call succeeded, so it has filled `answer`.
-    let answer = unsafe { answer.assume_init() };
+    let answer = rustix::fs::statvfs(path)?;
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 

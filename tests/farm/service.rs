@@ -87,6 +87,7 @@ fn render_threads(process: &Process) -> Vec<i32> {
 /// Stops one thread of another process as a debugger does, the others run on. False where that is
 /// not allowed here.
 fn stop_thread(thread: i32) -> bool {
+    // rustix has no `ptrace`.
     // SAFETY: attaching names a thread and passes no memory of ours.
     let attached =
         unsafe { libc::ptrace(libc::PTRACE_ATTACH, thread, std::ptr::null_mut::<u8>(), 0) } == 0;

@@ -2,10 +2,10 @@
 //! opens it, the real binary with little memory and a deadline.
 
 use crate::traps::{Expected, Trap};
+use rustix::fs::{CWD, Mode, inotify, mkfifoat};
+use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;
-use std::ffi::CString;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -114,10 +114,8 @@ impl Lab {
         link("away", "../secret");
         link("zero.bin", "/dev/zero");
         link("loop.bin", "loop.bin");
-        let pipe = CString::new(folder.join("pipe.bin").as_os_str().as_bytes())
-            .expect("no zero in a path");
-        // SAFETY: the call reads a string that lives as long.
-        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0, "a pipe");
+        let mode = Mode::RUSR | Mode::WUSR;
+        mkfifoat(CWD, folder.join("pipe.bin"), mode).expect("a pipe");
     }
 
     fn run(&self, arguments: &[&str]) -> Outcome {
@@ -147,8 +145,8 @@ impl Lab {
             }
             if in_time && Instant::now() > until {
                 in_time = false;
-                // SAFETY: it is our child, and has not been waited for.
-                unsafe { libc::kill(child, libc::SIGKILL) };
+                let process = Pid::from_raw(child).expect("a number");
+                kill_process(process, Signal::KILL).expect("it has not been waited for");
             }
             std::thread::sleep(Duration::from_millis(1));
         };
@@ -209,23 +207,18 @@ impl Lab {
 
 /// Tells of everything that is opened in a folder; reading never waits.
 fn watch(folder: &Path) -> std::fs::File {
-    use std::os::fd::FromRawFd;
-    let path = CString::new(folder.as_os_str().as_bytes()).expect("no zero in a path");
-    // SAFETY: the calls read a string that lives as long; the descriptor is new and owned by nobody
-    // else.
-    unsafe {
-        let handle = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
-        assert!(handle >= 0, "inotify");
-        let events = libc::IN_OPEN | libc::IN_ACCESS;
-        assert!(libc::inotify_add_watch(handle, path.as_ptr(), events) >= 0, "a watch");
-        std::fs::File::from_raw_fd(handle)
-    }
+    use inotify::{CreateFlags, WatchFlags};
+    let handle = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("inotify");
+    let events = WatchFlags::OPEN | WatchFlags::ACCESS;
+    inotify::add_watch(&handle, folder, events).expect("a watch");
+    handle.into()
 }
 
 /// How a child ended, and the memory of the largest process among it and those that it waited for;
 /// None where it still runs.
 fn ended(child: libc::pid_t) -> Option<(ExitStatus, u64)> {
     let mut status = 0;
+    // rustix has no `wait4`.
     // SAFETY: the structure is plain numbers, and the call writes to both.
     let (found, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -237,13 +230,10 @@ fn ended(child: libc::pid_t) -> Option<(ExitStatus, u64)> {
 
 /// The most memory that this process has had.
 pub(crate) fn own_peak_bytes() -> u64 {
-    // SAFETY: the structure is plain numbers, and the call fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &mut usage), 0);
-        usage
-    };
-    usage.ru_maxrss.unsigned_abs() << 10
+    let status = std::fs::read_to_string("/proc/self/status").expect("this process's status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+    let kib = line.trim().strip_suffix(" kB").and_then(|kib| kib.parse::<u64>().ok());
+    kib.expect("a number of KiB") << 10
 }
 
 fn shown(words: &str) -> String {

@@ -1,6 +1,7 @@
 //! A process held to a share of one processor, by stopping it and letting it go on: a slow machine,
 //! however fast or busy this one is.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,12 +32,12 @@ impl Throttle {
                 let due = start.elapsed().mul_f64(share);
                 let stop = used > due + if stopped { Duration::ZERO } else { AHEAD };
                 if stop != stopped {
-                    signal(process, if stop { libc::SIGSTOP } else { libc::SIGCONT });
+                    signal(process, if stop { Signal::STOP } else { Signal::CONT });
                     stopped = stop;
                 }
                 std::thread::sleep(LOOK);
             }
-            signal(process, libc::SIGCONT);
+            signal(process, Signal::CONT);
         });
         Throttle { ends, thread: Some(thread) }
     }
@@ -52,10 +53,12 @@ impl Drop for Throttle {
     }
 }
 
-fn signal(process: u32, signal: i32) {
-    // SAFETY: the call takes numbers alone; the process is a child that has not been waited for, so
-    // that its number is its own.
-    unsafe { libc::kill(process as i32, signal) };
+/// Signals a child that has not been waited for, so that its number is its own.
+fn signal(process: u32, signal: Signal) {
+    if let Some(process) = Pid::from_raw(process.cast_signed()) {
+        // One that has ended is not signalled.
+        let _ = kill_process(process, signal);
+    }
 }
 
 /// Time that all threads of a process have had of a processor: exact, unlike the ticks of

@@ -116,10 +116,7 @@ fn assembled(image: &Image, compiler: &Nvrtc, sm: u32) -> Result<Option<Vec<Usag
 /// Processor time of this thread, on which NVRTC works; a busy machine does not change it much.
 fn cpu_seconds(work: impl FnOnce() -> Result<(), NvrtcError>) -> f64 {
     let now = || {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: fills the struct that it is given.
-        let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-        assert_eq!(status, 0);
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
     };
     let start = now();

@@ -137,14 +137,15 @@ impl OtherBuild {
             .status()
             .unwrap();
         assert!(status.success(), "{compiler} does not build the kernels");
-        let path = std::ffi::CString::new(library.to_str().unwrap()).unwrap();
-        // SAFETY: both strings end in NUL; the library has no initialisers and is never closed.
+        // SAFETY: the library has no initialisers and is never closed; the symbol is a function,
+        // whose address is taken.
         let entry = unsafe {
-            let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-            assert!(!handle.is_null());
-            libc::dlsym(handle, symbol.as_ptr())
+            let library = libloading::os::unix::Library::new(&library).unwrap();
+            let entry = library.get::<*mut std::ffi::c_void>(symbol.to_bytes_with_nul()).unwrap();
+            let entry = entry.into_raw();
+            std::mem::forget(library);
+            entry
         };
-        assert!(!entry.is_null());
         Some(Self { entry, _folder: folder })
     }
 }

@@ -82,12 +82,10 @@ fn processor_name() -> String {
     known.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Memory of this host in bytes; 0 where the system does not say.
+/// Memory of this host in bytes.
 pub(crate) fn memory_bytes() -> u64 {
-    // SAFETY: sysconf takes any name and touches no memory of ours.
-    let (pages, page) =
-        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0))
+    let system = rustix::system::sysinfo();
+    system.totalram.saturating_mul(system.mem_unit.into())
 }
 
 #[cfg(test)]

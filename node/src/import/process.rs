@@ -5,6 +5,7 @@ use super::arrays::{ArraysError, FrameHead, kept};
 use super::message::{Answer, Order};
 use super::{ImportError, ImportLimits};
 use crate::device::worker::frame::{FrameError, receive, send};
+use rustix::process::Signal;
 use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -235,7 +236,7 @@ impl Process {
             return ImportError::Memory { limit_bytes: self.limits.memory_bytes };
         }
         match status {
-            Some(status) if status.signal() == Some(libc::SIGKILL) => ImportError::Killed,
+            Some(status) if status.signal() == Some(Signal::KILL.as_raw()) => ImportError::Killed,
             Some(status) => ImportError::Crashed { how: how(&status.to_string(), &words) },
             None => ImportError::Crashed { how: how("it does not end", &words) },
         }
@@ -290,11 +291,9 @@ fn listen(mut errors: ChildStderr, words: &Mutex<Vec<u8>>) {
 }
 
 fn resident_bytes(process: u32) -> u64 {
-    // SAFETY: sysconf takes any name and touches no memory of ours.
-    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
-    pages.saturating_mul(page)
+    pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
 #[cfg(test)]

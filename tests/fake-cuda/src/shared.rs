@@ -2,12 +2,12 @@
 //! memory is known by file locks, so that a killed process gives its memory back, as with a real
 //! driver.
 
+use rustix::mm::{self, MapFlags, ProtFlags};
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::ops::Deref;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::{io, ptr};
 
 /// Devices and slices together, at most.
 pub(crate) const TARGETS_MAX: usize = 64;
@@ -62,6 +62,9 @@ struct HolderPage {
     running: AtomicU64,
 }
 
+/// Access to a mapping.
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
 /// The mapping itself.
 pub(crate) struct Shared {
     page: *mut Page,
@@ -86,7 +89,7 @@ impl Deref for Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: what `open` mapped.
-        unsafe { libc::munmap(self.page.cast(), size_of::<Page>()) };
+        let _ = unsafe { mm::munmap(self.page.cast(), size_of::<Page>()) };
     }
 }
 
@@ -101,25 +104,20 @@ impl Shared {
         if file.metadata()?.len() < length {
             file.set_len(length)?;
         }
-        Shared::map(libc::MAP_SHARED, file.as_raw_fd(), folder)
+        // SAFETY: a new mapping of a file that is long enough; the file may be closed afterwards.
+        let page = unsafe {
+            mm::mmap(ptr::null_mut(), size_of::<Page>(), READ_WRITE, MapFlags::SHARED, &file, 0)
+        }?;
+        Ok(Shared { page: page.cast(), folder: folder.to_owned() })
     }
 
     /// State of this process's own, where a folder cannot be used.
     pub(crate) fn private() -> io::Result<Shared> {
-        Shared::map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, Path::new(""))
-    }
-
-    fn map(flags: libc::c_int, file: libc::c_int, folder: &Path) -> io::Result<Shared> {
-        const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, of nothing or of a file that is long enough; the file may be
-        // closed afterwards.
+        // SAFETY: a new mapping of nothing.
         let page = unsafe {
-            libc::mmap(std::ptr::null_mut(), size_of::<Page>(), READ_WRITE, flags, file, 0)
-        };
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Shared { page: page.cast(), folder: folder.to_owned() })
+            mm::mmap_anonymous(ptr::null_mut(), size_of::<Page>(), READ_WRITE, MapFlags::PRIVATE)
+        }?;
+        Ok(Shared { page: page.cast(), folder: PathBuf::new() })
     }
 
     fn lock_path(&self, target: usize, holder: usize) -> PathBuf {

@@ -18,6 +18,7 @@ pub(crate) use sandbox::Allowed;
 
 use frame::{receive, send};
 use message::{Order, Report};
+use rustix::process::Signal;
 use std::io::{BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -121,8 +122,8 @@ fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
 /// The kernel ends this process when the thread that started it ends. The node keeps that thread as
 /// long as it wants the worker; one that ended before this call is seen by the parent's id.
 pub(crate) fn die_with(parent: u32) {
-    // SAFETY: the call takes numbers alone.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // A kernel that refuses leaves the pipe: a worker whose node is gone reads its end.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if std::os::unix::process::parent_id() != parent {
         std::process::exit(EXIT_ALONE);
     }

@@ -1,43 +1,44 @@
 //! Resource limits of a worker, and its rank among those that the kernel ends when memory is short.
 
+use rustix::process::{Resource, Rlimit, setrlimit};
+
 /// A worker is ended before the node, which holds finished results and the session.
 const OOM_SCORE: &str = "500";
 /// Largest file that a worker may write, bytes: the compiler's cache is far smaller.
-const FILE_BYTES_MAX: libc::rlim_t = 4 << 30;
+const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// Files that a scene importer may have open at a time: its pipes, and one of the scene's.
-const IMPORTER_FILES_MAX: libc::rlim_t = 64;
+const IMPORTER_FILES_MAX: u64 = 64;
 /// Addresses beyond its memory that an importer may take, bytes: the program itself, and what the
 /// allocator reserves.
-const IMPORTER_ADDRESSES: libc::rlim_t = 2 << 30;
+const IMPORTER_ADDRESSES: u64 = 2 << 30;
 
 /// Lowers what can be lowered; what could not.
 pub(super) fn lower() -> Vec<String> {
-    set(&[(libc::RLIMIT_CORE, "core size", 0), (libc::RLIMIT_FSIZE, "file size", FILE_BYTES_MAX)])
+    set(&[(Resource::Core, "core size", 0), (Resource::Fsize, "file size", FILE_BYTES_MAX)])
 }
 
 /// Lowers what can be lowered of a scene importer, which writes no file; what could not.
 pub(super) fn lower_importer(memory_bytes: u64) -> Vec<String> {
     set(&[
-        (libc::RLIMIT_CORE, "core size", 0),
-        (libc::RLIMIT_FSIZE, "file size", 0),
-        (libc::RLIMIT_NOFILE, "open files", IMPORTER_FILES_MAX),
-        (libc::RLIMIT_DATA, "memory", memory_bytes),
+        (Resource::Core, "core size", 0),
+        (Resource::Fsize, "file size", 0),
+        (Resource::Nofile, "open files", IMPORTER_FILES_MAX),
+        (Resource::Data, "memory", memory_bytes),
         // Where the kernel does not count mappings as data.
-        (libc::RLIMIT_AS, "addresses", memory_bytes.saturating_add(IMPORTER_ADDRESSES)),
+        (Resource::As, "addresses", memory_bytes.saturating_add(IMPORTER_ADDRESSES)),
     ])
 }
 
-fn set(limits: &[(libc::__rlimit_resource_t, &str, libc::rlim_t)]) -> Vec<String> {
+fn set(limits: &[(Resource, &str, u64)]) -> Vec<String> {
     let mut problems = Vec::new();
     if let Err(error) = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
         problems.push(format!("cannot raise oom_score_adj: {error}"));
     }
     for (resource, name, limit) in limits {
-        let limits = libc::rlimit { rlim_cur: *limit, rlim_max: *limit };
-        // SAFETY: the call reads one structure of ours.
-        if unsafe { libc::setrlimit(*resource, &limits) } != 0 {
-            problems.push(format!("cannot limit {name}: {}", std::io::Error::last_os_error()));
+        let limits = Rlimit { current: Some(*limit), maximum: Some(*limit) };
+        if let Err(error) = setrlimit(*resource, limits) {
+            problems.push(format!("cannot limit {name}: {error}"));
         }
     }
     problems
