@@ -1,8 +1,9 @@
 //! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks.
 //! Several may run side by side.
 
+use crate::access::tokens::Ledger;
 use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
-use crate::audit;
+use crate::api::audit;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -10,12 +11,11 @@ use crate::driver::{Driver, Event, Surroundings};
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
-use crate::resolver;
+use crate::quic::{self, Shared};
+use crate::resolve::orders;
 use crate::secret;
-use crate::server::{self, Shared};
 use crate::spool::{SpoolError, SpoolFiles};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
-use crate::tokens::Ledger;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -228,17 +228,17 @@ impl Coordinator {
             finished,
             result_memory: Arc::new(Semaphore::new(result_kib(&config))),
             next_session: AtomicU64::new(0),
-            gate: server::limits::Gate::new(config.limits),
+            gate: quic::limits::Gate::new(config.limits),
             spools: spools.clone(),
         });
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let housekeeping =
             tokio::spawn(housekeeping::run(keeping, (*blobs).clone(), clock, events.clone()));
         let resolver =
-            tokio::spawn(resolver::run(orders_receiver, ((*blobs).clone(), spools), events));
+            tokio::spawn(orders::run(orders_receiver, ((*blobs).clone(), spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
-        let serving = tokio::spawn(server::serve(server.clone(), shared.clone()));
+        let serving = tokio::spawn(quic::serve(server.clone(), shared.clone()));
         let keeping = tokio::spawn(keep(access, server.clone(), kept));
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {

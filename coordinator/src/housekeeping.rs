@@ -2,9 +2,9 @@
 //! old is the core's and the sweeper's to say.
 
 use crate::blobs::Blobs;
+use crate::blobs::sweep::{self, Now, PAUSE, Swept};
 use crate::clock::Clock;
 use crate::driver::Event;
-use crate::sweep::{self, Now, PAUSE, Swept};
 use std::time::Duration;
 use tessera_core::{Input, Moment};
 use tokio::sync::{mpsc, oneshot};

@@ -5,7 +5,7 @@
 //! durable.
 
 mod access;
-pub mod audit;
+mod api;
 pub mod backup;
 pub mod blobs;
 mod clock;
@@ -17,17 +17,15 @@ pub mod folder;
 pub mod fsck;
 mod housekeeping;
 pub mod measure;
+mod quic;
 pub mod resolve;
-mod resolver;
 mod secret;
-mod server;
 pub mod spool;
 pub mod store;
-pub mod sweep;
-pub mod tokens;
+mod sync;
 
 pub use access::DeniedError;
-pub use audit::{AuditError, audit};
+pub use api::audit::{AuditError, audit};
 pub use config::{Config, Limits};
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
 pub use fsck::{Depth, Finding, FsckReport, Severity, fsck};

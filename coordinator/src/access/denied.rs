@@ -1,7 +1,7 @@
 //! The deny-list: identities that may not be here, in one small file that is replaced as a whole.
 //! Closes no connection; see [`super::Access`].
 
-use crate::server::lock;
+use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

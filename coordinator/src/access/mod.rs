@@ -1,20 +1,19 @@
 //! Who may be here, and until when: the authority in use, the standing of every live connection,
-//! and what keeps both fresh. Serves no stream; [`crate::server`] asks here.
+//! and what keeps both fresh. Serves no stream; [`crate::quic`] asks here.
 
+pub(crate) mod audit_log;
 mod denied;
-mod keeper;
-pub(crate) mod log;
-pub(crate) mod rules;
-mod standing;
-pub(crate) mod told;
+mod live_peer;
+pub(crate) mod tokens;
+mod upkeep;
 
+pub(crate) use audit_log::Log;
 pub use denied::DeniedError;
 pub(crate) use denied::{Denied, Subject};
-pub(crate) use keeper::{ADMIN_NAME, Kept, KeptError, keep};
-pub(crate) use log::Log;
-pub(crate) use standing::{Admitted, Refusal, Standing};
+pub(crate) use live_peer::{Admitted, Refusal, Standing};
+pub(crate) use upkeep::{ADMIN_NAME, Kept, KeptError, keep};
 
-use crate::server::lock;
+use crate::sync::lock;
 use quinn::Connection;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,7 +60,7 @@ impl Access {
     /// Whoever would become this: not if denied. The error is for the peer.
     pub(crate) fn admits(&self, peer: &PeerIdentity) -> Result<(), String> {
         match self.denied.get(&Subject::of(peer)) {
-            Some(entry) => Err(standing::denial(&entry)),
+            Some(entry) => Err(live_peer::denial(&entry)),
             None => Ok(()),
         }
     }

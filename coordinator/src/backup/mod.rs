@@ -12,12 +12,12 @@ mod restore;
 pub use archive::{ArchiveError, BackupSummary, verify};
 pub use restore::{RestoreError, restore};
 
-use crate::access::log::{HEAD_FILE, Still};
-use crate::audit::AuditError;
+use crate::access::audit_log::{HEAD_FILE, Still};
+use crate::api::audit::AuditError;
 use crate::blobs::Blobs;
 use crate::folder::DataFolder;
 use crate::fsck::{Places, decode};
-use crate::server::Shared;
+use crate::quic::Shared;
 use crate::spool::SpoolKey;
 use crate::store::{Journal, Loaded, Store, StoreError, values_of};
 use archive::{ArchiveWriter, Kind};
@@ -199,7 +199,7 @@ pub(crate) async fn running(
     peer: &PeerIdentity,
 ) -> Result<Pieces, RequestError> {
     let held = (shared.blobs.hold(), shared.writer.hold_spools());
-    let loaded = crate::audit::inspect(shared).await?;
+    let loaded = crate::api::audit::inspect(shared).await?;
     let log = still(shared).await.map_err(|error| RequestError::Unavailable(error.to_string()))?;
     tracing::info!(by = %peer, records = loaded.records.len(), "backup begins");
     let places = Places { blobs: (*shared.blobs).clone(), spools: shared.spools.clone() };

@@ -2,7 +2,7 @@
 //! there.
 
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
-use crate::access::log::{self, Log};
+use crate::access::audit_log::{self, Log};
 use crate::blobs::{BlobError, Blobs};
 use crate::durable;
 use crate::folder::{DataFolder, FolderError};
@@ -106,7 +106,7 @@ impl Target {
             Kind::Log => {
                 let folder = self.folder.audit_log();
                 let name = entry.name.clone();
-                if !log::is_name(&name) || entry.length > LOG_FILE_BYTES_MAX {
+                if !audit_log::is_name(&name) || entry.length > LOG_FILE_BYTES_MAX {
                     return Err(wrong());
                 }
                 let mut bytes = Vec::new();

@@ -5,15 +5,15 @@
 //! its own sync.
 
 mod event;
+mod not_durable;
 mod perform;
 mod sessions;
-mod untold;
 
 pub(crate) use event::{Ask, Event, Question};
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 
 use crate::clock::Clock;
-use crate::resolver::ResolveOrder;
+use crate::resolve::orders::ResolveOrder;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
 use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapshot};
 use bytes::Bytes;
@@ -49,7 +49,7 @@ struct Pending {
     /// The newest record that must be durable first.
     through: Sequence,
     after: Vec<After>,
-    untold: untold::Untold,
+    not_durable: not_durable::NotDurable,
     /// Memory of results that the step keeps, given back with it.
     _permits: Vec<OwnedSemaphorePermit>,
 }
@@ -211,11 +211,11 @@ impl Driver {
         }
         let Step { records, actions } = step;
         let (mut commit, told) = Commit::new();
-        let mut untold = untold::Untold::default();
+        let mut not_durable = not_durable::NotDurable::default();
         for record in records {
             self.sequence += 1;
             tell_of_suspects(&record);
-            untold.note(&record);
+            not_durable.note(&record);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
         }
@@ -257,7 +257,7 @@ impl Driver {
                 told,
                 through: self.sequence,
                 after,
-                untold,
+                not_durable,
                 _permits: permits,
             });
         }

@@ -1,7 +1,7 @@
 //! Performing what the core asks for, once it is durable.
 
 use super::{After, Driver, Question};
-use crate::resolver::{ResolveOrder, Wanted};
+use crate::resolve::orders::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::Action;
@@ -118,16 +118,16 @@ impl Driver {
     /// nothing that a crash would take back. Requests and watchers do wait, since what they are
     /// told must hold.
     pub(super) fn release_answers(&mut self) {
-        let mut untold = super::untold::Untold::default();
+        let mut not_durable = super::not_durable::NotDurable::default();
         for pending in &mut self.pending {
-            untold.extend(&pending.untold);
+            not_durable.extend(&pending.not_durable);
             let (answers, rest) = std::mem::take(&mut pending.after)
                 .into_iter()
                 .partition(|after| matches!(after, After::Answer(..)));
             pending.after = rest;
             for answer in answers {
                 if let After::Answer(reply, about, response) = answer {
-                    drop(reply.send(untold.taken_from(about, *response)));
+                    drop(reply.send(not_durable.taken_from(about, *response)));
                 }
             }
         }

@@ -7,7 +7,7 @@ mod spools;
 
 pub use finding::{Finding, FindingKind, Severity};
 
-use crate::audit::AuditError;
+use crate::api::audit::AuditError;
 use crate::blobs::Blobs;
 use crate::folder::DataFolder;
 use crate::spool::SpoolKey;

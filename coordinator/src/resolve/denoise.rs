@@ -151,5 +151,5 @@ impl Filter {
 }
 
 #[cfg(test)]
-#[path = "denoise_tests.rs"]
+#[path = "tests/denoise.rs"]
 mod tests;

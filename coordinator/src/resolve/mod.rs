@@ -11,6 +11,7 @@
 mod band;
 mod denoise;
 mod exr_file;
+pub(crate) mod orders;
 mod out_file;
 mod png_file;
 mod tone;
@@ -214,6 +215,7 @@ fn hash_pixels(hasher: &mut Sha256, band: &Band) {
 }
 
 #[cfg(test)]
+#[path = "tests/rounds.rs"]
 mod rounds_tests;
 #[cfg(test)]
 pub(crate) mod tests;

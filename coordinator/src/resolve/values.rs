@@ -220,5 +220,5 @@ impl Files {
 }
 
 #[cfg(test)]
-#[path = "values_tests.rs"]
+#[path = "tests/values.rs"]
 mod tests;

@@ -3,12 +3,12 @@
 //! What of a spool counts is said by the journal, as a length: bytes beyond it were never
 //! acknowledged, and are overwritten.
 
+mod disk;
 mod entry;
-mod files;
 mod index;
 
+pub use disk::SpoolFiles;
 pub use entry::{EntryHeader, HEADER_BYTES};
-pub use files::SpoolFiles;
 pub use index::SpoolIndex;
 
 use bytes::Bytes;

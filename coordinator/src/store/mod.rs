@@ -4,22 +4,14 @@
 //! A group of changes is durable as a whole or not at all; the caller is told after the sync has
 //! returned.
 
-mod envelope;
-mod export;
-mod journal;
-mod large;
+mod sled;
 pub mod snapshot;
-mod survey;
-mod witness;
 mod writer;
 
-pub use export::{ExportError, ExportSummary, export};
-pub use journal::{Journal, values_of};
-pub use survey::Survey;
+pub use self::sled::{ExportError, ExportSummary, Journal, Survey, export, values_of};
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolKey};
-use crate::tokens::TokenHash;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -27,6 +19,9 @@ use tessera_transport::TokenRecord;
 
 /// Position of a record in the journal, counted from 1.
 pub type Sequence = u64;
+
+/// Hash of a token's secret: its name in the ledger.
+pub type TokenHash = [u8; 32];
 
 /// What one group changes.
 #[derive(Debug, Default)]
@@ -87,7 +82,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: sled::Error,
+        source: ::sled::Error,
     },
     /// The file system said no.
     #[error("`{path}` cannot be used")]

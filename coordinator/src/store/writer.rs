@@ -1,10 +1,9 @@
 //! The one thread that writes: collects what has come, appends, syncs, commits, and then tells the
 //! callers.
 
-use super::{Changes, Loaded, Sequence, Store, StoreError};
+use super::{Changes, Loaded, Sequence, Store, StoreError, TokenHash};
 use crate::durable;
 use crate::spool::{SpoolEntry, SpoolFiles, SpoolKey};
-use crate::tokens::TokenHash;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -21,9 +21,9 @@ enum Fact {
 
 /// What clients would see of some steps.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Untold(Vec<Fact>);
+pub(super) struct NotDurable(Vec<Fact>);
 
-impl Untold {
+impl NotDurable {
     /// Takes a record of such a step in.
     pub(super) fn note(&mut self, record: &Record) {
         self.0.extend(match record {
@@ -39,7 +39,7 @@ impl Untold {
     }
 
     /// Takes in what later steps would tell.
-    pub(super) fn extend(&mut self, later: &Untold) {
+    pub(super) fn extend(&mut self, later: &NotDurable) {
         self.0.extend_from_slice(&later.0);
     }
 
@@ -141,11 +141,11 @@ mod tests {
         let end =
             Record::JobEnded { job, state: JobState::Done, at: Moment(9), note: String::new() };
         let frame = FrameNumber(2);
-        let mut untold = Untold::default();
-        untold.note(&Record::FrameFinished { job, frame, files: Vec::new() });
-        untold.note(&end);
-        let mut before = Untold(vec![Fact::Committed(job, 2), Fact::Accepted(fresh)]);
-        before.extend(&untold);
+        let mut not_durable = NotDurable::default();
+        not_durable.note(&Record::FrameFinished { job, frame, files: Vec::new() });
+        not_durable.note(&end);
+        let mut before = NotDurable(vec![Fact::Committed(job, 2), Fact::Accepted(fresh)]);
+        before.extend(&not_durable);
         let answer = before.taken_from(None, Response::Jobs(vec![summary(job), summary(fresh)]));
         let Response::Jobs(jobs) = answer else { panic!("{answer:?}") };
         let [told] = jobs.as_slice() else { panic!("{jobs:?}") };

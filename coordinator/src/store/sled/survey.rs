@@ -1,8 +1,8 @@
 //! A look at everything in a store, damaged or not: what `fsck` goes by. Changes nothing.
 
-use super::journal::{Journal, Key, name_of, parse_key, record_key};
-use super::{Loaded, Sequence, StoreError};
-use tessera_transport::TokenRecord;
+use super::journal::Journal;
+use super::keys::{name_of, record_key};
+use crate::store::{Loaded, Sequence, StoreError};
 
 /// Everything that a store holds, with what is wrong with it.
 #[derive(Debug, Default)]
@@ -64,30 +64,5 @@ impl Survey {
                 false => format!("records {first} to {last} of the journal"),
             },
         )
-    }
-}
-
-impl Loaded {
-    /// Takes a value in under its key.
-    pub(super) fn take(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), String> {
-        match parse_key(key) {
-            Some(Key::Record(sequence)) => self.records.push((sequence, value)),
-            Some(Key::Spool(spool)) => {
-                let length = <[u8; 8]>::try_from(value)
-                    .map_err(|_| "a length has eight bytes".to_owned())?;
-                self.spools.insert(spool, u64::from_le_bytes(length));
-            }
-            Some(Key::Token(hash)) => {
-                let token = TokenRecord::from_bytes(&value).map_err(|error| error.to_string())?;
-                self.tokens.insert(hash, token);
-            }
-            Some(Key::Snapshot) => {
-                let (sequence, bytes) = value.split_first_chunk::<8>().ok_or("it is cut short")?;
-                self.snapshot = Some((Sequence::from_le_bytes(*sequence), bytes.to_vec()));
-            }
-            Some(Key::Count) => {}
-            None => return Err("no such kind of key".into()),
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The writing side: appends groups of results, and knows how much of each spool is durable.
 
-use super::{HEADER_BYTES, SpoolEntry, SpoolError, SpoolKey};
 use crate::durable;
+use crate::spool::{HEADER_BYTES, SpoolEntry, SpoolError, SpoolKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -4,9 +4,9 @@
 //! 17 values before it splits, so values of at most [`INLINE_MAX`] bytes keep leaves well below
 //! that, and everything larger is kept here, synced.
 
-use super::StoreError;
 use super::envelope::Payload;
 use crate::durable;
+use crate::store::StoreError;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;

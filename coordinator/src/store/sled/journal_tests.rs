@@ -2,10 +2,13 @@
 //! intact gets in.
 
 use super::*;
+use crate::spool::SpoolKey;
 use crate::store::export;
 use tessera_core::Record;
 use tessera_protocol::Epoch;
 use tessera_protocol::client::Role;
+use tessera_protocol::{FrameNumber, JobId};
+use tessera_transport::TokenRecord;
 
 struct Farm {
     root: tempfile::TempDir,

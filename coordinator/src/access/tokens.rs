@@ -1,7 +1,7 @@
 //! The ledger of join tokens: who may still enrol. Keeps hashes alone, and counts a use durably
 //! before the certificate is given.
 
-use crate::store::{Commit, StoreQueue};
+use crate::store::{Commit, StoreQueue, TokenHash};
 use std::collections::BTreeMap;
 use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
 use tessera_protocol::client::{EnrolReply, EnrolRequest, RequestError, Role};
@@ -16,24 +16,21 @@ const USES_MAX: u32 = 10_000;
 /// Tokens that are good at the same time, at most.
 const TOKENS_MAX: usize = 100_000;
 
-/// Hash of a token's secret: its name in the ledger.
-pub type TokenHash = [u8; 32];
-
 /// The ledger. One redemption at a time: a use that is being made durable cannot be used twice.
 #[derive(Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     records: Mutex<BTreeMap<TokenHash, TokenRecord>>,
     store: StoreQueue,
 }
 
 impl Ledger {
     /// The ledger as the store holds it; changes go to `store`.
-    pub fn new(records: BTreeMap<TokenHash, TokenRecord>, store: StoreQueue) -> Self {
+    pub(crate) fn new(records: BTreeMap<TokenHash, TokenRecord>, store: StoreQueue) -> Self {
         Self { records: Mutex::new(records), store }
     }
 
     /// A new token of this scope, made by `by`; durable on return.
-    pub async fn create(
+    pub(crate) async fn create(
         &self,
         authority: &Authority,
         scope: TokenScope,
@@ -65,7 +62,7 @@ impl Ledger {
     }
 
     /// Tokens that have not expired, in the order of their ids, from this position on: a page.
-    pub async fn list(&self, from: u32, now_secs: u64) -> Vec<TokenSummary> {
+    pub(crate) async fn list(&self, from: u32, now_secs: u64) -> Vec<TokenSummary> {
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
         records.values().skip(from as usize).take(TOKEN_PAGE_MAX).map(summary).collect()
@@ -73,7 +70,7 @@ impl Ledger {
 
     /// Ends the token whose id begins so; durable on return. Whoever has used it keeps the
     /// identity.
-    pub async fn revoke(&self, id: &str) -> Result<TokenSummary, RequestError> {
+    pub(crate) async fn revoke(&self, id: &str) -> Result<TokenSummary, RequestError> {
         let mut records = self.records.lock().await;
         let mut found =
             records.values().filter(|record| !id.is_empty() && record.id().starts_with(id));
@@ -89,7 +86,7 @@ impl Ledger {
 
     /// Answers an enrolment of whom `admits` has nothing against. The token counts as used,
     /// durably, before the certificate leaves.
-    pub async fn enrol(
+    pub(crate) async fn enrol(
         &self,
         authority: &Authority,
         request: &EnrolRequest,

@@ -2,7 +2,7 @@
 
 use crate::folder::FolderError;
 use crate::fsck::{self, Depth, Finding, FsckReport, Places};
-use crate::server::Shared;
+use crate::quic::Shared;
 use crate::store::{Commit, StoreError};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The audit log: who did what, when, to whom. Files of lines of JSON, each chained to the one
 //! before by its hash, appended and synced before the act that they tell of. Decides neither what
-//! is told nor by whom; see [`super::told`].
+//! is told nor by whom; see [`crate::api::audit_entries`].
 //!
 //! Beside the files stands the head: number and hash of the newest entry, replaced after each. A
 //! file that ends before its head was cut.
@@ -8,7 +8,7 @@
 //! A backup takes the files as they are, damage and all: what they prove is judged by whoever reads
 //! them.
 
-use crate::server::lock;
+use crate::sync::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -340,5 +340,5 @@ impl Reading {
 }
 
 #[cfg(test)]
-#[path = "log_tests.rs"]
+#[path = "audit_log_tests.rs"]
 mod tests;

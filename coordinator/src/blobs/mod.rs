@@ -1,15 +1,17 @@
 //! Content-addressed files: any bytes under their BLAKE3. Owns their names on disk and their
 //! durability; uploads and downloads are the transport's.
 
+pub mod sweep;
+
 use crate::durable;
 use crate::folder::DataFolder;
-use crate::sweep::Marks;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
+use sweep::Marks;
 use tessera_protocol::BlobHash;
 use tessera_transport::BlobStore;
 

@@ -1,7 +1,8 @@
 //! A user's or an admin's connection: requests and their answers, watching, blobs both ways.
 
-use super::{Closing, Shared, Trouble, clock, identity, renew, serve_streams, watch, wrong_kind};
-use crate::access::{Standing, rules, told};
+use super::{Closing, Shared, Trouble, clock, renew, serve_streams, wrong_kind};
+use crate::access::Standing;
+use crate::api::{audit_entries as told, identities as identity, roles as rules, watch};
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
 use tessera_core::Caller;
@@ -74,7 +75,7 @@ pub(super) async fn serve(
 /// Answers what changes something after the audit log has told of it: there is no act without its
 /// entry.
 async fn told(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> Response {
-    let Some((what, about)) = told::told(&request) else {
+    let Some((what, about)) = told::entry_of(&request) else {
         return answer(shared, peer, request).await;
     };
     if let Err(error) = shared.access.tell(peer.to_string(), what, about.clone()).await {
@@ -125,7 +126,7 @@ async fn answer(shared: &Arc<Shared>, peer: &PeerIdentity, request: Request) -> 
             identity::rotate(shared, peer, overlap_secs).await
         }
         Request::Denied => Ok(Response::Denied(shared.access.denied())),
-        Request::Audit => crate::audit::running(shared).await.map(Response::Audit),
+        Request::Audit => crate::api::audit::running(shared).await.map(Response::Audit),
         // Served as sequences, before this.
         Request::Watch(_) | Request::Backup => {
             Err(RequestError::Invalid("watching and backups are streams of their own".into()))
@@ -141,7 +142,7 @@ async fn send_backup(
     sender: &mut FrameSender,
 ) -> Result<(), Trouble> {
     let begun = async {
-        if let Some((what, about)) = told::told(&Request::Backup) {
+        if let Some((what, about)) = told::entry_of(&Request::Backup) {
             let told = shared.access.tell(peer.to_string(), what, about).await;
             told.map_err(|error| untellable(&error))?;
         }
@@ -181,7 +182,7 @@ fn caller(peer: &PeerIdentity) -> Caller {
 
 /// What asks for something durable is refused while the disk is full: it would wait, and nobody
 /// would know for what.
-pub(super) fn room(shared: &Shared) -> Result<(), RequestError> {
+pub(crate) fn room(shared: &Shared) -> Result<(), RequestError> {
     if shared.writer.has_room() { Ok(()) } else { Err(full()) }
 }
 
@@ -214,7 +215,7 @@ async fn ask(shared: &Shared, ask: Ask) -> Result<Response, RequestError> {
     told.await.map_err(|_| stopping())
 }
 
-pub(super) async fn question(
+pub(crate) async fn question(
     shared: &Shared,
     question: Question,
 ) -> Result<Response, RequestError> {
@@ -224,7 +225,7 @@ pub(super) async fn question(
 }
 
 /// Runs what reads the disk off the runtime's own threads.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RequestError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| stopping())

@@ -1,8 +1,9 @@
 //! Saving what is intact of a store that cannot be read: JSON lines. Changes nothing.
 
-use super::journal::{Key, parse_key};
-use super::{Journal, StoreError};
+use super::journal::Journal;
+use super::keys::{Key, parse_key};
 use crate::folder::{DataFolder, FolderError};
+use crate::store::{StoreError, snapshot};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -81,6 +82,6 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
 
 fn snapshot_line(value: &[u8]) -> Result<Value, String> {
     let (sequence, bytes) = value.split_first_chunk::<8>().ok_or("it is cut short")?;
-    let parts = super::snapshot::decode(bytes)?;
+    let parts = snapshot::decode(bytes)?;
     Ok(json!({ "kind": "snapshot", "sequence": u64::from_le_bytes(*sequence), "parts": parts }))
 }

@@ -1,10 +1,10 @@
 //! The resolver: makes the files of one frame after another, and measures rounds, off the driver's
 //! task.
 
+use super::{Frame, ResolveError, Values, assemble, resolve};
 use crate::blobs::Blobs;
 use crate::driver::Event;
 use crate::measure::noisy_tiles;
-use crate::resolve::{Frame, ResolveError, Values, assemble, resolve};
 use crate::spool::{SpoolIndex, SpoolKey};
 use std::path::PathBuf;
 use tessera_core::{FrameRounds, Input, ResolveFailure, TileSet};

@@ -1,10 +1,10 @@
-//! What the audit log tells of each request: the one table. Keeps nothing; see [`super::log`].
+//! What the audit log tells of each request: the one table. Keeps nothing; see [`crate::access::audit_log`].
 
 use tessera_protocol::client::Request;
 
 /// The act and whom or what it is about; None for a request that changes nothing. A new request has
 /// no place until it is given one here.
-pub(crate) fn told(request: &Request) -> Option<(&'static str, String)> {
+pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
     match request {
         Request::Jobs
         | Request::Job(_)

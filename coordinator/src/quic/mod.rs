@@ -1,23 +1,20 @@
 //! The server: accepts connections, finds out who is there, and gives each stream to whoever serves
 //! its kind. Decides nothing.
 
-mod announced;
-mod client;
+pub(crate) mod client;
 mod clock;
 mod enrol;
-mod identity;
 pub(crate) mod limits;
 mod node;
 mod renew;
 mod results;
-mod watch;
 
 use crate::access::Access;
+use crate::access::tokens::Ledger;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::driver::Event;
 use crate::store::StoreWriter;
-use crate::tokens::Ledger;
 use limits::{Gate, Guest, Verdict};
 use quinn::{Connection, SendStream};
 use std::sync::Arc;
@@ -155,7 +152,7 @@ async fn make_room(tasks: &mut JoinSet<()>) {
 
 /// Why a stream was not served.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+pub(crate) enum Trouble {
     /// The peer broke the protocol, fell silent, or is gone.
     #[error(transparent)]
     Frame(#[from] FrameError),
@@ -216,10 +213,4 @@ impl Drop for Closing<'_> {
     fn drop(&mut self) {
         close(&self.0.connection, CloseCode::Done, "");
     }
-}
-
-/// What a mutex guards, also after a panic of another holder: what is guarded here is whole between
-/// any two statements.
-pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

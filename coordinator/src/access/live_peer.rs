@@ -3,7 +3,7 @@
 
 use super::Live;
 use super::denied::{Denied, Subject};
-use crate::server::lock;
+use crate::sync::lock;
 use quinn::Connection;
 use std::sync::{Arc, Mutex};
 use tessera_protocol::access::DeniedIdentity;

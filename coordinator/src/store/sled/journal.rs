@@ -1,24 +1,21 @@
 //! The store in sled: one tree, one batch a group, then `flush`, then `fdatasync` of sled's file.
 //!
-//! Keys: `r` + sequence (big endian) is a record, `s` + job + frame a spool's length, `t` + hash a
-//! token, `m` the snapshot, `c` the number of commits, by which a lost end is seen (see
-//! `witness.rs`). sled's own `flush` ends in `sync_file_range`, which survives a killed process but
-//! not a power cut; hence the `fdatasync`.
+//! sled's own `flush` ends in `sync_file_range`, which survives a killed process but not a power
+//! cut; hence the `fdatasync`. The number of commits shows a lost end; see [`super::witness`].
 
 use super::envelope::{self, Payload};
+use super::keys::{
+    COUNT_KEY, SNAPSHOT_KEY, encode_token, name_of, parse_key, record_key, spool_key, token_key,
+};
 use super::large::LargeValues;
 use super::witness::Witness;
-use super::{Changes, Loaded, Sequence, Store, StoreError};
 use crate::durable;
 use crate::folder::DataFolder;
-use crate::spool::SpoolKey;
-use crate::tokens::TokenHash;
+use crate::store::{Changes, Loaded, Sequence, Store, StoreError};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tessera_protocol::{FrameNumber, JobId};
-use tessera_transport::TokenRecord;
 
 /// Memory that sled may use for pages, bytes.
 const CACHE_BYTES: u64 = 64 << 20;
@@ -26,8 +23,6 @@ const CACHE_BYTES: u64 = 64 << 20;
 const REMOVE_BATCH: usize = 256;
 /// How long sled may take to let go of a store that this process has closed.
 const LOCK_WITHIN: Duration = Duration::from_secs(10);
-const SNAPSHOT_KEY: &[u8] = b"m";
-const COUNT_KEY: &[u8] = b"c";
 
 /// A key, and its value or what is wrong with it.
 pub(super) type Entry = (Vec<u8>, Result<Vec<u8>, String>);
@@ -301,90 +296,6 @@ fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
 fn is_locked(error: &sled::Error) -> bool {
     matches!(error, sled::Error::Io(source) if source.to_string().contains("could not acquire \
         lock"))
-}
-
-/// What a key stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    /// A record.
-    Record(Sequence),
-    /// A spool's durable length.
-    Spool(SpoolKey),
-    /// A token.
-    Token(TokenHash),
-    /// The snapshot.
-    Snapshot,
-    /// The number of commits.
-    Count,
-}
-
-pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
-    let (kind, rest) = key.split_first()?;
-    match kind {
-        b'r' => Some(Key::Record(Sequence::from_be_bytes(rest.try_into().ok()?))),
-        b's' => {
-            let (job, frame) = rest.split_first_chunk::<16>()?;
-            let frame = FrameNumber(u32::from_be_bytes(frame.try_into().ok()?));
-            Some(Key::Spool(SpoolKey { job: JobId(uuid::Uuid::from_bytes(*job)), frame }))
-        }
-        b't' => Some(Key::Token(rest.try_into().ok()?)),
-        b'm' if rest.is_empty() => Some(Key::Snapshot),
-        b'c' if rest.is_empty() => Some(Key::Count),
-        _ => None,
-    }
-}
-
-pub(super) fn record_key(sequence: Sequence) -> [u8; 9] {
-    let mut key = [b'r'; 9];
-    key[1..].copy_from_slice(&sequence.to_be_bytes());
-    key
-}
-
-fn spool_key(spool: SpoolKey) -> [u8; 21] {
-    let mut key = [b's'; 21];
-    key[1..17].copy_from_slice(spool.job.0.as_bytes());
-    key[17..].copy_from_slice(&spool.frame.0.to_be_bytes());
-    key
-}
-
-fn token_key(hash: &TokenHash) -> [u8; 33] {
-    let mut key = [b't'; 33];
-    key[1..].copy_from_slice(hash);
-    key
-}
-
-fn encode_token(state: &TokenRecord) -> Vec<u8> {
-    tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
-}
-
-/// Keys and values of what a store holds, for [`Journal::put`].
-pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
-    let snapshot = loaded.snapshot.iter().map(|(sequence, bytes)| {
-        (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat())
-    });
-    let records = loaded
-        .records
-        .iter()
-        .map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
-    let spools = loaded
-        .spools
-        .iter()
-        .map(|(key, length)| (spool_key(*key).to_vec(), length.to_le_bytes().to_vec()));
-    let tokens =
-        loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
-    snapshot.chain(records).chain(spools).chain(tokens)
-}
-
-/// A key as people read it.
-pub(super) fn name_of(key: &[u8]) -> String {
-    match parse_key(key) {
-        Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
-        Some(Key::Spool(spool)) => format!("the length of spool {spool}"),
-        Some(Key::Token(_)) => "a token".into(),
-        Some(Key::Snapshot) => "the snapshot".into(),
-        Some(Key::Count) => "the number of commits".into(),
-        None => format!("key {key:02x?}"),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Requests about identities: tokens, and who is denied. Their roles have been looked at.
 
-use super::Shared;
-use super::client::{blocking, question, room};
 use crate::access::{ADMIN_NAME, Subject};
 use crate::driver::Question;
+use crate::quic::Shared;
+use crate::quic::client::{blocking, question, room};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::NodeId;
@@ -14,7 +14,7 @@ use tessera_transport::close::cut;
 use tessera_transport::validity::{GRACE_MAX, LIFE_MAX, now_secs};
 use tessera_transport::{Authority, PeerIdentity};
 
-pub(super) async fn create_token(
+pub(crate) async fn create_token(
     shared: &Shared,
     peer: &PeerIdentity,
     scope: TokenScope,
@@ -27,7 +27,7 @@ pub(super) async fn create_token(
     Ok(Response::Token(token.to_string()))
 }
 
-pub(super) async fn revoke_token(
+pub(crate) async fn revoke_token(
     shared: &Shared,
     peer: &PeerIdentity,
     id: &str,
@@ -39,7 +39,7 @@ pub(super) async fn revoke_token(
 }
 
 /// Denies an identity with a reason, or with None allows it again.
-pub(super) async fn deny(
+pub(crate) async fn deny(
     shared: &Arc<Shared>,
     peer: &PeerIdentity,
     identity: &str,
@@ -79,7 +79,7 @@ pub(super) async fn deny(
 }
 
 /// The audit log's chain, checked, and its newest entries.
-pub(super) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestError> {
+pub(crate) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestError> {
     let (log, last) = (shared.access.log.clone(), (last as usize).min(LOG_PAGE_MAX));
     let report = blocking(move || log.report(last)).await?;
     let unreadable =
@@ -88,13 +88,13 @@ pub(super) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestE
 }
 
 /// The authority as its admins see it.
-pub(super) fn authority(authority: &Authority) -> Response {
+pub(crate) fn authority(authority: &Authority) -> Response {
     let pin = authority.pin().0.iter().map(|byte| format!("{byte:02x}")).collect();
     Response::Authority(AuthorityStatus { pin, former_until: authority.former_until() })
 }
 
 /// Puts a new authority in the place of this one.
-pub(super) async fn rotate(
+pub(crate) async fn rotate(
     shared: &Shared,
     peer: &PeerIdentity,
     overlap_secs: Option<u64>,

@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, timeout_at};
 
 /// What one watcher hears of finished frames.
-pub(super) struct Announced {
+pub(super) struct FinishedFrames {
     job: JobId,
     finished: Receiver<(JobId, FrameNumber)>,
     told: BTreeSet<FrameNumber>,
@@ -18,7 +18,7 @@ pub(super) struct Announced {
     lagged: bool,
 }
 
-impl Announced {
+impl FinishedFrames {
     pub(super) fn new(job: JobId, finished: Receiver<(JobId, FrameNumber)>) -> Self {
         Self { job, finished, told: BTreeSet::new(), heard: BTreeSet::new(), lagged: false }
     }
@@ -77,9 +77,9 @@ mod tests {
     /// Nobody waits for it here: what has been announced ends a pause, or nothing does.
     const LONG: Duration = Duration::from_secs(24 * 3600);
 
-    fn announced(kept: usize) -> (Sender<(JobId, FrameNumber)>, Announced) {
+    fn announced(kept: usize) -> (Sender<(JobId, FrameNumber)>, FinishedFrames) {
         let (sender, receiver) = channel(kept);
-        (sender, Announced::new(JOB, receiver))
+        (sender, FinishedFrames::new(JOB, receiver))
     }
 
     fn frames(numbers: &[u32]) -> Vec<FrameNumber> {

@@ -1,0 +1,120 @@
+//! Keys of the sled store and what stands under them: `r` + sequence (big endian) is a record, `s` +
+//! job + frame a spool's length, `t` + hash a token, `m` the snapshot, `c` the number of commits.
+//! Does no I/O.
+
+use crate::spool::SpoolKey;
+use crate::store::{Loaded, Sequence, TokenHash};
+use tessera_protocol::{FrameNumber, JobId};
+use tessera_transport::TokenRecord;
+
+pub(super) const SNAPSHOT_KEY: &[u8] = b"m";
+pub(super) const COUNT_KEY: &[u8] = b"c";
+
+/// What a key stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A record.
+    Record(Sequence),
+    /// A spool's durable length.
+    Spool(SpoolKey),
+    /// A token.
+    Token(TokenHash),
+    /// The snapshot.
+    Snapshot,
+    /// The number of commits.
+    Count,
+}
+
+pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
+    let (kind, rest) = key.split_first()?;
+    match kind {
+        b'r' => Some(Key::Record(Sequence::from_be_bytes(rest.try_into().ok()?))),
+        b's' => {
+            let (job, frame) = rest.split_first_chunk::<16>()?;
+            let frame = FrameNumber(u32::from_be_bytes(frame.try_into().ok()?));
+            Some(Key::Spool(SpoolKey { job: JobId(uuid::Uuid::from_bytes(*job)), frame }))
+        }
+        b't' => Some(Key::Token(rest.try_into().ok()?)),
+        b'm' if rest.is_empty() => Some(Key::Snapshot),
+        b'c' if rest.is_empty() => Some(Key::Count),
+        _ => None,
+    }
+}
+
+pub(super) fn record_key(sequence: Sequence) -> [u8; 9] {
+    let mut key = [b'r'; 9];
+    key[1..].copy_from_slice(&sequence.to_be_bytes());
+    key
+}
+
+pub(super) fn spool_key(spool: SpoolKey) -> [u8; 21] {
+    let mut key = [b's'; 21];
+    key[1..17].copy_from_slice(spool.job.0.as_bytes());
+    key[17..].copy_from_slice(&spool.frame.0.to_be_bytes());
+    key
+}
+
+pub(super) fn token_key(hash: &TokenHash) -> [u8; 33] {
+    let mut key = [b't'; 33];
+    key[1..].copy_from_slice(hash);
+    key
+}
+
+pub(super) fn encode_token(state: &TokenRecord) -> Vec<u8> {
+    tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
+}
+
+/// Keys and values of what a store holds, for [`Journal::put`].
+pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
+    let snapshot = loaded.snapshot.iter().map(|(sequence, bytes)| {
+        (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat())
+    });
+    let records = loaded
+        .records
+        .iter()
+        .map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
+    let spools = loaded
+        .spools
+        .iter()
+        .map(|(key, length)| (spool_key(*key).to_vec(), length.to_le_bytes().to_vec()));
+    let tokens =
+        loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
+    snapshot.chain(records).chain(spools).chain(tokens)
+}
+
+/// A key as people read it.
+pub(super) fn name_of(key: &[u8]) -> String {
+    match parse_key(key) {
+        Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
+        Some(Key::Spool(spool)) => format!("the length of spool {spool}"),
+        Some(Key::Token(_)) => "a token".into(),
+        Some(Key::Snapshot) => "the snapshot".into(),
+        Some(Key::Count) => "the number of commits".into(),
+        None => format!("key {key:02x?}"),
+    }
+}
+
+impl Loaded {
+    /// Takes a value in under its key.
+    pub(super) fn take(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), String> {
+        match parse_key(key) {
+            Some(Key::Record(sequence)) => self.records.push((sequence, value)),
+            Some(Key::Spool(spool)) => {
+                let length = <[u8; 8]>::try_from(value)
+                    .map_err(|_| "a length has eight bytes".to_owned())?;
+                self.spools.insert(spool, u64::from_le_bytes(length));
+            }
+            Some(Key::Token(hash)) => {
+                let token = TokenRecord::from_bytes(&value).map_err(|error| error.to_string())?;
+                self.tokens.insert(hash, token);
+            }
+            Some(Key::Snapshot) => {
+                let (sequence, bytes) = value.split_first_chunk::<8>().ok_or("it is cut short")?;
+                self.snapshot = Some((Sequence::from_le_bytes(*sequence), bytes.to_vec()));
+            }
+            Some(Key::Count) => {}
+            None => return Err("no such kind of key".into()),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! The store on this machine's disk: sled, with what is too large for it in files beside it.
+
+mod envelope;
+mod export;
+mod journal;
+mod keys;
+mod large;
+mod survey;
+mod witness;
+
+pub use export::{ExportError, ExportSummary, export};
+pub use journal::Journal;
+pub use keys::values_of;
+pub use survey::Survey;
