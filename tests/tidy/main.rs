@@ -2,6 +2,7 @@
 //! runs nothing.
 
 mod arrows;
+mod pages;
 mod sizes;
 mod texts;
 

@@ -64,7 +64,8 @@ fn links_between_documents_lead_somewhere() {
 /// A document that says which test shows what is wrong as soon as a test is renamed.
 #[test]
 fn tests_that_the_page_on_gltf_names_exist() {
-    let page = std::fs::read_to_string(root().join("docs/gltf.md")).expect("the page is there");
+    let page = std::fs::read_to_string(root().join("docs/measurements/gltf-tests.md"))
+        .expect("the page is there");
     let mut sources = String::new();
     for path in files(&["rs"]) {
         sources += &std::fs::read_to_string(&path).expect("a source file is UTF-8");
@@ -76,5 +77,5 @@ fn tests_that_the_page_on_gltf_names_exist() {
     let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
     assert!(named.len() > 20, "the page names {} tests", named.len());
     let unknown = named.into_iter().filter(|name| !sources.contains(&format!("fn {name}()")));
-    none("tests that docs/gltf.md names and nobody wrote", unknown.map(str::to_owned).collect());
+    none("tests that gltf-tests.md names and nobody wrote", unknown.map(str::to_owned).collect());
 }
