@@ -10,16 +10,12 @@
 //! medians of ratios are printed, since machines are noisy.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/farm/harness.rs"]
-#[expect(dead_code, reason = "the bench needs a part of the tests' harness")]
-mod harness;
-
-use harness::{Farm, TESSERA, library};
 use std::process::Command;
 use std::time::Instant;
 use tessera_node::device::CpuDevice;
 use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, ToneMapSpec};
 use tessera_protocol::{FrameNumber, FrameSet, RenderSpec};
+use tessera_support::farm::{Farm, library, tessera};
 
 struct Options {
     spp: u32,
@@ -119,7 +115,7 @@ fn results(farm: &Farm) -> u64 {
 /// `render --json` says it.
 fn start_seconds() -> f64 {
     let out = std::env::temp_dir().join(format!("tessera-overhead-{}.exr", std::process::id()));
-    let mut command = Command::new(TESSERA);
+    let mut command = Command::new(tessera());
     command.arg("render").arg(library("cornell-box.gltf")).arg("-o").arg(&out);
     command.args(["--size", "64x64", "--spp", "1", "--device", "cpu", "-q", "--json"]);
     let output = command.output().expect("the binary runs");

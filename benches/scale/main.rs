@@ -11,12 +11,8 @@
 //! figure for tasks that do nothing stands beside ours (see `peer.py`).
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../../tests/farm/harness.rs"]
-#[expect(dead_code, reason = "the bench needs a part of the tests' harness")]
-mod harness;
 mod load;
 
-use harness::{Farm, Process};
 use load::Done;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,6 +21,7 @@ use tessera_protocol::client::{Request, Response};
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::job::{JobKind, JobSpec, RawJobSpec};
 use tessera_protocol::{Fingerprint, FrameNumber, FrameSet, Hello, JobId};
+use tessera_support::farm::{Farm, Process};
 use tessera_transport::{Address, Authority, FarmClient, Identity};
 
 struct Options {

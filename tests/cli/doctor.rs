@@ -1,7 +1,7 @@
 //! `doctor` and `bench` as scripts meet them. Their figures are the machine's; their shapes and
 //! statuses are ours.
 
-use crate::told;
+use crate::cli::told;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {

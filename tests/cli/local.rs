@@ -1,6 +1,6 @@
 //! Commands that need no farm, and what the others say without one.
 
-use crate::{library, told};
+use crate::cli::{library, told};
 
 #[test]
 fn every_command_has_help() {

@@ -1,6 +1,6 @@
 //! `render` and `diff`: files, patterns, layers, JSON.
 
-use crate::{library, told};
+use crate::cli::{library, told};
 use std::path::Path;
 
 fn render(folder: &Path, more: &[&str]) -> serde_json::Value {

@@ -1,7 +1,7 @@
 //! A machine that sleeps while it renders: its connections are lost, those to itself too, and the
 //! picture is not.
 
-use crate::{command, library};
+use crate::cli::{command, library};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Kernels that come as source: offered to nodes with NVRTC alone, also where a node loses it.
 
-use crate::stand::{Farm, example, not_run};
+use crate::compute::stand::{Farm, example, not_run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

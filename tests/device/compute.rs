@@ -1,7 +1,9 @@
 //! Compute units on a device: what they need is measured, held and given back, and a missing
 //! compiler is the node's trouble, not the job's.
 
-use crate::bench::{Bench, Pending, expected, frame as frame_of_a_room, submit, unit, wait_for};
+use crate::device::bench::{
+    Bench, Pending, expected, frame as frame_of_a_room, submit, unit, wait_for,
+};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use tessera_fake_cuda::Device;

@@ -1,6 +1,6 @@
 //! Devices in trouble: what became of the unit, of the units behind it, and of the device.
 
-use crate::bench::{Bench, Pending, expected, frame, submit, unit, wait_for};
+use crate::device::bench::{Bench, Pending, expected, frame, submit, unit, wait_for};
 use std::time::Duration;
 use tessera_fake_cuda::{Fault, FaultKind};
 use tessera_node::device::{Device, DeviceError, Devices};

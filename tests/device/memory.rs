@@ -1,6 +1,6 @@
 //! What `inspect` says that a scene will take is what a device takes for it.
 
-use crate::bench::{Bench, frame, submit, unit};
+use crate::device::bench::{Bench, frame, submit, unit};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;

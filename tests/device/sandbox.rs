@@ -1,6 +1,6 @@
 //! A worker has no network and no keys: it tries, and cannot.
 
-use crate::bench::Bench;
+use crate::device::bench::Bench;
 use std::net::{Ipv4Addr, TcpListener};
 use tessera_node::device::cuda::try_forbidden;
 use tessera_node::worker::FileConfinement;
@@ -34,5 +34,5 @@ fn a_worker_ends_with_its_node() {
     let opened = bench.open();
     assert!(bench.rack.counts(0).used_bytes > 0);
     drop(opened);
-    crate::bench::wait_for("its end", || bench.rack.counts(0).used_bytes == 0);
+    crate::device::bench::wait_for("its end", || bench.rack.counts(0).used_bytes == 0);
 }

@@ -1,6 +1,6 @@
 //! How a device that cannot be used is told, and what `auto` makes of it.
 
-use crate::bench::{Bench, chain};
+use crate::device::bench::{Bench, chain};
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind};
 use tessera_node::device::cuda::probe;
 use tessera_protocol::device::{DeviceKind, DeviceState};

@@ -1,6 +1,6 @@
 //! What a device gives when all is well: the bits of the CPU, in order, without a leak.
 
-use crate::bench::{
+use crate::device::bench::{
     Bench, another_frame, expected, expected_of, frame, instanced_frame, submit, unit, wait_for,
 };
 use tessera_fake_cuda::{Config, Device, Slice};

@@ -1,7 +1,7 @@
 //! Same bits: one hash of the pixels, whatever the farm looks like.
 
-use crate::harness::{Farm, library, rendered, shared_scenes};
 use std::path::PathBuf;
+use tessera_support::farm::{Farm, library, rendered, shared_scenes};
 
 /// A scene and the options that give it light and a view.
 struct Case {

@@ -1,9 +1,9 @@
 //! Wall clocks that are set while a farm works, forwards and back, the coordinator's and a node's:
 //! no lease ends for it, and no bit changes.
 
-use crate::harness::{Farm, library};
-use crate::shim::Shim;
-use crate::store::fsck;
+use crate::farm::shim::Shim;
+use crate::farm::store::fsck;
+use tessera_support::farm::{Farm, library};
 
 const FILM: [&str; 8] = ["--size", "320x240", "--spp", "4", "--tile", "32", "--frames", "1-2"];
 /// Less than what is left of any certificate, and far more than any lease.

@@ -2,10 +2,10 @@
 //! durable, and nothing is lost. A node's: it says so and gets no work, and goes on when there is
 //! room.
 
-use crate::harness::{Farm, library};
-use crate::shim::{Disk, Shim};
-use crate::store::fsck;
+use crate::farm::shim::{Disk, Shim};
+use crate::farm::store::fsck;
 use std::time::Duration;
+use tessera_support::farm::{Farm, library};
 
 const FILM: [&str; 8] = ["--size", "320x240", "--spp", "16", "--tile", "32", "--frames", "1-8"];
 

@@ -1,8 +1,8 @@
 //! The doctor and a coordinator that is there: the identity of a node that has joined, and the two
 //! clocks.
 
-use crate::harness::Farm;
 use serde_json::Value;
+use tessera_support::farm::Farm;
 
 #[test]
 fn the_doctor_compares_clocks_with_the_coordinator() {

@@ -1,10 +1,10 @@
 //! The units' filters on system calls let through what the services do: a whole job under strace,
 //! each call looked up in the filter as systemd's own tool spells it out.
 
-use crate::harness::{Farm, Process, library, skipped};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use tessera_support::farm::{Farm, Process, library, skipped};
 
 /// The calls of one of systemd's sets; sets may name sets.
 fn expand(set: &str) -> BTreeSet<String> {

@@ -1,12 +1,12 @@
 //! Peers and people that do wrong things: each gets a clear answer or none, and the coordinator
 //! goes on serving the others.
 
-use crate::harness::{Farm, library};
 use std::error::Error;
 use std::net::UdpSocket;
 use std::time::Duration;
 use tessera_protocol::client::Request;
 use tessera_protocol::{Fingerprint, Hello};
+use tessera_support::farm::{Farm, library};
 use tessera_transport::{Address, FarmClient, Identity, Link, Timing};
 
 const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "1"];

@@ -1,9 +1,8 @@
 //! Scenes made to do harm, as jobs of a real farm: sent past the client's own checks, as a hostile
 //! client would. Every job ends with its reason, and the node that read the scene goes on.
 
-use crate::harness::{Farm, library};
-use crate::hostile_scenes;
-use crate::traps::{Expected, Trap};
+use crate::hostile::scenes;
+use crate::hostile::traps::{Expected, Trap};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +13,7 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobId, JobKind, JobSpec, RawJobSpec};
+use tessera_support::farm::{Farm, library};
 use tessera_transport::{Address, FarmClient, Identity};
 
 /// Of the scenes of `tests/hostile`, every so many are sent to the farm.
@@ -158,7 +158,7 @@ fn hostile_scenes_end_their_jobs_with_a_reason_and_the_node_goes_on() {
     let farm = farm("512", "60");
     is_well(&farm);
     let node = node_process(&farm);
-    let traps: Vec<Trap> = hostile_scenes::all().into_iter().step_by(EVERY).collect();
+    let traps: Vec<Trap> = scenes::all().into_iter().step_by(EVERY).collect();
     assert!(traps.len() >= 30, "{}", traps.len());
     let mut findings = Vec::new();
     for (trap, (state, note)) in traps.iter().zip(send_all(&farm, &traps)) {

@@ -2,10 +2,10 @@
 //! still for a while before. The folder is checked after each kill of the coordinator, and a client
 //! holds what it was told against what it is told next.
 
-use crate::harness::{Farm, library};
-use crate::seen::Witness;
-use crate::store::fsck;
+use crate::farm::seen::Witness;
+use crate::farm::store::fsck;
 use std::time::Duration;
+use tessera_support::farm::{Farm, library};
 
 /// A small generator, so that a failing run can be repeated by its seed.
 pub(crate) struct Chance(u64);

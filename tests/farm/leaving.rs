@@ -1,6 +1,6 @@
 //! How a node leaves: by a signal, by two, and by itself when there is no work.
 
-use crate::harness::{Farm, Process, library};
+use tessera_support::farm::{Farm, Process, library};
 
 /// Units that take a thread several seconds each, and more of them than anybody waits for.
 const HEAVY: [&str; 8] =

@@ -2,9 +2,8 @@
 //! early, and no picture is wrong. It speaks the protocol by itself, since a real node cannot be
 //! made to lie.
 
-use crate::harness::{Farm, library};
-use crate::kills::Chance;
-use crate::store::fsck;
+use crate::farm::kills::Chance;
+use crate::farm::store::fsck;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -19,6 +18,7 @@ use tessera_protocol::node::{
 };
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, FrameNumber, Hello, NodeId, ProcessEpoch, RenderSpec};
+use tessera_support::farm::{Farm, library};
 use tessera_transport::frame::{open_both, open_one_way};
 use tessera_transport::{Authority, FrameError, Link, PeerIdentity, Timing, connect};
 

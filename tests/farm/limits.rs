@@ -1,12 +1,12 @@
 //! Peers that take too much: each meets its limit, and others are served as before. One test a
 //! limit.
 
-use crate::harness::{Farm, library};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 use tessera_protocol::client::Request;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, StreamKind};
 use tessera_protocol::{BlobHash, Fingerprint, Hello};
+use tessera_support::farm::{Farm, library};
 use tessera_transport::error::Ended;
 use tessera_transport::frame::open_both;
 use tessera_transport::{Address, CloseCode, ConnectError, FarmClient, Identity, Link, Timing};

@@ -3,12 +3,12 @@
 //! that is, a packet that is too long. Needs no rights where users may have namespaces, and `ip`
 //! and `nsenter`.
 
-use crate::harness::{Farm, Host, library, pixels_sha256, skipped};
-use crate::network::{audit, node, told};
+use crate::farm::network::{audit, node, told};
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tessera_support::farm::{Farm, Host, library, pixels_sha256, skipped};
 
 /// A frame of units short beside the faults.
 const PICTURE: [&str; 6] = ["--size", "128x128", "--spp", "256", "--tile", "32"];

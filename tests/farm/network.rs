@@ -2,11 +2,11 @@
 //! addresses and partitions, by `fault_proxy`. Jobs end with the bits of a good network, and
 //! nothing is counted twice.
 
-use crate::fault_proxy::{Proxy, Weather};
-use crate::harness::{Farm, library, pixels_sha256, skipped};
+use crate::farm::fault_proxy::{Proxy, Weather};
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use tessera_support::farm::{Farm, library, pixels_sha256, skipped};
 
 /// Units of some milliseconds: the network is the work.
 const MANY: [&str; 8] = ["--size", "128x96", "--spp", "64", "--tile", "32", "--unit-samples", "16"];

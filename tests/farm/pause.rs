@@ -1,8 +1,8 @@
 //! A user pauses a job and lets it go on: how long nodes still work on it, what everybody is told,
 //! and that it costs no bit.
 
-use crate::harness::{Farm, library};
 use std::time::{Duration, Instant};
+use tessera_support::farm::{Farm, library};
 
 /// Units that take a thread several seconds each, and more of them than anybody waits for.
 const HEAVY: [&str; 8] =

@@ -1,7 +1,7 @@
 //! Pools: a job for one is done by its nodes alone, and waits in words where there is none; a
 //! certificate's pool and name are not a node's choice.
 
-use crate::harness::{Farm, library};
+use tessera_support::farm::{Farm, library};
 
 fn listed(farm: &Farm, what: &str) -> Vec<serde_json::Value> {
     serde_json::from_str(&farm.text(&[what, "--json"])).expect("a list as JSON")

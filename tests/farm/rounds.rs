@@ -1,9 +1,9 @@
 //! Frames that are sampled to a noise: one hash, whatever the farm looks like and whatever happens
 //! to it.
 
-use crate::harness::{Farm, library, rendered};
-use crate::kills::{Chance, is_clean, strike};
+use crate::farm::kills::{Chance, is_clean, strike};
 use std::time::Duration;
+use tessera_support::farm::{Farm, library, rendered};
 
 const OPTIONS: [&str; 8] = ["--size", "200x150", "--depth", "4", "--noise", "0.03", "--spp", "512"];
 

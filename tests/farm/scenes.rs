@@ -1,7 +1,7 @@
 //! Real scenes, submitted, waited for and fetched; films fetched while later frames still render.
 
-use crate::harness::{Farm, library, shared_scenes};
 use std::path::Path;
+use tessera_support::farm::{Farm, library, shared_scenes};
 
 /// Files of the shared folder that need an extension which is refused, and the words that name it.
 const REFUSED: &[(&str, &str)] = &[

@@ -2,10 +2,10 @@
 //! told is kept, so that it can be told again to a farm that lost its power or was killed: what was
 //! acknowledged until then must hold.
 
-use crate::harness::Farm;
 use serde_json::Value;
 use tessera_history::{History, JobSeen, Seen};
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
+use tessera_support::farm::Farm;
 
 /// A client that remembers.
 #[derive(Debug, Default)]

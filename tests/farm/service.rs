@@ -1,11 +1,11 @@
 //! What a service manager hears of real processes: systemd's protocol, spoken to a socket of ours.
 //! A loop or a device that hangs goes silent, and nothing else does.
 
-use crate::harness::{Farm, Process, library};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use tessera_support::farm::{Farm, Process, library};
 
 /// What the manager asks for: proof of progress every 2 seconds.
 const WATCHDOG_MICROS: &str = "2000000";
@@ -137,7 +137,7 @@ fn a_node_is_ready_when_it_has_joined_and_silent_when_it_or_its_device_hangs() {
         threads.iter().for_each(|thread| go_on(*thread));
         manager.until("WATCHDOG=1", &farm);
     } else {
-        crate::harness::skipped("a device that hangs: ptrace is not allowed here");
+        tessera_support::farm::skipped("a device that hangs: ptrace is not allowed here");
     }
 
     node.signal("TERM");

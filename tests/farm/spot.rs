@@ -1,11 +1,11 @@
 //! A node on a machine that its cloud takes back: it hears of it, stops taking work, and hands in
 //! what its units have before the machine is gone.
 
-use crate::harness::{Farm, library};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tessera_support::farm::{Farm, library};
 
 /// A unit that takes a thread the best part of an hour, one that takes it longer than a notice, and
 /// some that take it less than a second.
@@ -70,7 +70,7 @@ fn summary(farm: &Farm, id: &str) -> serde_json::Value {
 }
 
 /// A farm of one node on such a machine, with a job that it has begun.
-fn begun(metadata: &Metadata, options: &[&str]) -> (Farm, crate::harness::Process, String) {
+fn begun(metadata: &Metadata, options: &[&str]) -> (Farm, tessera_support::farm::Process, String) {
     let mut farm = Farm::prepare();
     farm.start_coordinator();
     farm.invite("node-0", 1);
@@ -148,7 +148,7 @@ fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
 fn units_that_would_outlast_the_machine_are_handed_in_as_far_as_they_are() {
     // Minutes of a core: with the long tests.
     if std::env::var_os("TESSERA_BAD_NETWORK").is_none() {
-        return crate::harness::skipped(
+        return tessera_support::farm::skipped(
             "NOT RUN: a unit longer than a notice: TESSERA_BAD_NETWORK is not set",
         );
     }

@@ -1,8 +1,8 @@
 //! What a farm keeps, with real processes: checked, backed up while it renders, restored and
 //! rendered on, taken over from an older version.
 
-use crate::harness::{Farm, library};
 use std::path::{Path, PathBuf};
+use tessera_support::farm::{Farm, library};
 
 /// A job of a second or two on one thread, in 48 units.
 const OPTIONS: [&str; 8] = ["--size", "256x192", "--spp", "256", "--tile", "32", "--format", "exr"];

@@ -2,9 +2,9 @@
 //! moment that a step goes to the store and the moment that it is acknowledged, both of which its
 //! log names.
 
-use crate::harness::{Farm, library, skipped};
 use std::collections::BTreeMap;
 use std::process::Command;
+use tessera_support::farm::{Farm, library, skipped};
 
 /// A line of the trace that matters.
 #[derive(Clone, Copy, Debug, PartialEq)]

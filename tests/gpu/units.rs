@@ -1,11 +1,11 @@
 //! Every function of the kernels on the device: word for word what the host gives, over the inputs
 //! of `tests/ptx/units.rs`. Only where `TESSERA_GPU_UNITS` says over how many.
 
-use crate::gpu::Gpu;
-use crate::scenes::{self, Case};
 use std::io::Write;
 use tessera_kernels::cuda::{DeviceScene, Queue, SceneImage, upload};
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
+use tessera_support::gpu::Gpu;
+use tessera_support::scenes::{self, Case};
 
 /// Scenes whose textures, lights, cameras and hierarchies the functions look at.
 const SCENES: [&str; 7] = ["thicket", "veils", "stage", "foundry", "gauze", "vitrine", "wardrobe"];

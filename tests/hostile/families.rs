@@ -1,9 +1,9 @@
 //! Mechanical families: every place of a whole scene with every kind of wrong value in it, and
 //! damaged texts.
 
-use crate::dice::{Dice, damaged};
-use crate::scenes::whole;
-use crate::traps::Trap;
+use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::scenes::whole;
+use crate::hostile::traps::Trap;
 use serde_json::{Value, json};
 
 /// Rounds of damage to the text.

@@ -1,8 +1,8 @@
 //! Traps in the binary container: lengths and kinds of chunks that do not hold, and damaged bytes.
 
-use crate::dice::{Dice, damaged};
-use crate::scenes::whole;
-use crate::traps::Trap;
+use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::scenes::whole;
+use crate::hostile::traps::Trap;
 use serde_json::json;
 
 const JSON: u32 = 0x4e4f_534a;

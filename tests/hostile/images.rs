@@ -1,9 +1,9 @@
 //! Images that are none, or far larger than their files: textures (PNG, JPEG, WebP), maps (HDR,
 //! EXR), pictures for `diff`.
 
-use crate::dice::{Dice, damaged};
-use crate::scenes::whole;
-use crate::traps::{Expected, Trap};
+use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::scenes::whole;
+use crate::hostile::traps::{Expected, Trap};
 use exr::prelude::{
     AnyChannel, AnyChannels, Encoding, FlatSamples, Image, Layer, LayerAttributes, SmallVec,
     WritableImage,

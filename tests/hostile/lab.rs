@@ -1,7 +1,7 @@
 //! Where traps are sprung: a folder for the scene, a canary outside of it that tells when somebody
 //! opens it, the real binary with little memory and a deadline.
 
-use crate::traps::{Expected, Trap};
+use crate::hostile::traps::{Expected, Trap};
 use rustix::fs::{CWD, Mode, inotify, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! Scenes with traps that somebody thought of: ways out of the folder, numbers that explode, graphs
 //! that never end.
 
-use crate::traps::Trap;
+use crate::hostile::traps::Trap;
 use base64::Engine as _;
 use serde_json::{Value, json};
 

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::device::{Device, DeviceError, SHAPE, shipped};
-use crate::scenes::{self, Case};
-use crate::{edges, exact, features, made};
+use crate::ptx::device::{Device, DeviceError, SHAPE, shipped};
+use crate::ptx::{edges, exact, features, made};
 use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, SceneImage, Shape};
 use tessera_kernels::host::{RayCounts, available_isas, best_isa, render_unit};
 use tessera_kernels::stages;
 use tessera_ptx::Module;
+use tessera_support::scenes::{self, Case};
 
 /// Film sums and counts of a case by one host build.
 pub(crate) fn on_host(case: &Case, isa: tessera_kernels::host::Isa) -> (Vec<i64>, RayCounts) {

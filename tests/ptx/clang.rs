@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::{bits, scenes, units};
+use crate::ptx::{bits, units};
 use tessera_kernels::test_hooks;
 use tessera_ptx::{Module, whitelist};
+use tessera_support::scenes;
 
 /// Exactness as for the host builds; warp operations need PTX 6.3, which old clangs do not choose
 /// by themselves.

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::bits::on_host;
-use crate::scenes::{Case, Noise, texture};
-use crate::support::*;
+use crate::ptx::bits::on_host;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::best_isa;
 use tessera_layout::*;
+use tessera_support::builder::*;
+use tessera_support::scenes::{Case, Noise, texture};
 
 /// Pixels across and down.
 const SIZE: u32 = 16;
@@ -280,7 +280,7 @@ fn crates(padding: f32, scale: f32) -> CheckedScene {
         shut(low, high, &mut noise);
     }
     vary(&mut builder, 61);
-    builder.camera = crate::scenes::look([0.0, 0.1, 2.4]);
+    builder.camera = tessera_support::scenes::look([0.0, 0.1, 2.4]);
     for place in [3, 7, 11] {
         builder.camera.world_from_camera[place] *= scale;
     }

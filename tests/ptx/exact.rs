@@ -2,10 +2,10 @@
 //! one alone is more than a film takes, each in turn. Pixels of panes stand in `edges.rs`. Made for
 //! the mutation check; knows no machine.
 
-use crate::scenes::Case;
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
+use tessera_support::builder::*;
+use tessera_support::scenes::Case;
 
 /// Pixels across and down.
 const SIZE: u32 = 12;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::scenes::Case;
 use tessera_layout::*;
+use tessera_support::scenes::Case;
 
 /// Every feature that a proof of the kernels has to use.
 pub(crate) const ALL: [&str; 68] = [

@@ -1,12 +1,12 @@
 //! Scenes with instances, which have kernels of their own: the device's walk through meshes that
 //! are held once gives the host's bits.
 
-use crate::device::shipped_for_instances;
-use crate::instanced::{instanced, places};
-use crate::scenes::{self, Case};
-use crate::{bits, clang};
+use crate::ptx::device::shipped_for_instances;
+use crate::ptx::{bits, clang};
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
+use tessera_support::instanced::{instanced, places};
+use tessera_support::scenes::{self, Case};
 
 /// With veils, with layers, and with neither.
 const INSTANCED: [&str; 3] = ["veils", "vitrine", "parlour"];

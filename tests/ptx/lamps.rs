@@ -1,10 +1,10 @@
 //! Rooms of many bright lamps: pictures in which the last place of a lamp's chance is seen, in the
 //! plain and in the layered kernels. Made for the mutation check; knows no machine.
 
-use crate::scenes::{Case, Noise, bright, coat, look};
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
+use tessera_support::builder::*;
+use tessera_support::scenes::{Case, Noise, bright, coat, look};
 
 /// Rooms of few lamps, one node of the tree, and of many; and of lamps that shine one way. All also
 /// with a coat on some materials.

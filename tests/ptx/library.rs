@@ -1,12 +1,12 @@
 //! Scenes from files: the library, and, where they are found, some of the shared ones, at tiny
 //! sizes.
 
-use crate::bits;
-use crate::device::{shipped, shipped_for_instances};
-use crate::picture::{checked, file, flatten, shared, whole_frame};
-use crate::scenes::Case;
+use crate::ptx::bits;
+use crate::ptx::device::{shipped, shipped_for_instances};
+use crate::render::picture::{checked, file, flatten, shared, whole_frame};
 use tessera_layout::UnitParams;
 use tessera_scenes::FlattenOptions;
+use tessera_support::scenes::Case;
 
 /// Of the shared scenes: blended and cut-out surfaces, every sampler, every punctual light.
 const SHARED: [&str; 3] =

@@ -2,12 +2,12 @@
 //! along planes and to ends that are exactly what they hit, hits anywhere on any triangle,
 //! radiances that a film refuses. Runs nothing on the machine.
 
-use crate::scenes::{Case, Noise};
-use crate::support::{unit, whole};
 use tessera_kernels::CheckedScene;
 use tessera_kernels::cuda::{Kernel, Plan, Shape, Step};
 use tessera_kernels::stages::{HostStages, Offsets, offsets};
 use tessera_layout::{NONE, Triangle, UnitParams};
+use tessera_support::builder::{unit, whole};
+use tessera_support::scenes::{Case, Noise};
 
 /// Farther than anything is.
 const FAR: f32 = 1e30;
@@ -27,7 +27,7 @@ pub(crate) struct Made {
 pub(crate) fn plan(seed: u32) -> Plan {
     let clamp = if seed.is_multiple_of(2) { 0.4 } else { 0.0 };
     let unit = UnitParams { seed, clamp, aovs: 31, ..whole(32, 16, 2, 3) };
-    let plan = Plan::new(&unit, &crate::device::SHAPE, 1 << 20).expect("the unit is in range");
+    let plan = Plan::new(&unit, &crate::ptx::device::SHAPE, 1 << 20).expect("the unit is in range");
     plan.in_shape(Shape::Staged)
 }
 

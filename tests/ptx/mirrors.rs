@@ -2,9 +2,9 @@
 //! coordinate runs often in every copy of the look-up, near and so far away that coarse levels are
 //! read. Made for the mutation check; knows no machine.
 
-use crate::scenes::{Case, bright, coat, look, texture, used};
-use crate::support::*;
 use tessera_layout::*;
+use tessera_support::builder::*;
+use tessera_support::scenes::{Case, bright, coat, look, texture, used};
 
 /// Mirrored, filtered and not, and repeated, near and far; plain and with a coat.
 pub(crate) fn all(size: u32) -> Vec<Case> {

@@ -8,18 +8,19 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::mutations::{self, Mutation};
-use crate::probes::{Probe, Stage};
-use crate::scenes::{self, Case, Noise};
-use crate::soap::soap;
-use crate::support::whole;
-use crate::unheeded::Unheeded;
-use crate::watched::watched;
-use crate::{culling, edges, exact, lamps, layers, mirrors, slack, unread};
+use crate::ptx::mutations::{self, Mutation};
+use crate::ptx::probes::{Probe, Stage};
+use crate::ptx::soap::soap;
+use crate::ptx::unheeded::Unheeded;
+use crate::ptx::watched::watched;
+use crate::ptx::{culling, edges, exact, lamps, mirrors, slack, unread};
 use tessera_kernels::cuda::KernelSet;
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
 use tessera_layout::{TexelFormat, UnitParams};
 use tessera_ptx::Module;
+use tessera_support::builder::whole;
+use tessera_support::layers;
+use tessera_support::scenes::{self, Case, Noise};
 
 /// Mutants in every run of CI; `TESSERA_MUTANTS` asks for another number.
 const SAMPLE: usize = 60;

@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use crate::device::{Device, DeviceError, SHAPE};
-use crate::scenes::Case;
-use crate::{bits, made, units};
+use crate::ptx::device::{Device, DeviceError, SHAPE};
+use crate::ptx::{bits, made, units};
 use tessera_kernels::CheckedScene;
 use tessera_kernels::cuda::{Kernel, Plan, SceneImage, Shape, Step};
 use tessera_kernels::host::{RayCounts, best_isa};
 use tessera_kernels::stages::HostStages;
 use tessera_kernels::unit_tests::UnitFunction;
 use tessera_ptx::{Limits, Module, Settings};
+use tessera_support::scenes::Case;
 
 /// How much longer than the sound kernel a mutant may run before it counts as one that does not
 /// end.

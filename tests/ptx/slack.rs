@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::mutations::parse;
-use crate::watched::readers;
+use crate::ptx::mutations::parse;
+use crate::ptx::watched::readers;
 
 /// `-COSINE_SLACK`. Nothing else uses it.
 const SLACK: &str = "0fBA83126F";

@@ -1,10 +1,10 @@
 //! Films all over, so that what a film does is most of the picture. Made for the mutation check;
 //! knows no machine.
 
-use crate::layers::ball;
-use crate::scenes::{Case, bright, look};
-use crate::support::*;
 use tessera_layout::*;
+use tessera_support::builder::*;
+use tessera_support::layers::ball;
+use tessera_support::scenes::{Case, bright, look};
 
 pub(crate) fn soap(size: u32) -> Case {
     Case { name: "soap", scene: scene(), unit: UnitParams { aovs: 15, ..whole(size, size, 3, 4) } }

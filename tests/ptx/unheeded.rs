@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::mutations::Mutation;
-use crate::unread::{is_pure, names};
+use crate::ptx::mutations::Mutation;
+use crate::ptx::unread::{is_pure, names};
 
 /// How many selections and copies a sign is followed through.
 const WAYS_MAX: usize = 4;

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::device::Device;
-use crate::scenes::{self, Case};
+use crate::ptx::device::Device;
 use tessera_kernels::cuda::{SceneImage, upload};
 use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
 use tessera_ptx::{Fault, Limits, Module};
+use tessera_support::scenes::{self, Case};
 
 /// Inputs of each function, shared among the scenes.
 pub(crate) const INPUTS: usize = 400_000;

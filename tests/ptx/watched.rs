@@ -10,7 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::mutations::{self, Instruction, LAST_BIT, Mutation, ROUNDED, kernel_of, parse, writes};
+use crate::ptx::mutations::{
+    self, Instruction, LAST_BIT, Mutation, ROUNDED, kernel_of, parse, writes,
+};
 
 /// The bounds to which a number is clamped before it is floored (`floor_to_int` in `arithmetic.h`).
 /// Nothing else has them.

@@ -1,7 +1,7 @@
 //! Any number of devices: none, unfit ones, one, two, eight; each told clearly, all with the same
 //! bits.
 
-use crate::stand::{PICTURE, Stand, device, on_cpu};
+use crate::rack::stand::{PICTURE, Stand, device, on_cpu};
 use tessera_fake_cuda::{Config, Device, Slice};
 
 /// What a node says that was told to use CUDA and cannot.

@@ -2,12 +2,12 @@
 //! every device worked until the end. Minutes of waiting, so only where `TESSERA_MIXED` is set;
 //! `mixed` compares the bits in every run.
 
-use crate::harness::Farm;
-use crate::stand::{Stand, rendered_on_cpu, scene};
-use crate::throttle::Throttle;
+use crate::rack::stand::{Stand, rendered_on_cpu, scene};
+use crate::rack::throttle::Throttle;
 use std::io::Write;
 use std::time::Instant;
 use tessera_fake_cuda::{Config, Device, Rack};
+use tessera_support::farm::Farm;
 
 /// The frame: 192 units of 2,048 samples.
 const FRAME: [&str; 10] =
@@ -46,7 +46,7 @@ fn paces() -> Paces {
 fn cpu_secs() -> f64 {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("picture.exr");
-    let mut command = std::process::Command::new(crate::harness::TESSERA);
+    let mut command = std::process::Command::new(tessera_support::farm::tessera());
     command.arg("render").arg(scene()).args(FRAME).args([
         "--device",
         "cpu",

@@ -1,10 +1,10 @@
 //! A farm on a stand: a coordinator, and nodes that are given a rack of fake GPUs.
 
-use crate::harness::{Farm, library, rendered};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use tessera_fake_cuda::{Config, Device, Fault, Rack};
+use tessera_support::farm::{Farm, library, rendered};
 
 /// The picture of most tests: 24 units, each far below a second of interpreting.
 pub(crate) const PICTURE: [&str; 10] =

@@ -1,7 +1,9 @@
 //! Same bits from every build: instruction sets, compilers and optimisation levels, on whole
 //! scenes.
 
-use crate::picture::{Sky, checked, file, flatten, hash, shared, skipped, sums, whole_frame};
+use crate::render::picture::{
+    Sky, checked, file, flatten, hash, shared, skipped, sums, whole_frame,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tessera_kernels::host::{self, RayCounts};

@@ -1,7 +1,7 @@
 //! Stored hashes of the library's scenes: a change of one bit anywhere shows. `TESSERA_BLESS=1`
 //! writes them anew.
 
-use crate::picture::{checked, file, flatten, hash, sums, whole_frame};
+use crate::render::picture::{checked, file, flatten, hash, sums, whole_frame};
 use std::collections::BTreeMap;
 use tessera_kernels::host;
 use tessera_scenes::FlattenOptions;

@@ -1,7 +1,7 @@
 //! Same bits from every hierarchy: the builders differ, the pictures may not.
 
-use crate::compilers::scenes;
-use crate::picture::{checked, hash, sums, whole_frame};
+use crate::render::compilers::scenes;
+use crate::render::picture::{checked, hash, sums, whole_frame};
 use std::sync::Arc;
 use tessera_kernels::host;
 use tessera_scenes::bvh::{self, BuilderKind};

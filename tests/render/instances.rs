@@ -1,7 +1,7 @@
 //! Meshes that are held once: through the importer and its hierarchies, the bits of copies, and the
 //! picture that a scene without instances has.
 
-use crate::picture::{checked, file, hash, pixels, shared, sums, whole_frame};
+use crate::render::picture::{checked, file, hash, pixels, shared, sums, whole_frame};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tessera_kernels::copies::without_instances;

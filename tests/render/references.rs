@@ -1,7 +1,7 @@
 //! Right pictures: ours at 4,096 samples a pixel against Mitsuba 3's at many more
 //! (references/make.py made them).
 
-use crate::picture::{checked, file, flatten, pixels, sums, whole_frame};
+use crate::render::picture::{checked, file, flatten, pixels, sums, whole_frame};
 use tessera_cli::picture::Picture;
 use tessera_kernels::host;
 use tessera_scenes::FlattenOptions;

@@ -1,9 +1,9 @@
 //! Virtual time: what is to happen, and when. Events of one moment happen in the order in which
 //! they were planned.
 
-use crate::client::Ask;
-use crate::film::Film;
-use crate::questions::Answers;
+use crate::sim::client::Ask;
+use crate::sim::film::Film;
+use crate::sim::questions::Answers;
 use std::collections::BTreeMap;
 use tessera_core::{Moment, SessionId, TileSet};
 use tessera_protocol::client::Response;
@@ -63,7 +63,7 @@ pub(crate) enum Event {
     Submit(usize),
     /// Nobody may work any more on a job whose pause or end was told: by then every message has
     /// arrived.
-    Stopped(crate::halt::Halt),
+    Stopped(crate::sim::halt::Halt),
     /// The coordinator looks for blobs that no job names.
     Sweep,
     /// A client is answered.

@@ -1,11 +1,11 @@
 //! The coordinator's blobs, by name and age: what clients upload, what frames are written to, and
 //! the sweep that removes what no job names. Blobs survive crashes. No bytes are kept.
 
-use crate::agenda::Event;
-use crate::markers::sometimes;
-use crate::tasks::file_hash;
-use crate::trouble::{Checked, violated};
-use crate::world::World;
+use crate::sim::agenda::Event;
+use crate::sim::markers::sometimes;
+use crate::sim::tasks::file_hash;
+use crate::sim::trouble::{Checked, violated};
+use crate::sim::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};

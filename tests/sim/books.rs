@@ -3,10 +3,10 @@
 
 mod compare;
 
-use crate::parts::{PartBook, size_of};
-use crate::rounds::RoundBook;
-use crate::tasks::{frame_before, task_of, units_of};
-use crate::trouble::{Checked, Violation, violated};
+use crate::sim::parts::{PartBook, size_of};
+use crate::sim::rounds::RoundBook;
+use crate::sim::tasks::{frame_before, task_of, units_of};
+use crate::sim::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::{Commit, EndedAttempt, Redone};
 use tessera_core::{Record, TileSet};

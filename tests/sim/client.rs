@@ -1,13 +1,13 @@
 //! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they
 //! are answered.
 
-use crate::agenda::Event;
-use crate::blobs::inputs;
-use crate::faults::Fault;
-use crate::markers::sometimes;
-use crate::plan::{JobPlan, LARGEST, Plan, USERS};
-use crate::trouble::{Checked, violated};
-use crate::world::World;
+use crate::sim::agenda::Event;
+use crate::sim::blobs::inputs;
+use crate::sim::faults::Fault;
+use crate::sim::markers::sometimes;
+use crate::sim::plan::{JobPlan, LARGEST, Plan, USERS};
+use crate::sim::trouble::{Checked, violated};
+use crate::sim::world::World;
 use tessera_core::{Caller, Core, Input, Record};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};

@@ -1,14 +1,14 @@
 //! The coordinator ends, at any point of its way to the disk, and starts again from what the disk
 //! has.
 
-use crate::agenda::{Event, LinkId};
-use crate::faults::Fault;
-use crate::markers::sometimes;
-use crate::planted::Planted;
-use crate::shell::{Pending, Process};
-use crate::trouble::{Checked, Violation, violated};
-use crate::watch::Watch;
-use crate::world::World;
+use crate::sim::agenda::{Event, LinkId};
+use crate::sim::faults::Fault;
+use crate::sim::markers::sometimes;
+use crate::sim::planted::Planted;
+use crate::sim::shell::{Pending, Process};
+use crate::sim::trouble::{Checked, Violation, violated};
+use crate::sim::watch::Watch;
+use crate::sim::world::World;
 use tessera_core::{Core, Record, SnapshotPart};
 
 impl World {

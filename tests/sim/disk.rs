@@ -1,8 +1,8 @@
 //! The coordinator's disk: what survives a crash. Snapshot and records as bytes, and the frames'
 //! spools.
 
-use crate::film::Film;
-use crate::trouble::{Checked, Violation, violated};
+use crate::sim::film::Film;
+use crate::sim::trouble::{Checked, Violation, violated};
 use std::collections::BTreeMap;
 use tessera_core::{Record, SnapshotPart};
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};

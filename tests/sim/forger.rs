@@ -1,15 +1,15 @@
 //! One node of ten flips a bit in one of each hundred of its results: when it is found, and whether
 //! the pictures are right.
 
-use crate::film::film_of;
-use crate::mixed::render;
-use crate::plain;
-use crate::random::mix;
+use crate::sim::film::film_of;
+use crate::sim::mixed::render;
+use crate::sim::random::mix;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, Record, SessionId, Settings};
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::{FrameFile, JobState};
+use tessera_support::inputs as plain;
 use uuid::Uuid;
 
 const NODES: u64 = 10;

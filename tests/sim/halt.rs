@@ -2,11 +2,11 @@
 //! more than messages take to arrive. Looked at when nothing goes wrong any more; the bound is then
 //! the longest time of a message.
 
-use crate::agenda::Event;
-use crate::client::Ask;
-use crate::markers::sometimes;
-use crate::trouble::{Checked, violated};
-use crate::world::World;
+use crate::sim::agenda::Event;
+use crate::sim::client::Ask;
+use crate::sim::markers::sometimes;
+use crate::sim::trouble::{Checked, violated};
+use crate::sim::world::World;
 use tessera_core::SessionId;
 use tessera_protocol::ids::JobId;
 

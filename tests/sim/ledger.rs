@@ -1,12 +1,12 @@
 //! What outlives a process of the coordinator, from outside: what was made durable, and what was
 //! promised to whom.
 
-use crate::books::{Books, FrameBook, FrameEnd};
-use crate::disk::Disk;
-use crate::film::{shape_of, sum_of};
-use crate::parts::{PartBook, cut, size_of};
-use crate::tasks::task_of;
-use crate::trouble::{Checked, violated};
+use crate::sim::books::{Books, FrameBook, FrameEnd};
+use crate::sim::disk::Disk;
+use crate::sim::film::{shape_of, sum_of};
+use crate::sim::parts::{PartBook, cut, size_of};
+use crate::sim::tasks::task_of;
+use crate::sim::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Action;
 use tessera_protocol::client::Response;

@@ -1,11 +1,11 @@
 //! What a node may say that is not true: of old epochs, of epochs never issued, of leases that are
 //! not its own.
 
-use crate::agenda::Parcel;
-use crate::faults::Fault;
-use crate::film::{Film, sum_of};
-use crate::parts::{cut, size_of};
-use crate::world::World;
+use crate::sim::agenda::Parcel;
+use crate::sim::faults::Fault;
+use crate::sim::film::{Film, sum_of};
+use crate::sim::parts::{cut, size_of};
+use crate::sim::world::World;
 use tessera_core::{FilmShape, ResultShape};
 use tessera_protocol::ids::{Epoch, JobId, Lease, UnitIndex};
 use tessera_protocol::node::{Failure, Heartbeat, NodeToCoordinator};
@@ -96,7 +96,7 @@ impl World {
         let kind = self.ledger.durable.jobs.get(&lease.unit.job).map(|job| job.kind().clone());
         let claimed = change(lease);
         let film = kind.and_then(|kind| {
-            let task = crate::tasks::task_of(&kind, lease.unit)?;
+            let task = crate::sim::tasks::task_of(&kind, lease.unit)?;
             let some = self.random.permille(200) && size_of(task) > 1;
             let task = if some { cut(task, 0, 1) } else { task };
             Film::of(claimed.unit, fingerprint, &kind, task)

@@ -23,10 +23,10 @@ macro_rules! markers {
 /// Notes that a situation was met, where it was: a seed set that never meets it fails by its name.
 macro_rules! sometimes {
     ($world:expr, $name:ident) => {
-        $world.met.note($crate::markers::Marker::$name, true)
+        $world.met.note($crate::sim::markers::Marker::$name, true)
     };
     ($world:expr, $name:ident, $condition:expr) => {
-        $world.met.note($crate::markers::Marker::$name, $condition)
+        $world.met.note($crate::sim::markers::Marker::$name, $condition)
     };
 }
 pub(crate) use sometimes;

@@ -1,11 +1,11 @@
 //! Frames on nodes of different speeds: how much longer they take than all devices at work until
 //! the end, in virtual time.
 
-use crate::mixed_farm::{Farm, Machine, Run};
-use crate::plain;
+use crate::sim::mixed_farm::{Farm, Machine, Run};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::FrameNumber;
 use tessera_protocol::job::RenderSpec;
+use tessera_support::inputs as plain;
 
 /// What the end of a frame may cost: makespan over the lower bound.
 const RATIO_MAX: f64 = 1.15;

@@ -1,14 +1,14 @@
 //! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last
 //! unit was committed. Drives the core alone; what it finds is judged in `mixed`.
 
-use crate::film::film_of;
-use crate::plain;
+use crate::sim::film::film_of;
 use std::collections::{BTreeMap, VecDeque};
 use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
 use tessera_protocol::status::FrameFile;
+use tessera_support::inputs as plain;
 use uuid::Uuid;
 
 /// One way of a message, microseconds.

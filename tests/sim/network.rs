@@ -1,11 +1,11 @@
 //! Connections: control messages in order, results and heartbeats out of order, everything with a
 //! delay, and nothing after the end.
 
-use crate::agenda::{Event, LinkId, NodeEvent, Parcel};
-use crate::faults::Fault;
-use crate::node::SimNode;
-use crate::trouble::Checked;
-use crate::world::World;
+use crate::sim::agenda::{Event, LinkId, NodeEvent, Parcel};
+use crate::sim::faults::Fault;
+use crate::sim::node::SimNode;
+use crate::sim::trouble::Checked;
+use crate::sim::world::World;
 use std::collections::BTreeMap;
 use tessera_core::SessionId;
 use tessera_protocol::node::CoordinatorToNode;

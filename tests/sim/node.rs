@@ -1,12 +1,12 @@
 //! Simulated nodes: processes that come and go, their sessions, and the outbox that outlives them.
 //! What they do about work is in `node_work`, what liars do besides in `liar`.
 
-use crate::agenda::{Event, LinkId, NodeEvent, Parcel};
-use crate::faults::Fault;
-use crate::film::{Film, other_shape};
-use crate::plan::{NodePlan, fingerprint};
-use crate::trouble::Checked;
-use crate::world::World;
+use crate::sim::agenda::{Event, LinkId, NodeEvent, Parcel};
+use crate::sim::faults::Fault;
+use crate::sim::film::{Film, other_shape};
+use crate::sim::plan::{NodePlan, fingerprint};
+use crate::sim::trouble::Checked;
+use crate::sim::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
@@ -224,7 +224,7 @@ impl World {
         let link = self.open_link(node, number);
         let join = self.join_of(node);
         let fingerprint = self.nodes[node].fingerprint;
-        if fingerprint != crate::plan::fingerprint(1) {
+        if fingerprint != crate::sim::plan::fingerprint(1) {
             self.tally.count(Fault::ForeignFingerprint);
         }
         if !join.running.is_empty() {

@@ -1,14 +1,14 @@
 //! What a node does about its leases, as the node's own agent does: hold, render, store, offer,
 //! forget.
 
-use crate::agenda::NodeEvent;
-use crate::faults::Fault;
-use crate::film::Film;
-use crate::node::{NodeProcess, Unit, UnitState};
-use crate::parts::is_within;
-use crate::tasks::task_of;
-use crate::trouble::{Checked, violated};
-use crate::world::World;
+use crate::sim::agenda::NodeEvent;
+use crate::sim::faults::Fault;
+use crate::sim::film::Film;
+use crate::sim::node::{NodeProcess, Unit, UnitState};
+use crate::sim::parts::is_within;
+use crate::sim::tasks::task_of;
+use crate::sim::trouble::{Checked, violated};
+use crate::sim::world::World;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator,

@@ -1,12 +1,12 @@
 //! Units in parts, in the books and on nodes: what is there, what is missing, and what a node hands
 //! in when it has to leave.
 
-use crate::agenda::NodeEvent;
-use crate::books::{Books, FrameBook};
-use crate::node::UnitState;
-use crate::tasks::task_of;
-use crate::trouble::{Checked, violated};
-use crate::world::World;
+use crate::sim::agenda::NodeEvent;
+use crate::sim::books::{Books, FrameBook};
+use crate::sim::node::UnitState;
+use crate::sim::tasks::task_of;
+use crate::sim::trouble::{Checked, violated};
+use crate::sim::world::World;
 use tessera_core::journal::Commit;
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,

@@ -1,9 +1,9 @@
 //! What a seed stands for: the settings, the weather, the nodes and the jobs of one run. Nothing
 //! here happens yet.
 
-use crate::faults::Fault;
-use crate::random::Random;
-use crate::rounds::adapt;
+use crate::sim::faults::Fault;
+use crate::sim::random::Random;
+use crate::sim::rounds::adapt;
 use std::time::Duration;
 use tessera_core::{Secret, Settings};
 use tessera_protocol::compute::{

@@ -1,11 +1,11 @@
 //! Bugs planted between the simulator and the core, to see that they are caught. The core itself
 //! stays whole.
 
-use crate::books::Books;
-use crate::film::{hash_of, sum_of};
-use crate::random::Random;
-use crate::shell::Process;
-use crate::tasks::task_of;
+use crate::sim::books::Books;
+use crate::sim::film::{hash_of, sum_of};
+use crate::sim::random::Random;
+use crate::sim::shell::Process;
+use crate::sim::tasks::task_of;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Input, Record, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
@@ -291,7 +291,7 @@ fn ghost() -> Input {
     Input::NodeJoined {
         session: SessionId(u64::MAX),
         join: Box::new(join),
-        fingerprint: crate::plan::fingerprint(1),
+        fingerprint: crate::sim::plan::fingerprint(1),
         build: "sim".to_owned(),
     }
 }

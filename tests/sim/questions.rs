@@ -1,12 +1,12 @@
 //! Users who ask how things are, and nodes that are told of commits: what they are answered goes to
 //! the history checker, which knows nothing else of the farm.
 
-use crate::agenda::Event;
-use crate::books::FrameEnd;
-use crate::faults::Fault;
-use crate::markers::sometimes;
-use crate::trouble::{Checked, Violation};
-use crate::world::World;
+use crate::sim::agenda::Event;
+use crate::sim::books::FrameEnd;
+use crate::sim::faults::Fault;
+use crate::sim::markers::sometimes;
+use crate::sim::trouble::{Checked, Violation};
+use crate::sim::world::World;
 use tessera_core::Core;
 use tessera_history::{Asked, JobSeen, Seen};
 use tessera_protocol::ids::{BlobHash, JobId, UnitIndex, UnitKey};

@@ -1,10 +1,10 @@
 //! What the farm made of what happened: notes the situations of `markers` from steps and from the
 //! state. Checks nothing.
 
-use crate::faults::Fault;
-use crate::markers::sometimes;
-use crate::watch::Seen;
-use crate::world::World;
+use crate::sim::faults::Fault;
+use crate::sim::markers::sometimes;
+use crate::sim::watch::Seen;
+use crate::sim::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, Ending};
 use tessera_core::{Action, Record, Step, TileSet};

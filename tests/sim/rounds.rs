@@ -2,13 +2,13 @@
 //! has, and what is decided after it. A decision is a number that depends on what the tile's
 //! results add up to, so that one that was made of wrong results is another one.
 
-use crate::books::{FrameBook, JobBook};
-use crate::disk::Disk;
-use crate::film::{shape_of, sum_of};
-use crate::ledger::Ledger;
-use crate::random::mix;
-use crate::tasks::task_of;
-use crate::trouble::{Checked, violated};
+use crate::sim::books::{FrameBook, JobBook};
+use crate::sim::disk::Disk;
+use crate::sim::film::{shape_of, sum_of};
+use crate::sim::ledger::Ledger;
+use crate::sim::random::mix;
+use crate::sim::tasks::task_of;
+use crate::sim::trouble::{Checked, violated};
 use tessera_core::TileSet;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
@@ -240,7 +240,7 @@ impl Ledger {
 }
 
 /// What the results of a unit in the spool add up to; 0 where they have been taken back meanwhile.
-fn spooled(book: &FrameBook, unit: u32, spool: &[crate::disk::Spooled]) -> u64 {
+fn spooled(book: &FrameBook, unit: u32, spool: &[crate::sim::disk::Spooled]) -> u64 {
     let whole = book.committed.get(&unit).map(|(epoch, _)| *epoch);
     let parts = book.parts.get(&unit).into_iter().flatten().map(|part| part.epoch);
     let epochs: Vec<_> =

@@ -2,11 +2,10 @@
 //! at, and a coordinator that ends now and then: what was decided of lies is decided again, and
 //! every frame has the rounds that the truth gives it.
 
-use crate::film::film_of;
-use crate::mixed::render;
-use crate::plain;
-use crate::random::mix;
-use crate::rounds::is_noisy;
+use crate::sim::film::film_of;
+use crate::sim::mixed::render;
+use crate::sim::random::mix;
+use crate::sim::rounds::is_noisy;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::{
     Action, Arrived, Core, FrameRounds, Input, Moment, Record, SessionId, Settings, SnapshotPart,
@@ -16,6 +15,7 @@ use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex, Unit
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{FrameFile, JobState};
+use tessera_support::inputs as plain;
 use uuid::Uuid;
 
 const NODES: u64 = 10;

@@ -1,10 +1,10 @@
 //! Many seeds on all threads, what they met, and what to do about one that failed.
 
-use crate::faults::Tally;
-use crate::markers::Met;
-use crate::planted::{Bug, Planted};
-use crate::trouble::Violation;
-use crate::world::World;
+use crate::sim::faults::Tally;
+use crate::sim::markers::Met;
+use crate::sim::planted::{Bug, Planted};
+use crate::sim::trouble::Violation;
+use crate::sim::world::World;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -140,7 +140,7 @@ impl Report {
                 "{} seeds x {nodes:.0} nodes (at least {}) in {wall:.1} s, {hours:.1} hours of \
                     virtual time",
                 self.runs,
-                crate::plan::NODES
+                crate::sim::plan::NODES
             ),
             format!(
                 "{} steps, {} records, {} units committed, {} answers seen by clients and nodes",
@@ -212,7 +212,7 @@ impl Failure {
         };
         format!(
             "seed {seed:#x} at commit {}: {}{first}\n{events}{same}\nagain: TESSERA_SIM_SEED={seed:#x} cargo test \
-             --release --test sim no_seed -- --nocapture",
+             --release --test integration sim::no_seed -- --nocapture",
             commit(),
             violation.0
         )

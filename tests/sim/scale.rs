@@ -3,10 +3,10 @@
 //! committed once.
 //!
 //! ```text
-//! TESSERA_SIM_SCALE=1 cargo test --release --test sim scale -- --nocapture    # up to 10,000 nodes and 10 million units
+//! TESSERA_SIM_SCALE=1 cargo test --release --test integration sim::scale -- --nocapture    # up to 10,000 nodes and 10 million units
 //! ```
 
-use crate::scale_farm::{Cost, Farm};
+use crate::sim::scale_farm::{Cost, Farm};
 
 fn print(name: &str, nodes: usize, units: u64, cost: &Cost) {
     eprintln!(

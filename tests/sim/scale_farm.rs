@@ -2,8 +2,7 @@
 //! a heartbeat every two. Measures the core's time on the processor for each kind of input; what it
 //! finds is judged in `scale`.
 
-use crate::film::film_of;
-use crate::plain;
+use crate::sim::film::film_of;
 use std::collections::VecDeque;
 use std::time::Instant;
 use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
@@ -12,6 +11,7 @@ use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, NodeId};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
 use tessera_protocol::status::{FrameFile, JobState};
+use tessera_support::inputs as plain;
 use uuid::Uuid;
 
 /// The start of a run, milliseconds.

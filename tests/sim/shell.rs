@@ -1,15 +1,15 @@
 //! The coordinator's shell: hands inputs to the core, takes its steps, and performs them in the
 //! documented order. Crashes are in `crash`.
 
-use crate::agenda::{Event, LinkId, Parcel};
-use crate::client::Ask;
-use crate::faults::Fault;
-use crate::film::Film;
-use crate::markers::sometimes;
-use crate::questions::Answers;
-use crate::trouble::{Checked, Violation, violated};
-use crate::watch::{Seen, Watch};
-use crate::world::World;
+use crate::sim::agenda::{Event, LinkId, Parcel};
+use crate::sim::client::Ask;
+use crate::sim::faults::Fault;
+use crate::sim::film::Film;
+use crate::sim::markers::sometimes;
+use crate::sim::questions::Answers;
+use crate::sim::trouble::{Checked, Violation, violated};
+use crate::sim::watch::{Seen, Watch};
+use crate::sim::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_core::{
     Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart, Step,

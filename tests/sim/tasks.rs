@@ -1,6 +1,6 @@
 //! What the units of a job are, worked out anew from the description of the splitter.
 
-use crate::rounds::{is_in_rounds, pass_of, passes_of};
+use crate::sim::rounds::{is_in_rounds, pass_of, passes_of};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, RenderSpec};

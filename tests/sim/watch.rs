@@ -4,10 +4,10 @@
 
 mod leases;
 
-use crate::books::Books;
-use crate::parts::is_within;
-use crate::tasks::task_of;
-use crate::trouble::{Checked, violated};
+use crate::sim::books::Books;
+use crate::sim::parts::is_within;
+use crate::sim::tasks::task_of;
+use crate::sim::trouble::{Checked, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;
 use tessera_core::{Action, Core, Input, Record, SessionId, Settings, Step};

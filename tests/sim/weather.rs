@@ -1,12 +1,12 @@
 //! What goes wrong by itself, until it no longer does; and what must then be true.
 
-use crate::agenda::{Event, LinkId, NodeEvent};
-use crate::client::Ask;
-use crate::faults::Fault;
-use crate::markers::sometimes;
-use crate::tasks::file_hash;
-use crate::trouble::{Checked, Violation, violated};
-use crate::world::World;
+use crate::sim::agenda::{Event, LinkId, NodeEvent};
+use crate::sim::client::Ask;
+use crate::sim::faults::Fault;
+use crate::sim::markers::sometimes;
+use crate::sim::tasks::file_hash;
+use crate::sim::trouble::{Checked, Violation, violated};
+use crate::sim::world::World;
 use std::collections::BTreeSet;
 use tessera_core::{Core, Input, ResolveFailure, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId};
@@ -308,11 +308,11 @@ impl World {
     pub(crate) fn unfinished(&mut self) -> Option<String> {
         let drained: Vec<_> = self.ledger.believed.drained.iter().copied().collect();
         for node in drained {
-            self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
+            self.after(1, Event::Ask(Ask::Drain(crate::sim::plan::index_of(node), false)));
         }
         let suspects: Vec<_> = self.ledger.believed.suspects.iter().copied().collect();
         for node in suspects {
-            self.after(1, Event::Ask(Ask::Drain(crate::plan::index_of(node), false)));
+            self.after(1, Event::Ask(Ask::Drain(crate::sim::plan::index_of(node), false)));
         }
         let paused: Vec<usize> = (0..self.clients.jobs.len())
             .filter(|index| self.ledger.believed.is_paused(self.clients.jobs[*index].plan.id))
@@ -322,11 +322,11 @@ impl World {
             return Some("the coordinator is away".to_owned());
         };
         let waits =
-            |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
+            |job: &&crate::sim::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
         if let Some(job) = self.clients.jobs.iter().find(waits) {
             return Some(format!("job {} is not accepted", job.plan.id));
         }
-        let going = |job: &&crate::client::ClientJob| {
+        let going = |job: &&crate::sim::client::ClientJob| {
             let book = self.ledger.durable.jobs.get(&job.plan.id);
             // A refusal may have been overtaken by the acceptance of the same job, asked for twice.
             book.map_or(!job.refused && !job.vanished, |book| book.ended.is_none())

@@ -1,19 +1,19 @@
 //! One run: everything there is, and the loop that lets one event after another happen.
 
-use crate::agenda::{Agenda, Event, NodeEvent};
-use crate::blobs::Blobs;
-use crate::client::Clients;
-use crate::disk::Disk;
-use crate::faults::{Fault, Tally};
-use crate::ledger::Ledger;
-use crate::markers::Met;
-use crate::network::Links;
-use crate::node::SimNode;
-use crate::plan::Plan;
-use crate::planted::Planted;
-use crate::random::Random;
-use crate::shell::Shell;
-use crate::trouble::{Checked, violated};
+use crate::sim::agenda::{Agenda, Event, NodeEvent};
+use crate::sim::blobs::Blobs;
+use crate::sim::client::Clients;
+use crate::sim::disk::Disk;
+use crate::sim::faults::{Fault, Tally};
+use crate::sim::ledger::Ledger;
+use crate::sim::markers::Met;
+use crate::sim::network::Links;
+use crate::sim::node::SimNode;
+use crate::sim::plan::Plan;
+use crate::sim::planted::Planted;
+use crate::sim::random::Random;
+use crate::sim::shell::Shell;
+use crate::sim::trouble::{Checked, violated};
 
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_history::History;

@@ -17,7 +17,10 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("node", "node", &["kernels", "layout", "nvrtc", "ptx", "scenes", "transport", "protocol"]),
     ("fake-cuda", "tests/fake-cuda", &["ptx"]),
     ("history", "tests/history", &["protocol"]),
-    ("tessera", ".", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
+    ("support", "tests/support", &["core", "kernels", "layout", "protocol"]),
+    ("tidy", "tests/tidy", &[]),
+    ("cli", "cli", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
+    ("tessera", ".", &["cli"]),
 ];
 
 /// Dependencies of ours that a manifest names outside its dev-dependencies.

@@ -1,7 +1,7 @@
 //! The bound on light that was scattered more than once: what it leaves alone, and what it takes.
 
-use crate::support::*;
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 fn seen(scene: &tessera_kernels::CheckedScene, depth: u32, clamp: f32) -> [f64; 3] {
     let unit = UnitParams { clamp, ..whole(8, 8, 256, depth) };

@@ -2,12 +2,12 @@
 //! hierarchy and as brute force.
 
 use crate::same_bits::varied;
-use crate::support::*;
 use tessera_kernels::cuda::{CompressedBvh, CompressedNode};
 use tessera_kernels::host::{available_isas, best_isa};
 use tessera_kernels::rays::{Ray, trace_closest, trace_shadow};
 use tessera_kernels::{CheckedScene, test_hooks};
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 /// A counter made random.
 pub(crate) struct Random(pub(crate) u32);

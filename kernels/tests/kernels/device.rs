@@ -4,12 +4,12 @@
 
 use crate::instances::with_instances;
 use crate::same_bits::{everything, varied};
-use crate::support::*;
 use std::sync::Arc;
 use tessera_kernels::cuda::{self, DeviceShape, Kernel, KernelSet, Plan, Queue, SceneImage, Shape};
 use tessera_kernels::host::best_isa;
 use tessera_layout::UnitParams;
 use tessera_ptx::{Limits, LoadedModule, Machine, Module, Settings};
+use tessera_support::builder::*;
 
 /// A stream whose device is the interpreter.
 struct Interpreter {

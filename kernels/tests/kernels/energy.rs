@@ -1,8 +1,8 @@
 //! Energy: white surfaces under white light neither darken nor brighten, and every scattering of
 //! the depth counts once.
 
-use crate::support::*;
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 /// Mean of a sphere seen from outside under a constant white environment.
 fn furnace(base: [f32; 3], metallic: f32, roughness: f32) -> f64 {

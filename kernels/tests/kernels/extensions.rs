@@ -3,9 +3,9 @@
 
 use crate::layered::PLAIN;
 use crate::sampling::slanted;
-use crate::support::*;
 use tessera_kernels::test_hooks::{LayeredSurface, bsdf, layered};
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 const UP: [f32; 3] = [0.0, 0.0, 1.0];
 

@@ -2,15 +2,15 @@
 //! films, on hosts and on a device. And what is no scene with instances is refused.
 
 use crate::compressed::{Random, adversarial, rays};
-use crate::instanced::{instanced, places, set_box};
 use crate::same_bits::{everything, varied};
-use crate::support::*;
 use std::sync::Arc;
 use tessera_kernels::copies::without_instances;
 use tessera_kernels::host::{available_isas, best_isa};
 use tessera_kernels::rays::{Hit, trace_closest, trace_shadow};
 use tessera_kernels::{CheckedScene, test_hooks};
 use tessera_layout::*;
+use tessera_support::builder::*;
+use tessera_support::instanced::{instanced, places, set_box};
 
 fn checked(scene: FlatScene) -> CheckedScene {
     CheckedScene::new(Arc::new(scene)).unwrap()

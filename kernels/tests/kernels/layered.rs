@@ -2,8 +2,8 @@
 //! the plain surface as the case without any.
 
 use crate::sampling::{CELLS, Random, SAMPLES, assert_chi_squared, cell_of, integrate, slanted};
-use crate::support::unit;
 use tessera_kernels::test_hooks::*;
+use tessera_support::builder::unit;
 
 /// A white dielectric without extensions.
 pub(crate) const PLAIN: LayeredSurface = LayeredSurface {

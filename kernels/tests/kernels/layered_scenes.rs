@@ -1,7 +1,7 @@
 //! Extensions along whole paths: light through surfaces, absorption, colours that part.
 
-use crate::support::*;
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 /// The middle of a unit sphere seen from (0, 0, 4) in a white world: mean of each channel.
 fn middle_of_sphere(material: Material, inside: Medium, depth: u32, samples: u32) -> [f64; 3] {

@@ -2,9 +2,9 @@
 //! focus shows its shape.
 
 use crate::sampling::{Random, check_flat};
-use crate::support::*;
 use tessera_kernels::test_hooks::{Shape, draw, lens, shape};
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 /// A lens of so many blades, its first corner so many turns from +x.
 fn bladed(blades: u32, turn: f32, camera: Camera) -> Camera {

@@ -2,10 +2,10 @@
 //! that are met by chance, sum to one, and leave no light out that shines on a surface.
 
 use crate::sampling::{Random, assert_chi_squared};
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::test_hooks::{light_probability, packed_normal, pick_light};
 use tessera_layout::{LightKind, LightNode, NONE, light_child_bits, triangle_flags};
+use tessera_support::builder::*;
 
 fn unit(random: &mut Random) -> [f32; 3] {
     loop {

@@ -1,10 +1,10 @@
 //! Every kind of light gives the radiance that its formula gives: the reflection's value times what
 //! arrives.
 
-use crate::support::*;
 use std::f64::consts::PI;
 use tessera_kernels::test_hooks::bsdf;
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 const BASE: [f32; 3] = [0.8, 0.6, 0.4];
 const ROUGH: f32 = 0.7;

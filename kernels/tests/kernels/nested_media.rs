@@ -2,8 +2,8 @@
 //! sees.
 
 use crate::layered_scenes::CLEAR;
-use crate::support::*;
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 const ABSORPTIONS: [[f32; 3]; 4] =
     [[0.5, 0.0, 0.0], [0.0, 0.7, 0.0], [0.0, 0.0, 0.9], [0.3, 0.3, 0.3]];

@@ -1,10 +1,10 @@
 //! The same bits: from every instruction set and compiler, and from every way of cutting a frame.
 
-use crate::support::*;
 use std::process::Command;
 use tessera_kernels::host::{available_isas, best_isa};
 use tessera_kernels::{CheckedScene, test_hooks};
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 const SIZE: u32 = 40;
 

@@ -1,9 +1,9 @@
 //! Every sampler draws what its density says (chi-squared), densities integrate to one, and
 //! reflection is reciprocal.
 
-use crate::support::*;
 use tessera_kernels::test_hooks::*;
 use tessera_layout::PixelFilter;
+use tessera_support::builder::*;
 
 /// A generator for tests (SplitMix64), not the kernels' own.
 pub(crate) struct Random(pub(crate) u64);

@@ -1,12 +1,12 @@
 //! What a surface shows of itself: alpha, unlit colour, AOVs, sides; and the camera that looks at
 //! it.
 
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::{RayCounts, RenderError, best_isa, render_unit};
 use tessera_kernels::rays::{OPTICAL_DEPTH_OPAQUE, Ray, trace_shadow};
 use tessera_kernels::test_hooks::{alpha_accepts, camera};
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 const WALL: [[f32; 3]; 4] =
     [[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]];

@@ -1,9 +1,9 @@
 //! Texture look-up against a plain implementation in f64.
 
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::test_hooks::texture;
 use tessera_layout::*;
+use tessera_support::builder::*;
 
 const WIDTH: u32 = 5;
 const HEIGHT: u32 = 3;

@@ -3,7 +3,7 @@
 //! lasts from its folder's sync on.
 
 use super::trace::Event;
-use crate::kills::Chance;
+use crate::farm::kills::Chance;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -6,13 +6,13 @@
 mod disk;
 mod trace;
 
-use crate::harness::{Farm, library, skipped};
-use crate::kills::Chance;
-use crate::seen::Witness;
-use crate::store::fsck;
+use crate::farm::kills::Chance;
+use crate::farm::seen::Witness;
+use crate::farm::store::fsck;
 use disk::Disk;
 use std::path::Path;
 use std::process::Command;
+use tessera_support::farm::{Farm, library, skipped};
 use trace::Event;
 
 const OPTIONS: [&str; 8] = ["--size", "96x64", "--spp", "48", "--tile", "16", "--frames", "1-2"];

@@ -1,7 +1,7 @@
 //! What the core says, compared with the books.
 
 use super::{Books, FrameEnd, JobBook};
-use crate::trouble::{Checked, violated};
+use crate::sim::trouble::{Checked, violated};
 use tessera_core::Core;
 use tessera_protocol::ids::JobId;
 use tessera_protocol::status::{CopyCount, FrameState, JobState};

@@ -2,8 +2,8 @@
 //! or is overdue. What steps and inputs say of leases is noted in `watch`.
 
 use super::{Changes, Held, Known, Seen, Watch};
-use crate::books::Books;
-use crate::trouble::{Checked, Violation, violated};
+use crate::sim::books::Books;
+use crate::sim::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Core;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};

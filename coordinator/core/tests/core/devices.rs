@@ -1,7 +1,6 @@
 //! What devices say decides who gets work: memory predicted and measured, devices out of work, and
 //! nodes that are slow.
 
-use crate::plain::{self, TILE};
 use std::time::Duration;
 use tessera_core::{
     Action, Arrived, Core, FilmShape, Input, Moment, Record, ResultShape, SessionId, Settings, Step,
@@ -12,6 +11,7 @@ use tessera_protocol::ids::{JobId, Lease};
 use tessera_protocol::job::{JobSpec, RenderSpec};
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage};
 use tessera_protocol::status::{JobState, NodeState};
+use tessera_support::inputs::{self as plain, TILE};
 use uuid::Uuid;
 
 const GIB: u64 = 1 << 30;

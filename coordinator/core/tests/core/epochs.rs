@@ -1,12 +1,12 @@
 //! An epoch belongs to one unit, also after a restart that forgot to which, and whatever a node
 //! says.
 
-use crate::plain::{self, TILE};
 use std::time::Duration;
 use tessera_core::{Action, Core, Input, Moment, Record, SessionId, Settings, Step};
 use tessera_protocol::ids::{JobId, Lease};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Join};
+use tessera_support::inputs::{self as plain, TILE};
 use uuid::Uuid;
 
 const NOW: Moment = Moment(1_000_000);

@@ -1,7 +1,6 @@
 //! What ends an attempt, by class: devices that do not get on, and what is lacking that is not of
 //! the unit.
 
-use crate::plain::{self, node};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::journal::Ending;
@@ -9,6 +8,7 @@ use tessera_core::{Input, Record, SessionId, Settings};
 use tessera_protocol::ids::Lease;
 use tessera_protocol::node::{Failure, Heartbeat, Progress};
 use tessera_protocol::status::{FrameState, NodeState};
+use tessera_support::inputs::{self as plain, node};
 
 fn settings() -> Settings {
     Settings {

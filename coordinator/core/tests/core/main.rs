@@ -7,7 +7,6 @@ mod failures;
 mod journal;
 mod parts;
 mod pause;
-mod plain;
 mod retry;
 mod rounds;
 mod splitter;

@@ -1,7 +1,6 @@
 //! Units of which a node that leaves hands in the samples that it has: they count once, and another
 //! node renders the rest.
 
-use crate::plain::{self, node};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Input, Record, SessionId, Settings};
@@ -9,6 +8,7 @@ use tessera_protocol::ids::{Lease, ProcessEpoch};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::FrameState;
+use tessera_support::inputs::{self as plain, node};
 
 /// Samples of the unit.
 const SPP: u32 = 32;

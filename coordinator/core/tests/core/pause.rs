@@ -1,11 +1,11 @@
 //! Jobs that are paused and go on.
 
-use crate::plain::{self, joined};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Caller, Core, Input, Moment, RequestId, Settings};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::status::{FrameState, JobState};
+use tessera_support::inputs::{self as plain, joined};
 
 fn caller(name: &str) -> Caller {
     Caller { name: name.to_owned(), admin: false }

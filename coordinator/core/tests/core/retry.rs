@@ -1,6 +1,5 @@
 //! Failed frames that are rendered again.
 
-use crate::plain::{self, TILE, joined};
 use crate::stand::Stand;
 use crate::waiting::kernel;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId};
 use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::Failure;
 use tessera_protocol::status::{FrameState, JobState};
+use tessera_support::inputs::{self as plain, TILE, joined};
 use uuid::Uuid;
 
 /// A unit is dead when it has failed twice.

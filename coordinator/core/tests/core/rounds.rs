@@ -2,13 +2,13 @@
 //! what a measurement decides, and what becomes of it when the units that it was made of turn out
 //! to be a liar's.
 
-use crate::plain::{self, TILE};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Input, Record, SessionId, Settings};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Failure, Task};
 use tessera_protocol::status::{FrameState, JobState, RoundStatus};
+use tessera_support::inputs::{self as plain, TILE};
 
 /// Tiles of the frame. A tile has passes of 16, 16, 32 and 36 samples, so that unit 4 t + p is its
 /// pass p.

@@ -1,7 +1,6 @@
 //! A small farm for tests of the core: nodes that are here, one job of a frame at a time, and what
 //! they hold.
 
-use crate::plain::{self, TILE, node};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tessera_core::{
@@ -12,6 +11,7 @@ use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{FrameFile, FrameState};
+use tessera_support::inputs::{self as plain, TILE, node};
 use uuid::Uuid;
 
 /// The farm.

@@ -1,13 +1,13 @@
 //! Units that two nodes work on at once: which are copied, whose result counts, and what becomes of
 //! the other lease.
 
-use crate::plain::{self, node};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Core, Input, Record, RequestId, SessionId, Settings};
 use tessera_protocol::ids::{Lease, ProcessEpoch};
 use tessera_protocol::node::{Failure, Join};
 use tessera_protocol::status::{CopyCount, FrameState};
+use tessera_support::inputs::{self as plain, node};
 
 fn settings() -> Settings {
     Settings { settle: Duration::ZERO, ..Settings::default().without_checks() }

@@ -1,7 +1,6 @@
 //! Frames that are sampled for a time: how many rounds fit into it, what of the time is theirs, and
 //! what is left of it after a restart or a lie.
 
-use crate::plain::{self, TILE};
 use crate::rounds::{checking, render, render_all, round, taken_back, trusting};
 use crate::stand::Stand;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use tessera_core::{Record, Settings};
 use tessera_protocol::FrameNumber;
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::status::FrameState;
+use tessera_support::inputs::{self as plain, TILE};
 
 /// Tiles of the frame, of at most 256 samples: passes of 16, 16, 32, 64 and 128, so that unit 5 t +
 /// p is its pass p.

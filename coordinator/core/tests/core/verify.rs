@@ -1,12 +1,12 @@
 //! Results that other nodes render again: who is asked, who is believed, and what becomes of a liar
 //! and its work.
 
-use crate::plain::{self, node};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Core, Input, Record, SessionId, Settings};
 use tessera_protocol::node::{CoordinatorToNode, Failure, Join};
 use tessera_protocol::status::{FrameState, NodeState};
+use tessera_support::inputs::{self as plain, node};
 
 /// Everything is checked.
 fn all() -> Settings {

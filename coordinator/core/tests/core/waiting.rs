@@ -1,6 +1,5 @@
 //! Every job that waits says for what.
 
-use crate::plain::{self, device, joined};
 use crate::stand::Stand;
 use std::time::Duration;
 use tessera_core::{Caller, Core, Input, RequestId, SessionId, Settings};
@@ -11,6 +10,7 @@ use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
 use tessera_protocol::job::{AssetFile, JobKind, JobSpec};
 use tessera_protocol::node::{Failure, Join};
 use tessera_protocol::status::{JobState, Waits};
+use tessera_support::inputs::{self as plain, device, joined};
 use uuid::Uuid;
 
 /// A farm without a job.

@@ -1,12 +1,12 @@
 //! Every fault gives the error that CUDA documents for it, and leaves the process as CUDA would.
 
-use crate::gpu::Gpu;
 use crate::stage::{on, on_and_see, text};
 use cudarc::driver::sys::{self, CUjit_option, CUresult};
 use cudarc::driver::{CudaContext, DriverError};
 use std::ffi::{CString, c_void};
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind};
 use tessera_kernels::cuda::Queue;
+use tessera_support::gpu::Gpu;
 
 /// Writes 5 to the address that it is given.
 const FIVE: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\

@@ -1,6 +1,5 @@
 //! NVML: what a node asks about its devices, and how it hears that one is gone.
 
-use crate::gpu::Gpu;
 use crate::stage::{on, on_and_see, text};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaContext, DriverError};
@@ -12,6 +11,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::event::EventData;
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind, Slice};
 use tessera_kernels::cuda::Queue;
+use tessera_support::gpu::Gpu;
 
 const NOTHING: &str =
     ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n";

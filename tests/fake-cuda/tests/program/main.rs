@@ -3,7 +3,6 @@
 //! process's.
 
 mod faults;
-mod gpu;
 mod health;
 mod order;
 mod picture;

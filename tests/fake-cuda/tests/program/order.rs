@@ -1,12 +1,12 @@
 //! Order: what the driver promises about streams and events holds, and what it does not promise
 //! does not.
 
-use crate::gpu::Gpu;
 use crate::stage::on;
 use cudarc::driver::sys::{self, CUevent_flags};
 use cudarc::driver::{CudaContext, result};
 use std::time::Instant;
 use tessera_fake_cuda::{Config, Device};
+use tessera_support::gpu::Gpu;
 
 /// Adds 1 to a word, `turns` times, one after the other.
 const COUNT: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\

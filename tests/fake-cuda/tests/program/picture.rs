@@ -1,6 +1,5 @@
 //! The path tracer through cudarc: the sums that the host build gives, on any number of devices.
 
-use crate::gpu::Gpu;
 use crate::stage::on;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use tessera_kernels::CheckedScene;
 use tessera_kernels::cuda::{DeviceShape, KernelSet, Plan, SceneImage, render_unit, upload};
 use tessera_kernels::host::{self, RayCounts, best_isa};
 use tessera_scenes::{FlattenOptions, LoadOptions};
+use tessera_support::gpu::Gpu;
 
 const EDGE: u32 = 16;
 

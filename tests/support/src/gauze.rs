@@ -1,8 +1,8 @@
 //! A scene in which the last place of a texture coordinate decides what a ray meets. Made for the
 //! mutation check; renders nothing.
 
+use crate::builder::*;
 use crate::scenes::{Noise, bright, look, texture};
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
@@ -21,7 +21,7 @@ fn steep(texture: u32, uv_set: u32) -> TextureRef {
 
 /// Layers that are cut out by steep textures, and by colours that equal their cutoff but for
 /// rounding, before lamps.
-pub(crate) fn gauze() -> CheckedScene {
+pub fn gauze() -> CheckedScene {
     let mut builder = Builder::default();
     let srgb = texture(
         &mut builder,

@@ -1,30 +1,33 @@
 //! Small scenes that between them use every feature of the kernels. What each is for stands in its
 //! name.
 
+use crate::builder::*;
 use crate::gauze::gauze;
 use crate::layers::{vitrine, wardrobe};
-use crate::support::*;
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
 /// A scene with the unit that is rendered of it.
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) scene: CheckedScene,
-    pub(crate) unit: UnitParams,
+pub struct Case {
+    /// What failures call it.
+    pub name: &'static str,
+    /// The scene.
+    pub scene: CheckedScene,
+    /// The unit that is rendered of it.
+    pub unit: UnitParams,
 }
 
 /// Pixels across and down.
 const SIZE: u32 = 24;
 
 /// All of them, as small as they are rendered in every run.
-pub(crate) fn all() -> Vec<Case> {
+pub fn all() -> Vec<Case> {
     sized(SIZE)
 }
 
 /// All of them, so many pixels across and down.
-pub(crate) fn sized(size: u32) -> Vec<Case> {
+pub fn sized(size: u32) -> Vec<Case> {
     let unit = |samples, depth, filter: PixelFilter, aovs| {
         let whole = whole(size, size, samples, depth);
         UnitParams { filter: filter as u32, aovs, ..whole }
@@ -55,13 +58,13 @@ pub(crate) fn sized(size: u32) -> Vec<Case> {
 
 /// The cases of plain materials with a coat on every third: everything that plain surfaces do, in
 /// the layered kernels.
-pub(crate) fn coated(size: u32, every: usize) -> Vec<Case> {
+pub fn coated(size: u32, every: usize) -> Vec<Case> {
     let plain = sized(size).into_iter().filter(|case| case.scene.layers.is_empty());
     plain.map(|case| Case { scene: coat(&case.scene, every), ..case }).collect()
 }
 
 /// A scene with a coat on every so manieth of its materials, from the first on.
-pub(crate) fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
+pub fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
     let mut flat = FlatScene::clone(scene);
     let coat = Layers { clearcoat: 0.7, clearcoat_roughness: 0.5, ..Layers::NONE };
     (flat.layers, flat.media) = (Arc::new(vec![Layers::NONE, coat]), Arc::new(vec![Medium::AIR]));
@@ -75,7 +78,8 @@ pub(crate) fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
 /// radiances in the hundreds the last bit of every one of them is seen.
 const BRIGHTNESS: f32 = 512.0;
 
-pub(crate) fn bright(mut builder: Builder) -> CheckedScene {
+/// The finished scene under a bright constant environment.
+pub fn bright(mut builder: Builder) -> CheckedScene {
     let brighten = |colour: &mut [f32; 3]| colour.iter_mut().for_each(|value| *value *= BRIGHTNESS);
     builder.lights.iter_mut().for_each(|(light, _)| brighten(&mut light.emission));
     builder.materials.iter_mut().for_each(|material| brighten(&mut material.emission));
@@ -85,30 +89,33 @@ pub(crate) fn bright(mut builder: Builder) -> CheckedScene {
 }
 
 /// Numbers without pattern.
-pub(crate) struct Noise(pub(crate) u32);
+pub struct Noise(pub u32);
 
 impl Noise {
-    pub(crate) fn bits(&mut self) -> u32 {
+    /// The next 32 bits.
+    pub fn bits(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
         (self.0 ^ self.0 >> 15).wrapping_mul(0x2c1b_3c6d)
     }
 
     /// In [0, 1).
-    pub(crate) fn unit(&mut self) -> f32 {
+    pub fn unit(&mut self) -> f32 {
         (self.bits() >> 8) as f32 / 16_777_216.0
     }
 
-    pub(crate) fn between(&mut self, low: f32, high: f32) -> f32 {
+    /// Uniform in `low..high`.
+    pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * self.unit()
     }
 
-    pub(crate) fn point(&mut self, half: f32) -> [f32; 3] {
+    /// A point in the cube of this half edge about the origin.
+    pub fn point(&mut self, half: f32) -> [f32; 3] {
         [self.between(-half, half), self.between(-half, half), self.between(-half, half)]
     }
 }
 
 /// Adds a texture of noise with all its levels; its number.
-pub(crate) fn texture(
+pub fn texture(
     builder: &mut Builder,
     format: TexelFormat,
     wrap: (Wrap, Wrap),
@@ -138,7 +145,8 @@ pub(crate) fn texture(
     builder.textures.len() as u32 - 1
 }
 
-pub(crate) fn used(texture: u32, uv_set: u32) -> TextureRef {
+/// A reference to a texture by its UV set.
+pub fn used(texture: u32, uv_set: u32) -> TextureRef {
     TextureRef {
         uv_from_mesh: [2.6, 0.4, -0.7, -0.5, 3.1, 0.2],
         texture,
@@ -161,7 +169,8 @@ fn blades(count: u32, camera: Camera) -> Camera {
     Camera { blades: count, blade_turn: 0.3, blade_apothem, blade_half_side, ..camera }
 }
 
-pub(crate) fn look(from: [f32; 3]) -> Camera {
+/// A camera at `from` that looks at the origin.
+pub fn look(from: [f32; 3]) -> Camera {
     // A general rotation, so that no axis of the camera is one of the world's.
     let (sine, cosine) = (0.28f32, 0.96f32);
     let mut camera = camera_at(from, CameraKind::Perspective, 0.45);

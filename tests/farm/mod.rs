@@ -8,10 +8,7 @@ mod disk;
 mod doctor;
 mod fault_proxy;
 mod filter;
-mod harness;
 mod hostile;
-#[path = "../hostile/scenes.rs"]
-mod hostile_scenes;
 mod importer;
 mod kills;
 mod leaving;
@@ -30,5 +27,3 @@ mod shim;
 mod spot;
 mod store;
 mod sync_order;
-#[path = "../hostile/traps.rs"]
-mod traps;

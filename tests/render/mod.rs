@@ -6,5 +6,5 @@ mod compilers;
 mod hashes;
 mod hierarchies;
 mod instances;
-mod picture;
+pub(crate) mod picture;
 mod references;

@@ -7,23 +7,37 @@ use tessera_layout::*;
 
 /// A scene under construction: no triangles, no light, a camera at (0, 0, 4) that looks at the
 /// origin.
-pub(crate) struct Builder {
-    pub(crate) triangles: Vec<Triangle>,
-    pub(crate) triangle_vertices: Vec<[u32; 3]>,
-    pub(crate) vertices: Vec<ShadingVertex>,
-    pub(crate) materials: Vec<Material>,
-    pub(crate) layers: Vec<Layers>,
-    pub(crate) media: Vec<Medium>,
-    pub(crate) textures: Vec<Texture>,
-    pub(crate) texels: Vec<u8>,
-    pub(crate) lights: Vec<(Light, f64)>,
-    pub(crate) environment: Environment,
-    pub(crate) environment_texels: Vec<[f32; 3]>,
-    pub(crate) environment_cells: Vec<EnvironmentCell>,
-    pub(crate) camera: Camera,
+pub struct Builder {
+    /// Triangles, by id.
+    pub triangles: Vec<Triangle>,
+    /// The three vertices of each triangle.
+    pub triangle_vertices: Vec<[u32; 3]>,
+    /// Shading vertices.
+    pub vertices: Vec<ShadingVertex>,
+    /// Materials.
+    pub materials: Vec<Material>,
+    /// Layers of materials; the first means none.
+    pub layers: Vec<Layers>,
+    /// Media; the first is air.
+    pub media: Vec<Medium>,
+    /// Textures.
+    pub textures: Vec<Texture>,
+    /// The bytes of all textures.
+    pub texels: Vec<u8>,
+    /// Lights and their powers.
+    pub lights: Vec<(Light, f64)>,
+    /// The environment, absent at first.
+    pub environment: Environment,
+    /// Texels of the environment map.
+    pub environment_texels: Vec<[f32; 3]>,
+    /// The table by which a texel of the map is chosen.
+    pub environment_cells: Vec<EnvironmentCell>,
+    /// The camera.
+    pub camera: Camera,
 }
 
-pub(crate) fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Material {
+/// An opaque material without textures.
+pub fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Material {
     Material {
         base_color: [base[0], base[1], base[2], 1.0],
         emission: [0.0; 3],
@@ -43,7 +57,8 @@ pub(crate) fn material(base: [f32; 3], metallic: f32, roughness: f32) -> Materia
     }
 }
 
-pub(crate) fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
+/// A camera at `eye` that looks along -z.
+pub fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
     Camera {
         world_from_camera: [1.0, 0.0, 0.0, eye[0], 0.0, 1.0, 0.0, eye[1], 0.0, 0.0, 1.0, eye[2]],
         kind: kind as u32,
@@ -61,7 +76,8 @@ pub(crate) fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
     }
 }
 
-pub(crate) fn light(kind: LightKind, emission: [f32; 3]) -> Light {
+/// A light at the origin that shines downwards.
+pub fn light(kind: LightKind, emission: [f32; 3]) -> Light {
     Light {
         position: [0.0; 3],
         kind: kind as u32,
@@ -104,13 +120,14 @@ impl Default for Builder {
 }
 
 impl Builder {
-    pub(crate) fn add_material(&mut self, material: Material) -> u32 {
+    /// Adds a material; its id.
+    pub fn add_material(&mut self, material: Material) -> u32 {
         self.materials.push(material);
         self.materials.len() as u32 - 1
     }
 
     /// A material with layers.
-    pub(crate) fn add_layered(&mut self, mut material: Material, layers: Layers) -> u32 {
+    pub fn add_layered(&mut self, mut material: Material, layers: Layers) -> u32 {
         if self.layers.is_empty() {
             self.layers.push(Layers::NONE);
         }
@@ -123,7 +140,7 @@ impl Builder {
     }
 
     /// A material that encloses a medium, of the material's own index.
-    pub(crate) fn add_closed(&mut self, material: Material, layers: Layers, inside: Medium) -> u32 {
+    pub fn add_closed(&mut self, material: Material, layers: Layers, inside: Medium) -> u32 {
         if self.media.is_empty() {
             self.media.push(Medium::AIR);
         }
@@ -134,7 +151,7 @@ impl Builder {
 
     /// A quad of two triangles: corners counter-clockwise from the front, UVs over the unit square.
     /// Returns the first id.
-    pub(crate) fn quad(&mut self, corners: [[f32; 3]; 4], material: u32) -> u32 {
+    pub fn quad(&mut self, corners: [[f32; 3]; 4], material: u32) -> u32 {
         let (u, v) = (sub(corners[1], corners[0]), sub(corners[3], corners[0]));
         let normal = unit(cross(u, v));
         let first = self.vertices.len() as u32;
@@ -169,7 +186,7 @@ impl Builder {
     }
 
     /// A unit sphere about the origin of `rings` × 2 `rings` quads, with smooth normals.
-    pub(crate) fn sphere(&mut self, rings: usize, material: u32) {
+    pub fn sphere(&mut self, rings: usize, material: u32) {
         let point = |i: usize, j: usize| -> [f32; 3] {
             let theta = std::f64::consts::PI * i as f64 / rings as f64;
             let phi = std::f64::consts::PI * j as f64 / rings as f64;
@@ -193,7 +210,7 @@ impl Builder {
     }
 
     /// Scales and moves what has been added since a triangle. A negative scale turns it inside out.
-    pub(crate) fn shrink(&mut self, first: usize, scale: f32, at: [f32; 3]) {
+    pub fn shrink(&mut self, first: usize, scale: f32, at: [f32; 3]) {
         for triangle in &mut self.triangles[first..] {
             for corner in [&mut triangle.v0, &mut triangle.v1, &mut triangle.v2] {
                 *corner = std::array::from_fn(|axis| scale * corner[axis] + at[axis]);
@@ -202,7 +219,7 @@ impl Builder {
     }
 
     /// Makes a triangle emit, with a place in the light table in proportion to `power`.
-    pub(crate) fn emit(&mut self, id: u32, power: f64) {
+    pub fn emit(&mut self, id: u32, power: f64) {
         let triangle = &mut self.triangles[id as usize];
         triangle.flags |= triangle_flags::EMISSIVE;
         triangle.light = self.lights.len() as u32;
@@ -215,7 +232,7 @@ impl Builder {
     }
 
     /// A constant environment, as a light too.
-    pub(crate) fn constant(&mut self, radiance: [f32; 3]) {
+    pub fn constant(&mut self, radiance: [f32; 3]) {
         self.environment.present = 1;
         self.environment.constant = radiance;
         self.environment.intensity = 1.0;
@@ -223,7 +240,7 @@ impl Builder {
     }
 
     /// An environment map from a function of (column, row), as a light too.
-    pub(crate) fn map(&mut self, width: u32, height: u32, texel: impl Fn(u32, u32) -> [f32; 3]) {
+    pub fn map(&mut self, width: u32, height: u32, texel: impl Fn(u32, u32) -> [f32; 3]) {
         let mut weights = Vec::new();
         for row in 0..height {
             let sine = (std::f64::consts::PI * (f64::from(row) + 0.5) / f64::from(height)).sin();
@@ -239,7 +256,8 @@ impl Builder {
         self.lights.push((light(LightKind::Environment, [1.0; 3]), 1.0));
     }
 
-    pub(crate) fn finish(self) -> CheckedScene {
+    /// The finished scene, checked.
+    pub fn finish(self) -> CheckedScene {
         CheckedScene::new(Arc::new(self.flat())).expect("scenes of tests are right")
     }
 
@@ -298,7 +316,8 @@ impl Builder {
         }
     }
 
-    pub(crate) fn flat(mut self) -> FlatScene {
+    /// The finished scene, unchecked.
+    pub fn flat(mut self) -> FlatScene {
         let (lights, choices) = self.place_lights();
         let mut environment = self.environment;
         if lights.last().is_some_and(|last| last.kind == LightKind::Environment as u32) {
@@ -328,7 +347,7 @@ impl Builder {
 }
 
 /// A texture of linear bytes that repeats, bilinear, whose texels are the first of all.
-pub(crate) fn linear_texture((width, height): (u32, u32), level_count: u32) -> Texture {
+pub fn linear_texture((width, height): (u32, u32), level_count: u32) -> Texture {
     Texture {
         offset: 0,
         width,
@@ -356,7 +375,7 @@ fn vertex(normal: [f32; 3], tangent: [f32; 3], uv: [f32; 2]) -> ShadingVertex {
 }
 
 /// A hierarchy that splits the triangles in the order of their ids: slow, and right.
-pub(crate) fn plain_bvh(triangles: &[Triangle]) -> Bvh {
+pub fn plain_bvh(triangles: &[Triangle]) -> Bvh {
     let mut bvh = Bvh { padding: 4e-5, ..Bvh::default() };
     if !triangles.is_empty() {
         let ids: Vec<u32> = (0..triangles.len() as u32).collect();
@@ -410,25 +429,29 @@ fn block(triangles: &[Triangle], ids: &[u32]) -> TriangleBlock {
     block
 }
 
-pub(crate) fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+/// `a - b`.
+pub fn sub(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-pub(crate) fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+/// Cross product.
+pub fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-pub(crate) fn length(a: [f32; 3]) -> f32 {
+/// Euclidean length.
+pub fn length(a: [f32; 3]) -> f32 {
     (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]).sqrt()
 }
 
-pub(crate) fn unit(a: [f32; 3]) -> [f32; 3] {
+/// A vector of length 1 in the same direction.
+pub fn unit(a: [f32; 3]) -> [f32; 3] {
     let scale = 1.0 / length(a);
     [a[0] * scale, a[1] * scale, a[2] * scale]
 }
 
 /// A whole frame of `width` × `height` pixels as one unit.
-pub(crate) fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
+pub fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
     UnitParams {
         frame_width: width,
         frame_height: height,
@@ -450,7 +473,7 @@ pub(crate) fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitPa
 }
 
 /// The sums of a unit.
-pub(crate) fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i64>, RayCounts) {
+pub fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i64>, RayCounts) {
     let mut film = vec![0; (unit.channels() * unit.width * unit.height) as usize];
     let mut counts = RayCounts::default();
     render_unit(isa, scene, unit, &mut film, &mut counts).expect("units of tests are right");
@@ -459,14 +482,14 @@ pub(crate) fn sums(isa: Isa, scene: &CheckedScene, unit: &UnitParams) -> (Vec<i6
 }
 
 /// Means of a unit's samples, channel by channel.
-pub(crate) fn means(scene: &CheckedScene, unit: &UnitParams) -> Vec<f64> {
+pub fn means(scene: &CheckedScene, unit: &UnitParams) -> Vec<f64> {
     let (film, _) = sums(best_isa(), scene, unit);
     let scale = f64::from(1u32 << FILM_FRACTION_BITS) * f64::from(unit.sample_count);
     film.iter().map(|sum| *sum as f64 / scale).collect()
 }
 
 /// Mean of one channel over all pixels.
-pub(crate) fn channel_mean(values: &[f64], unit: &UnitParams, channel: usize) -> f64 {
+pub fn channel_mean(values: &[f64], unit: &UnitParams, channel: usize) -> f64 {
     let plane = (unit.width * unit.height) as usize;
     values[channel * plane..(channel + 1) * plane].iter().sum::<f64>() / plane as f64
 }

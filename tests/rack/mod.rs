@@ -3,9 +3,6 @@
 
 mod devices;
 mod faults;
-#[path = "../farm/harness.rs"]
-#[expect(dead_code, reason = "the farm's tests use more of their harness")]
-mod harness;
 mod makespan;
 mod many;
 mod mixed;

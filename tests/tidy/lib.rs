@@ -1,5 +1,6 @@
 //! Tidy: what keeps the house easy to live in, checked as a test. Reads the repository's own files;
 //! runs nothing.
+#![cfg(test)]
 
 mod arrows;
 mod pages;
@@ -10,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// The repository's root.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    // This package lies two folders below it.
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    tests.and_then(Path::parent).expect("the repository has a root")
 }
 
 /// Every file below the root with one of these extensions, in order of path; nothing hidden,

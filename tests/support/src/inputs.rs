@@ -15,10 +15,10 @@ use tessera_protocol::node::Join;
 use uuid::Uuid;
 
 /// Edge of a tile, pixels.
-pub(crate) const TILE: u32 = 8;
+pub const TILE: u32 = 8;
 
 /// A frame of one tile and one sample.
-pub(crate) fn render() -> RenderSpec {
+pub fn render() -> RenderSpec {
     RenderSpec {
         scene: "a.gltf".to_owned(),
         files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
@@ -50,7 +50,7 @@ pub(crate) fn render() -> RenderSpec {
 }
 
 /// A job that renders this, and says nothing of memory.
-pub(crate) fn job(render: RenderSpec) -> JobSpec {
+pub fn job(render: RenderSpec) -> JobSpec {
     JobSpec {
         name: "a".to_owned(),
         priority: 50,
@@ -61,18 +61,18 @@ pub(crate) fn job(render: RenderSpec) -> JobSpec {
 }
 
 /// Somebody submits it.
-pub(crate) fn submit(job: JobId, spec: JobSpec) -> Input {
+pub fn submit(job: JobId, spec: JobSpec) -> Input {
     let caller = Caller { name: "ada".to_owned(), admin: false };
     Input::Submit { request: RequestId(1), job, spec: Box::new(spec), caller }
 }
 
 /// The node of a number.
-pub(crate) fn node(number: u64) -> NodeId {
+pub fn node(number: u64) -> NodeId {
     NodeId(Uuid::from_u128(number.into()))
 }
 
 /// A processor that works, with 1 GiB.
-pub(crate) fn device() -> DeviceInfo {
+pub fn device() -> DeviceInfo {
     DeviceInfo {
         slot: "cpu".to_owned(),
         kind: DeviceKind::Cpu,
@@ -85,7 +85,7 @@ pub(crate) fn device() -> DeviceInfo {
 }
 
 /// A node's first words: one device, room for so many units, nothing in hand.
-pub(crate) fn join(number: u64, capacity: u32) -> Join {
+pub fn join(number: u64, capacity: u32) -> Join {
     Join {
         node: node(number),
         name: format!("n{number}"),
@@ -101,7 +101,7 @@ pub(crate) fn join(number: u64, capacity: u32) -> Join {
 }
 
 /// They reach the core, in the session of the node's number.
-pub(crate) fn joined(number: u64, join: Join) -> Input {
+pub fn joined(number: u64, join: Join) -> Input {
     Input::NodeJoined {
         session: SessionId(number),
         join: Box::new(join),
@@ -111,13 +111,13 @@ pub(crate) fn joined(number: u64, join: Join) -> Input {
 }
 
 /// A film of one whole tile and one sample, of this hash, after a microsecond.
-pub(crate) fn result(lease: Lease, hash: u8) -> Arrived {
+pub fn result(lease: Lease, hash: u8) -> Arrived {
     film(lease, hash, (0, 1))
 }
 
 /// A film of one whole tile with so many samples from a first one, of this hash, after a
 /// microsecond.
-pub(crate) fn film(lease: Lease, hash: u8, (first, samples): (u32, u32)) -> Arrived {
+pub fn film(lease: Lease, hash: u8, (first, samples): (u32, u32)) -> Arrived {
     let shape = FilmShape { width: TILE, height: TILE, channels: 3, first, samples };
     Arrived {
         lease,

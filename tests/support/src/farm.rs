@@ -1,36 +1,48 @@
 //! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves
 //! one behind.
 
+use crate::root;
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long anything may take here before the test fails: generous, since machines are slow and
 /// shared.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The binary under test.
-pub(crate) const TESSERA: &str = env!("CARGO_BIN_EXE_tessera");
+/// The program under test: where cargo says that it is, or beside the folder of the test program.
+pub fn tessera() -> &'static str {
+    static PATH: OnceLock<String> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let built = || {
+            let test = std::env::current_exe().expect("the path of this program");
+            let folder = test.ancestors().nth(2).expect("target/release/deps/PROGRAM");
+            folder.join("tessera").to_str().expect("a UTF-8 path").to_owned()
+        };
+        std::env::var("CARGO_BIN_EXE_tessera").unwrap_or_else(|_| built())
+    })
+}
 
 /// A scene of the project's own library.
-pub(crate) fn library(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/library").join(name)
+pub fn library(name: &str) -> PathBuf {
+    root().join("scenes/library").join(name)
 }
 
 /// Says what is left out, and why: straight to standard error, since a passing test's own output is
 /// not shown.
-pub(crate) fn skipped(what: &str) {
+pub fn skipped(what: &str) {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
 /// The folder of shared scenes, if this checkout has one beside it; says so by name where it does
 /// not.
-pub(crate) fn shared_scenes() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/scenes");
+pub fn shared_scenes() -> Option<PathBuf> {
+    let folder = root().join("../shared/scenes");
     if folder.is_dir() {
         return Some(folder);
     }
@@ -39,10 +51,10 @@ pub(crate) fn shared_scenes() -> Option<PathBuf> {
 }
 
 /// The pixels of a scene's picture as one process renders it on the CPU, with options of `render`.
-pub(crate) fn rendered(scene: &Path, options: &[&str]) -> String {
+pub fn rendered(scene: &Path, options: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("picture.exr");
-    let output = Command::new(TESSERA)
+    let output = Command::new(tessera())
         .arg("render")
         .arg(scene)
         .args(options)
@@ -55,23 +67,23 @@ pub(crate) fn rendered(scene: &Path, options: &[&str]) -> String {
 }
 
 /// A process that is killed when its owner goes.
-pub(crate) struct Process(Child);
+pub struct Process(Child);
 
 impl Process {
     /// Its process id.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.0.id()
     }
 
     /// Sends a signal by its name, `TERM` say.
-    pub(crate) fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let sent =
             Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
     }
 
     /// Waits for it to end by itself; its exit status.
-    pub(crate) fn wait(&mut self) -> Option<i32> {
+    pub fn wait(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.0.try_wait() {
@@ -83,13 +95,13 @@ impl Process {
     }
 
     /// SIGKILL: no chance to tidy up.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 
     /// SIGTERM, and waits for the end; true if it ended by itself with success.
-    pub(crate) fn terminate(&mut self) -> bool {
+    pub fn terminate(&mut self) -> bool {
         self.signal("TERM");
         let status = self.wait();
         self.kill();
@@ -106,11 +118,11 @@ impl Drop for Process {
 /// Where a process runs: on this machine as it is, or behind a command that puts what follows it
 /// elsewhere.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Host(pub(crate) Vec<OsString>);
+pub struct Host(pub Vec<OsString>);
 
 impl Host {
     /// A program there.
-    pub(crate) fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         match self.0.split_first() {
             None => Command::new(program),
             Some((first, rest)) => {
@@ -123,7 +135,7 @@ impl Host {
 }
 
 /// A coordinator's folder and port, and the nodes that have joined it.
-pub(crate) struct Farm {
+pub struct Farm {
     folder: tempfile::TempDir,
     /// Of the coordinator and of users.
     host: Host,
@@ -144,19 +156,19 @@ struct Node {
 
 impl Farm {
     /// A coordinator and this many nodes of `threads` threads each.
-    pub(crate) fn start(nodes: usize, threads: u32) -> Farm {
+    pub fn start(nodes: usize, threads: u32) -> Farm {
         let mut farm = Farm::prepare();
         farm.start_with(nodes, threads);
         farm
     }
 
     /// A folder and a port; nothing runs yet.
-    pub(crate) fn prepare() -> Farm {
+    pub fn prepare() -> Farm {
         Farm::prepare_at(Ipv4Addr::LOCALHOST.into())
     }
 
     /// The same, at another address of this machine.
-    pub(crate) fn prepare_at(ip: IpAddr) -> Farm {
+    pub fn prepare_at(ip: IpAddr) -> Farm {
         let socket = UdpSocket::bind((ip, 0)).expect("a free port");
         Farm::prepare_on(
             Host::default(),
@@ -165,13 +177,13 @@ impl Farm {
     }
 
     /// The same, on a host where this address and port are free.
-    pub(crate) fn prepare_on(host: Host, address: SocketAddr) -> Farm {
+    pub fn prepare_on(host: Host, address: SocketAddr) -> Farm {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Farm { folder, host, address, coordinator: None, nodes: Vec::new() }
     }
 
     /// Starts what [`Self::prepare`] has not.
-    pub(crate) fn start_with(&mut self, nodes: usize, threads: u32) {
+    pub fn start_with(&mut self, nodes: usize, threads: u32) {
         self.start_coordinator();
         for index in 0..nodes {
             self.add_node(&format!("node-{index}"), threads);
@@ -179,27 +191,27 @@ impl Farm {
     }
 
     /// The farm's own folder.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// The coordinator's data folder.
-    pub(crate) fn data(&self) -> PathBuf {
+    pub fn data(&self) -> PathBuf {
         self.folder().join("coordinator")
     }
 
     /// Where the coordinator listens.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         self.address.to_string()
     }
 
     /// `tessera` with this farm's environment and nobody else's.
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         self.command_on(&self.host, arguments)
     }
 
     fn command_on(&self, host: &Host, arguments: &[&str]) -> Command {
-        let mut command = host.command(TESSERA);
+        let mut command = host.command(tessera());
         command.args(arguments);
         self.environment(&mut command);
         command
@@ -218,7 +230,7 @@ impl Farm {
     }
 
     /// Starts a process whose output goes to a log of this name.
-    pub(crate) fn spawn(&self, mut command: Command, log: &str) -> Process {
+    pub fn spawn(&self, mut command: Command, log: &str) -> Process {
         let path = self.folder().join(format!("{log}.log"));
         let file =
             std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a log file");
@@ -227,20 +239,20 @@ impl Farm {
     }
 
     /// Starts the coordinator (again), and waits until it answers.
-    pub(crate) fn start_coordinator(&mut self) {
+    pub fn start_coordinator(&mut self) {
         let command = self.coordinator_command();
         self.run_coordinator(command);
     }
 
     /// The coordinator's command line.
-    pub(crate) fn coordinator_command(&self) -> Command {
+    pub fn coordinator_command(&self) -> Command {
         let data = self.data();
         let data = data.to_str().expect("a UTF-8 path");
         self.command(&["coordinator", "--data", data, "--listen", &self.address()])
     }
 
     /// Runs a coordinator by this command line, and waits until it answers.
-    pub(crate) fn run_coordinator(&mut self, mut command: Command) {
+    pub fn run_coordinator(&mut self, mut command: Command) {
         self.environment(&mut command);
         self.coordinator = Some(self.spawn(command, "coordinator"));
         self.wait_for("the coordinator to answer", |farm| {
@@ -249,32 +261,32 @@ impl Farm {
     }
 
     /// A signal to the coordinator, by its name.
-    pub(crate) fn signal_coordinator(&self, name: &str) {
+    pub fn signal_coordinator(&self, name: &str) {
         self.coordinator.as_ref().expect("a coordinator that runs").signal(name);
     }
 
     /// A signal to a node, by its name.
-    pub(crate) fn signal_node(&self, index: usize, name: &str) {
+    pub fn signal_node(&self, index: usize, name: &str) {
         self.nodes[index].process.as_ref().expect("a node that runs").signal(name);
     }
 
     /// The process id of a node that runs.
-    pub(crate) fn node_process(&self, index: usize) -> u32 {
+    pub fn node_process(&self, index: usize) -> u32 {
         self.nodes[index].process.as_ref().expect("a node that runs").id()
     }
 
     /// SIGKILL to the coordinator.
-    pub(crate) fn kill_coordinator(&mut self) {
+    pub fn kill_coordinator(&mut self) {
         self.coordinator = None;
     }
 
     /// SIGTERM to the coordinator; true if it ended with success.
-    pub(crate) fn stop_coordinator(&mut self) -> bool {
+    pub fn stop_coordinator(&mut self) -> bool {
         self.coordinator.take().is_some_and(|mut process| process.terminate())
     }
 
     /// A node of CPU threads joins with a fresh token.
-    pub(crate) fn add_node(&mut self, name: &str, threads: u32) {
+    pub fn add_node(&mut self, name: &str, threads: u32) {
         self.add_node_with(
             name,
             &["--device", "cpu", "--threads", &threads.to_string()],
@@ -283,7 +295,7 @@ impl Farm {
     }
 
     /// A node joins with a fresh token, these arguments and more environment.
-    pub(crate) fn add_node_with(
+    pub fn add_node_with(
         &mut self,
         name: &str,
         arguments: &[&str],
@@ -294,7 +306,7 @@ impl Farm {
     }
 
     /// A node of one CPU thread joins from another host.
-    pub(crate) fn add_node_on(&mut self, host: Host, name: &str) {
+    pub fn add_node_on(&mut self, host: Host, name: &str) {
         self.invite(name, 1);
         if let Some(node) = self.nodes.last_mut() {
             node.host = host;
@@ -304,7 +316,7 @@ impl Farm {
 
     /// Makes a token for a node of CPU threads that is yet to be started; a `--device` on its
     /// command line wins.
-    pub(crate) fn invite(&mut self, name: &str, threads: u32) {
+    pub fn invite(&mut self, name: &str, threads: u32) {
         let cpu = ("TESSERA_DEVICE".into(), "cpu".into());
         self.invite_with(name, &["--threads", &threads.to_string()], vec![cpu]);
     }
@@ -323,13 +335,13 @@ impl Farm {
     }
 
     /// Starts a node (again) in its own folder.
-    pub(crate) fn start_node(&mut self, index: usize) {
+    pub fn start_node(&mut self, index: usize) {
         let process = self.spawn(self.node_command(index), &self.nodes[index].name);
         self.nodes[index].process = Some(process);
     }
 
     /// A node's command line.
-    pub(crate) fn node_command(&self, index: usize) -> Command {
+    pub fn node_command(&self, index: usize) -> Command {
         let Node { name, host, arguments, environment, .. } = &self.nodes[index];
         let token = self.folder().join(format!("{name}.token"));
         let data = self.folder().join(name);
@@ -345,22 +357,22 @@ impl Farm {
     }
 
     /// SIGKILL to a node.
-    pub(crate) fn kill_node(&mut self, index: usize) {
+    pub fn kill_node(&mut self, index: usize) {
         self.nodes[index].process = None;
     }
 
     /// SIGTERM to a node; true if it drained and ended with success.
-    pub(crate) fn drain_node(&mut self, index: usize) -> bool {
+    pub fn drain_node(&mut self, index: usize) -> bool {
         self.nodes[index].process.take().is_some_and(|mut process| process.terminate())
     }
 
     /// Runs a command to its end.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the binary runs")
     }
 
     /// Runs a command that must succeed; its trimmed standard output.
-    pub(crate) fn text(&self, arguments: &[&str]) -> String {
+    pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(
@@ -373,7 +385,7 @@ impl Farm {
     }
 
     /// Submits a scene; the job's id.
-    pub(crate) fn submit(&self, scene: &Path, options: &[&str]) -> String {
+    pub fn submit(&self, scene: &Path, options: &[&str]) -> String {
         let mut arguments = vec!["submit", scene.to_str().expect("a UTF-8 path")];
         arguments.extend_from_slice(options);
         self.text(&arguments)
@@ -381,7 +393,7 @@ impl Farm {
 
     /// Waits for a job's end and fetches its frames; the pixel hash of each frame file, in order of
     /// its name.
-    pub(crate) fn hashes(&self, job: &str) -> Vec<String> {
+    pub fn hashes(&self, job: &str) -> Vec<String> {
         self.text(&["wait", job]);
         let folder = self.folder().join(format!("out-{job}"));
         self.text(&["fetch", job, "-o", folder.to_str().expect("a UTF-8 path")]);
@@ -396,7 +408,7 @@ impl Farm {
     }
 
     /// Waits until something holds.
-    pub(crate) fn wait_for(&self, what: &str, mut holds: impl FnMut(&Farm) -> bool) {
+    pub fn wait_for(&self, what: &str, mut holds: impl FnMut(&Farm) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(self) {
             assert!(Instant::now() < deadline, "waited in vain for {what}\n{}", self.logs());
@@ -405,7 +417,7 @@ impl Farm {
     }
 
     /// The ends of all logs, for a failure's message.
-    pub(crate) fn logs(&self) -> String {
+    pub fn logs(&self) -> String {
         let mut all = String::new();
         let names =
             ["coordinator"].into_iter().chain(self.nodes.iter().map(|node| node.name.as_str()));
@@ -420,7 +432,7 @@ impl Farm {
 }
 
 /// SHA-256 of a frame's 32-bit float RGB, row by row, little endian: read back from the EXR.
-pub(crate) fn pixels_sha256(path: &Path) -> String {
+pub fn pixels_sha256(path: &Path) -> String {
     use sha2::Digest;
     let image = exr::prelude::read_first_rgba_layer_from_file(
         path,

@@ -3,10 +3,10 @@
 //! after it, and everything now and then; a failure is a seed.
 //!
 //! ```text
-//! TESSERA_SIM_SEEDS=100000 cargo test --release --test sim no_seed -- --nocapture    # many seeds
-//! TESSERA_SIM_FIRST=5000 TESSERA_SIM_SEEDS=5000 cargo test --release --test sim no_seed -- --nocapture    # a piece of them
-//! TESSERA_SIM_SEED=0x5eed cargo test --release --test sim no_seed -- --nocapture     # one seed again
-//! TESSERA_SIM_PLANTED=2000 cargo test --release --test sim caught -- --nocapture     # the seed that finds each planted bug
+//! TESSERA_SIM_SEEDS=100000 cargo test --release --test integration sim::no_seed -- --nocapture    # many seeds
+//! TESSERA_SIM_FIRST=5000 TESSERA_SIM_SEEDS=5000 cargo test --release --test integration sim::no_seed -- --nocapture    # a piece of them
+//! TESSERA_SIM_SEED=0x5eed cargo test --release --test integration sim::no_seed -- --nocapture     # one seed again
+//! TESSERA_SIM_PLANTED=2000 cargo test --release --test integration caught -- --nocapture     # the seed that finds each planted bug
 //! ```
 
 mod agenda;
@@ -28,9 +28,6 @@ mod network;
 mod node;
 mod node_work;
 mod parts;
-#[path = "../../coordinator/core/tests/core/plain.rs"]
-#[expect(dead_code, reason = "the simulator needs a part of what the core's own tests do")]
-mod plain;
 mod plan;
 mod planted;
 mod questions;

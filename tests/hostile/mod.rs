@@ -8,8 +8,8 @@ mod families;
 mod glb;
 mod images;
 mod lab;
-mod scenes;
-mod traps;
+pub(crate) mod scenes;
+pub(crate) mod traps;
 mod words;
 
 use lab::{Lab, Verdict};

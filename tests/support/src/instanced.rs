@@ -1,6 +1,6 @@
 //! A scene's twin with instances: everything that does not shine as one mesh in several places.
 
-use crate::support::*;
+use crate::builder::*;
 use std::sync::Arc;
 use tessera_layout::*;
 
@@ -17,7 +17,7 @@ fn map(turn: f32, stretch: [f32; 3], offset: [f32; 3]) -> [[f32; 4]; 3] {
 
 /// As it stands; the same once more; along the axes with zeros in the map; turned; small and skewed
 /// by its scale.
-pub(crate) fn places() -> Vec<[[f32; 4]; 3]> {
+pub fn places() -> Vec<[[f32; 4]; 3]> {
     let plain = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
     let turned = [[0.0, 0.0, -1.0, 0.3], [0.0, 1.0, 0.0, 0.1], [1.0, 0.0, -0.0, -0.7]];
     let skewed = map(2.5, [0.3, 0.7, 0.2], [1.1, -0.4, 0.9]);
@@ -36,7 +36,7 @@ fn rows_of_three(map: &[[f32; 4]; 3], change: impl Fn(usize, usize, f32) -> f32)
 }
 
 /// The scene with all that does not emit as one mesh in these places.
-pub(crate) fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScene {
+pub fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScene {
     let mut made = scene.clone();
     let is_lamp = |id: &usize| scene.triangles[*id].light != NONE;
     let pick = |ids: &[usize]| -> (Vec<Triangle>, Vec<[u32; 3]>) {
@@ -122,7 +122,8 @@ fn box_of(node: &BvhNode8) -> [[f32; 3]; 2] {
     ]
 }
 
-pub(crate) fn set_box(node: &mut BvhNode8, slot: usize, lower: [f32; 3], upper: [f32; 3]) {
+/// Sets the bounds of one child of a hierarchy node.
+pub fn set_box(node: &mut BvhNode8, slot: usize, lower: [f32; 3], upper: [f32; 3]) {
     for axis in 0..3 {
         (node.bounds[0][axis][slot], node.bounds[1][axis][slot]) = (lower[axis], upper[axis]);
     }

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use tessera_kernels::cuda::{Kernel, Queue};
 
 /// A context, a stream and a module.
-pub(crate) struct Gpu {
-    pub(crate) context: Arc<CudaContext>,
-    pub(crate) stream: Arc<CudaStream>,
+pub struct Gpu {
+    /// The device.
+    pub context: Arc<CudaContext>,
+    /// Where launches are queued.
+    pub stream: Arc<CudaStream>,
     module: sys::CUmodule,
 }
 
 impl Gpu {
     /// Opens a device and loads PTX.
-    pub(crate) fn open(ordinal: usize, ptx: &str) -> Result<Gpu, DriverError> {
+    pub fn open(ordinal: usize, ptx: &str) -> Result<Gpu, DriverError> {
         let context = CudaContext::new(ordinal)?;
         let stream = context.new_stream()?;
         let text = CString::new(ptx).expect("PTX has no zeros");
@@ -25,7 +27,7 @@ impl Gpu {
     }
 
     /// Starts a kernel by name; its parameters are one range of bytes.
-    pub(crate) fn start(
+    pub fn start(
         &self,
         name: &str,
         grid: u32,
@@ -36,7 +38,7 @@ impl Gpu {
     }
 
     /// The same, on another stream.
-    pub(crate) fn start_on(
+    pub fn start_on(
         &self,
         stream: &CudaStream,
         name: &str,

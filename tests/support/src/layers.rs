@@ -1,8 +1,8 @@
 //! Scenes of glTF's material extensions: every layer by a factor and by a texture, volumes in
 //! volumes, light from behind.
 
+use crate::builder::*;
 use crate::scenes::{bright, look, texture, used};
-use crate::support::*;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 
@@ -15,7 +15,8 @@ fn with_textures(mut layers: Layers, uses: &[(LayersTexture, u32)]) -> Layers {
     layers
 }
 
-pub(crate) fn ball(builder: &mut Builder, material: u32, scale: f32, at: [f32; 3]) {
+/// Adds a sphere of this scale at a place.
+pub fn ball(builder: &mut Builder, material: u32, scale: f32, at: [f32; 3]) {
     let first = builder.triangles.len();
     builder.sphere(6, material);
     builder.shrink(first, scale, at);
@@ -24,7 +25,7 @@ pub(crate) fn ball(builder: &mut Builder, material: u32, scale: f32, at: [f32; 3
 /// Glass that absorbs and parts colours around a lamp and a drop of something denser, two more
 /// drops that reach out of it, of which one comes before the glass and the other after it, a pane,
 /// and a leaf, lit from all sides.
-pub(crate) fn vitrine() -> CheckedScene {
+pub fn vitrine() -> CheckedScene {
     let mut builder = Builder::default();
     let plain = builder.add_material(material([0.7, 0.6, 0.5], 0.0, 0.9));
     let absorption = [0.1, 0.4, 1.2];
@@ -74,12 +75,12 @@ pub(crate) fn vitrine() -> CheckedScene {
 }
 
 /// Coats, cloth, brushed metal, films and the archived model, each with all of its textures.
-pub(crate) fn wardrobe() -> CheckedScene {
+pub fn wardrobe() -> CheckedScene {
     wardrobe_of([TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear])
 }
 
 /// The same with textures of other formats: colours, data, and finer data.
-pub(crate) fn wardrobe_of([of_colour, of_data, of_fine]: [TexelFormat; 3]) -> CheckedScene {
+pub fn wardrobe_of([of_colour, of_data, of_fine]: [TexelFormat; 3]) -> CheckedScene {
     use LayersTexture as T;
     let mut builder = Builder::default();
     let repeat = (Wrap::Repeat, Wrap::MirroredRepeat);

@@ -1,0 +1,12 @@
+//! The integration tests of the product: the command line, farms of real processes, fake GPUs,
+//! pictures, the proof of bits, the simulator. Each folder says what it owns.
+
+mod cli;
+mod compute;
+mod device;
+mod farm;
+mod hostile;
+mod ptx;
+mod rack;
+mod render;
+mod sim;

@@ -1,0 +1,30 @@
+//! Shared by test programs and benches: a farm of real processes, scenes made by hand, a program
+//! on a GPU, inputs of the core. Tests nothing itself.
+//!
+//! Each module belongs to a feature, so that a test program builds only what it needs.
+
+#[cfg(feature = "scenes")]
+pub mod builder;
+#[cfg(feature = "farm")]
+pub mod farm;
+#[cfg(feature = "scenes")]
+pub mod gauze;
+#[cfg(feature = "gpu")]
+pub mod gpu;
+#[cfg(feature = "core")]
+pub mod inputs;
+#[cfg(feature = "scenes")]
+pub mod instanced;
+#[cfg(feature = "scenes")]
+pub mod layers;
+#[cfg(feature = "scenes")]
+pub mod scenes;
+
+use std::path::Path;
+
+/// The repository's root folder.
+pub fn root() -> &'static Path {
+    // The crate lies two folders below it.
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    tests.and_then(Path::parent).unwrap_or(Path::new("."))
+}
