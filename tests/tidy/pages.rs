@@ -65,3 +65,26 @@ fn charts_show_their_tables() {
         Err(error) => println!("NOT RUN: charts_show_their_tables: python3: {error}"),
     }
 }
+
+/// Words of a page in backticks that are paths of the repository.
+fn paths(text: &str) -> Vec<&str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    let is_path = |word: &&str| {
+        word.contains('/') && word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+    };
+    quoted.filter(is_path).collect()
+}
+
+/// Pages that say where code is are wrong as soon as a file is moved without them.
+#[test]
+fn files_that_the_maps_name_exist() {
+    let mut findings = Vec::new();
+    for page in ["docs/extending.md", "docs/ARCHITECTURE.md"] {
+        let text = std::fs::read_to_string(root().join(page)).expect("the page is there");
+        let named = paths(&text);
+        assert!(named.len() > 20, "{page} names {} files", named.len());
+        let absent = named.into_iter().filter(|path| !root().join(path).exists());
+        findings.extend(absent.map(|path| format!("{page}: {path}")));
+    }
+    none("files that a page names and that are not there", findings);
+}
