@@ -21,6 +21,8 @@ mod quic;
 pub mod resolve;
 mod secret;
 pub mod spool;
+#[cfg(test)]
+mod stopped_farm;
 pub mod store;
 mod sync;
 

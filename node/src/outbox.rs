@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
-use tessera_protocol::{BlobHash, Fingerprint, Lease, decode, encode};
+use tessera_protocol::{BlobHash, Fingerprint, Lease, VersionError, decode, encode};
 
 const MAGIC: [u8; 4] = *b"TBOX";
-/// 3: the header names its first sample.
-const VERSION: u8 = 3;
+/// A result of another version is rendered again: the outbox holds nothing that cannot be.
+const VERSION: u8 = 1;
 /// Magic, version, fingerprint and length of the header.
 const PREFIX_BYTES: usize = 4 + 1 + 32 + 4;
 /// A header is a lease, a hash and three numbers: far less than this.
@@ -47,6 +47,15 @@ pub enum OutboxError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// The file is of a version that this build does not read.
+    #[error("cannot read `{path}`")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Which version, and which this build reads.
+        #[source]
+        source: VersionError,
     },
     /// The file is not what was written.
     #[error("`{path}` is damaged: {problem}")]
@@ -167,9 +176,12 @@ impl Outbox {
         }
         let mut file = fs::read(path).map_err(disk)?;
         let prefix = file.first_chunk::<PREFIX_BYTES>().ok_or_else(|| damaged("cut short"))?;
-        if prefix[..4] != MAGIC || prefix[4] != VERSION {
-            return Err(damaged("not a result of this version"));
+        if prefix[..4] != MAGIC {
+            return Err(damaged("not a result"));
         }
+        let reads = (VERSION.into(), VERSION.into());
+        VersionError::check("result", prefix[4].into(), reads)
+            .map_err(|source| OutboxError::Version { path: path.to_owned(), source })?;
         if prefix[5..37] != self.fingerprint.0 {
             return Err(damaged("made by a build with another fingerprint"));
         }

@@ -4,6 +4,7 @@
 //! endian), then the compressed planes. A sum is an i64 in units of 2^-24. Sums of more samples and
 //! of other units of the same tile are added; the order does not matter.
 
+use crate::VersionError;
 use crate::limits::{RESULT_BYTES_MAX, SPP_MAX, TILE_EDGE_MAX};
 
 /// Fractional bits of a sum.
@@ -36,6 +37,9 @@ pub enum FilmError {
     /// Not a film, or cut short.
     #[error("not a tile film")]
     Foreign,
+    /// Written by a build that this one cannot read.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// Dimensions, channels or samples out of range.
     #[error("tile film header is out of range: {0}")]
     Header(String),
@@ -86,9 +90,10 @@ impl TileSums {
     /// Reads the wire form. Allocates no more than the header's checked dimensions need.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FilmError> {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(FilmError::Foreign)?;
-        if header[..4] != MAGIC || header[4] != VERSION || bytes.len() > RESULT_BYTES_MAX {
+        if header[..4] != MAGIC || bytes.len() > RESULT_BYTES_MAX {
             return Err(FilmError::Foreign);
         }
+        VersionError::check("film", header[4].into(), (VERSION.into(), VERSION.into()))?;
         let channels = header[5];
         let width = u16::from_le_bytes([header[6], header[7]]);
         let height = u16::from_le_bytes([header[8], header[9]]);

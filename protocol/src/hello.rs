@@ -13,37 +13,12 @@ use crate::ids::Fingerprint;
 pub enum ProtocolVersion {
     /// First version.
     V1 = 1,
-    /// GPU nodes: devices have slots, CUDA facts and states, which change within a session
-    /// (`Devices`); heartbeats carry telemetry of each device; failures tell memory shortages with
-    /// their numbers, dead workers and time-outs; results name their device and the bytes they
-    /// needed; a job predicts its device bytes; `nodes` shows all of that. Compute jobs: a job's
-    /// description is a `JobKind`, an assignment has a `Task`, programs and kernels can fail, and a
-    /// node says whether it compiles them.
-    V2 = 2,
-    /// Identity: ranks among people (`user` is `artist` now), tokens with a pool, lists of tokens
-    /// and of who is denied, renewal of certificates. Jobs can be forgotten, backups asked for; the
-    /// coordinator tells its time.
-    V3 = 3,
-    /// Jobs can be paused and resumed, and failed frames rendered again; a job says in a word why
-    /// it waits. `job` tells what came of units that two nodes worked on at once. Heartbeats tell
-    /// how far units are. A result names its first sample, so that a node that leaves can hand in a
-    /// part of a unit; jobs tell how many samples were kept so.
-    V4 = 4,
-    /// A render job may name a material variant of its scene, ask for denoised frames, and for a
-    /// noise that frames are sampled to in rounds, of which a frame's state tells.
-    V5 = 5,
-    /// A lens may have blades. Frames may be sampled for a time, and then say how many samples they
-    /// got.
-    V6 = 6,
-    /// A render job may bound what indirect light adds at a time.
-    V7 = 7,
 }
 
 /// The newest version this build speaks.
-pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V7 as u16;
-/// The oldest version this build speaks: a farm runs one build everywhere, because fingerprints
-/// must agree anyway.
-pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V7 as u16;
+pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V1 as u16;
+/// The oldest version this build speaks.
+pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V1 as u16;
 /// First bytes of every connection's first message.
 pub const MAGIC: [u8; 4] = *b"TSRA";
 /// Longest hello: fixed part and a build name of 255 bytes.

@@ -21,6 +21,7 @@ pub mod role;
 pub mod rounds;
 pub mod status;
 pub mod stream;
+pub mod version;
 
 pub use codec::{CodecError, decode, encode};
 pub use compute::{ChunkValues, ComputeSpec};
@@ -33,3 +34,4 @@ pub use ids::{
 };
 pub use job::{JobKind, JobSpec, RawJobSpec, RenderSpec, SpecError};
 pub use rounds::Rounds;
+pub use version::VersionError;

@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// Renders.
     Node,
-    /// Submits jobs, and ends its own. Called `user` before there were ranks; that name still means
-    /// it.
-    #[serde(alias = "user")]
+    /// Submits jobs, and ends its own. `user` is another name for it on the command line.
     Artist,
     /// Everything.
     Admin,

@@ -1,5 +1,5 @@
 //! What a farm keeps, with real processes: checked, backed up while it renders, restored and
-//! rendered on, taken over from an older version.
+//! rendered on.
 
 use std::path::{Path, PathBuf};
 use tessera_support::farm::{Farm, library};
@@ -21,17 +21,6 @@ pub(crate) fn fsck(farm: &Farm) -> serde_json::Value {
     });
     assert_eq!(report["clean"] == true, output.status.success(), "{report}");
     report
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy")),
-        }
-    }
 }
 
 #[test]
@@ -90,32 +79,6 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
     let summary: serde_json::Value =
         serde_json::from_str(&farm.text(&["backup", "-o", utf8(&other), "--json"])).expect("JSON");
     assert_eq!(summary["keys"], 0, "{summary}");
-}
-
-#[test]
-fn a_farm_of_version_2_goes_on() {
-    let mut farm = Farm::prepare();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/farm/golden/v2"), &farm.data());
-    farm.start_with(1, 1);
-    let jobs: serde_json::Value =
-        serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
-    let seen = |name: &str| {
-        let found = jobs.as_array().and_then(|jobs| jobs.iter().find(|job| job["name"] == name));
-        let job = found.unwrap_or_else(|| panic!("no job {name}: {jobs}"));
-        (job["state"].as_str().unwrap_or_default().to_owned(), job["units_committed"].as_u64())
-    };
-    assert_eq!(seen("finished"), ("done".into(), Some(4)));
-    assert_eq!(seen("cancelled").0, "cancelled");
-    // Its results are of the fingerprint that it is pinned to: with other kernels it waits, with
-    // the same it may have gone on.
-    let (state, committed) = seen("open");
-    assert!(["running", "done"].contains(&state.as_str()) && committed >= Some(7), "{jobs}");
-    let finished = jobs[0]["job"].as_str().expect("an id").to_owned();
-    assert_eq!(farm.hashes(&finished).len(), 1, "its frame is still there");
-    let new = farm.submit(&library("cornell-box.gltf"), &SMALL);
-    assert_eq!(farm.hashes(&new).len(), 1);
-    assert!(farm.stop_coordinator(), "{}", farm.logs());
-    assert_eq!(fsck(&farm)["clean"], true);
 }
 
 #[test]

@@ -3,12 +3,11 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-use tessera_protocol::BlobHash;
+use tessera_protocol::{BlobHash, VersionError};
 
-/// The last byte is the version: 2 has the audit log.
-const MAGIC: [u8; 8] = *b"TSRABKP\x02";
-/// What a backup of before began with. All else is the same.
-const MAGIC_1: [u8; 8] = *b"TSRABKP\x01";
+/// First bytes of every backup; the version follows.
+const MAGIC: [u8; 7] = *b"TSRABKP";
+const VERSION: u8 = 1;
 /// Longest name: a job's id, a slash and a number, or two names of files.
 const NAME_BYTES_MAX: usize = 255;
 const HASH_BYTES: usize = 32;
@@ -46,8 +45,11 @@ pub enum ArchiveError {
     #[error("backup cannot be read")]
     Read(#[source] io::Error),
     /// It begins with other bytes.
-    #[error("it is no backup of a farm, or one of a newer build")]
+    #[error("it is no backup of a farm")]
     Foreign,
+    /// Written by a build that this one cannot read.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// It ends early.
     #[error("backup is cut short after {0} entries")]
     Cut(u64),
@@ -96,6 +98,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// The first bytes of a backup.
     pub(super) fn begin(mut out: W) -> io::Result<Self> {
         out.write_all(&MAGIC)?;
+        out.write_all(&[VERSION])?;
         Ok(Self { out, count: 0 })
     }
 
@@ -173,9 +176,11 @@ pub(super) struct EntryHead {
 impl<R: Read> ArchiveReader<R> {
     /// Reads the first bytes.
     pub(super) fn begin(mut from: R) -> Result<Self, ArchiveError> {
-        let mut magic = [0; MAGIC.len()];
+        let mut magic = [0; MAGIC.len() + 1];
         match from.read_exact(&mut magic) {
-            Ok(()) if magic == MAGIC || magic == MAGIC_1 => {
+            Ok(()) if magic[..MAGIC.len()] == MAGIC => {
+                let reads = (VERSION.into(), VERSION.into());
+                VersionError::check("backup", magic[MAGIC.len()].into(), reads)?;
                 Ok(Self { from, position: 0, keys: 0, summary: BackupSummary::default() })
             }
             Ok(()) => Err(ArchiveError::Foreign),

@@ -105,7 +105,7 @@ impl Check<'_> {
             Err(error @ (SpoolError::Short { .. } | SpoolError::Io { .. })) => {
                 return self.find(FindingKind::LostSpool, with_cause(&error));
             }
-            Err(error) => return self.find(FindingKind::DamagedSpool, error.to_string()),
+            Err(error) => return self.find(FindingKind::DamagedSpool, with_cause(&error)),
         };
         let mut results: BTreeMap<UnitIndex, Vec<EntryHeader>> = BTreeMap::new();
         for header in index.headers() {

@@ -1,21 +1,16 @@
-//! Tests of `fsck` on a farm as version 2 left it when it was killed: clean as it is, and each kind
-//! of damage found by name.
+//! Tests of `fsck` on a farm whose coordinator was killed: clean as it is, and each kind of damage
+//! found by name.
 
 use super::*;
+use crate::stopped_farm;
 use std::fs;
-use tessera_protocol::{FrameNumber, JobId};
-
-/// A coordinator of version 2, killed: one job done, one cancelled, one with 7 of 16 units of its
-/// first frame committed.
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/farm/golden/v2");
-const OPEN_JOB: &str = "01a1ff9f-3683-70f7-afd8-0d4164da3c23";
 
 struct Farm(tempfile::TempDir);
 
 impl Farm {
-    fn golden() -> Self {
+    fn stopped() -> Self {
         let farm = Self(tempfile::tempdir().unwrap());
-        copy(Path::new(GOLDEN), farm.path());
+        stopped_farm::make(farm.path());
         fs::create_dir(farm.path().join("authority")).unwrap();
         fs::write(farm.path().join("authority/authority.key"), "x").unwrap();
         farm
@@ -26,8 +21,8 @@ impl Farm {
     }
 
     fn spool(&self) -> PathBuf {
-        let job: JobId = OPEN_JOB.parse().unwrap();
-        SpoolKey { job, frame: FrameNumber(1) }.path(&self.path().join("spool"))
+        let (job, frame) = (stopped_farm::open_job(), stopped_farm::OPEN_FRAME);
+        SpoolKey { job, frame }.path(&self.path().join("spool"))
     }
 
     /// The largest blob: the finished frame's EXR.
@@ -66,8 +61,8 @@ fn flip(path: &Path, at: usize) {
 }
 
 #[test]
-fn a_farm_of_version_2_is_clean_and_counted() {
-    let report = Farm::golden().check();
+fn a_farm_that_was_killed_is_clean_and_counted() {
+    let report = Farm::stopped().check();
     assert_eq!(report.findings, []);
     assert!(report.is_clean());
     assert_eq!((report.jobs, report.jobs_open, report.frames), (3, 1, 1));
@@ -78,7 +73,7 @@ fn a_farm_of_version_2_is_clean_and_counted() {
 
 #[test]
 fn lost_and_damaged_blobs_are_told_with_who_needs_them() {
-    let farm = Farm::golden();
+    let farm = Farm::stopped();
     flip(&farm.largest_blob(), 100);
     let report = farm.check();
     assert_eq!(report.findings[0].kind, FindingKind::DamagedBlob);
@@ -92,7 +87,7 @@ fn lost_and_damaged_blobs_are_told_with_who_needs_them() {
 
 #[test]
 fn files_that_nobody_needs_are_noted_and_checked() {
-    let farm = Farm::golden();
+    let farm = Farm::stopped();
     let hash = tessera_protocol::BlobHash::of(b"unnamed").to_string();
     let folder = farm.path().join("blobs").join(&hash[..2]);
     fs::create_dir_all(&folder).unwrap();
@@ -108,7 +103,7 @@ fn files_that_nobody_needs_are_noted_and_checked() {
 
 #[test]
 fn a_spool_is_compared_with_the_journal_unit_by_unit() {
-    let farm = Farm::golden();
+    let farm = Farm::stopped();
     let whole = fs::read(farm.spool()).unwrap();
     // A result's bytes.
     flip(&farm.spool(), whole.len() - 1);
@@ -135,8 +130,8 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
 
 #[test]
 fn a_journal_that_lost_its_end_is_refused_by_name() {
-    let farm = Farm::golden();
-    // A start of this version counts a commit, and the witness sees it.
+    let farm = Farm::stopped();
+    // Another commit, after the one that made the farm; the witness sees it.
     let commit = |farm: &Farm| {
         let folder = DataFolder::open(farm.path()).unwrap();
         let mut journal = Journal::open(&folder, true).unwrap();
@@ -154,7 +149,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert_eq!(report.findings[0].kind, FindingKind::LostEnd);
     assert!(
-        report.findings[0].problem.contains("tells of 1 commits, and 2 were made durable"),
+        report.findings[0].problem.contains("tells of 2 commits, and 3 were made durable"),
         "{report:?}"
     );
     let folder = DataFolder::open(farm.path()).unwrap();
@@ -165,15 +160,9 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
 
 #[test]
 fn a_flipped_bit_anywhere_in_the_journal_loses_nothing_in_silence() {
-    let farm = Farm::golden();
-    drop(DataFolder::open(farm.path()).unwrap());
-    // As every start does: the commits are counted from now on.
-    let folder = DataFolder::open(farm.path()).unwrap();
-    let mut journal = Journal::open(&folder, true).unwrap();
-    crate::store::Store::commit(&mut journal, &crate::store::Changes::default()).unwrap();
-    drop((journal, folder));
+    let farm = Farm::stopped();
     let before = farm.check();
-    let length = fs::read(Path::new(GOLDEN).join("sled/db")).unwrap().len();
+    let length = fs::read(farm.path().join("sled/db")).unwrap().len();
     for at in (3..length).step_by(length / 12) {
         let damaged = Farm(tempfile::tempdir().unwrap());
         copy(farm.path(), damaged.path());
@@ -188,14 +177,14 @@ fn a_flipped_bit_anywhere_in_the_journal_loses_nothing_in_silence() {
 
 #[test]
 fn a_missing_authority_is_told() {
-    let farm = Farm::golden();
+    let farm = Farm::stopped();
     fs::remove_dir_all(farm.path().join("authority")).unwrap();
     assert_eq!(farm.kinds(), [FindingKind::NoAuthority]);
 }
 
 #[test]
 fn a_folder_in_use_is_not_looked_at() {
-    let farm = Farm::golden();
+    let farm = Farm::stopped();
     let _folder = DataFolder::open(farm.path()).unwrap();
     let error = fsck(farm.path(), Depth::Whole).unwrap_err().to_string();
     assert!(error.contains("in use"), "{error}");

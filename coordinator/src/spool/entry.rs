@@ -1,17 +1,27 @@
 //! One entry of a spool: a fixed header and the result's bytes, as they came over the wire.
 
 use tessera_protocol::limits::RESULT_BYTES_MAX;
-use tessera_protocol::{BlobHash, Epoch, UnitIndex};
+use tessera_protocol::{BlobHash, Epoch, UnitIndex, VersionError};
 
 /// Bytes of an entry's header.
 pub const HEADER_BYTES: usize = 60;
-/// Bytes of a header of version 1, which had no first sample: every result was of all samples.
-const FORMER_BYTES: usize = 56;
-/// First bytes of every entry; the last one is the version.
-const MAGIC: [u8; 4] = *b"TSP2";
-const FORMER_MAGIC: [u8; 4] = *b"TSP1";
+/// First bytes of every entry; the version follows.
+const MAGIC: [u8; 3] = *b"TSP";
+/// Version of the header, and of what follows it.
+const VERSION: u8 = 1;
 
-/// What stands before a result's bytes: magic, unit (u32), epoch (u64), samples (u32), length
+/// Why bytes are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// Cut short, other bytes, or a length beyond any result's.
+    #[error("not the header of a result")]
+    Damaged,
+    /// Written by a build that this one cannot read.
+    #[error(transparent)]
+    Version(#[from] VersionError),
+}
+
+/// What stands before a result's bytes: magic, version (u8), unit (u32), epoch (u64), samples (u32), length
 /// (u32), BLAKE3, first (u32), little endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {
@@ -34,7 +44,8 @@ impl EntryHeader {
     /// Its bytes.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[..3].copy_from_slice(&MAGIC);
+        bytes[3] = VERSION;
         bytes[4..8].copy_from_slice(&self.unit.0.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.epoch.0.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.samples.to_le_bytes());
@@ -44,32 +55,31 @@ impl EntryHeader {
         bytes
     }
 
-    /// Reads a header of this version or the former one, and says how many bytes it took; None
-    /// where the bytes are none, are cut short, or name a length beyond any result's.
-    pub fn from_bytes(bytes: &[u8]) -> Option<(Self, usize)> {
-        let fixed = bytes.first_chunk::<FORMER_BYTES>()?;
+    /// Reads a header.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, EntryError> {
+        let fixed = bytes.first_chunk::<HEADER_BYTES>().ok_or(EntryError::Damaged)?;
+        if fixed[..3] != MAGIC {
+            return Err(EntryError::Damaged);
+        }
+        let reads = (VERSION.into(), VERSION.into());
+        VersionError::check("spool entry", fixed[3].into(), reads)?;
         let word = |at: usize| {
             u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
         };
-        let (first, taken) = match fixed.first_chunk::<4>() {
-            Some(&MAGIC) => {
-                let whole = bytes.first_chunk::<HEADER_BYTES>()?;
-                (u32::from_le_bytes([whole[56], whole[57], whole[58], whole[59]]), HEADER_BYTES)
-            }
-            Some(&FORMER_MAGIC) => (0, FORMER_BYTES),
-            _ => return None,
-        };
         let mut hash = [0; 32];
-        hash.copy_from_slice(&fixed[24..]);
+        hash.copy_from_slice(&fixed[24..56]);
         let header = Self {
             unit: UnitIndex(word(4)),
             epoch: Epoch(u64::from(word(8)) | u64::from(word(12)) << 32),
-            first,
+            first: word(56),
             samples: word(16),
             length: word(20),
             hash: BlobHash(hash),
         };
-        (header.length as usize <= RESULT_BYTES_MAX).then_some((header, taken))
+        match header.length as usize <= RESULT_BYTES_MAX {
+            true => Ok(header),
+            false => Err(EntryError::Damaged),
+        }
     }
 }
 
@@ -88,26 +98,19 @@ mod tests {
             hash: BlobHash::of(b"x"),
         };
         let bytes = header.to_bytes();
-        assert_eq!(EntryHeader::from_bytes(&bytes), Some((header, HEADER_BYTES)));
-        assert_eq!(EntryHeader::from_bytes(&bytes[..HEADER_BYTES - 1]), None);
-        assert_eq!(EntryHeader::from_bytes(&[0; HEADER_BYTES]), None);
+        assert_eq!(EntryHeader::from_bytes(&bytes), Ok(header));
+        let damaged = Err(EntryError::Damaged);
+        assert_eq!(EntryHeader::from_bytes(&bytes[..HEADER_BYTES - 1]), damaged);
+        assert_eq!(EntryHeader::from_bytes(&[0; HEADER_BYTES]), damaged);
         let huge = EntryHeader { length: u32::MAX, ..header };
-        assert_eq!(EntryHeader::from_bytes(&huge.to_bytes()), None);
-    }
-
-    #[test]
-    fn a_header_of_version_1_is_read_and_is_of_all_samples() {
-        let header = EntryHeader {
-            unit: UnitIndex(3),
-            epoch: Epoch(9),
-            first: 0,
-            samples: 64,
-            length: 5,
-            hash: BlobHash([7; 32]),
-        };
-        let mut bytes = header.to_bytes()[..FORMER_BYTES].to_vec();
-        bytes[3] = b'1';
-        assert_eq!(EntryHeader::from_bytes(&bytes), Some((header, FORMER_BYTES)));
-        assert_eq!(EntryHeader::from_bytes(&bytes[..FORMER_BYTES - 1]), None);
+        assert_eq!(EntryHeader::from_bytes(&huge.to_bytes()), damaged);
+        for version in [0, 2, 255] {
+            let mut other = bytes;
+            other[3] = version;
+            let error = EntryHeader::from_bytes(&other).unwrap_err().to_string();
+            let expected =
+                format!("spool entry has version {version}, and this build reads version 1;");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 }

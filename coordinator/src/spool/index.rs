@@ -1,7 +1,7 @@
 //! The reading side: where each unit's results stand in a spool, and the results themselves,
 //! checked.
 
-use super::{EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
+use super::{EntryError, EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,13 @@ impl SpoolIndex {
             let there = usize::try_from(length - offset).unwrap_or(usize::MAX).min(HEADER_BYTES);
             file.read_exact_at(&mut bytes[..there], offset).map_err(failed)?;
             let damaged = || SpoolError::Damaged { path: path.clone(), offset };
-            let (header, taken) = EntryHeader::from_bytes(&bytes[..there]).ok_or_else(damaged)?;
-            let start = offset + taken as u64;
+            let header = EntryHeader::from_bytes(&bytes[..there]).map_err(|error| match error {
+                EntryError::Damaged => damaged(),
+                EntryError::Version(source) => {
+                    SpoolError::Version { path: path.clone(), offset, source }
+                }
+            })?;
+            let start = offset + HEADER_BYTES as u64;
             let end = start + u64::from(header.length);
             if end > length {
                 return Err(damaged());

@@ -8,13 +8,13 @@ mod entry;
 mod index;
 
 pub use disk::SpoolFiles;
-pub use entry::{EntryHeader, HEADER_BYTES};
+pub use entry::{EntryError, EntryHeader, HEADER_BYTES};
 pub use index::SpoolIndex;
 
 use bytes::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
-use tessera_protocol::{FilmError, FrameNumber, JobId, UnitIndex};
+use tessera_protocol::{FilmError, FrameNumber, JobId, UnitIndex, VersionError};
 
 /// Which spool: a frame of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +78,17 @@ pub enum SpoolError {
         path: PathBuf,
         /// Where.
         offset: u64,
+    },
+    /// An entry of a version that this build does not read.
+    #[error("spool `{path}` cannot be read at byte {offset}")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// Which version, and which this build reads.
+        #[source]
+        source: VersionError,
     },
     /// An entry's bytes are not the ones that were written.
     #[error("unit {} in spool `{path}` has other bytes than were written", unit.0)]

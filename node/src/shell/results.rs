@@ -84,7 +84,7 @@ impl Results {
             let wait = match &error {
                 OutboxError::Full { .. } => true,
                 OutboxError::Disk { source, .. } => is_full(source),
-                OutboxError::Damaged { .. } => false,
+                OutboxError::Version { .. } | OutboxError::Damaged { .. } => false,
             };
             if !wait {
                 return Err(Failure::Asset(chain(&error)));

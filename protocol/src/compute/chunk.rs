@@ -4,6 +4,7 @@
 //! Layout: `"TCHK"`, u8 format version, u8 width of a value, u16 zero, u32 indices, u32 bytes
 //! (little endian), then the compressed bytes.
 
+use crate::VersionError;
 use crate::limits::{CHUNK_BYTES_MAX, RESULT_BYTES_MAX};
 
 const MAGIC: [u8; 4] = *b"TCHK";
@@ -36,6 +37,9 @@ pub enum ChunkError {
     /// Not a chunk, or cut short.
     #[error("not a chunk of values")]
     Foreign,
+    /// Written by a build that this one cannot read.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// Header out of range.
     #[error("chunk header is out of range: {0}")]
     Header(String),
@@ -71,9 +75,10 @@ impl ChunkValues {
     /// Reads the wire form. Allocates no more than the header's checked length needs.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(ChunkError::Foreign)?;
-        if !Self::is_chunk(bytes) || header[4] != VERSION || bytes.len() > RESULT_BYTES_MAX {
+        if !Self::is_chunk(bytes) || bytes.len() > RESULT_BYTES_MAX {
             return Err(ChunkError::Foreign);
         }
+        VersionError::check("chunk", header[4].into(), (VERSION.into(), VERSION.into()))?;
         let word = |at: usize| {
             u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };

@@ -6,10 +6,13 @@ pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 
 use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
-use crate::ids::BlobHash;
+use crate::ids::{BlobHash, FrameNumber};
 use crate::limits::*;
 use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TIME_SECS_MAX};
 use serde::{Deserialize, Serialize};
+
+/// Share of the farm that a job gets where nothing else is said.
+pub const PRIORITY_DEFAULT: u8 = 50;
 
 /// A spec as it crosses the wire: nothing about it is known to hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +42,13 @@ pub enum JobKind {
     Render(RenderSpec),
     /// A kernel over a domain.
     Compute(ComputeSpec),
+}
+
+impl JobSpec {
+    /// A job with every option at its default.
+    pub fn new(name: impl Into<String>, kind: JobKind) -> Self {
+        Self { name: name.into(), priority: PRIORITY_DEFAULT, kind, device_bytes: 0, pool: None }
+    }
 }
 
 impl JobKind {
@@ -271,6 +281,38 @@ const GUIDES: [AovSpec; 3] = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth];
 pub const HALF_CHANNELS: u8 = 3;
 
 impl RenderSpec {
+    /// A job with every option at its default: one frame of `scene`, which is among `files`.
+    pub fn new(scene: impl Into<String>, files: Vec<AssetFile>) -> Self {
+        Self {
+            scene: scene.into(),
+            files,
+            environment: EnvironmentSpec::None,
+            environment_intensity: 1.0,
+            environment_rotation_degrees: 0.0,
+            camera: CameraSpec::Default,
+            lens: None,
+            width: 800,
+            height: 600,
+            frames: FrameSet::one(FrameNumber(0)),
+            fps: 24.0,
+            spp: 64,
+            depth: 8,
+            seed: 0,
+            filter: FilterSpec::BlackmanHarris,
+            tile: 64,
+            unit_samples: 0,
+            aovs: Vec::new(),
+            formats: vec![FormatSpec::Exr],
+            exposure: 0.0,
+            tone_map: ToneMapSpec::Standard,
+            variant: None,
+            denoise: false,
+            noise: None,
+            time_secs: None,
+            clamp: None,
+        }
+    }
+
     /// Layers of the film beside the beauty, ascending: those that were asked for, and those that
     /// guide the denoiser.
     pub fn film_layers(&self) -> Vec<AovSpec> {

@@ -2,24 +2,19 @@
 //! the shell's.
 
 pub(crate) mod snapshot;
+mod versioned;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 };
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::{FrameFile, JobState};
-use tessera_protocol::{CodecError, decode, encode};
+use tessera_protocol::{CodecError, VersionError};
 
-use crate::journal_v1::FromV1;
-use crate::journal_v2::FromV2;
-use crate::journal_v3::FromV3;
-use crate::journal_v4::FromV4;
-use crate::journal_v5::FromV5;
-use crate::journal_v6::FromV6;
 use crate::state::rounds::TileSet;
 use crate::time::Moment;
+use versioned::Format;
 
 /// One durable fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -305,47 +300,26 @@ impl Ending {
     }
 }
 
-/// Versions of a record: this enum is the changelog.
+/// Versions of a record and of a snapshot's part: this enum is the changelog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum RecordVersion {
     /// First version.
     V1 = 1,
-    /// A job's spec predicts its device bytes.
-    V2 = 2,
-    /// Jobs that have ended can be forgotten. Results are checked by other nodes: commits say
-    /// whether, frames who made what, and there are records of checks, units taken back and
-    /// suspects.
-    V3 = 3,
-    /// Jobs can be paused, and failed frames opened again. Units can have two leases: there are
-    /// records of the ones that were stopped, and snapshots count them. Attempts can time out. A
-    /// unit may be committed in parts, when nodes leave in the middle of it: records of parts, and
-    /// of parts that are dropped. A job's spec may name a pool.
-    V4 = 4,
-    /// A render job's spec may name a material variant, says whether its frames are denoised, and
-    /// may name a noise that they are sampled to in rounds: records of what was measured, and
-    /// snapshots of how far that is and what it took.
-    V5 = 5,
-    /// The lens of a render job's spec may have blades, and its frames may be sampled for a time:
-    /// records of rounds say how much of it they took, and snapshots how much a frame had, which
-    /// round it had got to, and how many samples.
-    V6 = 6,
-    /// A render job's spec may bound what indirect light adds at a time.
-    V7 = 7,
 }
 
 /// The version that is written.
-pub const RECORD_VERSION: u8 = RecordVersion::V7 as u8;
+pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
+
+/// Versions of a record.
+const FORMAT: Format<Record> = Format { what: "record", version: RECORD_VERSION, older: &[] };
 
 /// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Written by a newer build.
-    #[error(
-        "record has version {0}, this build reads up to {RECORD_VERSION}; use the build that wrote \
-            it"
-    )]
-    Version(u8),
+    /// Written by a build that this one cannot read.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// No byte at all.
     #[error("record is empty")]
     Empty,
@@ -354,41 +328,14 @@ pub enum JournalError {
     Damaged(#[source] CodecError),
 }
 
-/// The bytes of a value with its version in front. The store adds a checksum.
-pub(crate) fn to_versioned<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
-    let mut bytes = vec![RECORD_VERSION];
-    bytes.append(&mut encode(value)?);
-    Ok(bytes)
-}
-
-/// The value of bytes with a version in front.
-pub(crate) fn from_versioned<
-    T: DeserializeOwned + FromV1 + FromV2 + FromV3 + FromV4 + FromV5 + FromV6,
->(
-    bytes: &[u8],
-) -> Result<T, JournalError> {
-    let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
-    let value = match *version {
-        v if v == RecordVersion::V1 as u8 => T::from_v1(rest),
-        v if v == RecordVersion::V2 as u8 => T::from_v2(rest),
-        v if v == RecordVersion::V3 as u8 => T::from_v3(rest),
-        v if v == RecordVersion::V4 as u8 => T::from_v4(rest),
-        v if v == RecordVersion::V5 as u8 => T::from_v5(rest),
-        v if v == RecordVersion::V6 as u8 => T::from_v6(rest),
-        RECORD_VERSION => decode(rest),
-        other => return Err(JournalError::Version(other)),
-    };
-    value.map_err(JournalError::Damaged)
-}
-
 impl Record {
     /// Version byte and encoding. Fails only for a spec that cannot have crossed the wire.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {
-        to_versioned(self)
+        FORMAT.to_bytes(self)
     }
 
     /// The record that bytes hold.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
-        from_versioned(bytes)
+        FORMAT.from_bytes(bytes)
     }
 }

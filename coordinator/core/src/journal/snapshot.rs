@@ -1,6 +1,7 @@
 //! The durable state as a sequence of bounded parts, so that the journal before it may go.
 
-use crate::journal::{JournalError, from_versioned, to_versioned};
+use super::versioned::Format;
+use crate::journal::{JournalError, RECORD_VERSION};
 use crate::state::committed_by::CommittedBy;
 use crate::state::farm::Farm;
 use crate::state::frame::{Frame, Spent};
@@ -23,6 +24,10 @@ const MAKERS_MAX: usize = 1 << 20;
 const UNITS_IN_PARTS_MAX: usize = 4096;
 /// Finished frames in one part: some 20 bytes each at most.
 const SPENT_MAX: usize = 1 << 16;
+
+/// Versions of a part of a snapshot: those of a record.
+const FORMAT: Format<SnapshotPart> =
+    Format { what: "part of a snapshot", version: RECORD_VERSION, older: &[] };
 
 /// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the
 /// state.
@@ -111,12 +116,12 @@ impl SnapshotPart {
     /// Version byte and encoding. Fails where a single frame's exceptions are beyond the codec's
     /// limit.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {
-        to_versioned(self)
+        FORMAT.to_bytes(self)
     }
 
     /// The part that bytes hold.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
-        from_versioned(bytes)
+        FORMAT.from_bytes(bytes)
     }
 }
 

@@ -63,21 +63,16 @@ mod tests {
     use super::*;
     use crate::input::Input;
     use crate::settings::Settings;
-    use tessera_protocol::ids::Epoch;
+    use tessera_protocol::ids::{BlobHash, Epoch};
+    use tessera_protocol::job::{AssetFile, JobKind, JobSpec, RenderSpec};
     use uuid::Uuid;
 
-    /// A job accepted, as version 1 wrote it: any spec will do.
-    const ACCEPTED: &str = include_str!("../journal_v1.hex");
-
     fn accepted(number: u128) -> Record {
-        let digits: Vec<u8> =
-            ACCEPTED.trim().bytes().map(|d| (d as char).to_digit(16).unwrap() as u8).collect();
-        let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-        let Record::JobAccepted { spec, owner, at, .. } = Record::from_bytes(&bytes).unwrap()
-        else {
-            panic!("a job accepted")
-        };
-        Record::JobAccepted { job: id(number), spec, owner, at }
+        let (hash, length) = (BlobHash([1; 32]), 1);
+        let file = AssetFile { path: "a.gltf".to_owned(), hash, length };
+        let render = RenderSpec::new("a.gltf", vec![file]);
+        let spec = Box::new(JobSpec::new("a", JobKind::Render(render)));
+        Record::JobAccepted { job: id(number), spec, owner: "ada".to_owned(), at: Moment(0) }
     }
 
     fn id(number: u128) -> JobId {

@@ -43,12 +43,6 @@ impl Chunks {
         Self { indices, chunk: chunk.min(indices).clamp(1, u64::from(u32::MAX)) as u32 }
     }
 
-    /// A domain of so many indices in chunks of so many.
-    #[cfg(test)]
-    pub(crate) fn of_length(indices: u64, chunk: u32) -> Self {
-        Self { indices, chunk }
-    }
-
     /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
     pub fn units(&self) -> u32 {
         u32::try_from(self.indices.div_ceil(u64::from(self.chunk))).unwrap_or(u32::MAX)

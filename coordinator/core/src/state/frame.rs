@@ -65,7 +65,7 @@ pub(crate) struct DoneFrame {
 pub(crate) struct Spent {
     pub(crate) units: u32,
     pub(crate) camera_samples: u64,
-    /// Samples per pixel at most; 0 where a former version did not tell.
+    /// Samples per pixel at most.
     pub(crate) samples: u32,
 }
 

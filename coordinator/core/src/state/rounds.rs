@@ -315,15 +315,12 @@ fn pixels_of(rect: TileRect) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Record;
-    use tessera_protocol::job::JobKind;
+    use tessera_protocol::job::{JobKind, RenderSpec};
 
     /// Three tiles of 32 px, of which the last is narrow, with at most 100 samples: passes of 16,
     /// 16, 32 and 36.
     fn rounds() -> FrameRounds {
-        let (accepted, _) = crate::journal_v4::tests::accepted_of(4, &[]);
-        let Record::JobAccepted { spec, .. } = accepted else { panic!("a job") };
-        let JobKind::Render(mut render) = spec.kind else { panic!("a render job") };
+        let mut render = RenderSpec::new("a.gltf", Vec::new());
         (render.width, render.height, render.tile) = (70, 20, 32);
         (render.spp, render.unit_samples, render.noise) = (100, 0, Some(0.1));
         FrameRounds::of(&Split::of(&JobKind::Render(render))).unwrap()

@@ -11,7 +11,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn records_have_their_pinned_bytes_and_those_of_versions_4_to_6_are_read() {
+fn records_have_their_pinned_bytes() {
     let job = JobId(Uuid::from_bytes([0x11; 16]));
     let id = format!("10{}", "11".repeat(16));
     let (unit, epoch, node, hash) =
@@ -22,24 +22,21 @@ fn records_have_their_pinned_bytes_and_those_of_versions_4_to_6_are_read() {
     let dropped = Record::PartsDropped { job, frame, units: vec![unit], below: Epoch(10) };
     let (maker, bytes) = (format!("10{}", "22".repeat(16)), "33".repeat(32));
     let pinned = [
-        (part, format!("0713{id}070509{maker}{bytes}0110fb2c01")),
-        (dropped, format!("0714{id}0701050a")),
+        (part, format!("0113{id}070509{maker}{bytes}0110fb2c01")),
+        (dropped, format!("0114{id}0701050a")),
         (
             Record::JobPaused { job, by: "ada".to_owned(), at: Moment(300) },
-            format!("070f{id}03616461fb2c01"),
+            format!("010f{id}03616461fb2c01"),
         ),
-        (Record::JobResumed { job }, format!("0710{id}")),
+        (Record::JobResumed { job }, format!("0110{id}")),
         (
             Record::JobRetried { job, below: Epoch(9), by: "ada".to_owned(), at: Moment(300) },
-            format!("0712{id}0903616461fb2c01"),
+            format!("0112{id}0903616461fb2c01"),
         ),
     ];
     for (record, expected) in pinned {
         let bytes = record.to_bytes().unwrap();
         assert_eq!(hex(&bytes), expected, "{record:?}");
-        let former = |version: u8| [&[version], &bytes[1..]].concat();
-        for bytes in [former(4), former(5), former(6), bytes.clone()] {
-            assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
-        }
+        assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
     }
 }

@@ -1,5 +1,7 @@
 //! What stands around every value of the journal: version, kind, checksum.
 
+use tessera_protocol::VersionError;
+
 /// Version of the envelope and of the keys.
 const VERSION: u8 = 1;
 /// Bytes before the payload: version, kind, checksum.
@@ -37,7 +39,9 @@ pub(super) fn open(key: &[u8], sealed: &[u8]) -> Result<Payload, String> {
     };
     let (version, kind) = (header[0], header[1]);
     if version != VERSION {
-        return Err(format!("version {version} is not {VERSION}"));
+        let (found, reads) = (version.into(), VERSION.into());
+        let error = VersionError { what: "value", found, oldest: reads, newest: reads };
+        return Err(error.to_string());
     }
     if header[2..] != checksum(key, kind, bytes) {
         return Err("the checksum is wrong".into());

@@ -158,7 +158,7 @@ fn a_value_of_an_unknown_version_is_refused() {
     farm.commit(&records(1..=1));
     tamper(&farm, &record_key(1), |value| value[0] = 9);
     let error = farm.load().unwrap_err().to_string();
-    assert!(error.contains("version 9"), "{error}");
+    assert!(error.contains("value has version 9, and this build reads version 1;"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A job's frames as a snapshot has them, put back. Rejects what makes no sense.
 
 use super::Job;
-use crate::journal_v2::fill_former;
 use crate::state::frame::{Frame, OpenFrame, Spent};
 use crate::state::parts::{PARTS_MAX, UnitPart, total};
 use crate::state::rounds::{FrameRounds, WrittenRounds};
@@ -15,7 +14,6 @@ impl Job {
             return Err(format!("job {} has fewer frames than its snapshot", self.id));
         }
         for (target, mut frame) in targets.iter_mut().zip(frames) {
-            fill_former(&mut frame, &self.grid);
             let units = self.grid.units();
             let sound = |open: &OpenFrame| {
                 let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));

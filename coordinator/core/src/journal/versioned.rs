@@ -1,0 +1,150 @@
+//! The version byte before every record and snapshot part, and the readers of older versions. Owns
+//! no form itself. `docs/versions.md` says how a form gets a new version.
+
+use super::JournalError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tessera_protocol::{CodecError, VersionError, decode, encode};
+
+/// Reads a value from bytes of an older version, without the version byte, as what it is now.
+pub(crate) type Reader<T> = fn(&[u8]) -> Result<T, CodecError>;
+
+/// The versions of one durable form.
+pub(crate) struct Format<T: 'static> {
+    /// Name for people.
+    pub(crate) what: &'static str,
+    /// The version that is written.
+    pub(crate) version: u8,
+    /// Older versions that are read, ascending and without a gap up to `version`.
+    pub(crate) older: &'static [(u8, Reader<T>)],
+}
+
+impl<T: Serialize + DeserializeOwned> Format<T> {
+    /// The bytes of a value with the version in front. The store adds a checksum.
+    pub(crate) fn to_bytes(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        let mut bytes = vec![self.version];
+        bytes.append(&mut encode(value)?);
+        Ok(bytes)
+    }
+
+    /// The value of bytes with a version in front.
+    pub(crate) fn from_bytes(&self, bytes: &[u8]) -> Result<T, JournalError> {
+        let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
+        let older = self.older.iter().find(|(older, _)| older == version);
+        let value = match older {
+            Some((_, read)) => read(rest),
+            None => {
+                let oldest = self.older.first().map_or(self.version, |(oldest, _)| *oldest);
+                let reads = (oldest.into(), self.version.into());
+                VersionError::check(self.what, (*version).into(), reads)?;
+                decode(rest)
+            }
+        };
+        value.map_err(JournalError::Damaged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Core;
+    use crate::journal::Record;
+    use crate::journal::snapshot::SnapshotPart;
+    use crate::settings::Settings;
+    use crate::time::Moment;
+    use serde::Deserialize;
+    use tessera_protocol::ids::{Epoch, NodeId};
+
+    /// A made-up version of a record, older than the one that is written: a drained node was named
+    /// by a number, and there was nothing else but reserved epochs.
+    #[derive(Serialize, Deserialize)]
+    enum OlderRecord {
+        EpochsReserved { up_to: Epoch },
+        NodeDrained { number: u64 },
+    }
+
+    fn node(number: u64) -> NodeId {
+        NodeId(uuid::Uuid::from_u128(number.into()))
+    }
+
+    /// The migration, as a real one would be.
+    fn read_older(bytes: &[u8]) -> Result<Record, CodecError> {
+        Ok(match decode(bytes)? {
+            OlderRecord::EpochsReserved { up_to } => Record::EpochsReserved { up_to },
+            OlderRecord::NodeDrained { number } => {
+                Record::NodeDrained { node: node(number), drained: true }
+            }
+        })
+    }
+
+    /// What a build would have that reads versions 4 and 5.
+    const FORMAT: Format<Record> = Format { what: "record", version: 5, older: &[(4, read_older)] };
+
+    #[test]
+    fn a_journal_of_an_older_version_is_replayed_and_written_anew() {
+        let older = Format::<OlderRecord> { what: "record", version: 4, older: &[] };
+        let written = [
+            OlderRecord::EpochsReserved { up_to: Epoch(10) },
+            OlderRecord::NodeDrained { number: 7 },
+        ];
+        let read = |value: &OlderRecord| {
+            let bytes = older.to_bytes(value).unwrap();
+            assert_eq!(bytes[0], 4);
+            FORMAT.from_bytes(&bytes).unwrap()
+        };
+        let records: Vec<Record> = written.iter().map(read).collect();
+        let drained = Record::NodeDrained { node: node(7), drained: true };
+        assert_eq!(records, [Record::EpochsReserved { up_to: Epoch(10) }, drained.clone()]);
+
+        // Behind them stand records of the version that is written now.
+        let back = Record::NodeDrained { node: node(7), drained: false };
+        let bytes = FORMAT.to_bytes(&back).unwrap();
+        assert_eq!(bytes[0], 5);
+        assert_eq!(FORMAT.from_bytes(&bytes).unwrap(), back);
+        let core = Core::replay(Settings::default(), [], records, Moment(0)).unwrap();
+        core.verify().unwrap();
+        // The snapshot is of the new version, and tells the same.
+        let parts: Vec<_> = core.snapshot();
+        let bytes: Vec<_> = parts.iter().map(|part| part.to_bytes().unwrap()).collect();
+        let parts = bytes.iter().map(|bytes| SnapshotPart::from_bytes(bytes).unwrap());
+        let again = Core::replay(Settings::default(), parts, [], Moment(0)).unwrap();
+        assert_eq!(again.snapshot(), core.snapshot());
+    }
+
+    #[test]
+    fn unknown_versions_are_refused_with_both_numbers() {
+        let bytes = FORMAT.to_bytes(&Record::EpochsReserved { up_to: Epoch(1) }).unwrap();
+        let refused = |version: u8| {
+            let error = FORMAT.from_bytes(&[&[version], &bytes[1..]].concat()).unwrap_err();
+            assert!(matches!(error, JournalError::Version(_)), "{error:?}");
+            error.to_string()
+        };
+        for (version, advice) in [(3, "a build that reads both"), (6, "the build that wrote it")] {
+            let text = refused(version);
+            let versions =
+                format!("record has version {version}, and this build reads version 4 to 5");
+            assert!(text.starts_with(&versions) && text.contains(advice), "{text}");
+        }
+        assert!(matches!(FORMAT.from_bytes(&[]), Err(JournalError::Empty)));
+        assert!(matches!(FORMAT.from_bytes(&bytes[..1]), Err(JournalError::Damaged(_))));
+    }
+
+    #[test]
+    fn records_and_snapshots_of_unknown_versions_are_refused() {
+        let record = Record::EpochsReserved { up_to: Epoch(1) }.to_bytes().unwrap();
+        let core = Core::replay(Settings::default(), [], [], Moment(0)).unwrap();
+        let part = core.snapshot().remove(0).to_bytes().unwrap();
+        for version in [0, 2, 255] {
+            let bytes = [&[version], &record[1..]].concat();
+            let text = Record::from_bytes(&bytes).unwrap_err().to_string();
+            let expected = format!("record has version {version}, and this build reads version 1;");
+            assert!(text.starts_with(&expected), "{text}");
+            let bytes = [&[version], &part[1..]].concat();
+            let text = SnapshotPart::from_bytes(&bytes).unwrap_err().to_string();
+            let expected = format!(
+                "part of a snapshot has version {version}, and this build reads version 1;"
+            );
+            assert!(text.starts_with(&expected), "{text}");
+        }
+    }
+}
