@@ -8,8 +8,8 @@ use std::process::Command;
 /// Exposure at most, as `systemd-analyze security` counts it from 0 to 10.
 const EXPOSURE_MAX: f64 = 2.0;
 
-fn packaging(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(path)
+fn deploy(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(path)
 }
 
 /// False, said by name, where systemd's tools are not installed.
@@ -30,7 +30,7 @@ fn analyzes() -> bool {
 fn units() -> (tempfile::TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(packaging("systemd")).expect("the units") {
+    for entry in std::fs::read_dir(deploy("systemd")).expect("the units") {
         let path = entry.expect("a folder entry").path();
         let text = std::fs::read_to_string(&path).expect("a unit");
         let here = text
@@ -83,7 +83,7 @@ fn the_services_are_shut_in() {
 fn the_settings_that_come_with_the_services_are_understood_commented_or_not() {
     for service in ["coordinator", "node"] {
         let text =
-            std::fs::read_to_string(packaging(&format!("etc/{service}.toml"))).expect("settings");
+            std::fs::read_to_string(deploy(&format!("etc/{service}.toml"))).expect("settings");
         let uncommented: String = text
             .lines()
             .filter(|line| !line.starts_with("# "))

@@ -24,7 +24,7 @@ fn expand(set: &str) -> BTreeSet<String> {
 /// What the unit's lines come to, in their order: sets and calls that are let through, less those
 /// behind a `~`.
 fn allowed(unit: &str) -> BTreeSet<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/systemd").join(unit);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/systemd").join(unit);
     let text = std::fs::read_to_string(path).expect("the unit");
     let always = expand("@default");
     let mut allowed = always.clone();

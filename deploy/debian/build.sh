@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Builds the Debian package: the binary, its completions and manual pages (which it writes itself),
-# then cargo-deb. Needs `cargo install --locked cargo-deb`, and dpkg-dev for the dependencies.
+# the licences of all crates in it, then cargo-deb. Needs `cargo install --locked cargo-deb`, and dpkg-dev for the dependencies.
 # Prints the package's path.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 cargo build --release --locked >&2
 tessera=target/release/tessera
-made=target/packaging
+made=target/deploy
 rm -rf "$made"
 mkdir -p "$made/man"
+cargo run --release --locked --quiet -p tessera-notices -- "$made/third-party.txt"
 "$tessera" completions bash >"$made/tessera.bash"
 "$tessera" completions zsh >"$made/_tessera"
 "$tessera" completions fish >"$made/tessera.fish"

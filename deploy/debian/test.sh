@@ -3,15 +3,15 @@
 # say, and renders a frame by the documented commands. Prints figures; fails on the first thing that
 # is not as documented.
 #
-#   packaging/test-deb.sh [PACKAGE.deb] [ROOT]
+#   deploy/debian/test.sh [PACKAGE.deb] [ROOT]
 #
 # Needs root, debootstrap and python3. ROOT (default target/debian-root) is a bare Debian, made
 # where it is absent; a copy of it is used. The nearest to `systemctl start` where no systemd runs:
 # the unit's own ExecStart, Environment, credential, state folder and notify socket, as an
 # unprivileged user without capabilities.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-package=$(realpath "${1:-$(packaging/build-deb.sh)}")
+cd "$(dirname "$0")/../.."
+package=$(realpath "${1:-$(deploy/debian/build.sh)}")
 root=${2:-target/debian-root}
 suite=bookworm
 command -v debootstrap >/dev/null || { echo "NOT RUN: debootstrap is not installed"; exit 1; }
