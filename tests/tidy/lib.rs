@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod arrows;
+mod dependencies;
 mod pages;
 mod sizes;
 mod texts;
