@@ -1,31 +1,58 @@
 #!/usr/bin/env bash
-# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program, the test
-# of single functions, the script, scenes.
+# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program and the test
+# of single functions, both stripped, the script, scenes.
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
-# Scenes are those of scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first, up
-# to MAX_MIB (48) in all.
+# The folder takes at most MAX_MIB (60) in all. The scenes that are timed go first, then those of
+# scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first; what does not fit is named.
+# With TESSERA_GPU_BUILT=FOLDER the two programs, `tessera` and `units`, are taken from there.
 set -euo pipefail
 folder=${1:?usage: tests/gpu/pack.sh FOLDER [MAX_MIB]}
-room=$((${2:-48} << 20))
-mkdir -p "$folder"
+max=${2:-60}
+mkdir -p "$folder/scenes"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/../.."
-cargo build --release --locked --offline --bin tessera
-mkdir -p "$folder/scenes/env"
-cp target/release/tessera tests/gpu/run.sh "$folder/"
-units=$(cargo test --release --locked --offline --test gpu --no-run --message-format=json |
-    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep '/gpu-' | tail -n 1)
-cp "$units" "$folder/units"
-cp scenes/library/*.gltf "$folder/scenes/"
-scenes=${TESSERA_SCENES:-../shared/scenes}
-if [ -d "$scenes" ]; then
-    while read -r bytes path; do
-        [ $((room -= bytes)) -ge 0 ] || break
-        cp "$path" "$folder/scenes/"
-    done < <(find "$scenes" "$scenes/generated" -maxdepth 1 -name '*.glb' -printf '%s %p\n' 2>/dev/null | sort -nu)
-    # Sponza is what the claim is about: it goes along whatever its size.
-    [ ! -f "$scenes/Sponza.glb" ] || cp "$scenes/Sponza.glb" "$folder/scenes/"
+
+if [ -n "${TESSERA_GPU_BUILT:-}" ]; then
+    tessera=$TESSERA_GPU_BUILT/tessera units=$TESSERA_GPU_BUILT/units
+else
+    cargo build --release --locked --offline --bin tessera
+    tessera=target/release/tessera
+    units=$(cargo test --release --locked --offline --test gpu --no-run --message-format=json |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep '/gpu-' | tail -n 1)
 fi
-du -sh "$folder"
+cp "$tessera" "$folder/tessera"
+cp "$units" "$folder/units"
+cp tests/gpu/run.sh "$folder/"
+strip "$folder/tessera" "$folder/units" 2>/dev/null || echo "not stripped: there is no strip here"
+
+bytes_of() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; }
+room=$(((max << 20) - $(bytes_of "$folder")))
+if [ "$room" -le 0 ]; then
+    echo "pack.sh: the programs alone take $(($(bytes_of "$folder") >> 20)) MiB of $max MiB" >&2
+    exit 1
+fi
+
+# take BYTES PATH: copies a scene that fits; names one that does not.
+take() {
+    [ ! -e "$folder/scenes/$(basename "$2")" ] || return 0
+    if [ "$1" -gt "$room" ]; then
+        echo "left out: $(basename "$2"), $(($1 >> 10)) KiB of $((room >> 10)) KiB of room"
+        return 0
+    fi
+    cp "$2" "$folder/scenes/"
+    room=$((room - $1))
+}
+
+scenes=${TESSERA_SCENES:-../shared/scenes}
+for name in cornell-box.gltf Sponza.glb DamagedHelmet.glb; do
+    for path in "scenes/library/$name" "$scenes/$name"; do
+        [ ! -f "$path" ] || take "$(stat -c %s "$path")" "$path"
+    done
+done
+while read -r bytes path; do take "$bytes" "$path"; done < <({
+    find scenes/library -maxdepth 1 -name '*.gltf' -printf '%s %p\n'
+    find "$scenes" "$scenes/generated" -maxdepth 1 -name '*.glb' -printf '%s %p\n' 2>/dev/null || true
+} | sort -n)
+echo "$folder: $(($(bytes_of "$folder") >> 10)) KiB, $(find "$folder/scenes" -type f | wc -l) scenes"

@@ -1,24 +1,32 @@
 #!/usr/bin/env bash
 # The proof with a GPU, in one call on a machine that has one: the hash of every scene on the GPU is
-# the CPU's, and so is every word of every function of the kernels; then timings.
+# the CPU's, and so is every word of every function of the kernels; three scenes are timed.
 #
-#   tests/gpu/run.sh builds the program with cargo, offline tests/gpu/run.sh FOLDER takes the
-#   program and the scenes of a folder made by tests/gpu/pack.sh; needs bash, awk and sed alone
+#   tests/gpu/run.sh           builds the program with cargo, offline
+#   tests/gpu/run.sh FOLDER    takes the program and the scenes of a folder that tests/gpu/pack.sh
+#                              made; needs a driver, bash, awk, sed and coreutils, and no cargo
 #
-# Writes report.json and report.md to $OUT, else to target/gpu. Status 1 where a hash or a word
-# differs, or nothing could be compared.
+# Writes report.json and report.md to $OUT, else to target/gpu, again after every step: a run that is
+# cut off keeps its figures. A step that would go beyond the budget, by the time that such steps have
+# taken so far, is left out and named. Status 1 where a hash or a word differs or nothing could be
+# compared; 3 where nothing differs but something was left out.
 #
+#   TESSERA_GPU_BUDGET   seconds for everything (540)
 #   TESSERA_GPU_DEVICE   what to compare with the CPU (cuda:0)
 #   TESSERA_GPU_CHECK    size:samples of the comparison (320x180:16)
 #   TESSERA_GPU_TIME     size:samples of the timings (1920x1080:256); `none` leaves them out
+#   TESSERA_GPU_TIMED    scenes to time, by file name; others fill up to three
 #   TESSERA_GPU_UNITS    inputs of each function (400000); `none` leaves them out
 #   TESSERA_GPU_SCENES   only scenes whose file name has this in it
 #   TESSERA_SCENES       folder of more scenes (../shared/scenes)
 set -uo pipefail
+SECONDS=0
 here=$(cd "$(dirname "$0")" && pwd)
+budget=${TESSERA_GPU_BUDGET:-540}
 device=${TESSERA_GPU_DEVICE:-cuda:0}
 check=${TESSERA_GPU_CHECK:-320x180:16}
 time=${TESSERA_GPU_TIME:-1920x1080:256}
+preferred=${TESSERA_GPU_TIMED:-Sponza cornell-box DamagedHelmet}
 inputs=${TESSERA_GPU_UNITS:-400000}
 
 if [ $# -ge 1 ]; then
@@ -41,120 +49,28 @@ mkdir -p "$out" || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+same=0 different=0 refused=0 complete=false
+rows=() entries=() timings=() lines=() left_out=() notes=()
+functions=null functions_equal=true functions_line="Functions of the kernels: not run."
+
 # One field of a line of JSON: a number, or a text without its quotes.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | head -n 1; }
 number() { awk "BEGIN { printf \"%.4g\", $1 }"; }
-
-# render DEVICE SCENE SIZE:SAMPLES NAME [more options]: leaves NAME.json and NAME.err.
-render() {
-    local on=$1 scene=$2 size=${3%%:*} spp=${3##*:} name=$4
-    shift 4
-    "$tessera" render "$scene" --device "$on" --size "$size" --spp "$spp" --env 0.6,0.7,0.8 --depth 5 \
-        -o "$work/$name.exr" -q --json "$@" >"$work/$name.json" 2>"$work/$name.err"
-}
-
-names=()
-for place in "${places[@]}"; do
-    for scene in "$place"/*.gltf "$place"/*.glb; do
-        [ -f "$scene" ] || continue
-        case $(basename "$scene") in *"${TESSERA_GPU_SCENES:-}"*) names+=("$scene") ;; esac
-    done
-done
-
-card=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
-[ -n "$card" ] || card="unknown (no nvidia-smi)"
-processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-echo "device: $card; processor: $processor; ${#names[@]} scenes"
-
-same=0 different=0 refused=0 rows=() entries=()
-for scene in "${names[@]}"; do
-    name=$(basename "${scene%.*}")
-    if ! render cpu "$scene" "$check" cpu; then
-        refused=$((refused + 1))
-        entries+=("{\"scene\":\"$name\",\"compared\":false}")
-        echo "NOT COMPARED: $name: $(head -n 1 "$work/cpu.err")"
-        continue
-    fi
-    expected=$(field pixels_sha256 "$work/cpu.json")
-    if render "$device" "$scene" "$check" gpu; then
-        found=$(field pixels_sha256 "$work/gpu.json")
-    else
-        found="failed: $(head -n 2 "$work/gpu.err" | tr '\n"' '  ')"
-    fi
-    if [ "$found" = "$expected" ] && [ -n "$expected" ]; then
-        same=$((same + 1)) equal=true
-    else
-        different=$((different + 1)) equal=false
-        echo "DIFFERENT: $name: cpu $expected, gpu $found"
-    fi
-    entries+=("{\"scene\":\"$name\",\"compared\":true,\"equal\":$equal,\"cpu\":\"$expected\",\"gpu\":\"$found\"}")
-    rows+=("| $name | ${expected:0:16} | ${found:0:16} | $equal |")
-done
-echo "hashes: $same equal, $different different, $refused not compared"
-
-functions=null functions_equal=true functions_line="Functions of the kernels: not run."
-if [ "$inputs" != none ] && [ -x "$units" ]; then
-    TESSERA_GPU_UNITS=$inputs TESSERA_GPU_DEVICE=$device "$units" \
-        --exact units::every_function_gives_the_bits_of_the_host --nocapture >"$work/units.out" 2>"$work/units.err" ||
-        functions_equal=false
-    line=$(grep -m 1 '^units: ' "$work/units.err" || true)
-    read -r count each wrong < <(sed 's/[^0-9 ]//g' <<<"${line:-0 0 0}") || true
-    # What ended before it could count has not shown that anything is equal.
-    if [ -z "$line" ]; then functions_equal=false count=0 each=0 wrong=1; fi
-    functions="{\"functions\":$count,\"inputs\":$each,\"different\":$wrong}"
-    functions_line="Functions of the kernels: $count, $each inputs each, $wrong words differ."
-    grep -m 8 '^DIFFERENT' "$work/units.err" || true
-    [ -n "$line" ] || tail -n 5 "$work/units.err"
-    echo "$functions_line"
-fi
-
-timings=() lines=()
-if [ "$time" != none ]; then
-    for scene in "${names[@]}"; do
-        name=$(basename "${scene%.*}")
-        # Twice: the first run fills the caches of the driver's compiler and of the disk.
-        render "$device" "$scene" "$check" gpu || continue
-        render "$device" "$scene" "$time" gpu || continue
-        samples=$(field samples "$work/gpu.json") rays=$(field rays "$work/gpu.json")
-        device_s=$(field device_s "$work/gpu.json") render_s=$(field render_s "$work/gpu.json")
-        start_s=$(field start_s "$work/gpu.json")
-        busy=$(number "$device_s / $render_s") rate=$(number "$samples / $render_s / 1e6")
-        mrays=$(number "$rays / $device_s / 1e6")
-        timings+=("{\"scene\":\"$name\",\"samples\":$samples,\"rays\":$rays,\"device_s\":$device_s,\"render_s\":$render_s,\"start_s\":$start_s,\"busy\":$busy,\"msamples_per_s\":$rate,\"mrays_per_device_s\":$mrays}")
-        lines+=("| $name | $rate | $mrays | $(number "$device_s") | $(number "$render_s") | $busy | $(number "$start_s") |")
-        echo "$name: $rate Msamples/s, $mrays Mrays/s of device time, busy $busy"
-    done
-fi
-
-notes=()
-python=$(command -v python3 || true)
-if [ -n "$python" ] && "$python" -c 'import mitsuba as mi; mi.set_variant("cuda_ad_rgb")' 2>/dev/null; then
-    notes+=("mitsuba cuda_ad_rgb is here: compare with benches/peers/run.sh")
-else
-    notes+=("NOT RUN: mitsuba cuda_ad_rgb (not installed)")
-fi
-ncu=$(command -v ncu || true)
-sponza=$(printf '%s\n' ${names[@]+"${names[@]}"} | grep -m 1 Sponza || true)
-if [ -n "$ncu" ] && [ -n "$sponza" ]; then
-    # Starting programs is what the sandbox forbids, and ncu does it.
-    TESSERA_SANDBOX=off "$ncu" --target-processes all --launch-count 20 --section SpeedOfLight \
-        "$tessera" render "$sponza" --device "$device" --size 640x360 --spp 16 -o "$work/ncu.exr" -q >"$out/ncu.txt" 2>&1 &&
-        notes+=("ncu: see ncu.txt") || notes+=("NOT RUN: ncu failed, see ncu.txt")
-else
-    notes+=("NOT RUN: ncu (not installed, or no Sponza)")
-fi
-[ "$functions" != null ] || notes+=("NOT RUN: functions of the kernels (left out, or no program for them)")
-
 join() { local IFS=,; echo "$*"; }
-quoted() { printf '%s\n' "$@" | sed 's/"//g; s/.*/"&"/' | paste -sd, -; }
-{
-    echo "{\"device\":$(quoted "$card"),\"processor\":$(quoted "$processor"),\"check\":\"$check\",\"time\":\"$time\","
+quoted() { printf '%s\n' "$@" | sed 's/"//g; /^$/d; s/.*/"&"/' | paste -sd, -; }
+
+report_json() {
+    echo "{\"complete\":$complete,\"budget_s\":$budget,\"used_s\":$SECONDS,"
+    echo "\"device\":$(quoted "$card"),\"processor\":$(quoted "${processor:-unknown}"),\"check\":\"$check\",\"time\":\"$time\","
     echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,\"units\":$functions,"
     echo "\"hashes\":[$(join ${entries[@]+"${entries[@]}"})],"
-    echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],\"notes\":[$(quoted "${notes[@]}")]}"
-} >"$out/report.json"
-{
-    echo "Device: $card. Processor: $processor."
+    echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],"
+    echo "\"left_out\":[$(quoted ${left_out[@]+"${left_out[@]}"})],\"notes\":[$(quoted ${notes[@]+"${notes[@]}"})]}"
+}
+
+report_md() {
+    echo "Device: $card. Processor: ${processor:-unknown}."
+    echo "$SECONDS s of $budget s used; complete: $complete."
     echo
     echo "Hashes at $check, depth 5: $same equal, $different different, $refused not compared."
     echo
@@ -170,8 +86,191 @@ quoted() { printf '%s\n' "$@" | sed 's/"//g; s/.*/"&"/' | paste -sd, -; }
     echo "|---|---|---|---|---|---|---|"
     printf '%s\n' ${lines[@]+"${lines[@]}"}
     echo
-    printf -- '- %s\n' "${notes[@]}"
-} >"$out/report.md"
-printf '%s\n' "${notes[@]}"
+    printf -- '- LEFT OUT: %s\n' ${left_out[@]+"${left_out[@]}"} | sed '/: $/d'
+    printf -- '- %s\n' ${notes[@]+"${notes[@]}"} | sed '/^- $/d'
+}
+
+# Writes both reports whole: a reader, and a run that is killed, never see half of one.
+report() {
+    report_json >"$out/.report.json" && mv "$out/.report.json" "$out/report.json"
+    report_md >"$out/.report.md" && mv "$out/.report.md" "$out/report.md"
+}
+
+# leave_out TEXT: names a step that was not made.
+leave_out() {
+    left_out+=("$1")
+    echo "LEFT OUT: $1"
+    report
+}
+
+# fits SECONDS WHAT: whether a step of that length ends within the budget; names it where it is not.
+fits() {
+    [ $((SECONDS + $1)) -lt "$budget" ] && return 0
+    leave_out "$2: it takes about $1 s, and $((budget > SECONDS ? budget - SECONDS : 0)) s of the budget of $budget s are left"
+    return 1
+}
+
+# The longer of two numbers of seconds.
+longer() { echo $(($1 > $2 ? $1 : $2)); }
+
+# Whether a status is that of a command which the end of the budget has ended.
+cut_off() { [ "$1" = 124 ] || [ "$1" = 137 ]; }
+
+# limited COMMAND...: ends it where the budget ends.
+limited() { timeout --foreground -k 5 "$((budget > SECONDS ? budget - SECONDS : 1))" "$@"; }
+
+# render DEVICE SCENE SIZE:SAMPLES NAME [more options]: leaves NAME.json and NAME.err.
+render() {
+    local on=$1 scene=$2 size=${3%%:*} spp=${3##*:} name=$4
+    shift 4
+    limited "$tessera" render "$scene" --device "$on" --size "$size" --spp "$spp" --env 0.6,0.7,0.8 --depth 5 \
+        -o "$work/$name.exr" -q --json "$@" >"$work/$name.json" 2>"$work/$name.err"
+}
+
+# Compares the hash of a scene on the GPU with the CPU's.
+compare_s=1
+compare() {
+    local scene=$1 name expected found equal status=0 start=$SECONDS
+    name=$(basename "${scene%.*}")
+    fits "$compare_s" "comparison of $name" || return 0
+    render cpu "$scene" "$check" cpu || status=$?
+    if cut_off $status; then
+        leave_out "comparison of $name: the CPU was cut off by the budget of $budget s"
+        return 0
+    elif [ $status -ne 0 ]; then
+        refused=$((refused + 1))
+        entries+=("{\"scene\":\"$name\",\"compared\":false}")
+        echo "NOT COMPARED: $name: $(head -n 1 "$work/cpu.err")"
+        report
+        return 0
+    fi
+    expected=$(field pixels_sha256 "$work/cpu.json")
+    render "$device" "$scene" "$check" gpu || status=$?
+    if cut_off $status; then
+        leave_out "comparison of $name: the device was cut off by the budget of $budget s"
+        return 0
+    elif [ $status -eq 0 ]; then
+        found=$(field pixels_sha256 "$work/gpu.json")
+    else
+        found="failed: $(head -n 2 "$work/gpu.err" | tr '\n"' '  ')"
+    fi
+    if [ "$found" = "$expected" ] && [ -n "$expected" ]; then
+        same=$((same + 1)) equal=true
+    else
+        different=$((different + 1)) equal=false
+        echo "DIFFERENT: $name: cpu $expected, gpu $found"
+    fi
+    entries+=("{\"scene\":\"$name\",\"compared\":true,\"equal\":$equal,\"cpu\":\"$expected\",\"gpu\":\"$found\"}")
+    rows+=("| $name | ${expected:0:16} | ${found:0:16} | $equal |")
+    # The first one also waits for the driver's compiler, so it says little about the next ones.
+    if [ $((same + different)) -gt 1 ]; then compare_s=$(longer "$compare_s" $((SECONDS - start + 1))); fi
+    report
+}
+
+# Compares every function of the kernels.
+compare_functions() {
+    local line count each wrong status=0
+    fits 20 "functions of the kernels" || return 0
+    TESSERA_GPU_UNITS=$inputs TESSERA_GPU_DEVICE=$device limited "$units" \
+        --exact units::every_function_gives_the_bits_of_the_host --nocapture >"$work/units.out" 2>"$work/units.err" ||
+        status=$?
+    if cut_off $status; then
+        leave_out "functions of the kernels: cut off by the budget of $budget s"
+        return 0
+    fi
+    [ $status -eq 0 ] || functions_equal=false
+    line=$(grep -m 1 '^units: ' "$work/units.err" || true)
+    read -r count each wrong < <(sed 's/[^0-9 ]//g' <<<"${line:-0 0 0}") || true
+    # What ended before it could count has not shown that anything is equal.
+    if [ -z "$line" ]; then functions_equal=false count=0 each=0 wrong=1; fi
+    functions="{\"functions\":$count,\"inputs\":$each,\"different\":$wrong}"
+    functions_line="Functions of the kernels: $count, $each inputs each, $wrong words differ."
+    grep -m 8 '^DIFFERENT' "$work/units.err" || true
+    [ -n "$line" ] || tail -n 5 "$work/units.err"
+    echo "$functions_line"
+    report
+}
+
+# Times a scene. It was compared before: the caches of the driver's compiler and of the disk are full.
+time_s=1
+measure() {
+    local scene=$1 name samples rays device_s render_s start_s busy rate mrays start=$SECONDS
+    name=$(basename "${scene%.*}")
+    fits "$time_s" "timing of $name" || return 0
+    if ! render "$device" "$scene" "$time" gpu; then
+        leave_out "timing of $name: $(head -n 1 "$work/gpu.err" | tr '"' ' ')"
+        return 0
+    fi
+    samples=$(field samples "$work/gpu.json") rays=$(field rays "$work/gpu.json")
+    device_s=$(field device_s "$work/gpu.json") render_s=$(field render_s "$work/gpu.json")
+    start_s=$(field start_s "$work/gpu.json")
+    busy=$(number "$device_s / $render_s") rate=$(number "$samples / $render_s / 1e6")
+    mrays=$(number "$rays / $device_s / 1e6")
+    timings+=("{\"scene\":\"$name\",\"samples\":$samples,\"rays\":$rays,\"device_s\":$device_s,\"render_s\":$render_s,\"start_s\":$start_s,\"busy\":$busy,\"msamples_per_s\":$rate,\"mrays_per_device_s\":$mrays}")
+    lines+=("| $name | $rate | $mrays | $(number "$device_s") | $(number "$render_s") | $busy | $(number "$start_s") |")
+    echo "$name: $rate Msamples/s, $mrays Mrays/s of device time, busy $busy"
+    time_s=$(longer "$time_s" $((SECONDS - start + 1)))
+    report
+}
+
+# What other tools of such machines could say.
+ask_others() {
+    local python ncu sponza
+    python=$(command -v python3 || true)
+    if [ -n "$python" ] && limited "$python" -c 'import mitsuba as mi; mi.set_variant("cuda_ad_rgb")' 2>/dev/null; then
+        notes+=("mitsuba cuda_ad_rgb is here: compare with benches/peers/run.sh")
+    else
+        notes+=("NOT RUN: mitsuba cuda_ad_rgb (not installed)")
+    fi
+    ncu=$(command -v ncu || true)
+    sponza=$(printf '%s\n' ${names[@]+"${names[@]}"} | grep -m 1 Sponza || true)
+    if [ -z "$ncu" ] || [ -z "$sponza" ]; then
+        notes+=("NOT RUN: ncu (not installed, or no Sponza)")
+    elif fits 60 "ncu"; then
+        # Starting programs is what the sandbox forbids, and ncu does it.
+        TESSERA_SANDBOX=off limited "$ncu" --target-processes all --launch-count 20 --section SpeedOfLight \
+            "$tessera" render "$sponza" --device "$device" --size 640x360 --spp 16 -o "$work/ncu.exr" -q >"$out/ncu.txt" 2>&1 &&
+            notes+=("ncu: see ncu.txt") || notes+=("NOT RUN: ncu failed, see ncu.txt")
+    fi
+    [ "$functions" != null ] || notes+=("NOT RUN: functions of the kernels (left out, or no program for them)")
+}
+
+# All scenes, the smallest first; and those to time: the preferred ones, then the first of the others.
+names=() timed=()
+while read -r _ scene; do
+    case $(basename "$scene") in *"${TESSERA_GPU_SCENES:-}"*) names+=("$scene") ;; esac
+done < <(for place in "${places[@]}"; do
+    find "$place" -maxdepth 1 \( -name '*.gltf' -o -name '*.glb' \) -printf '%s %p\n' 2>/dev/null
+done | sort -n)
+for wanted in $preferred ''; do
+    for scene in ${names[@]+"${names[@]}"}; do
+        case " ${timed[*]-} " in *" $scene "*) continue ;; esac
+        case $(basename "$scene") in "$wanted"*) [ ${#timed[@]} -lt 3 ] && timed+=("$scene") ;; esac
+    done
+done
+
+card=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+[ -n "$card" ] || card="unknown (no nvidia-smi)"
+processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+echo "device: $card; processor: ${processor:-unknown}; ${#names[@]} scenes; $budget s"
+report
+
+# What is worth most comes first.
+for scene in ${timed[@]+"${timed[@]}"}; do compare "$scene"; done
+if [ "$time" != none ]; then for scene in ${timed[@]+"${timed[@]}"}; do measure "$scene"; done; fi
+for scene in ${names[@]+"${names[@]}"}; do
+    case " ${timed[*]-} " in *" $scene "*) ;; *) compare "$scene" ;; esac
+done
+echo "hashes: $same equal, $different different, $refused not compared"
+if [ "$inputs" != none ] && [ -x "$units" ]; then compare_functions; fi
+ask_others
+
+[ ${#left_out[@]} -gt 0 ] || complete=true
+report
+printf '%s\n' ${notes[@]+"${notes[@]}"}
+if [ "$complete" = false ]; then
+    echo "NOT COMPLETE: ${#left_out[@]} steps left out; TESSERA_GPU_BUDGET was $budget s"
+fi
 echo "report: $out/report.json, $out/report.md"
-[ "$different" -eq 0 ] && [ "$same" -gt 0 ] && [ "$functions_equal" = true ]
+[ "$different" -eq 0 ] && [ "$same" -gt 0 ] && [ "$functions_equal" = true ] || exit 1
+[ "$complete" = true ] || exit 3

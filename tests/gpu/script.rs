@@ -1,41 +1,73 @@
 //! The proof with a GPU, proven itself: `tests/gpu/run.sh` on the fake driver, as it runs on a
 //! machine without cargo.
 
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind, Rack};
 
-/// Runs the script over one scene at a tiny size; what it printed, and its report.
-fn run(config: &Config) -> (Output, serde_json::Value) {
-    let rack = Rack::new(config).expect("a rack");
-    let packed = tempfile::tempdir().expect("a temporary folder");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::create_dir(packed.path().join("scenes")).expect("a folder");
-    std::fs::copy(env!("CARGO_BIN_EXE_tessera"), packed.path().join("tessera")).expect("a copy");
+/// A folder as `tests/gpu/pack.sh` makes it, with these scenes of the library, and a rack.
+struct Packed {
+    folder: TempDir,
+    rack: Rack,
+}
+
+impl Packed {
+    fn new(config: &Config, scenes: &[&str]) -> Packed {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        put_programs(folder.path());
+        std::fs::create_dir(folder.path().join("scenes")).expect("a folder");
+        for scene in scenes {
+            let to = folder.path().join("scenes").join(scene);
+            std::fs::copy(root().join("scenes/library").join(scene), to).expect("a copy");
+        }
+        Packed { folder, rack: Rack::new(config).expect("a rack") }
+    }
+
+    /// The script over the folder at a tiny size.
+    fn command(&self) -> Command {
+        let mut command = Command::new("bash");
+        command
+            .arg(root().join("tests/gpu/run.sh"))
+            .arg(self.folder.path())
+            .envs(self.rack.environment())
+            .env("OUT", self.folder.path().join("out"))
+            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
+            .env("TESSERA_GPU_CHECK", "24x16:2")
+            .env("TESSERA_GPU_TIME", "24x16:2")
+            .env("TESSERA_GPU_UNITS", "21");
+        command
+    }
+
+    /// The report as it is now; None before the first one.
+    fn report(&self) -> Option<Value> {
+        let text = std::fs::read(self.folder.path().join("out/report.json")).ok()?;
+        Some(serde_json::from_slice(&text).expect("a report is whole whenever it is read"))
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Copies the program and this one, which has the test of single functions, into a folder.
+fn put_programs(folder: &Path) {
     let units = std::env::current_exe().expect("this program");
-    std::fs::copy(units, packed.path().join("units")).expect("a copy");
-    let scene = "cornell-box.gltf";
-    let to = packed.path().join("scenes").join(scene);
-    std::fs::copy(root.join("scenes/library").join(scene), to).expect("a copy");
-    let out = packed.path().join("out");
-    let output = Command::new("bash")
-        .arg(root.join("tests/gpu/run.sh"))
-        .arg(packed.path())
-        .envs(rack.environment())
-        .env("OUT", &out)
-        .env("XDG_CACHE_HOME", packed.path().join("cache"))
-        .env("TESSERA_GPU_CHECK", "24x16:2")
-        .env("TESSERA_GPU_TIME", "24x16:2")
-        .env("TESSERA_GPU_UNITS", "21")
-        .output()
-        .expect("bash runs");
-    let report = std::fs::read(out.join("report.json")).expect("a report");
-    assert!(
-        std::fs::read_to_string(out.join("report.md"))
-            .expect("a table")
-            .contains("| cornell-box |")
-    );
-    (output, serde_json::from_slice(&report).expect("JSON"))
+    std::fs::copy(env!("CARGO_BIN_EXE_tessera"), folder.join("tessera")).expect("a copy");
+    std::fs::copy(units, folder.join("units")).expect("a copy");
+}
+
+/// Runs the script over one scene; what it printed, and its report.
+fn run(config: &Config) -> (Output, Value) {
+    let packed = Packed::new(config, &["cornell-box.gltf"]);
+    let output = packed.command().output().expect("bash runs");
+    let table = std::fs::read_to_string(packed.folder.path().join("out/report.md"));
+    assert!(table.expect("a table").contains("| cornell-box |"));
+    (output, packed.report().expect("a report"))
 }
 
 #[test]
@@ -48,6 +80,8 @@ fn the_script_finds_equal_hashes_and_times() {
         report["timings"][0]["mrays_per_device_s"].as_f64().is_some_and(|rate| rate > 0.0),
         "{report}"
     );
+    assert_eq!(report["complete"], true, "{report}");
+    assert_eq!(report["left_out"], Value::Array(Vec::new()), "{report}");
     let units = &report["units"];
     assert_eq!((&units["inputs"], &units["different"]), (&21.into(), &0.into()), "{report}");
     assert!(units["functions"].as_u64() > Some(50), "{report}");
@@ -70,4 +104,80 @@ fn the_script_fails_where_the_device_cannot_be_used() {
         report["hashes"][0]["gpu"].as_str().is_some_and(|gpu| gpu.contains("failed")),
         "{report}"
     );
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_the_report_of_what_it_did() {
+    let scenes = ["cornell-box.gltf", "material-row.gltf", "spinning-cube.gltf"];
+    let packed = Packed::new(&Config::of(1, Device::default()), &scenes);
+    let mut command = packed.command();
+    command.env("TESSERA_GPU_CHECK", "64x64:8").process_group(0).stdout(Stdio::null());
+    let mut child = command.spawn().expect("bash runs");
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while packed.report().is_none_or(|report| report["equal"].as_u64() < Some(1)) {
+        assert!(Instant::now() < deadline, "no report of a first scene: {:?}", packed.report());
+        assert!(child.try_wait().expect("a child").is_none(), "it ended before it was killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let group = Pid::from_raw(child.id().cast_signed()).expect("a number");
+    kill_process_group(group, Signal::KILL).expect("it runs");
+    child.wait().expect("a child");
+    let report = packed.report().expect("a report");
+    assert_eq!(report["complete"], false, "{report}");
+    assert!(report["hashes"][0]["equal"] == true, "{report}");
+}
+
+#[test]
+fn a_budget_that_is_too_small_says_what_was_left_out() {
+    let packed = Packed::new(&Config::of(1, Device::default()), &["cornell-box.gltf"]);
+    let output = packed.command().env("TESSERA_GPU_BUDGET", "0").output().expect("bash runs");
+    let (said, report) =
+        (String::from_utf8_lossy(&output.stdout), packed.report().expect("a report"));
+    assert_eq!(output.status.code(), Some(1), "nothing was compared: {said}");
+    for step in ["comparison of cornell-box", "timing of cornell-box", "functions of the kernels"] {
+        assert!(said.contains(&format!("LEFT OUT: {step}: ")), "{said}");
+        let named = report["left_out"].as_array().expect("a list");
+        assert!(named.iter().any(|left| left.as_str().is_some_and(|left| left.contains(step))));
+    }
+    assert!(said.contains("NOT COMPLETE: 3 steps left out"), "{said}");
+    assert_eq!(report["complete"], false, "{report}");
+}
+
+/// Makes a pack of this program with scenes of these sizes, in MiB; its bytes, and what it says.
+fn pack(scenes: &[(&str, u64)], max_mib: Option<&str>) -> (u64, Output) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (made, built) = (folder.path().join("pack"), folder.path().join("built"));
+    let large = folder.path().join("large");
+    for folder in [&built, &large] {
+        std::fs::create_dir(folder).expect("a folder");
+    }
+    put_programs(&built);
+    for (name, mib) in scenes {
+        let file = std::fs::File::create(large.join(name)).expect("a file");
+        file.set_len(mib << 20).expect("a length");
+    }
+    let output = Command::new("bash")
+        .arg(root().join("tests/gpu/pack.sh"))
+        .arg(&made)
+        .args(max_mib)
+        .env("TESSERA_GPU_BUILT", &built)
+        .env("TESSERA_SCENES", &large)
+        .output()
+        .expect("bash runs");
+    let entries = [made.clone(), made.join("scenes")].into_iter();
+    let files = entries.flat_map(|folder| std::fs::read_dir(folder).expect("the pack"));
+    let known = files.map(|file| file.expect("a file").metadata().expect("its size"));
+    (known.filter(std::fs::Metadata::is_file).map(|file| file.len()).sum(), output)
+}
+
+#[test]
+fn a_pack_is_at_most_60_mib_and_names_what_it_leaves_out() {
+    let (bytes, output) = pack(&[("a.glb", 1), ("b.glb", 50), ("c.glb", 61)], None);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(bytes <= 60 << 20, "{bytes} bytes");
+    assert!(said.contains("left out: c.glb") && !said.contains("left out: a.glb"), "{said}");
+    let (_, output) = pack(&[], Some("1"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("the programs alone take"), "{said}");
 }
