@@ -1,9 +1,9 @@
 //! The coordinator's data folder: its parts, its lock, its format version. Owns no content.
 
-use crate::durable;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use tessera_transport::files;
 
 /// Version of the folder's layout and of everything in it that has no version of its own.
 pub const FORMAT_VERSION: u32 = 1;
@@ -96,7 +96,12 @@ impl DataFolder {
         let lock = lock(root)?;
         if fresh {
             let text = format!("{FORMAT_VERSION}\n");
-            durable::write_file(&root.join(FORMAT_FILE), text.as_bytes()).map_err(failed(root))?;
+            files::write_atomically(
+                &root.join(FORMAT_FILE),
+                text.as_bytes(),
+                files::Access::Secret,
+            )
+            .map_err(failed(root))?;
         }
         let folder = Self { root: root.to_path_buf(), _lock: lock };
         folder.check_format()?;
@@ -133,7 +138,8 @@ impl DataFolder {
         }
         let folder = Self { root: root.to_path_buf(), _lock: lock(root)? };
         let marker = root.join(FORMAT_FILE);
-        durable::write_file(&marker, UNFINISHED.as_bytes()).map_err(failed)?;
+        files::write_atomically(&marker, UNFINISHED.as_bytes(), files::Access::Secret)
+            .map_err(failed)?;
         folder.make_parts()?;
         Ok(folder)
     }
@@ -141,7 +147,11 @@ impl DataFolder {
     /// The restored folder is whole: from now on it is a data folder like any other.
     pub fn finish_restore(self) -> Result<(), FolderError> {
         let path = self.root.join(FORMAT_FILE);
-        let written = durable::write_file(&path, format!("{FORMAT_VERSION}\n").as_bytes());
+        let written = files::write_atomically(
+            &path,
+            format!("{FORMAT_VERSION}\n").as_bytes(),
+            files::Access::Secret,
+        );
         written.map_err(|source| FolderError::Io { path, source })
     }
 
@@ -187,7 +197,7 @@ impl DataFolder {
 
     /// Makes the names of its parts durable.
     pub fn sync(&self) -> Result<(), FolderError> {
-        let synced = durable::sync_folder(&self.root);
+        let synced = files::sync_folder(&self.root);
         synced.map_err(|source| FolderError::Io { path: self.root.clone(), source })
     }
 
@@ -256,7 +266,7 @@ impl DataFolder {
 fn is_fresh(root: &Path) -> io::Result<bool> {
     for entry in std::fs::read_dir(root)? {
         let name = entry?.file_name();
-        if name != LOCK_FILE && !name.to_string_lossy().starts_with(durable::TEMPORARY_PREFIX) {
+        if name != LOCK_FILE && !name.to_string_lossy().starts_with(files::TEMPORARY_PREFIX) {
             return Ok(false);
         }
     }

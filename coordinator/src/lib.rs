@@ -12,7 +12,6 @@ mod clock;
 pub mod config;
 pub mod coordinator;
 mod driver;
-mod durable;
 pub mod folder;
 pub mod fsck;
 mod housekeeping;

@@ -1,11 +1,11 @@
 //! The coordinator's secret on disk: made by the first start, read by every other. What it is for
 //! is the core's.
 
-use crate::durable;
 use crate::folder::{DataFolder, FolderError};
 use std::io;
 use tessera_core::Secret;
 use tessera_transport::JoinToken;
+use tessera_transport::files;
 use tessera_transport::token::AuthorityPin;
 
 /// Name of the file. A folder without it gets another secret, and then no lease of a former process
@@ -25,7 +25,7 @@ pub(crate) fn open_or_create(folder: &DataFolder) -> Result<Secret, FolderError>
             // A token's secret is 32 bytes of the operating system's random numbers; this one lets
             // nobody in.
             let secret = JoinToken::generate(AuthorityPin([0; 32])).map_err(failed)?.hash();
-            durable::write_file(&path, &secret).map_err(failed)?;
+            files::write_atomically(&path, &secret, files::Access::Secret).map_err(failed)?;
             Ok(Secret(secret))
         }
         Err(error) => Err(failed(error)),

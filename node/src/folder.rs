@@ -1,11 +1,11 @@
 //! A node's data folder: who it is and where its parts keep their files. Owns the lock that keeps a
 //! second node out.
 
-use crate::disk::{sync_folder, write_whole};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use tessera_protocol::{NodeId, ProcessEpoch};
+use tessera_transport::files::{Access, sync_folder, write_whole};
 
 /// Why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,8 @@ impl DataFolder {
         let node = read_or(&root.join("node"), "a node id", || NodeId(uuid::Uuid::now_v7()))?;
         let process = ProcessEpoch(read_or(&root.join("runs"), "a count of runs", || 0u64)? + 1);
         let runs = root.join("runs");
-        write_whole(&runs, &[process.0.to_string().as_bytes()]).map_err(disk(&runs))?;
+        write_whole(&runs, &[process.0.to_string().as_bytes()], Access::Secret)
+            .map_err(disk(&runs))?;
         sync_folder(root).map_err(disk(root))?;
         Ok(Self { root: root.to_owned(), node, process, _lock: lock })
     }
@@ -129,7 +130,7 @@ fn read_or<T: std::str::FromStr + std::fmt::Display>(
             .map_err(|_| FolderError::Damaged { path: path.to_owned(), expected }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let value = make();
-            write_whole(path, &[value.to_string().as_bytes()])
+            write_whole(path, &[value.to_string().as_bytes()], Access::Secret)
                 .map_err(|source| FolderError::Disk { path: path.to_owned(), source })?;
             Ok(value)
         }

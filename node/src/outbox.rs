@@ -5,7 +5,7 @@
 //! endian), the encoded [`ResultHeader`], then the result's bytes. It is whole under its name or it
 //! is not there.
 
-use crate::disk::{remove_if_there, write_whole};
+use crate::disk::remove_if_there;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
 use tessera_protocol::{BlobHash, Fingerprint, Lease, VersionError, decode, encode};
+use tessera_transport::files::{Access, write_whole};
 
 const MAGIC: [u8; 4] = *b"TBOX";
 /// A result of another version is rendered again: the outbox holds nothing that cannot be.
@@ -131,7 +132,8 @@ impl Outbox {
         let path = self.path(header.lease);
         let written = encode(header).map_err(io::Error::other).and_then(|encoded| {
             let length = (encoded.len() as u32).to_le_bytes();
-            write_whole(&path, &[&MAGIC, &[VERSION], &self.fingerprint.0, &length, &encoded, bytes])
+            let parts = [&MAGIC[..], &[VERSION], &self.fingerprint.0, &length, &encoded, bytes];
+            write_whole(&path, &parts, Access::Secret)
         });
         written.map_err(|source| {
             self.held().remove(&header.lease);
@@ -203,6 +205,7 @@ impl Outbox {
 mod tests {
     use super::*;
     use tessera_protocol::{Epoch, FrameNumber, JobId, UnitIndex, UnitKey};
+    use tessera_transport::files::TEMPORARY_PREFIX;
 
     const OURS: Fingerprint = Fingerprint([7; 32]);
 
@@ -245,7 +248,7 @@ mod tests {
         let header = header(1, b"one");
         outbox.store(&header, b"one").unwrap();
         let path = outbox.path(header.lease);
-        fs::rename(&path, path.with_extension("tmp")).unwrap();
+        fs::rename(&path, folder.path().join(format!("{TEMPORARY_PREFIX}1"))).unwrap();
         drop(outbox);
         let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
         assert!(outbox.leases().is_empty());

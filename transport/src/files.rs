@@ -13,10 +13,19 @@ pub enum Access {
     Public,
 }
 
-/// Writes a file under a temporary name in the same folder, syncs it, gives it its name, and syncs
-/// the folder. A reader sees the old bytes or the new ones. The folder must exist.
+/// Names of files in the making begin with it.
+pub const TEMPORARY_PREFIX: &str = ".tessera-";
+
+/// Writes a file whole, and makes its name durable. The folder must exist.
 pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
-    let folder = folder_of(path);
+    write_whole(path, &[bytes], access)?;
+    sync_folder(folder_of(path))
+}
+
+/// Writes `parts` one after another to a file: under a temporary name in the same folder, then
+/// synced, then renamed. A reader sees the old bytes or the new ones. The name is not synced: after
+/// a power cut the file may be missing, never cut. Nothing is left on an error.
+pub fn write_whole(path: &Path, parts: &[&[u8]], access: Access) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
@@ -24,11 +33,13 @@ pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result
         let mode = if access == Access::Secret { 0o600 } else { 0o644 };
         builder.permissions(std::fs::Permissions::from_mode(mode));
     }
-    let mut file = builder.prefix(".tessera-").tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
+    let mut file = builder.prefix(TEMPORARY_PREFIX).tempfile_in(folder_of(path))?;
+    for part in parts {
+        file.write_all(part)?;
+    }
+    file.as_file().sync_data()?;
     file.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder)
+    Ok(())
 }
 
 /// Gives a whole, synced file its final name and syncs the folder, so that the name survives a
@@ -70,8 +81,47 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn sync_folder(folder: &Path) -> io::Result<()> {
+/// Makes the entries of a folder durable: names made or renamed in it before.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     // Folders cannot be opened for syncing everywhere; where they can, the rename must reach the
     // disk.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Bytes that may still be written to the file system of `path` by an ordinary user.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let answer = rustix::fs::statvfs(path)?;
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_whole_and_nothing_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write_atomically(&path, b"one", Access::Secret).unwrap();
+        write_whole(&path, &[b"t", b"wo"], Access::Secret).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let absent = folder.path().join("no/such/folder");
+        assert!(write_atomically(&absent, b"x", Access::Public).is_err());
+    }
+
+    #[test]
+    fn a_file_that_cannot_get_its_name_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::create_dir(&path).unwrap();
+        assert!(write_whole(&path, &[b"one"], Access::Secret).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn free_space_is_known() {
+        assert!(free_bytes(Path::new("/")).unwrap() > 0);
+        assert!(free_bytes(Path::new("/no such place")).is_err());
+    }
 }

@@ -4,7 +4,6 @@
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
 use crate::access::audit_log::{self, Log};
 use crate::blobs::{BlobError, Blobs};
-use crate::durable;
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck::decode;
 use crate::spool::SpoolKey;
@@ -15,6 +14,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tessera_core::{Core, Moment, Record, Settings};
 use tessera_protocol::{Epoch, FrameNumber};
+use tessera_transport::files;
 use tessera_transport::validity::now_secs;
 
 /// Largest value of the journal that is taken from a backup: a snapshot of a thousand million units
@@ -132,7 +132,7 @@ impl Target {
                 let mut file = File::create(&path).map_err(RestoreError::Write)?;
                 reader.read(entry, &mut file)?;
                 file.sync_all().map_err(RestoreError::Write)?;
-                durable::sync_folder(&folder).map_err(RestoreError::Write)?;
+                files::sync_folder(&folder).map_err(RestoreError::Write)?;
             }
             Kind::Blob => {
                 let hash = crate::blobs::hash_named(&entry.name).ok_or_else(wrong)?;
@@ -163,7 +163,7 @@ impl Target {
         let bytes = record.to_bytes().map_err(|error| RestoreError::Journal(error.to_string()))?;
         self.journal
             .commit(&Changes { records: vec![(newest + 1, bytes)], ..Changes::default() })?;
-        durable::sync_folder(&self.folder.spool()).map_err(RestoreError::Write)?;
+        files::sync_folder(&self.folder.spool()).map_err(RestoreError::Write)?;
         drop(self.journal);
         let log = Log::open(&self.folder.audit_log()).map_err(RestoreError::Write)?;
         let about = format!("{} values of the journal, {} blobs", summary.values, summary.blobs);
@@ -196,7 +196,7 @@ fn write_secret(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         .open(folder.join(name))?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    durable::sync_folder(folder)
+    files::sync_folder(folder)
 }
 
 fn spool_key(name: &str) -> Option<SpoolKey> {

@@ -3,7 +3,6 @@
 
 pub mod sweep;
 
-use crate::durable;
 use crate::folder::DataFolder;
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,6 +13,7 @@ use std::time::SystemTime;
 use sweep::Marks;
 use tessera_protocol::BlobHash;
 use tessera_transport::BlobStore;
+use tessera_transport::files;
 
 /// Bytes read at once when a file is hashed.
 const READ_BYTES: usize = 1 << 20;
@@ -159,11 +159,11 @@ impl Blobs {
             && !folder.is_dir()
         {
             std::fs::create_dir_all(folder)?;
-            durable::sync_folder(&self.whole)?;
+            files::sync_folder(&self.whole)?;
         }
         self.with_marks(|marks| marks.remove(hash));
         touch(from)?;
-        durable::rename_synced(from, &path)
+        files::rename_synced(from, &path)
     }
 
     /// Reads a blob through: None where it is intact, else what is wrong.
@@ -201,7 +201,7 @@ impl BlobStore for Blobs {
         let held = self.with_marks(|_| touch(&path).and_then(|()| std::fs::metadata(&path)));
         let held = held.map_or(0, |metadata| metadata.len());
         let needed = length.saturating_sub(held).saturating_add(self.reserve_bytes);
-        match durable::free_bytes(&self.partial) {
+        match files::free_bytes(&self.partial) {
             Ok(free) if free >= needed => Ok(path),
             Ok(_) => Err(format!("the coordinator's disk has no room for {length} bytes")),
             Err(error) => Err(format!("the coordinator's disk cannot be used: {error}")),

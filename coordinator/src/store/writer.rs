@@ -2,7 +2,6 @@
 //! callers.
 
 use super::{Changes, Loaded, Sequence, Store, StoreError, TokenHash};
-use crate::durable;
 use crate::spool::{SpoolEntry, SpoolFiles, SpoolKey};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
+use tessera_transport::files;
 use tokio::sync::{mpsc, oneshot};
 
 /// Commits in one group at most; beyond it sled holds too much memory.
@@ -169,7 +169,7 @@ impl StoreWriter {
     /// system.
     pub fn has_room(&self) -> bool {
         !self.is_full()
-            && durable::free_bytes(&self.limits.root)
+            && files::free_bytes(&self.limits.root)
                 .is_ok_and(|free| free >= self.limits.reserve_bytes)
     }
 
@@ -329,7 +329,7 @@ impl<S: Store> Writer<S> {
 
     fn check_room(&self, group: &[Commit]) -> Result<(), StoreError> {
         let path = self.limits.root.clone();
-        let free = durable::free_bytes(&path)
+        let free = files::free_bytes(&path)
             .map_err(|source| StoreError::Io { path: path.clone(), source })?;
         let bytes = |commit: &Commit| {
             let records: usize = commit.records.iter().map(|(_, bytes)| bytes.len()).sum();

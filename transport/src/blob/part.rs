@@ -2,7 +2,7 @@
 //! writer has it.
 
 use super::{BlobError, STEP_BYTES, blocking, file_error};
-use crate::files::folder_of;
+use crate::files::{TEMPORARY_PREFIX, folder_of};
 use crate::frame::{FrameError, FrameReceiver, within};
 use crate::timing::Timing;
 use std::fs::{File, TryLockError};
@@ -146,7 +146,7 @@ fn claim(path: &Path) -> io::Result<(File, PathBuf, Option<TempPath>)> {
             Err(TryLockError::WouldBlock) => {
                 let mut builder = tempfile::Builder::new();
                 let (file, name) = builder
-                    .prefix(".tessera-")
+                    .prefix(TEMPORARY_PREFIX)
                     .suffix(".part")
                     .tempfile_in(folder_of(path))?
                     .into_parts();

@@ -1,12 +1,12 @@
 //! The writing side: appends groups of results, and knows how much of each spool is durable.
 
-use crate::durable;
 use crate::spool::{HEADER_BYTES, SpoolEntry, SpoolError, SpoolKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use tessera_transport::files;
 
 /// Spools held open at most: frames in flight are few, and a file beyond this number is opened
 /// again.
@@ -77,8 +77,8 @@ impl SpoolFiles {
             if !self.lengths.contains_key(key) {
                 // A new file: its name and its folder's name must last too.
                 let folder = self.root.join(key.job.to_string());
-                durable::sync_folder(&folder).map_err(failed)?;
-                durable::sync_folder(&self.root).map_err(failed)?;
+                files::sync_folder(&folder).map_err(failed)?;
+                files::sync_folder(&self.root).map_err(failed)?;
             }
         }
         Ok(())

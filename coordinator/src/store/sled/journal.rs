@@ -9,13 +9,13 @@ use super::keys::{
 };
 use super::large::LargeValues;
 use super::witness::Witness;
-use crate::durable;
 use crate::folder::DataFolder;
 use crate::store::{Changes, Loaded, Sequence, Store, StoreError};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tessera_transport::files;
 
 /// Memory that sled may use for pages, bytes.
 const CACHE_BYTES: u64 = 64 << 20;
@@ -56,8 +56,8 @@ impl Journal {
         // what is put into it does.
         File::open(path.join("conf")).and_then(|conf| conf.sync_all()).map_err(io)?;
         file.sync_all().map_err(io)?;
-        durable::sync_folder(&path).map_err(io)?;
-        durable::sync_folder(folder.root()).map_err(io)?;
+        files::sync_folder(&path).map_err(io)?;
+        files::sync_folder(folder.root()).map_err(io)?;
         let witness_path = folder.witness();
         let (witness, witnessed) = Witness::open(&witness_path)
             .map_err(|source| StoreError::Io { path: witness_path, source })?;

@@ -5,12 +5,12 @@
 //! that, and everything larger is kept here, synced.
 
 use super::envelope::Payload;
-use crate::durable;
 use crate::store::StoreError;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use tessera_protocol::BlobHash;
+use tessera_transport::files;
 
 /// Largest value in the journal itself, bytes: 17 × 4 KiB is 68 KiB a leaf.
 pub(super) const INLINE_MAX: usize = 4096;
@@ -37,7 +37,8 @@ impl LargeValues {
         }
         let hash = BlobHash::of(bytes).0;
         let path = self.path(&hash);
-        durable::write_file(&path, bytes).map_err(|source| StoreError::Io { path, source })?;
+        files::write_atomically(&path, bytes, files::Access::Secret)
+            .map_err(|source| StoreError::Io { path, source })?;
         Ok(Payload::Large(hash))
     }
 
