@@ -5,6 +5,7 @@ use crate::cli::{command, library};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
+use tessera_support::farm::send_signal;
 
 /// Longer than any connection bears silence.
 const ASLEEP: Duration = Duration::from_secs(5);
@@ -40,13 +41,6 @@ fn pixels(output: &Output) -> serde_json::Value {
     told["pixels_sha256"].clone()
 }
 
-fn signal(process: &Child, name: &str) {
-    let sent = std::process::Command::new("kill")
-        .args([&format!("-{name}"), &process.id().to_string()])
-        .status();
-    assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
-}
-
 /// More samples until the render is still under way when the machine falls asleep: then a node says
 /// that it lost its coordinator.
 #[test]
@@ -55,9 +49,9 @@ fn a_machine_that_slept_has_its_picture() {
     for spp in [2048, 8192, 32768] {
         let process = render(folder.path(), spp, "slept.exr");
         std::thread::sleep(AWAKE);
-        signal(&process, "STOP");
+        send_signal(process.id(), "STOP");
         std::thread::sleep(ASLEEP);
-        signal(&process, "CONT");
+        send_signal(process.id(), "CONT");
         let output = process.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");

@@ -5,7 +5,6 @@ use crate::hostile::scenes;
 use crate::hostile::traps::{Expected, Trap};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::job::{
@@ -13,7 +12,7 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobId, JobKind, JobSpec, RawJobSpec};
-use tessera_support::farm::{Farm, library};
+use tessera_support::farm::{Farm, library, send_signal};
 use tessera_transport::{Address, FarmClient, Identity};
 
 /// Of the scenes of `tests/hostile`, every so many are sent to the farm.
@@ -251,13 +250,7 @@ fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
             );
         }
         assert_eq!(status_of(importer, "NoNewPrivs").as_deref(), Some("1"));
-        assert!(
-            Command::new("kill")
-                .args(["-ABRT", &importer.to_string()])
-                .status()
-                .expect("kill")
-                .success()
-        );
+        send_signal(importer, "ABRT");
         sending.join().expect("the job ends")
     });
     let (state, note) = &ended[0];

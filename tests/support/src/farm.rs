@@ -2,6 +2,7 @@
 //! one behind.
 
 use crate::root;
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -66,6 +67,25 @@ pub fn rendered(scene: &Path, options: &[&str]) -> String {
     pixels_sha256(&out)
 }
 
+/// Sends a signal by its name, `TERM` say, to a process that has not been waited for.
+///
+/// # Panics
+/// If the signal is not one that tests send, or cannot be sent.
+pub fn send_signal(process: u32, name: &str) {
+    let signal = match name {
+        "ABRT" => Signal::ABORT,
+        "CONT" => Signal::CONT,
+        "HUP" => Signal::HUP,
+        "INT" => Signal::INT,
+        "KILL" => Signal::KILL,
+        "STOP" => Signal::STOP,
+        "TERM" => Signal::TERM,
+        _ => panic!("SIG{name} is none that tests send"),
+    };
+    let process = Pid::from_raw(process.cast_signed()).expect("a process's number");
+    kill_process(process, signal).unwrap_or_else(|error| panic!("SIG{name}: {error}"));
+}
+
 /// A process that is killed when its owner goes.
 pub struct Process(Child);
 
@@ -77,9 +97,7 @@ impl Process {
 
     /// Sends a signal by its name, `TERM` say.
     pub fn signal(&self, name: &str) {
-        let sent =
-            Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
+        send_signal(self.id(), name);
     }
 
     /// Waits for it to end by itself; its exit status.
