@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the Debian package: the binary, its completions and manual pages (which it writes itself),
-# the licences of all crates in it, then cargo-deb. Needs `cargo install --locked cargo-deb`, and dpkg-dev for the dependencies.
-# Prints the package's path.
+# the licences of all crates in it, then cargo-deb. Needs `cargo install --locked cargo-deb`, and
+# dpkg-dev for the dependencies. Prints the package's path.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo build --release --locked >&2

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program and the test
-# of single functions, both stripped, the script, scenes.
+# Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program and the
+# test of single functions, both stripped, the script, scenes.
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
 # The folder takes at most MAX_MIB (60) in all. The scenes that are timed go first, then those of
-# scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first; what does not fit is named.
+# scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first; what does not fit is
+# named.
 # With TESSERA_GPU_BUILT=FOLDER the two programs, `tessera` and `units`, are taken from there.
 set -euo pipefail
 folder=${1:?usage: tests/gpu/pack.sh FOLDER [MAX_MIB]}
@@ -25,7 +26,9 @@ fi
 cp "$tessera" "$folder/tessera"
 cp "$units" "$folder/units"
 cp tests/gpu/run.sh "$folder/"
-strip "$folder/tessera" "$folder/units" 2>/dev/null || echo "not stripped: there is no strip here"
+for program in tessera units; do
+    strip "$folder/$program" 2>/dev/null || echo "not stripped: $program"
+done
 
 bytes_of() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; }
 room=$(((max << 20) - $(bytes_of "$folder")))
@@ -53,6 +56,8 @@ for name in cornell-box.gltf Sponza.glb DamagedHelmet.glb; do
 done
 while read -r bytes path; do take "$bytes" "$path"; done < <({
     find scenes/library -maxdepth 1 -name '*.gltf' -printf '%s %p\n'
-    find "$scenes" "$scenes/generated" -maxdepth 1 -name '*.glb' -printf '%s %p\n' 2>/dev/null || true
+    find "$scenes" "$scenes/generated" -maxdepth 1 -name '*.glb' -printf '%s %p\n' 2>/dev/null ||
+        true
 } | sort -n)
-echo "$folder: $(($(bytes_of "$folder") >> 10)) KiB, $(find "$folder/scenes" -type f | wc -l) scenes"
+count=$(find "$folder/scenes" -type f | wc -l)
+echo "$folder: $(($(bytes_of "$folder") >> 10)) KiB, $count scenes"

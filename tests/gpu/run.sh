@@ -4,12 +4,12 @@
 #
 #   tests/gpu/run.sh           builds the program with cargo, offline
 #   tests/gpu/run.sh FOLDER    takes the program and the scenes of a folder that tests/gpu/pack.sh
-#                              made; needs a driver, bash, awk, sed and coreutils, and no cargo
+#                              made; needs a driver, bash, awk, sed, coreutils, and no cargo
 #
-# Writes report.json and report.md to $OUT, else to target/gpu, again after every step: a run that is
-# cut off keeps its figures. A step that would go beyond the budget, by the time that such steps have
-# taken so far, is left out and named. Status 1 where a hash or a word differs or nothing could be
-# compared; 3 where nothing differs but something was left out.
+# Writes report.json and report.md to $OUT, else to target/gpu, again after every step: a run that
+# is cut off keeps its figures. A step that would go beyond the budget, by the time that such steps
+# have taken so far, is left out and named. Status 1 where a hash or a word differs or nothing could
+# be compared; 3 where nothing differs but something was left out.
 #
 #   TESSERA_GPU_BUDGET   seconds for everything (540)
 #   TESSERA_GPU_DEVICE   what to compare with the CPU (cuda:0)
@@ -37,9 +37,10 @@ if [ $# -ge 1 ]; then
     out=${OUT:-$folder/report}
 else
     root=$(cd "$here/../.." && pwd)
-    cargo build --release --locked --offline --bin tessera --manifest-path "$root/Cargo.toml" || exit 2
+    (cd "$root" && cargo build --release --locked --offline --bin tessera) || exit 2
     tessera=$root/target/release/tessera
-    units=$(cd "$root" && cargo test --release --locked --offline --test gpu --no-run --message-format=json |
+    units=$(cd "$root" &&
+        cargo test --release --locked --offline --test gpu --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep '/gpu-' | tail -n 1)
     shared=${TESSERA_SCENES:-$root/../shared/scenes}
     places=("$root/scenes/library" "$shared" "$shared/generated")
@@ -61,11 +62,13 @@ quoted() { printf '%s\n' "$@" | sed 's/"//g; /^$/d; s/.*/"&"/' | paste -sd, -; }
 
 report_json() {
     echo "{\"complete\":$complete,\"budget_s\":$budget,\"used_s\":$SECONDS,"
-    echo "\"device\":$(quoted "$card"),\"processor\":$(quoted "${processor:-unknown}"),\"check\":\"$check\",\"time\":\"$time\","
+    echo "\"device\":$(quoted "$card"),\"processor\":$(quoted "${processor:-unknown}"),"
+    echo "\"check\":\"$check\",\"time\":\"$time\","
     echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,\"units\":$functions,"
     echo "\"hashes\":[$(join ${entries[@]+"${entries[@]}"})],"
     echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],"
-    echo "\"left_out\":[$(quoted ${left_out[@]+"${left_out[@]}"})],\"notes\":[$(quoted ${notes[@]+"${notes[@]}"})]}"
+    echo "\"left_out\":[$(quoted ${left_out[@]+"${left_out[@]}"})],"
+    echo "\"notes\":[$(quoted ${notes[@]+"${notes[@]}"})]}"
 }
 
 report_md() {
@@ -80,7 +83,8 @@ report_md() {
     echo
     echo "$functions_line"
     echo
-    echo "Timings at $time, depth 5; busy = device time of the kernels / time from the first unit to the last file."
+    echo "Timings at $time, depth 5; busy = device time of the kernels / time from the first unit" \
+        "to the last file."
     echo
     echo "| scene | Msamples/s | Mrays/s of device time | device s | render s | busy | start s |"
     echo "|---|---|---|---|---|---|---|"
@@ -106,7 +110,8 @@ leave_out() {
 # fits SECONDS WHAT: whether a step of that length ends within the budget; names it where it is not.
 fits() {
     [ $((SECONDS + $1)) -lt "$budget" ] && return 0
-    leave_out "$2: it takes about $1 s, and $((budget > SECONDS ? budget - SECONDS : 0)) s of the budget of $budget s are left"
+    local left=$((budget > SECONDS ? budget - SECONDS : 0))
+    leave_out "$2: it takes about $1 s, and $left s of the budget of $budget s are left"
     return 1
 }
 
@@ -123,8 +128,9 @@ limited() { timeout --foreground -k 5 "$((budget > SECONDS ? budget - SECONDS : 
 render() {
     local on=$1 scene=$2 size=${3%%:*} spp=${3##*:} name=$4
     shift 4
-    limited "$tessera" render "$scene" --device "$on" --size "$size" --spp "$spp" --env 0.6,0.7,0.8 --depth 5 \
-        -o "$work/$name.exr" -q --json "$@" >"$work/$name.json" 2>"$work/$name.err"
+    limited "$tessera" render "$scene" --device "$on" --size "$size" --spp "$spp" \
+        --env 0.6,0.7,0.8 --depth 5 -o "$work/$name.exr" -q --json "$@" \
+        >"$work/$name.json" 2>"$work/$name.err"
 }
 
 # Compares the hash of a scene on the GPU with the CPU's.
@@ -160,10 +166,13 @@ compare() {
         different=$((different + 1)) equal=false
         echo "DIFFERENT: $name: cpu $expected, gpu $found"
     fi
-    entries+=("{\"scene\":\"$name\",\"compared\":true,\"equal\":$equal,\"cpu\":\"$expected\",\"gpu\":\"$found\"}")
+    entries+=("{\"scene\":\"$name\",\"compared\":true,\"equal\":$equal,
+        \"cpu\":\"$expected\",\"gpu\":\"$found\"}")
     rows+=("| $name | ${expected:0:16} | ${found:0:16} | $equal |")
     # The first one also waits for the driver's compiler, so it says little about the next ones.
-    if [ $((same + different)) -gt 1 ]; then compare_s=$(longer "$compare_s" $((SECONDS - start + 1))); fi
+    if [ $((same + different)) -gt 1 ]; then
+        compare_s=$(longer "$compare_s" $((SECONDS - start + 1)))
+    fi
     report
 }
 
@@ -172,8 +181,8 @@ compare_functions() {
     local line count each wrong status=0
     fits 20 "functions of the kernels" || return 0
     TESSERA_GPU_UNITS=$inputs TESSERA_GPU_DEVICE=$device limited "$units" \
-        --exact units::every_function_gives_the_bits_of_the_host --nocapture >"$work/units.out" 2>"$work/units.err" ||
-        status=$?
+        --exact units::every_function_gives_the_bits_of_the_host --nocapture \
+        >"$work/units.out" 2>"$work/units.err" || status=$?
     if cut_off $status; then
         leave_out "functions of the kernels: cut off by the budget of $budget s"
         return 0
@@ -191,7 +200,8 @@ compare_functions() {
     report
 }
 
-# Times a scene. It was compared before: the caches of the driver's compiler and of the disk are full.
+# Times a scene. It was compared before, so the caches of the driver's compiler and of the disk are
+# full.
 time_s=1
 measure() {
     local scene=$1 name samples rays device_s render_s start_s busy rate mrays start=$SECONDS
@@ -206,8 +216,11 @@ measure() {
     start_s=$(field start_s "$work/gpu.json")
     busy=$(number "$device_s / $render_s") rate=$(number "$samples / $render_s / 1e6")
     mrays=$(number "$rays / $device_s / 1e6")
-    timings+=("{\"scene\":\"$name\",\"samples\":$samples,\"rays\":$rays,\"device_s\":$device_s,\"render_s\":$render_s,\"start_s\":$start_s,\"busy\":$busy,\"msamples_per_s\":$rate,\"mrays_per_device_s\":$mrays}")
-    lines+=("| $name | $rate | $mrays | $(number "$device_s") | $(number "$render_s") | $busy | $(number "$start_s") |")
+    timings+=("{\"scene\":\"$name\",\"samples\":$samples,\"rays\":$rays,
+        \"device_s\":$device_s,\"render_s\":$render_s,\"start_s\":$start_s,\"busy\":$busy,
+        \"msamples_per_s\":$rate,\"mrays_per_device_s\":$mrays}")
+    lines+=("| $name | $rate | $mrays | $(number "$device_s") | $(number "$render_s") \
+| $busy | $(number "$start_s") |")
     echo "$name: $rate Msamples/s, $mrays Mrays/s of device time, busy $busy"
     time_s=$(longer "$time_s" $((SECONDS - start + 1)))
     report
@@ -217,7 +230,8 @@ measure() {
 ask_others() {
     local python ncu sponza
     python=$(command -v python3 || true)
-    if [ -n "$python" ] && limited "$python" -c 'import mitsuba as mi; mi.set_variant("cuda_ad_rgb")' 2>/dev/null; then
+    if [ -n "$python" ] &&
+        limited "$python" -c 'import mitsuba; mitsuba.set_variant("cuda_ad_rgb")' 2>/dev/null; then
         notes+=("mitsuba cuda_ad_rgb is here: compare with benches/peers/run.sh")
     else
         notes+=("NOT RUN: mitsuba cuda_ad_rgb (not installed)")
@@ -228,14 +242,20 @@ ask_others() {
         notes+=("NOT RUN: ncu (not installed, or no Sponza)")
     elif fits 60 "ncu"; then
         # Starting programs is what the sandbox forbids, and ncu does it.
-        TESSERA_SANDBOX=off limited "$ncu" --target-processes all --launch-count 20 --section SpeedOfLight \
-            "$tessera" render "$sponza" --device "$device" --size 640x360 --spp 16 -o "$work/ncu.exr" -q >"$out/ncu.txt" 2>&1 &&
-            notes+=("ncu: see ncu.txt") || notes+=("NOT RUN: ncu failed, see ncu.txt")
+        if TESSERA_SANDBOX=off limited "$ncu" --target-processes all --launch-count 20 \
+            --section SpeedOfLight "$tessera" render "$sponza" --device "$device" --size 640x360 \
+            --spp 16 -o "$work/ncu.exr" -q >"$out/ncu.txt" 2>&1; then
+            notes+=("ncu: see ncu.txt")
+        else
+            notes+=("NOT RUN: ncu failed, see ncu.txt")
+        fi
     fi
-    [ "$functions" != null ] || notes+=("NOT RUN: functions of the kernels (left out, or no program for them)")
+    [ "$functions" != null ] ||
+        notes+=("NOT RUN: functions of the kernels (left out, or no program for them)")
 }
 
-# All scenes, the smallest first; and those to time: the preferred ones, then the first of the others.
+# All scenes, the smallest first; and those to time: the preferred ones, then the first of the
+# others.
 names=() timed=()
 while read -r _ scene; do
     case $(basename "$scene") in *"${TESSERA_GPU_SCENES:-}"*) names+=("$scene") ;; esac
