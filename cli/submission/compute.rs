@@ -142,7 +142,7 @@ fn program(
 ) -> Result<(Program, Option<String>), CliError> {
     if let Some(name) = kernel.strip_prefix("builtin:") {
         let program = Program::Builtin(name.to_owned());
-        return Ok((program, Some(tessera_node::compute::BUILTIN_PTX.to_owned())));
+        return Ok((program, Some(tessera_node::compute::builtin_ptx().to_owned())));
     }
     let path = Path::new(kernel);
     let text = read_kernel(path)?;

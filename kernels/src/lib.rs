@@ -17,6 +17,7 @@ mod float_mode;
 pub mod host;
 mod isa;
 mod lane_hooks;
+mod packed;
 pub mod rays;
 #[doc(hidden)]
 pub mod stages;
@@ -27,3 +28,5 @@ pub mod unit_tests;
 
 pub use checked_scene::{CheckedScene, SceneError};
 pub use fingerprint::{SOURCES, TEST_SOURCES, fingerprint};
+#[doc(hidden)]
+pub use packed::{pack_ptx, unpack_ptx};

@@ -5,13 +5,17 @@
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, DeviceScene};
 use crate::float_mode::FloatMode;
+use crate::packed::PackedPtx;
 use crate::test_hooks::Hierarchy;
 use bytemuck::{Pod, Zeroable};
 use std::ffi::{CStr, c_char};
 use tessera_layout::SceneView;
 
 /// The image with a kernel for every function; no part of the product.
-pub const UNIT_TESTS_PTX: &str = include_str!("../images/unit-tests.ptx");
+pub fn ptx() -> &'static str {
+    static PACKED: PackedPtx = PackedPtx::new(include_bytes!("../images/unit-tests.ptx.zst"));
+    PACKED.text()
+}
 
 /// Twin of `UnitFunction` in `source/tests/functions.cpp`.
 #[repr(C)]
@@ -81,7 +85,7 @@ struct UnitTestParams {
 }
 
 impl UnitFunction {
-    /// Its kernel in [`UNIT_TESTS_PTX`]: one thread an input, blocks of up to 64 threads.
+    /// Its kernel in [`ptx`]: one thread an input, blocks of up to 64 threads.
     pub fn kernel(&self) -> String {
         format!("tessera_unit_{}", self.name)
     }

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use tessera_kernels::cuda::{DeviceScene, Queue, SceneImage, upload};
-use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
+use tessera_kernels::unit_tests::{self, UnitFunction, unit_functions};
 use tessera_support::gpu::Gpu;
 use tessera_support::scenes::{self, Case};
 
@@ -91,7 +91,7 @@ fn every_function_gives_the_bits_of_the_host() {
     let device = std::env::var("TESSERA_GPU_DEVICE").unwrap_or_default();
     let ordinal =
         device.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()).unwrap_or(0);
-    let mut gpu = Gpu::open(ordinal, UNIT_TESTS_PTX).expect("a device that takes the kernels");
+    let mut gpu = Gpu::open(ordinal, unit_tests::ptx()).expect("a device that takes the kernels");
     let cases: Vec<Case> =
         scenes::all().into_iter().filter(|case| SCENES.contains(&case.name)).collect();
     assert_eq!(cases.len(), SCENES.len());

@@ -15,7 +15,7 @@ use crate::ptx::unheeded::Unheeded;
 use crate::ptx::watched::watched;
 use crate::ptx::{culling, edges, exact, lamps, mirrors, slack, unread};
 use tessera_kernels::cuda::KernelSet;
-use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
+use tessera_kernels::unit_tests::{self, UnitFunction, unit_functions};
 use tessera_layout::{TexelFormat, UnitParams};
 use tessera_ptx::Module;
 use tessera_support::builder::whole;
@@ -432,5 +432,5 @@ fn faults_in_the_shipped_image_are_found() {
 
 #[test]
 fn faults_in_single_functions_are_found() {
-    Image::new("unit-tests.ptx", UNIT_TESTS_PTX, 3, probes_of_functions).check(1);
+    Image::new("unit-tests.ptx", unit_tests::ptx(), 3, probes_of_functions).check(1);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::ptx::device::Device;
 use tessera_kernels::cuda::{SceneImage, upload};
-use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, UnitFunction, unit_functions};
+use tessera_kernels::unit_tests::{self, UnitFunction, unit_functions};
 use tessera_ptx::{Fault, Limits, Module};
 use tessera_support::scenes::{self, Case};
 
@@ -103,7 +103,7 @@ pub(crate) fn compare_all(module: &Arc<Module>, inputs: usize) -> u64 {
 
 #[test]
 fn every_function_gives_the_bits_of_the_host() {
-    let module = Arc::new(Module::parse(UNIT_TESTS_PTX).expect("the image can be read"));
+    let module = Arc::new(Module::parse(unit_tests::ptx()).expect("the image can be read"));
     let start = std::time::Instant::now();
     let steps = compare_all(&module, INPUTS);
     eprintln!(

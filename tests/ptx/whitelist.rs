@@ -40,7 +40,7 @@ fn the_shipped_images_have_no_violation() {
     for (name, text) in [
         ("tessera.ptx", KernelSet::Plain.ptx()),
         ("tessera-instances.ptx", KernelSet::Instances.ptx()),
-        ("unit-tests.ptx", unit_tests::UNIT_TESTS_PTX),
+        ("unit-tests.ptx", unit_tests::ptx()),
     ] {
         let violations = check(text);
         assert!(violations.is_empty(), "{name}: {}", listed(&violations));

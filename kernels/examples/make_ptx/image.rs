@@ -19,22 +19,29 @@ const COMPUTE_HEADERS: &[&str] =
 pub(crate) struct Image {
     /// The source file.
     pub(crate) entry: &'static str,
-    /// The PTX, relative to the crate.
+    /// The packed PTX, relative to the crate.
     pub(crate) file: &'static str,
 }
 
 /// All of them.
 pub(crate) const IMAGES: &[Image] = &[
-    Image { entry: "entry/cuda.cu", file: "images/tessera.ptx" },
-    Image { entry: "entry/cuda_instances.cu", file: "images/tessera-instances.ptx" },
-    Image { entry: "compute/entry.cu", file: "images/compute.ptx" },
-    Image { entry: "tests/functions.cu", file: "images/unit-tests.ptx" },
+    Image { entry: "entry/cuda.cu", file: "images/tessera.ptx.zst" },
+    Image { entry: "entry/cuda_instances.cu", file: "images/tessera-instances.ptx.zst" },
+    Image { entry: "compute/entry.cu", file: "images/compute.ptx.zst" },
+    Image { entry: "tests/functions.cu", file: "images/unit-tests.ptx.zst" },
 ];
 
 impl Image {
-    /// Where it lies.
+    /// Path of the committed file.
     pub(crate) fn path(self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file)
+    }
+
+    /// The committed PTX.
+    #[cfg(test)]
+    pub(crate) fn committed(self) -> String {
+        let packed = std::fs::read(self.path()).expect("the image is committed");
+        tessera_kernels::unpack_ptx(&packed).expect("the image is whole")
     }
 
     /// Names and texts of the entry (first) and of every header.

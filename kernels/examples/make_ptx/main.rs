@@ -29,8 +29,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             )
             .into());
         }
-        std::fs::write(image.path(), &ptx)?;
-        eprintln!("{}: {} bytes", image.file, ptx.len());
+        let packed = tessera_kernels::pack_ptx(&ptx)?;
+        std::fs::write(image.path(), &packed)?;
+        eprintln!("{}: {} bytes, packed {}", image.file, ptx.len(), packed.len());
     }
     Ok(())
 }

@@ -14,6 +14,8 @@ pub use builtin::{BUILTINS, Builtin, InputShape, Variable, VariableKind, builtin
 pub use host::{HostArray, HostError, run};
 pub use layout::{ArrayParams, ChunkParams};
 
+use crate::packed::PackedPtx;
+
 /// Name by which kernels include [`HEADER`].
 pub const HEADER_NAME: &str = "tessera.cuh";
 /// What every user's kernel may include.
@@ -23,6 +25,9 @@ pub const ENTRY: &str = "compute";
 /// The built-in kernels for every GPU of compute capability 7.5 or newer. Made from
 /// `source/compute/entry.cu` by
 /// `cargo run --release -p tessera-kernels --example make_ptx`.
-pub const PTX: &str = include_str!("../../images/compute.ptx");
+pub fn ptx() -> &'static str {
+    static PACKED: PackedPtx = PackedPtx::new(include_bytes!("../../images/compute.ptx.zst"));
+    PACKED.text()
+}
 /// Threads of a block that chunks are launched with, where the kernel allows as many.
 pub const BLOCK_THREADS: u32 = 256;

@@ -12,6 +12,7 @@ mod params;
 mod plan;
 mod queue;
 
+use crate::packed::PackedPtx;
 #[doc(hidden)]
 pub use compress::{CompressedBvh, CompressedNode, LeafTriangle};
 pub use image::{ImagePart, SceneImage};
@@ -19,6 +20,10 @@ pub(crate) use params::BatchParams;
 pub use params::DeviceScene;
 pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step};
 pub use queue::{Queue, render_unit, upload};
+
+static PLAIN: PackedPtx = PackedPtx::new(include_bytes!("../../images/tessera.ptx.zst"));
+static INSTANCES: PackedPtx =
+    PackedPtx::new(include_bytes!("../../images/tessera-instances.ptx.zst"));
 
 /// The device's kernels, compiled twice of one source: with what instances need, and without. Both
 /// give the same bits.
@@ -39,8 +44,8 @@ impl KernelSet {
     /// `cargo run --release -p tessera-kernels --example make_ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
-            KernelSet::Plain => include_str!("../../images/tessera.ptx"),
-            KernelSet::Instances => include_str!("../../images/tessera-instances.ptx"),
+            KernelSet::Plain => PLAIN.text(),
+            KernelSet::Instances => INSTANCES.text(),
         }
     }
 }

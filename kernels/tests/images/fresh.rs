@@ -8,7 +8,7 @@ const HINT: &str = "cargo run --release -p tessera-kernels --example make_ptx";
 #[test]
 fn the_images_carry_the_stamp_of_their_sources() {
     for image in IMAGES {
-        let text = std::fs::read_to_string(image.path()).unwrap();
+        let text = image.committed();
         assert!(text.starts_with(&image.stamp()), "{} is stale: run `{HINT}`", image.file);
         assert!(is_pinned(&text), "{} was not made by NVRTC {NVRTC_VERSION}", image.file);
         assert!(
@@ -36,7 +36,7 @@ fn the_pinned_compiler_makes_the_same_images() {
                     {NVRTC_VERSION}"
             );
         }
-        let committed = std::fs::read_to_string(image.path()).unwrap();
+        let committed = image.committed();
         assert!(
             made == committed,
             "{} differs from what {NVRTC_VERSION} makes: run `{HINT}`",
@@ -48,7 +48,7 @@ fn the_pinned_compiler_makes_the_same_images() {
 #[test]
 fn the_images_hold_nothing_that_could_differ_from_the_host() {
     for image in IMAGES {
-        let text = std::fs::read_to_string(image.path()).unwrap();
+        let text = image.committed();
         let violations = tessera_ptx::whitelist::check(&text);
         assert!(
             violations.is_empty(),

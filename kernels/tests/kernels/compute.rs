@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tessera_kernels::compute::{
-    ArrayParams, Builtin, ChunkParams, HostArray, InputShape, PTX, builtin, run,
+    ArrayParams, Builtin, ChunkParams, HostArray, InputShape, builtin, ptx, run,
 };
 use tessera_kernels::denoise;
 use tessera_kernels::host::{available_isas, best_isa};
@@ -58,7 +58,7 @@ fn on_device(
     arrays: &[HostArray<'_>],
     bits: &[u32],
 ) -> Vec<u32> {
-    let module = Arc::new(Module::parse(PTX).unwrap());
+    let module = Arc::new(Module::parse(ptx()).unwrap());
     let mut machine = Machine::new(Settings::default());
     let loaded = machine.load(&module).unwrap();
     let mut addresses = Vec::new();

@@ -1,7 +1,7 @@
 //! The list of unit functions: complete in the image, and giving something on the host.
 
 use crate::same_bits::varied;
-use tessera_kernels::unit_tests::{UNIT_TESTS_PTX, unit_functions};
+use tessera_kernels::unit_tests::{ptx, unit_functions};
 
 #[test]
 fn every_unit_function_has_its_kernel_and_gives_something() {
@@ -9,11 +9,7 @@ fn every_unit_function_has_its_kernel_and_gives_something() {
     let functions = unit_functions();
     assert!(functions.len() > 50);
     for function in functions {
-        assert!(
-            UNIT_TESTS_PTX.contains(&format!(".entry {}(", function.kernel())),
-            "{}",
-            function.name
-        );
+        assert!(ptx().contains(&format!(".entry {}(", function.kernel())), "{}", function.name);
         let inputs = function.make_inputs(4000, 7);
         assert_eq!(inputs, function.make_inputs(4000, 7));
         let outputs = function.run_on_host(&scene, &inputs);

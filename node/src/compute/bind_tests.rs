@@ -139,11 +139,11 @@ fn a_kernel_of_another_form_is_refused() {
 fn a_builtin_kernel_takes_its_own_words() {
     let mut spec = spec(&[("filter", None, &[Number::Integer(3)])]);
     spec.program = Program::Builtin("resize".into());
-    let bound = bind(tessera_kernels::compute::PTX, &spec).unwrap();
+    let bound = bind(tessera_kernels::compute::ptx(), &spec).unwrap();
     assert_eq!(bound.values, [("filter".to_owned(), vec![3, 0, 0, 0])]);
     spec.arguments[0].name = "sharpness".into();
-    let unknown = bind(tessera_kernels::compute::PTX, &spec).unwrap_err().to_string();
+    let unknown = bind(tessera_kernels::compute::ptx(), &spec).unwrap_err().to_string();
     assert!(unknown.contains("image, filter"), "{unknown}");
     spec.program = Program::Builtin("nothing".into());
-    assert!(bind(tessera_kernels::compute::PTX, &spec).is_err());
+    assert!(bind(tessera_kernels::compute::ptx(), &spec).is_err());
 }

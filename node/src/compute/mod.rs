@@ -8,7 +8,7 @@ mod prepare;
 pub use bind::{BindError, Bound, bind, stored_elements};
 pub use compile::compile;
 pub(crate) use prepare::Preparations;
-pub use tessera_kernels::compute::{HEADER, PTX as BUILTIN_PTX};
+pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 
 use std::sync::Arc;
 use tessera_kernels::compute::{Builtin, ChunkParams, VariableKind};

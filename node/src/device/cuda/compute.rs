@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tessera_kernels::compute::PTX;
+use tessera_kernels::compute::ptx;
 use tessera_protocol::ComputeSpec;
 
 /// How often a cancel is looked for.
@@ -315,7 +315,7 @@ impl Worker {
         self.loaded = None;
         let name = job.spec.program.name();
         let ptx: Arc<str> = match &job.source {
-            Source::Builtin(_) => PTX.into(),
+            Source::Builtin(_) => ptx().into(),
             Source::Ptx(ptx) => ptx.clone(),
             Source::Cuda(source) => {
                 let order = Order::Compile { name: name.to_owned() };
