@@ -116,7 +116,7 @@ pub struct Offsets {
     pub lengths: usize,
     /// Four floats a path: the ray's origin, the ray's end.
     pub origin: usize,
-    /// The ray's direction, the density of its choice.
+    /// The ray's direction, the pdf of its choice.
     pub direction: usize,
     /// Throughput, cosine of the last scattering.
     pub throughput: usize,

@@ -25,33 +25,23 @@ unsafe extern "C" {
     fn tessera_test_pixel_key(x: u32, y: u32, seed: u32, frame: u32) -> u32;
     fn tessera_test_draw(key: u32, index: u32, dimension: u32, result: *mut u32);
     fn tessera_test_shape(shape: u32, x: f32, y: f32, result: *mut f32);
-    fn tessera_test_bsdf(
-        surface: *const f32,
-        out: *const f32,
-        towards: *const f32,
-        result: *mut f32,
-    );
+    fn tessera_test_bsdf(surface: *const f32, wo: *const f32, wi: *const f32, result: *mut f32);
     fn tessera_test_bsdf_sample(
         surface: *const f32,
-        out: *const f32,
+        wo: *const f32,
         random: *const f32,
         result: *mut f32,
     );
-    fn tessera_test_layered(
-        surface: *const f32,
-        out: *const f32,
-        towards: *const f32,
-        result: *mut f32,
-    );
+    fn tessera_test_layered(surface: *const f32, wo: *const f32, wi: *const f32, result: *mut f32);
     fn tessera_test_layered_sample(
         surface: *const f32,
-        out: *const f32,
+        wo: *const f32,
         random: *const f32,
         result: *mut f32,
     );
     fn tessera_test_visible_normal(
         alpha: f32,
-        out: *const f32,
+        wo: *const f32,
         random: *const f32,
         result: *mut f32,
     );
@@ -168,22 +158,20 @@ pub fn shape(shape: Shape, random: [f32; 2]) -> [f32; 3] {
 /// Base colour, metallic, roughness, F0 of the dielectric.
 pub type Surface = [f32; 6];
 
-/// Value times cosine (three), density.
-pub fn bsdf(surface: &Surface, out: [f32; 3], towards: [f32; 3]) -> [f32; 4] {
+/// Value times cosine (three), pdf.
+pub fn bsdf(surface: &Surface, wo: [f32; 3], wi: [f32; 3]) -> [f32; 4] {
     let mut result = [0.0; 4];
-    unsafe {
-        tessera_test_bsdf(surface.as_ptr(), out.as_ptr(), towards.as_ptr(), result.as_mut_ptr())
-    };
+    unsafe { tessera_test_bsdf(surface.as_ptr(), wo.as_ptr(), wi.as_ptr(), result.as_mut_ptr()) };
     result
 }
 
-/// Direction (three), weight (three), density (0: none).
-pub fn bsdf_sample(surface: &Surface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
+/// Direction (three), weight (three), pdf (0: none).
+pub fn bsdf_sample(surface: &Surface, wo: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
     unsafe {
         tessera_test_bsdf_sample(
             surface.as_ptr(),
-            out.as_ptr(),
+            wo.as_ptr(),
             random.as_ptr(),
             result.as_mut_ptr(),
         )
@@ -218,33 +206,33 @@ pub struct LayeredSurface {
 
 const _: () = assert!(size_of::<LayeredSurface>() == 26 * 4);
 
-/// Value times cosine (three), density.
-pub fn layered(surface: &LayeredSurface, out: [f32; 3], towards: [f32; 3]) -> [f32; 4] {
+/// Value times cosine (three), pdf.
+pub fn layered(surface: &LayeredSurface, wo: [f32; 3], wi: [f32; 3]) -> [f32; 4] {
     let mut result = [0.0; 4];
     let numbers = std::ptr::from_ref(surface).cast();
-    unsafe { tessera_test_layered(numbers, out.as_ptr(), towards.as_ptr(), result.as_mut_ptr()) };
+    unsafe { tessera_test_layered(numbers, wo.as_ptr(), wi.as_ptr(), result.as_mut_ptr()) };
     result
 }
 
-/// Direction (three), weight (three), density (0: none).
-pub fn layered_sample(surface: &LayeredSurface, out: [f32; 3], random: [f32; 3]) -> [f32; 7] {
+/// Direction (three), weight (three), pdf (0: none).
+pub fn layered_sample(surface: &LayeredSurface, wo: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
     let numbers = std::ptr::from_ref(surface).cast();
     unsafe {
-        tessera_test_layered_sample(numbers, out.as_ptr(), random.as_ptr(), result.as_mut_ptr())
+        tessera_test_layered_sample(numbers, wo.as_ptr(), random.as_ptr(), result.as_mut_ptr())
     };
     result
 }
 
-pub fn visible_normal(alpha: f32, out: [f32; 3], random: [f32; 2]) -> [f32; 3] {
+pub fn visible_normal(alpha: f32, wo: [f32; 3], random: [f32; 2]) -> [f32; 3] {
     let mut result = [0.0; 3];
     unsafe {
-        tessera_test_visible_normal(alpha, out.as_ptr(), random.as_ptr(), result.as_mut_ptr())
+        tessera_test_visible_normal(alpha, wo.as_ptr(), random.as_ptr(), result.as_mut_ptr())
     };
     result
 }
 
-/// Direction (three), radiance (three), density. The scene has an environment map.
+/// Direction (three), radiance (three), pdf. The scene has an environment map.
 pub fn environment_sample(scene: &CheckedScene, [x, y]: [u32; 2]) -> [f32; 7] {
     assert!(scene.environment.width > 0);
     let mut result = [0.0; 7];
@@ -278,7 +266,7 @@ pub fn packed_normal(normal: [f32; 3]) -> [f32; 3] {
     result
 }
 
-/// Radiance (three), density. The scene has an environment map.
+/// Radiance (three), pdf. The scene has an environment map.
 pub fn environment(scene: &CheckedScene, direction: [f32; 3]) -> [f32; 4] {
     assert!(scene.environment.width > 0);
     let mut result = [0.0; 4];

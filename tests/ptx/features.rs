@@ -25,7 +25,7 @@ pub(crate) const ALL: [&str; 68] = [
     "layer: dispersion",
     "layer: nested media",
     "layer: media of other priorities",
-    "layer: matte from behind",
+    "layer: diffuse transmission",
     "layer: grain",
     "layer: film",
     "layer: specular and glossiness",
@@ -171,7 +171,7 @@ fn layers(found: &mut BTreeSet<&'static str>, scene: &FlatScene, shown: &BTreeSe
         add(found, "layer: sheen", layers.sheen_color != [0.0; 3]);
         add(found, "layer: pane", layers.transmission > 0.0 && layers.medium == 0);
         add(found, "layer: volume", layers.transmission > 0.0 && layers.medium != 0);
-        add(found, "layer: matte from behind", layers.diffuse_transmission > 0.0);
+        add(found, "layer: diffuse transmission", layers.diffuse_transmission > 0.0);
         add(found, "layer: grain", layers.anisotropy > 0.0);
         add(found, "layer: film", layers.iridescence > 0.0);
         let is_archived = layers.flags & layers_flags::SPECULAR_GLOSSINESS != 0;

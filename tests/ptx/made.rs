@@ -137,8 +137,8 @@ fn put_hits(maker: &mut Maker<'_>, at: &Offsets, bytes: &mut [u8]) {
         let [x, y, z] = noise.point(2.0);
         put(bytes, at.origin, slot, [x, y, z, FAR]);
         let [x, y, z] = direction(noise);
-        let density = if noise.bits().is_multiple_of(8) { 0.0 } else { noise.between(0.0, 5.0) };
-        put(bytes, at.direction, slot, [x, y, z, density]);
+        let pdf = if noise.bits().is_multiple_of(8) { 0.0 } else { noise.between(0.0, 5.0) };
+        put(bytes, at.direction, slot, [x, y, z, pdf]);
         let scale = [1.0, 1.0, 1.0, 1.5, 1e-3, 1e-12, 0.2, 0.0][noise.bits() as usize % 8];
         let [r, g, b] = [noise.unit(), noise.unit(), noise.unit()].map(|share| share * scale);
         put(bytes, at.throughput, slot, [r, g, b, noise.unit()]);

@@ -72,7 +72,7 @@ pub struct Layers {
     pub sheen_roughness: f32,
     /// KHR_materials_diffuse_transmission: colour, each in [0, 1].
     pub diffuse_transmission_color: [f32; 3],
-    /// Share of the matte light that goes through, in [0, 1].
+    /// Share of the diffuse light that goes through, in [0, 1].
     pub diffuse_transmission: f32,
     /// KHR_materials_transmission: share of the light below the interface that goes through, in [0,
     /// 1].

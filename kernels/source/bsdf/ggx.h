@@ -79,16 +79,16 @@ TESSERA_FN F smith_root(F alpha2, F cosine) {
 // Normal distribution D of a unit half vector. Written without 1 - z^2, which cancels for narrow
 // lobes.
 template <class F>
-TESSERA_FN F ggx_density(F alpha2, Vector3<F> half) {
+TESSERA_FN F ggx_distribution(F alpha2, Vector3<F> half) {
     const F spread = fma_(half.x, half.x, fma_(half.y, half.y, alpha2 * half.z * half.z));
     return alpha2 * INVERSE_PI / (spread * spread);
 }
 
-// A half vector distributed as the normals visible from `out` (Heitz 2018), by spherical caps
+// A half vector distributed as the normals visible from `wo` (Heitz 2018), by spherical caps
 // (Dupuy and Benyoub 2023).
 template <class F>
-TESSERA_FN Vector3<F> sample_visible_normal(F alpha, Vector3<F> out, Vector2<F> random) {
-    const Vector3<F> stretched = normalize(vec3(out.x * alpha, out.y * alpha, out.z));
+TESSERA_FN Vector3<F> sample_visible_normal(F alpha, Vector3<F> wo, Vector2<F> random) {
+    const Vector3<F> stretched = normalize(vec3(wo.x * alpha, wo.y * alpha, wo.z));
     const F z = fma_(1.0f - random.y, 1.0f + stretched.z, -stretched.z);
     const F radius = sqrt_(max_(0.0f, fma_(-z, z, 1.0f)));
     const SinCosOf<F> angle = sincos_turns(random.x);

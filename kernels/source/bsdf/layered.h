@@ -1,9 +1,10 @@
 // The reflection and transmission of a surface with glTF's extensions (docs/kernels.md has the
 // formulas). From the top: a coat, the sheen, and a base of a possibly anisotropic microfacet
-// interface over matter that reflects matte light, lets matte light through, and lets light through
-// straight or refracted. What lies below the coat and the sheen gets what they leave at `out`.
+// interface over matter that reflects diffuse light, lets diffuse light through, and lets light
+// through straight or refracted. What lies below the coat and the sheen gets what they leave at
+// `wo`.
 //
-// Directions are unit vectors in the local frame of the shading normal, `out` above it; `in` may be
+// Directions are unit vectors in the local frame of the shading normal, `wo` above it; `wi` may be
 // below.
 #pragma once
 
@@ -41,19 +42,19 @@ struct LayeredSurface {
 enum Lobe : u32 {
     LOBE_COAT = 0,
     LOBE_SHEEN = 1,
-    LOBE_MIRROR = 2,
-    LOBE_MATTE = 3,
-    LOBE_THROUGH = 4,
-    LOBE_MATTE_THROUGH = 5,
+    LOBE_SPECULAR = 2,
+    LOBE_DIFFUSE = 3,
+    LOBE_TRANSMISSION = 4,
+    LOBE_DIFFUSE_TRANSMISSION = 5,
     LOBES = 6
 };
 
 struct LayeredBsdf {
-    Vec3 out;
+    Vec3 wo;
     float alpha_x, alpha_y;
-    float out_root;
-    float out_lost;
-    float out_below;
+    float wo_root;
+    float wo_lost;
+    float wo_below;
     float eta;
     bool straight;             // light goes through without being bent
     Vec3 f0;
@@ -62,16 +63,16 @@ struct LayeredBsdf {
     float dielectric_f90;
     float dielectric_multiple;
     Vec3 multiple;             // factors as in Bsdf, with what lies above in them
-    Vec3 matte;
-    Vec3 matte_through;
-    Vec3 through;              // colour and share of what goes through the interface, likewise
-    Vec3 through_multiple;
+    Vec3 diffuse;
+    Vec3 diffuse_transmission;
+    Vec3 transmission;              // colour and share of what goes through the interface, likewise
+    Vec3 transmission_multiple;
     float under;               // what the coat and the sheen leave
     float coat;
     float coat_alpha;
     float coat_root;
     Vec3 coat_normal;
-    Vec3 coat_out;
+    Vec3 coat_wo;
     Vec3 sheen_color;
     Sheen sheen;
     float share[LOBES];        // probabilities of the lobes; their sum is 1
@@ -84,7 +85,7 @@ TESSERA_FN float layered_root(const LayeredBsdf& bsdf, Vec3 direction) {
     return sqrt_(dot(stretched, stretched));
 }
 
-TESSERA_FN float layered_density(const LayeredBsdf& bsdf, Vec3 half) {
+TESSERA_FN float layered_distribution(const LayeredBsdf& bsdf, Vec3 half) {
     const float x = half.x / bsdf.alpha_x;
     const float y = half.y / bsdf.alpha_y;
     const float spread = fma_(x, x, fma_(y, y, half.z * half.z));
@@ -146,18 +147,18 @@ TESSERA_FN void make_top(const LayeredSurface& surface, LayeredBsdf& bsdf) {
     bsdf.coat = surface.clearcoat;
     bsdf.coat_alpha = max_(square_(surface.clearcoat_roughness), ALPHA_MIN);
     bsdf.coat_normal = surface.clearcoat_normal;
-    bsdf.coat_out = local_from_world(basis_about(bsdf.coat_normal), bsdf.out);
-    bsdf.coat_root = smith_root(square_(bsdf.coat_alpha), bsdf.coat_out.z);
-    if (!(bsdf.coat_out.z > 0.0f)) bsdf.coat = 0.0f;
+    bsdf.coat_wo = local_from_world(basis_about(bsdf.coat_normal), bsdf.wo);
+    bsdf.coat_root = smith_root(square_(bsdf.coat_alpha), bsdf.coat_wo.z);
+    if (!(bsdf.coat_wo.z > 0.0f)) bsdf.coat = 0.0f;
     const float coated =
-        bsdf.coat > 0.0f ? bsdf.coat * coat_albedo(bsdf.coat_alpha, bsdf.coat_out.z) : 0.0f;
+        bsdf.coat > 0.0f ? bsdf.coat * coat_albedo(bsdf.coat_alpha, bsdf.coat_wo.z) : 0.0f;
     bsdf.sheen_color = splat(0.0f);
     bsdf.under = 1.0f - coated;
     bsdf.share[LOBE_COAT] = coated;
     bsdf.share[LOBE_SHEEN] = 0.0f;
     bsdf.sheen = make_sheen(surface.sheen_roughness);
     if (is_black(surface.sheen_color)) return;
-    const float albedo = sheen_albedo(surface.sheen_roughness, bsdf.out.z);
+    const float albedo = sheen_albedo(surface.sheen_roughness, bsdf.wo.z);
     bsdf.sheen_color = surface.sheen_color * (bsdf.under / max_(albedo, 1.0f));
     const float reflected = min_(albedo, 1.0f);
     bsdf.share[LOBE_SHEEN] = mean_component(bsdf.sheen_color) * reflected;
@@ -170,8 +171,8 @@ TESSERA_FN Vec3 make_interface(const LayeredSurface& surface, float mean_total, 
     Vec3 dielectric = surface.f0;
     Vec3 metal = surface.base_color;
     if (surface.iridescence > 0.0f) {
-        dielectric = film_f0(surface.film, dielectric, surface.iridescence, bsdf.out.z);
-        metal = film_f0(surface.film, metal, surface.iridescence, bsdf.out.z);
+        dielectric = film_f0(surface.film, dielectric, surface.iridescence, bsdf.wo.z);
+        metal = film_f0(surface.film, metal, surface.iridescence, bsdf.wo.z);
     }
     bsdf.f0 = lerp3(dielectric, metal, surface.metallic);
     bsdf.f90 = lerp_(surface.f90, 1.0f, surface.metallic);
@@ -189,20 +190,20 @@ TESSERA_FN Vec3 make_interface(const LayeredSurface& surface, float mean_total, 
 
 // Probabilities in proportion to what each lobe will give, in bsdf.share.
 TESSERA_FN void make_shares(LayeredBsdf& bsdf, SplitAlbedo here, float spread,
-                            float matte_through) {
+                            float diffuse_transmission) {
     const float mirror =
         bsdf.eta < 1.0f
-            ? mean_component(schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, bsdf.out.z)))
+            ? mean_component(schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, bsdf.wo.z)))
             : mean_component(fma3(bsdf.f0, here.scale, splat(bsdf.f90 * here.bias)));
     const float passed = bsdf.eta < 1.0f ? 1.0f - schlick(bsdf.dielectric_f0, bsdf.dielectric_f90,
-                                                          schlick_cosine(bsdf.eta, bsdf.out.z))
+                                                          schlick_cosine(bsdf.eta, bsdf.wo.z))
                                          : 1.0f - fma_(bsdf.dielectric_f0, here.scale,
                                                        bsdf.dielectric_f90 * here.bias);
-    bsdf.share[LOBE_MIRROR] = max_(bsdf.under * mirror, 1e-6f);
-    bsdf.share[LOBE_MATTE] = spread;
+    bsdf.share[LOBE_SPECULAR] = max_(bsdf.under * mirror, 1e-6f);
+    bsdf.share[LOBE_DIFFUSE] = spread;
     // Never none where something goes through, even if the mean says total reflection.
-    bsdf.share[LOBE_THROUGH] = mean_component(bsdf.through) * max_(passed, 0.05f);
-    bsdf.share[LOBE_MATTE_THROUGH] = matte_through;
+    bsdf.share[LOBE_TRANSMISSION] = mean_component(bsdf.transmission) * max_(passed, 0.05f);
+    bsdf.share[LOBE_DIFFUSE_TRANSMISSION] = diffuse_transmission;
     float sum = 0.0f;
     for (u32 lobe = 0; lobe < LOBES; ++lobe) sum += bsdf.share[lobe];
     const float scale = 1.0f / sum;
@@ -210,25 +211,25 @@ TESSERA_FN void make_shares(LayeredBsdf& bsdf, SplitAlbedo here, float spread,
 }
 
 // `out.z` must be positive.
-TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 out) {
+TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 wo) {
     LayeredBsdf bsdf;
-    bsdf.out = out;
+    bsdf.wo = wo;
     const float alpha = max_(square_(surface.roughness), ALPHA_MIN);
     bsdf.alpha_x = lerp_(alpha, 1.0f, square_(surface.anisotropy));
     bsdf.alpha_y = alpha;
-    bsdf.out_root = layered_root(bsdf, out);
+    bsdf.wo_root = layered_root(bsdf, wo);
     bsdf.straight = !surface.refracts || abs_(surface.eta - 1.0f) < STRAIGHT_RATIO;
     bsdf.eta = bsdf.straight ? 1.0f : surface.eta;
     make_top(surface, bsdf);
     const SplitAlbedo mean = layered_albedo_mean(bsdf);
-    const SplitAlbedo here = layered_albedo(bsdf, out);
+    const SplitAlbedo here = layered_albedo(bsdf, wo);
     const float mean_total = split_total(mean);
     Vec3 series = make_interface(surface, mean_total, bsdf);
-    bsdf.out_lost = 1.0f - split_total(here);
-    bsdf.out_below = 1.0f - layered_dielectric_albedo(bsdf, here);
+    bsdf.wo_lost = 1.0f - split_total(here);
+    bsdf.wo_below = 1.0f - layered_dielectric_albedo(bsdf, here);
 
-    // What is below the interface: a share `passing` goes through, the rest is matte and partly let
-    // through.
+    // What is below the interface: a share `passing` goes through, the rest is diffuse and partly
+    // let through.
     const float passing = surface.transmission * (1.0f - surface.metallic);
     const float staying = (1.0f - surface.metallic) * (1.0f - surface.transmission) * bsdf.under;
     const float per_lost = INVERSE_PI / max_(1.0f - mean_total, 1e-6f);
@@ -238,24 +239,24 @@ TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 out) {
     series = series * fma_(-BRUSHED_GAIN, 1.0f - bsdf.alpha_y / bsdf.alpha_x, 1.0f);
     // A refracted lobe takes what its facets lose.
     series = series * (bsdf.straight ? bsdf.under : bsdf.under * (1.0f - passing));
-    const Vec3 matte = surface.base_color * (staying * (1.0f - surface.diffuse_transmission));
-    const Vec3 matte_through =
+    const Vec3 diffuse = surface.base_color * (staying * (1.0f - surface.diffuse_transmission));
+    const Vec3 diffuse_transmission =
         surface.diffuse_transmission_color * (staying * surface.diffuse_transmission);
-    bsdf.through = surface.base_color * (passing * bsdf.under);
-    const Vec3 lost_through =
-        bsdf.straight ? bsdf.through * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
+    bsdf.transmission = surface.base_color * (passing * bsdf.under);
+    const Vec3 transmission_lost =
+        bsdf.straight ? bsdf.transmission * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
     bsdf.multiple = series * per_lost;
-    bsdf.through_multiple = lost_through * per_lost;
-    bsdf.matte = matte * per_below;
-    bsdf.matte_through = matte_through * per_below;
+    bsdf.transmission_multiple = transmission_lost * per_lost;
+    bsdf.diffuse = diffuse * per_below;
+    bsdf.diffuse_transmission = diffuse_transmission * per_below;
     make_shares(bsdf, here,
-                mean_component(series) * bsdf.out_lost + mean_component(matte) * bsdf.out_below,
-                mean_component(lost_through) * bsdf.out_lost +
-                    mean_component(matte_through) * bsdf.out_below);
+                mean_component(series) * bsdf.wo_lost + mean_component(diffuse) * bsdf.wo_below,
+                mean_component(transmission_lost) * bsdf.wo_lost +
+                    mean_component(diffuse_transmission) * bsdf.wo_below);
     return bsdf;
 }
 
-// One half vector of the interface: the density of the light that it mirrors, and how much of that
+// One half vector of the interface: the pdf of the light that it mirrors, and how much of that
 // leaves unshadowed.
 struct Facet {
     float mirrored;
@@ -263,10 +264,10 @@ struct Facet {
 };
 
 TESSERA_FN Facet facet_of(const LayeredBsdf& bsdf, Vec3 half, Vec3 mirrored) {
-    const float smith = fma_(mirrored.z, bsdf.out_root, bsdf.out.z * layered_root(bsdf, mirrored));
+    const float smith = fma_(mirrored.z, bsdf.wo_root, bsdf.wo.z * layered_root(bsdf, mirrored));
     Facet facet;
-    facet.mirrored = layered_density(bsdf, half) * 0.5f / (bsdf.out.z + bsdf.out_root);
-    facet.kept = mirrored.z > 0.0f ? mirrored.z * (bsdf.out.z + bsdf.out_root) / smith : 0.0f;
+    facet.mirrored = layered_distribution(bsdf, half) * 0.5f / (bsdf.wo.z + bsdf.wo_root);
+    facet.kept = mirrored.z > 0.0f ? mirrored.z * (bsdf.wo.z + bsdf.wo_root) / smith : 0.0f;
     return facet;
 }
 
@@ -276,105 +277,107 @@ TESSERA_FN float kept_inside(const LayeredBsdf& bsdf, float kept, float fresnel)
     return bsdf.eta < 1.0f ? lerp_(kept, 1.0f, fresnel) : kept;
 }
 
-TESSERA_FN Vec3 mirrored_at(Vec3 out, Vec3 half) { return fma3(half, 2.0f * dot(out, half), -out); }
+TESSERA_FN Vec3 mirrored_at(Vec3 wo, Vec3 half) { return fma3(half, 2.0f * dot(wo, half), -wo); }
 
-TESSERA_FN void add_coat(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
+TESSERA_FN void add_coat(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result) {
     if (!(bsdf.coat > 0.0f)) return;
-    const Vec3 coat_in = local_from_world(basis_about(bsdf.coat_normal), in);
-    if (!(coat_in.z > 0.0f)) return;
-    const Vec3 half = normalize_or(bsdf.coat_out + coat_in, vec3(0.0f, 0.0f, 1.0f));
+    const Vec3 coat_wi = local_from_world(basis_about(bsdf.coat_normal), wi);
+    if (!(coat_wi.z > 0.0f)) return;
+    const Vec3 half = normalize_or(bsdf.coat_wo + coat_wi, vec3(0.0f, 0.0f, 1.0f));
     const float alpha2 = square_(bsdf.coat_alpha);
-    const float distribution = ggx_density(alpha2, half) * 0.5f;
+    const float distribution = ggx_distribution(alpha2, half) * 0.5f;
     const float smith =
-        fma_(coat_in.z, bsdf.coat_root, bsdf.coat_out.z * smith_root(alpha2, coat_in.z));
-    const float fresnel = schlick(0.04f, 1.0f, saturate_(dot(bsdf.coat_out, half)));
-    result.value = result.value + splat(bsdf.coat * fresnel * distribution * coat_in.z / smith);
-    result.density = fma_(bsdf.share[LOBE_COAT], distribution / (bsdf.coat_out.z + bsdf.coat_root),
-                          result.density);
+        fma_(coat_wi.z, bsdf.coat_root, bsdf.coat_wo.z * smith_root(alpha2, coat_wi.z));
+    const float fresnel = schlick(0.04f, 1.0f, saturate_(dot(bsdf.coat_wo, half)));
+    result.value = result.value + splat(bsdf.coat * fresnel * distribution * coat_wi.z / smith);
+    result.pdf = fma_(bsdf.share[LOBE_COAT], distribution / (bsdf.coat_wo.z + bsdf.coat_root),
+                          result.pdf);
 }
 
-TESSERA_FN void add_sheen(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
+TESSERA_FN void add_sheen(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result) {
     if (!(bsdf.share[LOBE_SHEEN] > 0.0f)) return;
-    const Vec3 half = normalize_or(bsdf.out + in, vec3(0.0f, 0.0f, 1.0f));
-    result.value = fma3(bsdf.sheen_color, sheen_value(bsdf.sheen, bsdf.out.z, in.z, half.z) * in.z,
+    const Vec3 half = normalize_or(bsdf.wo + wi, vec3(0.0f, 0.0f, 1.0f));
+    result.value = fma3(bsdf.sheen_color, sheen_value(bsdf.sheen, bsdf.wo.z, wi.z, half.z) * wi.z,
                         result.value);
-    result.density = fma_(bsdf.share[LOBE_SHEEN], INVERSE_TWO_PI, result.density);
+    result.pdf = fma_(bsdf.share[LOBE_SHEEN], INVERSE_TWO_PI, result.pdf);
 }
 
-TESSERA_FN void add_reflection(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
-    const Vec3 half = normalize_or(bsdf.out + in, vec3(0.0f, 0.0f, 1.0f));
-    const Facet facet = facet_of(bsdf, half, in);
+TESSERA_FN void add_reflection(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result) {
+    const Vec3 half = normalize_or(bsdf.wo + wi, vec3(0.0f, 0.0f, 1.0f));
+    const Facet facet = facet_of(bsdf, half, wi);
     const Vec3 fresnel =
-        schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, saturate_(dot(bsdf.out, half))));
+        schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, saturate_(dot(bsdf.wo, half))));
     const float single =
         facet.mirrored * kept_inside(bsdf, facet.kept, max_component(fresnel)) * bsdf.under;
-    const SplitAlbedo there = layered_albedo(bsdf, in);
-    const float lost = bsdf.out_lost * (1.0f - split_total(there)) * in.z;
-    const float below = bsdf.out_below * (1.0f - layered_dielectric_albedo(bsdf, there)) * in.z;
+    const SplitAlbedo there = layered_albedo(bsdf, wi);
+    const float lost = bsdf.wo_lost * (1.0f - split_total(there)) * wi.z;
+    const float below = bsdf.wo_below * (1.0f - layered_dielectric_albedo(bsdf, there)) * wi.z;
     result.value =
-        result.value + fma3(fresnel, single, fma3(bsdf.multiple, lost, bsdf.matte * below));
-    result.density = fma_(bsdf.share[LOBE_MIRROR], facet.mirrored, result.density);
-    result.density = fma_(bsdf.share[LOBE_MATTE], in.z * INVERSE_PI, result.density);
+        result.value + fma3(fresnel, single, fma3(bsdf.multiple, lost, bsdf.diffuse * below));
+    result.pdf = fma_(bsdf.share[LOBE_SPECULAR], facet.mirrored, result.pdf);
+    result.pdf = fma_(bsdf.share[LOBE_DIFFUSE], wi.z * INVERSE_PI, result.pdf);
 }
 
 // Through the interface without being bent: the mirrored lobe, on the other side.
-TESSERA_FN void add_straight(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
-    const Vec3 mirrored = vec3(in.x, in.y, -in.z);
-    const Vec3 half = normalize_or(bsdf.out + mirrored, vec3(0.0f, 0.0f, 1.0f));
+TESSERA_FN void add_straight(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result) {
+    const Vec3 mirrored = vec3(wi.x, wi.y, -wi.z);
+    const Vec3 half = normalize_or(bsdf.wo + mirrored, vec3(0.0f, 0.0f, 1.0f));
     const Facet facet = facet_of(bsdf, half, mirrored);
     const float fresnel =
-        schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, saturate_(dot(bsdf.out, half)));
-    const float lost = bsdf.out_lost * (1.0f - split_total(layered_albedo(bsdf, in))) * mirrored.z;
-    const Vec3 single = bsdf.through * ((1.0f - fresnel) * facet.mirrored * facet.kept);
-    result.value = result.value + fma3(bsdf.through_multiple, lost, single);
-    result.density = fma_(bsdf.share[LOBE_THROUGH], facet.mirrored, result.density);
+        schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, saturate_(dot(bsdf.wo, half)));
+    const float lost = bsdf.wo_lost * (1.0f - split_total(layered_albedo(bsdf, wi))) * mirrored.z;
+    const Vec3 single = bsdf.transmission * ((1.0f - fresnel) * facet.mirrored * facet.kept);
+    result.value = result.value + fma3(bsdf.transmission_multiple, lost, single);
+    result.pdf = fma_(bsdf.share[LOBE_TRANSMISSION], facet.mirrored, result.pdf);
 }
 
 // Through it by Snell's law (Walter et al. 2007). A facet lets through all that it does not
 // reflect, so that nothing is lost.
-TESSERA_FN void add_refraction(const LayeredBsdf& bsdf, Vec3 in, BsdfValue& result) {
-    Vec3 half = normalize_or(-fma3(in, bsdf.eta, bsdf.out), vec3(0.0f, 0.0f, 1.0f));
+TESSERA_FN void add_refraction(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result) {
+    Vec3 half = normalize_or(-fma3(wi, bsdf.eta, bsdf.wo), vec3(0.0f, 0.0f, 1.0f));
     if (half.z < 0.0f) half = -half;
-    const float here = dot(bsdf.out, half);
-    const float there = dot(in, half);
+    const float here = dot(bsdf.wo, half);
+    const float there = dot(wi, half);
     if (!(here > 0.0f && there < 0.0f)) return;
-    const Facet facet = facet_of(bsdf, half, mirrored_at(bsdf.out, half));
+    const Facet facet = facet_of(bsdf, half, mirrored_at(bsdf.wo, half));
     const float bend = fma_(bsdf.eta, there, here);
-    const float density =
+    const float pdf =
         4.0f * here * facet.mirrored * square_(bsdf.eta) * -there / max_(square_(bend), 1e-20f);
     const float fresnel =
         schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, schlick_cosine(bsdf.eta, saturate_(here)));
     const float passed = fma_(-fresnel, kept_inside(bsdf, facet.kept, fresnel), 1.0f);
-    result.value = fma3(bsdf.through, density * passed, result.value);
-    result.density = fma_(bsdf.share[LOBE_THROUGH], density, result.density);
+    result.value = fma3(bsdf.transmission, pdf * passed, result.value);
+    result.pdf = fma_(bsdf.share[LOBE_TRANSMISSION], pdf, result.pdf);
 }
 
-// Reflection or transmission and sampling density towards `in`.
-TESSERA_FN BsdfValue layered_evaluate(const LayeredBsdf& bsdf, Vec3 in) {
+// Reflection or transmission and sampling pdf towards `wi`.
+TESSERA_FN BsdfValue layered_evaluate(const LayeredBsdf& bsdf, Vec3 wi) {
     BsdfValue result;
     result.value = splat(0.0f);
-    result.density = 0.0f;
-    if (in.z > 0.0f) {
-        add_coat(bsdf, in, result);
-        add_sheen(bsdf, in, result);
-        add_reflection(bsdf, in, result);
-    } else if (in.z < 0.0f) {
-        if (bsdf.share[LOBE_THROUGH] > 0.0f && bsdf.straight) add_straight(bsdf, in, result);
-        if (bsdf.share[LOBE_THROUGH] > 0.0f && !bsdf.straight) add_refraction(bsdf, in, result);
-        if (bsdf.share[LOBE_MATTE_THROUGH] > 0.0f) {
-            const float below = 1.0f - layered_dielectric_albedo(bsdf, layered_albedo(bsdf, in));
-            result.value = fma3(bsdf.matte_through, bsdf.out_below * below * -in.z, result.value);
-            result.density =
-                fma_(bsdf.share[LOBE_MATTE_THROUGH], -in.z * INVERSE_PI, result.density);
+    result.pdf = 0.0f;
+    if (wi.z > 0.0f) {
+        add_coat(bsdf, wi, result);
+        add_sheen(bsdf, wi, result);
+        add_reflection(bsdf, wi, result);
+    } else if (wi.z < 0.0f) {
+        if (bsdf.share[LOBE_TRANSMISSION] > 0.0f && bsdf.straight) add_straight(bsdf, wi, result);
+        if (bsdf.share[LOBE_TRANSMISSION] > 0.0f && !bsdf.straight)
+            add_refraction(bsdf, wi, result);
+        if (bsdf.share[LOBE_DIFFUSE_TRANSMISSION] > 0.0f) {
+            const float below = 1.0f - layered_dielectric_albedo(bsdf, layered_albedo(bsdf, wi));
+            result.value =
+                fma3(bsdf.diffuse_transmission, bsdf.wo_below * below * -wi.z, result.value);
+            result.pdf =
+                fma_(bsdf.share[LOBE_DIFFUSE_TRANSMISSION], -wi.z * INVERSE_PI, result.pdf);
         }
     }
     return result;
 }
 
-// A half vector distributed as the normals visible from `out`; see sample_visible_normal.
+// A half vector distributed as the normals visible from `wo`; see sample_visible_normal.
 TESSERA_FN Vec3 sample_layered_normal(const LayeredBsdf& bsdf, Vec2 random) {
-    const Vec3 out = bsdf.out;
-    const Vec3 stretched = normalize(vec3(out.x * bsdf.alpha_x, out.y * bsdf.alpha_y, out.z));
+    const Vec3 wo = bsdf.wo;
+    const Vec3 stretched = normalize(vec3(wo.x * bsdf.alpha_x, wo.y * bsdf.alpha_y, wo.z));
     const float z = fma_(1.0f - random.y, 1.0f + stretched.z, -stretched.z);
     const float radius = sqrt_(max_(0.0f, fma_(-z, z, 1.0f)));
     const SinCos angle = sincos_turns(random.x);
@@ -386,17 +389,17 @@ TESSERA_FN Vec3 sample_layered_normal(const LayeredBsdf& bsdf, Vec2 random) {
 
 // The direction behind a facet; the facet itself where it reflects totally.
 TESSERA_FN Vec3 refracted_at(const LayeredBsdf& bsdf, Vec3 half) {
-    const float cosine = dot(bsdf.out, half);
+    const float cosine = dot(bsdf.wo, half);
     const float inverse = 1.0f / bsdf.eta;
     const float squared = 1.0f - fma_(-cosine, cosine, 1.0f) * inverse * inverse;
     if (!(squared > 0.0f)) return half;
-    return normalize(fma3(half, fma_(cosine, inverse, -sqrt_(squared)), bsdf.out * -inverse));
+    return normalize(fma3(half, fma_(cosine, inverse, -sqrt_(squared)), bsdf.wo * -inverse));
 }
 
 TESSERA_FN Vec3 sample_lobe(const LayeredBsdf& bsdf, u32 lobe, Vec2 random) {
     if (lobe == LOBE_COAT) {
-        const Vec3 half = sample_visible_normal(bsdf.coat_alpha, bsdf.coat_out, random);
-        return world_from_local(basis_about(bsdf.coat_normal), mirrored_at(bsdf.coat_out, half));
+        const Vec3 half = sample_visible_normal(bsdf.coat_alpha, bsdf.coat_wo, random);
+        return world_from_local(basis_about(bsdf.coat_normal), mirrored_at(bsdf.coat_wo, half));
     }
     if (lobe == LOBE_SHEEN) {
         const float z = random.x;
@@ -404,30 +407,30 @@ TESSERA_FN Vec3 sample_lobe(const LayeredBsdf& bsdf, u32 lobe, Vec2 random) {
         const SinCos angle = sincos_turns(random.y);
         return vec3(radius * angle.cosine, radius * angle.sine, z);
     }
-    if (lobe == LOBE_MATTE || lobe == LOBE_MATTE_THROUGH) {
+    if (lobe == LOBE_DIFFUSE || lobe == LOBE_DIFFUSE_TRANSMISSION) {
         const Vec3 upper = sample_cosine(random);
-        return vec3(upper.x, upper.y, lobe == LOBE_MATTE ? upper.z : -upper.z);
+        return vec3(upper.x, upper.y, lobe == LOBE_DIFFUSE ? upper.z : -upper.z);
     }
     const Vec3 half = sample_layered_normal(bsdf, random);
-    if (lobe == LOBE_THROUGH && !bsdf.straight) return refracted_at(bsdf, half);
-    const Vec3 mirrored = mirrored_at(bsdf.out, half);
-    return vec3(mirrored.x, mirrored.y, lobe == LOBE_THROUGH ? -mirrored.z : mirrored.z);
+    if (lobe == LOBE_TRANSMISSION && !bsdf.straight) return refracted_at(bsdf, half);
+    const Vec3 mirrored = mirrored_at(bsdf.wo, half);
+    return vec3(mirrored.x, mirrored.y, lobe == LOBE_TRANSMISSION ? -mirrored.z : mirrored.z);
 }
 
 // Whether a direction is on the side of a lobe.
-TESSERA_FN bool lobe_reaches(u32 lobe, Vec3 in) {
-    return lobe >= LOBE_THROUGH ? in.z < 0.0f : in.z > 0.0f;
+TESSERA_FN bool lobe_reaches(u32 lobe, Vec3 wi) {
+    return lobe >= LOBE_TRANSMISSION ? wi.z < 0.0f : wi.z > 0.0f;
 }
 
 // A direction that a lobe gave.
 struct LobeDirection {
     u32 lobe;
-    Vec3 in;
+    Vec3 wi;
 };
 
 // Chooses a lobe by `choice` and a direction by `random`.
 TESSERA_FN LobeDirection layered_direction(const LayeredBsdf& bsdf, float choice, Vec2 random) {
-    u32 lobe = LOBE_MIRROR;
+    u32 lobe = LOBE_SPECULAR;
     float from = 0.0f;
     for (u32 at = 0; at < LOBES; ++at) {
         const float share = bsdf.share[at];
@@ -436,7 +439,7 @@ TESSERA_FN LobeDirection layered_direction(const LayeredBsdf& bsdf, float choice
     }
     LobeDirection chosen;
     chosen.lobe = lobe;
-    chosen.in = sample_lobe(bsdf, lobe, random);
+    chosen.wi = sample_lobe(bsdf, lobe, random);
     return chosen;
 }
 
@@ -444,14 +447,14 @@ TESSERA_FN LobeDirection layered_direction(const LayeredBsdf& bsdf, float choice
 // wrong side.
 TESSERA_FN BsdfSample layered_sample_of(LobeDirection chosen, BsdfValue value) {
     BsdfSample sample;
-    sample.in = chosen.in;
-    sample.density = value.density;
-    sample.valid = lobe_reaches(chosen.lobe, chosen.in) && value.density > 0.0f;
-    sample.weight = value.value * (1.0f / max_(value.density, 1e-30f));
+    sample.wi = chosen.wi;
+    sample.pdf = value.pdf;
+    sample.valid = lobe_reaches(chosen.lobe, chosen.wi) && value.pdf > 0.0f;
+    sample.weight = value.value * (1.0f / max_(value.pdf, 1e-30f));
     return sample;
 }
 
 TESSERA_FN BsdfSample layered_sample(const LayeredBsdf& bsdf, float choice, Vec2 random) {
     const LobeDirection chosen = layered_direction(bsdf, choice, random);
-    return layered_sample_of(chosen, layered_evaluate(bsdf, chosen.in));
+    return layered_sample_of(chosen, layered_evaluate(bsdf, chosen.wi));
 }

@@ -42,12 +42,12 @@ TESSERA_FN float sheen_smith(const Sheen& sheen, float cosine) {
 
 // Reflection of white sheen without the cosine; its visibility is at most 1, as Khronos's viewer
 // has it.
-TESSERA_FN float sheen_value(const Sheen& sheen, float out, float in, float half) {
+TESSERA_FN float sheen_value(const Sheen& sheen, float wo, float wi, float half) {
     const float sine2 = max_(0.0f, fma_(-half, half, 1.0f));
     const float distribution =
         (2.0f + sheen.inverse_alpha) * pow_(sine2, 0.5f * sheen.inverse_alpha) * INVERSE_TWO_PI;
-    const float masking = 1.0f + sheen_smith(sheen, out) + sheen_smith(sheen, in);
-    return distribution * min_(1.0f, 1.0f / max_(masking * 4.0f * out * in, 1e-6f));
+    const float masking = 1.0f + sheen_smith(sheen, wo) + sheen_smith(sheen, wi);
+    return distribution * min_(1.0f, 1.0f / max_(masking * 4.0f * wo * wi, 1e-6f));
 }
 
 // What white sheen reflects in all.

@@ -69,7 +69,7 @@ struct PathStateOf {
     Vector3<F> throughput;
     Vector3<F> radiance;
     // per steradian with which the last scattering chose the ray; 0 for a camera ray
-    F density;
+    F pdf;
     // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
     F cosine;
     PackedVantageOf<F> vantage;  // for which the last scattering chose a light
@@ -82,16 +82,16 @@ typedef PathStateOf<float> PathState;
 const float CONE_OF_SCATTERING = 0.0625f;
 const float CONE_SPREAD_MAX = 0.25f;
 
-// Cone of a ray that was chosen with a density, per steradian: it stands for 1 / density of them, a
-// disk of 2 sqrt(1 / (pi density)) across at a distance of 1.
-TESSERA_FN Cone scattered_cone(float width, float density) {
-    const float spread = CONE_OF_SCATTERING * 2.0f / sqrt_(max_(PI * density, 1e-10f));
+// Cone of a ray that was chosen with a pdf, per steradian: it stands for 1 / pdf of them, a
+// disk of 2 sqrt(1 / (pi pdf)) across at a distance of 1.
+TESSERA_FN Cone scattered_cone(float width, float pdf) {
+    const float spread = CONE_OF_SCATTERING * 2.0f / sqrt_(max_(PI * pdf, 1e-10f));
     return cone(width, min_(spread, CONE_SPREAD_MAX));
 }
 
 TESSERA_FN Cone cone_of(const SceneView& scene, const UnitParams& unit, const PathState& state) {
     return state.depth == 0 ? camera_cone(scene.camera, unit.frame_height)
-                            : scattered_cone(state.width, state.density);
+                            : scattered_cone(state.width, state.pdf);
 }
 
 // Radiance on its way through a shadow ray.

@@ -7,7 +7,8 @@
 #include "material/layered_surface.h"
 
 const u32 DIMENSION_DISPERSION = 1u << 20;  // and one for each scattering; beyond all of sampler.h
-const float DENSITY_ALONE = 1e30f;  // per steradian, of a ray that no light sample stands beside
+const float PDF_PASSED_THROUGH =
+    1e30f;  // per steradian; no light sample competes with such a ray
 
 // Whether a hit is shaded here.
 TESSERA_FN bool takes_layers(const SceneView& scene, u32 triangle, u32 media) {
@@ -67,7 +68,7 @@ TESSERA_FN void pass_hidden(PathState& state, Vec3 position, Vec3 away, u32 behi
     state.depth += 1;
     state.ray.origin = offset_ray_origin(position, away);
     state.ray.t_max = FAR_LIMIT;
-    state.density = DENSITY_ALONE;
+    state.pdf = PDF_PASSED_THROUGH;
     state.cosine = 0.0f;
     state.media = behind;
 }
@@ -77,14 +78,14 @@ struct LayeredLight {
     LightSample light;
     bool wanted;
     bool behind;  // it is on the other side of the surface
-    Vec3 in;      // towards it, in the surface's frame; 0 where it is not wanted
+    Vec3 wi;      // towards it, in the surface's frame; 0 where it is not wanted
 };
 
 TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
                                       const LayeredHit& hit, u32 choice) {
     LayeredLight seen;
     seen.wanted = seen.behind = false;
-    seen.in = splat(0.0f);
+    seen.wi = splat(0.0f);
     if (scene.light_count == 0) return seen;
     LightRandom random;
     random.choice = choice;
@@ -98,7 +99,7 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
     if (!(side > 0.0f ? local.z > 0.0f : side < 0.0f && local.z < 0.0f)) return seen;
     seen.wanted = true;
     seen.behind = side < 0.0f;
-    seen.in = local;
+    seen.wi = local;
     return seen;
 }
 
@@ -109,12 +110,12 @@ TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& un
     shadow.wanted = false;
     if (!seen.wanted) return shadow;
     const LightSample& light = seen.light;
-    const float weight = light.delta ? 1.0f : mis_weight(light.density, value.density);
+    const float weight = light.delta ? 1.0f : mis_weight(light.pdf, value.pdf);
     const Vec3 arriving =
         light.radiance * medium_transmittance(scene,
                                               seen.behind ? hit.media_behind : hit.media_here,
                                               light.distance);
-    shadow.radiance = state.throughput * value.value * arriving * (weight / light.density);
+    shadow.radiance = state.throughput * value.value * arriving * (weight / light.pdf);
     if (unit.clamp > 0.0f)
         shadow.radiance = clamped_light<float>(unit, shadow.radiance, state.depth > 0);
     shadow.wanted = !is_black(shadow.radiance);
@@ -127,19 +128,19 @@ TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& un
 
 TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample) {
     if (!sample.valid) return false;
-    const Vec3 direction = world_from_local(hit.basis, sample.in);
+    const Vec3 direction = world_from_local(hit.basis, sample.wi);
     const float side = dot(direction, hit.point.geometric);
-    const bool reflected = sample.in.z > 0.0f;
+    const bool reflected = sample.wi.z > 0.0f;
     if (!(reflected ? side > 0.0f : side < 0.0f)) return false;
     state.throughput = state.throughput * sample.weight;
     state.depth += 1;
-    if (!survives(state, sample.density) || is_black(state.throughput)) return false;
+    if (!survives(state, sample.pdf) || is_black(state.throughput)) return false;
     state.ray.origin = offset_ray_origin(hit.point.position,
                                          reflected ? hit.point.geometric : -hit.point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
-    state.density = sample.density;
-    state.cosine = max_(sample.in.z, 0.0f);
+    state.pdf = sample.pdf;
+    state.cosine = max_(sample.wi.z, 0.0f);
     state.media = reflected ? hit.media_here : hit.media_behind;
     return true;
 }
@@ -153,7 +154,7 @@ struct TwoValues {
 TESSERA_FN TwoValues evaluate_two(const LayeredBsdf& bsdf, Vec3 first, Vec3 second) {
     TwoValues values;
     values.first.value = splat(0.0f);
-    values.first.density = 0.0f;
+    values.first.pdf = 0.0f;
     TESSERA_ROLLED
     for (u32 at = 0; at < 2; ++at) {
         if (at == 1) values.first = values.second;
@@ -165,24 +166,24 @@ TESSERA_FN TwoValues evaluate_two(const LayeredBsdf& bsdf, Vec3 first, Vec3 seco
 // The surface as light sees it, at a point whose two sides are known. `front` says from which of
 // them it is met.
 TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& material,
-                                       const Corners& corners, Vec3 out, bool front,
+                                       const Corners& corners, Vec3 wo_world, bool front,
                                        PathState& state, LayeredHit& hit) {
     const Layers& layers = scene.layers[material.layers];
     const LayersTexels texels = layers_texels(scene, layers, corners);
-    const Grain grain = grain_of(layers, texels, corners, hit.point.shading);
-    hit.basis = grain.basis;
+    const AnisotropyFrame frame = anisotropy_frame_of(layers, texels, corners, hit.point.shading);
+    hit.basis = frame.basis;
     const float ior = layered_ior(scene, material, layers, state);
     const bool leaves = layers.medium != 0 && !front;
     const float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior
                                : ior / ior_around(scene, hit.media_here, state);
     Vec3 coat_normal = vec3(0.0f, 0.0f, 1.0f);
     if (layers.clearcoat > 0.0f)
-        coat_normal = local_from_world(
-            hit.basis,
-            coat_normal_at(scene, layers, corners, hit.point.geometric, front ? 1.0f : -1.0f, out));
+        coat_normal =
+            local_from_world(hit.basis, coat_normal_at(scene, layers, corners, hit.point.geometric,
+                                                       front ? 1.0f : -1.0f, wo_world));
     return make_layered(
-        layered_surface(hit.point, layers, texels, ratio, grain.strength, coat_normal),
-        local_from_world(hit.basis, out));
+        layered_surface(hit.point, layers, texels, ratio, frame.strength, coat_normal),
+        local_from_world(hit.basis, wo_world));
 }
 
 // As shade of stages.h.
@@ -195,8 +196,8 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     state.width = cone_width_at(cone_of(scene, unit, state), met.t);
     const Corners corners = corners_of(scene, met.triangle, met.u, met.v, state.width);
     const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
-    const Vec3 out = -state.ray.direction;
-    const float facing = dot(geometric, out);
+    const Vec3 wo_world = -state.ray.direction;
+    const float facing = dot(geometric, wo_world);
     state.throughput = state.throughput * medium_transmittance(scene, state.media, met.t);
     shade_emission(scene, unit, state, triangle, material, corners, met.t, facing);
     const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
@@ -213,17 +214,17 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     LayeredHit hit;
     hit.media_here = state.media;
     hit.media_behind = crossing.behind;
-    hit.point = surface_point(scene, triangle, material, corners, geometric, out);
+    hit.point = surface_point(scene, triangle, material, corners, geometric, wo_world);
     if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, hit.point));
     if (unlit) state.radiance = state.radiance + hit.point.base_color;
     if (unlit || state.depth >= unit.depth) return false;
 
-    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, out, front, state, hit);
+    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, wo_world, front, state, hit);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
     const LayeredLight light = layered_light(scene, state, hit, choice.x);
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
     const LobeDirection chosen = layered_direction(bsdf, unit_from_bits(choice.y), random);
-    const TwoValues values = evaluate_two(bsdf, light.in, chosen.in);
+    const TwoValues values = evaluate_two(bsdf, light.wi, chosen.wi);
     shadow = layered_shadow(scene, unit, state, hit, light, values.first);
     return layered_scatter(state, hit, layered_sample_of(chosen, values.second));
 }

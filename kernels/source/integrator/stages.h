@@ -12,7 +12,7 @@
 
 // Where paths may be ended by chance (Arvo and Kirk 1990, "Particle Transport and Image
 // Synthesis"): from the second scattering on, with this many times the share of light that they
-// still carry, as long as the density of the direction is at most ROULETTE_NARROW per steradian.
+// still carry, as long as the pdf of the direction is at most ROULETTE_NARROW per steradian.
 // What comes from a narrow lobe is left to the ray by light samples.
 const float ROULETTE_SCALE = 4.0f;
 const float ROULETTE_LEAST = 0.05f;    // the least chance that they go on with
@@ -36,7 +36,7 @@ TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& 
     state.width = 0.0f;
     state.throughput = splat<F>(1.0f);
     state.radiance = splat<F>(0.0f);
-    state.density = 0.0f;
+    state.pdf = 0.0f;
     state.cosine = 0.0f;
     state.vantage.point = splat<F>(0.0f);
     state.vantage.normal = 0u;
@@ -89,12 +89,12 @@ TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathS
         value = environment_map_value(scene, state.ray.direction, lit);
     } else {
         value.radiance = vec3_from<F>(environment.constant);
-        value.density = state.cosine * INVERSE_PI;
+        value.pdf = state.cosine * INVERSE_PI;
     }
     F weight = 1.0f;
     if (lit) {
         const float pick = scene.lights[environment.light].pick_probability;
-        weight = select(scattered, mis_weight<F>(state.density, value.density * pick), weight);
+        weight = select(scattered, mis_weight<F>(state.pdf, value.pdf * pick), weight);
     }
     add_emission(unit, state, state.throughput * value.radiance, weight);
 }
@@ -107,9 +107,9 @@ TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, P
     float weight = 1.0f;
     if (state.depth > 0 && triangle.light != NONE) {
         const float picked = light_probability(scene, vantage_of(state.vantage), triangle.light);
-        const float density = triangle_density(scene.lights[triangle.light], picked,
+        const float pdf = triangle_pdf(scene.lights[triangle.light], picked,
                                                distance * distance, abs_(cosine));
-        weight = mis_weight(state.density, density);
+        weight = mis_weight(state.pdf, pdf);
     }
     add_emission(unit, state, state.throughput * emitted_radiance(scene, material, corners),
                  weight);
@@ -124,11 +124,11 @@ struct ReflectionOf {
 typedef ReflectionOf<float> Reflection;
 
 template <class F>
-TESSERA_FN ReflectionOf<F> reflection_of(const SurfacePointOf<F>& point, Vector3<F> out) {
+TESSERA_FN ReflectionOf<F> reflection_of(const SurfacePointOf<F>& point, Vector3<F> wo_world) {
     ReflectionOf<F> reflection;
     reflection.basis = basis_about(point.shading);
     reflection.bsdf = make_bsdf(point.base_color, point.metallic, point.roughness,
-                                point.dielectric_f0, local_from_world(reflection.basis, out));
+                                point.dielectric_f0, local_from_world(reflection.basis, wo_world));
     return reflection;
 }
 
@@ -150,8 +150,8 @@ TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, const UnitParams& 
     if (!any(seen)) return shadow;
     const BsdfValueOf<F> value =
         bsdf_evaluate(reflection.bsdf, local_from_world(reflection.basis, light.direction));
-    const F weight = select(light.delta, 1.0f, mis_weight(light.density, value.density));
-    shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.density);
+    const F weight = select(light.delta, 1.0f, mis_weight(light.pdf, value.pdf));
+    shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.pdf);
     if (unit.clamp > 0.0f)
         shadow.radiance = clamped_light<F>(unit, shadow.radiance, !(state.depth == 0u));
     shadow.wanted = seen && !is_black(shadow.radiance);
@@ -162,12 +162,12 @@ TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, const UnitParams& 
 }
 
 // Roulette, after a scattering: false where the path ends, with what is left of it to those that go
-// on. `density`: of the direction that it goes on in.
+// on. `pdf`: of the direction that it goes on in.
 template <class F>
-TESSERA_FN MaskOf<F> survives(PathStateOf<F>& state, Same<F> density) {
+TESSERA_FN MaskOf<F> survives(PathStateOf<F>& state, Same<F> pdf) {
     const F chance =
         clamp_<F>(ROULETTE_SCALE * max_component(state.throughput), ROULETTE_LEAST, 1.0f);
-    const auto certain = state.depth <= 1u || density > ROULETTE_NARROW || chance == 1.0f;
+    const auto certain = state.depth <= 1u || pdf > ROULETTE_NARROW || chance == 1.0f;
     if (!any(!certain)) return certain;
     const auto bits =
         draw_bits(state.sampler, scatter_dimension(state.depth - 1u, SCATTER_ROULETTE));
@@ -183,17 +183,17 @@ TESSERA_FN MaskOf<F> shade_scatter(PathStateOf<F>& state, const SurfacePointOf<F
         draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
     const BsdfSampleOf<F> sample = bsdf_sample(reflection.bsdf, choice, random);
     if (!any(sample.valid)) return sample.valid;
-    const Vector3<F> direction = world_from_local(reflection.basis, sample.in);
+    const Vector3<F> direction = world_from_local(reflection.basis, sample.wi);
     const auto leaves = sample.valid && !(dot(direction, point.geometric) <= 0.0f);
     if (!any(leaves)) return leaves;
     state.throughput = state.throughput * sample.weight;
     state.depth += 1u;
-    const auto goes_on = leaves && survives(state, sample.density);
+    const auto goes_on = leaves && survives(state, sample.pdf);
     state.ray.origin = offset_ray_origin(point.position, point.geometric);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
-    state.density = sample.density;
-    state.cosine = sample.in.z;
+    state.pdf = sample.pdf;
+    state.cosine = sample.wi.z;
     return goes_on && !is_black(state.throughput);
 }
 
@@ -221,13 +221,14 @@ TESSERA_FN bool shade_surface(const SceneView& scene, const UnitParams& unit, co
     state.width = cone_width_at(cone_of(scene, unit, state), hit.t);
     const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v, state.width);
     const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
-    const Vec3 out = -state.ray.direction;
-    shade_emission(scene, unit, state, triangle, material, corners, hit.t, dot(geometric, out));
+    const Vec3 wo_world = -state.ray.direction;
+    shade_emission(scene, unit, state, triangle, material, corners, hit.t,
+                   dot(geometric, wo_world));
     const bool wants_first = state.depth == 0 && unit.aovs != 0;
     const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
     if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
 
-    point = surface_point(scene, triangle, material, corners, geometric, out);
+    point = surface_point(scene, triangle, material, corners, geometric, wo_world);
     if (wants_first) keep_first(first, first_of(scene, point));
     if (unlit) state.radiance = state.radiance + point.base_color;
     return !unlit && state.depth < unit.depth;

@@ -93,7 +93,7 @@ TESSERA_SMALL_FN PathStateOf<Lanes> gather_state(const Group& group) {
     state.ray.direction = gather3(group, TESSERA_OF(state.ray.direction));
     state.throughput = gather3(group, TESSERA_OF(state.throughput));
     state.radiance = gather3(group, TESSERA_OF(state.radiance));
-    state.density = gather(group, TESSERA_OF(state.density));
+    state.pdf = gather(group, TESSERA_OF(state.pdf));
     state.cosine = gather(group, TESSERA_OF(state.cosine));
     return state;
 }
@@ -187,7 +187,7 @@ TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams
         path.state.depth = states.depth.value[k];
         path.state.ray = lane_of(states.ray, k);
         path.state.throughput = lane_of(states.throughput, k);
-        path.state.density = states.density.value[k];
+        path.state.pdf = states.pdf.value[k];
         path.state.cosine = states.cosine.value[k];
         path.state.vantage.point = lane_of(states.vantage.point, k);
         path.state.vantage.normal = states.vantage.normal.value[k];

@@ -27,7 +27,7 @@ struct alignas(16) StoredHit {
 struct PathArrays {
     // of the ray, and of the shadow ray; t_max of a camera ray, width of the cone of any other
     Quad* origin;
-    Quad* direction;         // of the ray; density of the last scattering
+    Quad* direction;         // of the ray; pdf of the last scattering
     Quad* throughput;        // w: cosine of the last scattering
     Quad* radiance;          // w: the media around the ray
     Quad* vantage;           // w: the normal, packed
@@ -120,7 +120,7 @@ TESSERA_FN u32 slot_at(const BatchParams& batch, u32 at) {
 TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& state) {
     batch.paths.origin[slot] =
         quad(state.ray.origin, state.depth == 0 ? state.ray.t_max : state.width);
-    batch.paths.direction[slot] = quad(state.ray.direction, state.density);
+    batch.paths.direction[slot] = quad(state.ray.direction, state.pdf);
     batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
     batch.paths.vantage[slot] = quad(state.vantage.point, float_from_bits(state.vantage.normal));
 }
@@ -137,7 +137,7 @@ TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
     state.ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
     state.width = batch.depth == 0 ? 0.0f : origin.w;
     state.ray.direction = xyz(direction);
-    state.density = direction.w;
+    state.pdf = direction.w;
     state.throughput = xyz(throughput);
     state.cosine = throughput.w;
     const Quad vantage = batch.paths.vantage[slot];

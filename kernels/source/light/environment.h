@@ -91,10 +91,10 @@ TESSERA_FN float probability_of_cell(const EnvironmentCell* cells, u32 index) {
     return cells[index].probability;
 }
 
-// Density per steradian with which environment_sample_map chooses the footprint's direction: the
+// The pdf per steradian with which environment_sample_map chooses the footprint's direction: the
 // bilinear mean of its texels' probabilities, over the solid angle of a texel there.
 template <class F>
-TESSERA_FN F footprint_density(const SceneView& scene, const EnvironmentFootprint<F>& footprint) {
+TESSERA_FN F footprint_pdf(const SceneView& scene, const EnvironmentFootprint<F>& footprint) {
     F probability = 0.0f;
     for (u32 corner = 0; corner < 4; ++corner)
         probability = fma_(probability_of_cell(scene.environment_cells, footprint.texel[corner]),
@@ -103,23 +103,23 @@ TESSERA_FN F footprint_density(const SceneView& scene, const EnvironmentFootprin
     return probability * texels / max_(footprint.sine * (2.0f * PI * PI), 1e-9f);
 }
 
-// Radiance from a direction, and the density of sampling it; `density` is not computed (0) unless
-// `want_density`.
+// Radiance from a direction, and the pdf of sampling it; `pdf` is not computed (0) unless
+// `want_pdf`.
 template <class F>
 struct EnvironmentValue {
     Vector3<F> radiance;
-    F density;
+    F pdf;
 };
 
 template <class F>
 TESSERA_FN EnvironmentValue<F> environment_map_value(const SceneView& scene, Vector3<F> world,
-                                                     bool want_density) {
+                                                     bool want_pdf) {
     const EnvironmentFootprint<F> footprint =
         footprint_towards(scene.environment, map_from_world(scene.environment, world));
     EnvironmentValue<F> value;
     value.radiance = footprint_radiance(scene, footprint);
-    value.density = 0.0f;
-    if (want_density) value.density = footprint_density(scene, footprint);
+    value.pdf = 0.0f;
+    if (want_pdf) value.pdf = footprint_pdf(scene, footprint);
     return value;
 }
 
@@ -127,7 +127,7 @@ template <class F>
 struct EnvironmentSample {
     Vector3<F> direction;  // world space
     Vector3<F> radiance;
-    F density;   // 0: nothing was sampled
+    F pdf;   // 0: nothing was sampled
 };
 
 // One of `count` cells that a number falls to, and where in it, in [0, 1]. Numbers that are near
@@ -202,6 +202,6 @@ TESSERA_FN auto environment_sample_map(const SceneView& scene, Bits2Of<Word> ran
     sample.direction = world_from_map(
         environment, vec3(-turn.sine * footprint.sine, fall.cosine, turn.cosine * footprint.sine));
     sample.radiance = footprint_radiance(scene, footprint);
-    sample.density = footprint_density(scene, footprint);
+    sample.pdf = footprint_pdf(scene, footprint);
     return sample;
 }

@@ -1,4 +1,4 @@
-// Lights: choosing one, sampling a point or direction of it, and the density of that choice when a
+// Lights: choosing one, sampling a point or direction of it, and the pdf of that choice when a
 // scattered ray meets it.
 #pragma once
 
@@ -13,7 +13,7 @@ struct LightSampleOf {
     F distance;            // to the light; FAR_DISTANCE for a light at infinity
     Vector3<F> radiance;   // for delta lights: irradiance per unit cosine
     // per steradian, the choice of the light included; for delta lights: the probability of that
-    F density;
+    F pdf;
     MaskOf<F> delta;       // no scattered ray can meet it
     MaskOf<F> valid;
 };
@@ -29,8 +29,8 @@ struct LightRandomOf {
 };
 typedef LightRandomOf<u32> LightRandom;
 
-// Share of the power heuristic (Veach 1995) of a technique with density `own` beside one with
-// density `other`.
+// Share of the power heuristic (Veach 1995) of a technique with pdf `own` beside one with
+// pdf `other`.
 template <class F>
 TESSERA_FN F mis_weight(F own, F other) {
     const F ratio = other / max_(own, 1e-30f);
@@ -47,7 +47,7 @@ TESSERA_FN float range_window(float range, float distance) {
 TESSERA_FN LightSample sample_punctual(const Light& light, float picked, Vec3 from) {
     LightSample sample;
     sample.delta = true;
-    sample.density = picked;
+    sample.pdf = picked;
     sample.radiance = vec3_from(light.emission);
     sample.valid = true;
     const Vec3 shine = vec3_from(light.direction);
@@ -71,9 +71,9 @@ TESSERA_FN LightSample sample_punctual(const Light& light, float picked, Vec3 fr
     return sample;
 }
 
-// Density per steradian of sampling a point of an emissive triangle, as seen from a distance under
+// The pdf per steradian of sampling a point of an emissive triangle, as seen from a distance under
 // a cosine at the light; `picked`: the probability with which the light is chosen.
-TESSERA_FN float triangle_density(const Light& light, float picked, float squared_distance,
+TESSERA_FN float triangle_pdf(const Light& light, float picked, float squared_distance,
                                   float cosine) {
     return picked * squared_distance / max_(light.area * cosine, 1e-30f);
 }
@@ -92,7 +92,7 @@ TESSERA_FN LightSample sample_triangle_light(const SceneView& scene, const Light
     sample.direction = towards * (1.0f / max_(sample.distance, 1e-10f));
     const float cosine = -dot(normal, sample.direction);
     sample.valid = squared > 1e-20f && abs_(cosine) > 1e-7f && emits_towards(triangle, cosine);
-    sample.density = triangle_density(light, picked, squared, abs_(cosine));
+    sample.pdf = triangle_pdf(light, picked, squared, abs_(cosine));
     sample.radiance = splat(0.0f);
     if (!sample.valid) return sample;
     const Corners corners = corners_of(scene, light.triangle, at.x, at.y, 0.0f);
@@ -114,15 +114,15 @@ TESSERA_FN LightSampleOf<F> sample_environment(const SceneView& scene, F picked,
         const EnvironmentSample<F> chosen = environment_sample_map(scene, random);
         sample.direction = chosen.direction;
         sample.radiance = chosen.radiance;
-        sample.density = chosen.density;
+        sample.pdf = chosen.pdf;
     } else {
         const Vector3<F> local = sample_cosine(units_from_bits(random));
         sample.direction = world_from_local(basis_about(normal), local);
         sample.radiance = vec3_from<F>(scene.environment.constant);
-        sample.density = local.z * INVERSE_PI;
+        sample.pdf = local.z * INVERSE_PI;
     }
-    sample.density *= picked;
-    sample.valid = sample.density > 0.0f;
+    sample.pdf *= picked;
+    sample.valid = sample.pdf > 0.0f;
     return sample;
 }
 

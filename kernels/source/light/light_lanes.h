@@ -43,7 +43,7 @@ TESSERA_SMALL_FN void set_lane(LightSampleOf<Lanes>& lanes, u32 k, const LightSa
     set_lane(lanes.direction, k, sample.direction);
     set_lane(lanes.radiance, k, sample.radiance);
     lanes.distance.value[k] = sample.distance;
-    lanes.density.value[k] = sample.density;
+    lanes.pdf.value[k] = sample.pdf;
     lanes.delta.bits[k] = sample.delta ? -1 : 0;
     lanes.valid.bits[k] = sample.valid ? -1 : 0;
 }
@@ -54,7 +54,7 @@ TESSERA_SMALL_FN LightSampleOf<Lanes> select(LaneMask mask, const LightSampleOf<
     sample.direction = select(mask, yes.direction, no.direction);
     sample.distance = select(mask, yes.distance, no.distance);
     sample.radiance = select(mask, yes.radiance, no.radiance);
-    sample.density = select(mask, yes.density, no.density);
+    sample.pdf = select(mask, yes.pdf, no.pdf);
     sample.delta = (mask && yes.delta) || (!mask && no.delta);
     sample.valid = (mask && yes.valid) || (!mask && no.valid);
     return sample;

@@ -22,20 +22,20 @@ TESSERA_FN LayersTexels layers_texels(const SceneView& scene, const Layers& laye
 
 // The frame in which the surface is lit: of the shading normal, and where there is a grain with its
 // x along it.
-struct Grain {
+struct AnisotropyFrame {
     Basis basis;
     float strength;
 };
 
-TESSERA_FN Grain grain_of(const Layers& layers, const LayersTexels& texels, const Corners& corners,
-                          Vec3 normal) {
-    Grain grain;
-    grain.basis = basis_about(normal);
-    grain.strength = layers.anisotropy;
-    if (!(grain.strength > 0.0f)) return grain;
+TESSERA_FN AnisotropyFrame anisotropy_frame_of(const Layers& layers, const LayersTexels& texels,
+                                               const Corners& corners, Vec3 normal) {
+    AnisotropyFrame frame;
+    frame.basis = basis_about(normal);
+    frame.strength = layers.anisotropy;
+    if (!(frame.strength > 0.0f)) return frame;
     const Vec3 raw = blended_tangent(corners);
     const Vec3 flat = fma3(normal, -dot(normal, raw), raw);
-    if (!(dot(flat, flat) > 1e-12f)) return grain;  // no tangents: the grain is along some axis
+    if (!(dot(flat, flat) > 1e-12f)) return frame;  // no tangents: the grain is along some axis
     const Vec3 tangent = normalize(flat);
     const Vec3 bitangent = cross(normal, tangent) * corners.vertex[0]->tangent_sign;
     float x = 1.0f, y = 0.0f;
@@ -43,24 +43,24 @@ TESSERA_FN Grain grain_of(const Layers& layers, const LayersTexels& texels, cons
         const Vec4 texel = texels.at[LAYERS_ANISOTROPY];
         x = fma_(2.0f, texel.x, -1.0f);
         y = fma_(2.0f, texel.y, -1.0f);
-        grain.strength *= texel.z;
+        frame.strength *= texel.z;
     }
     const float along = fma_(layers.anisotropy_cosine, x, -(layers.anisotropy_sine * y));
     const float across = fma_(layers.anisotropy_sine, x, layers.anisotropy_cosine * y);
-    grain.basis.tangent = normalize_or(fma3(tangent, along, bitangent * across), tangent);
-    grain.basis.bitangent = cross(normal, grain.basis.tangent);
-    return grain;
+    frame.basis.tangent = normalize_or(fma3(tangent, along, bitangent * across), tangent);
+    frame.basis.bitangent = cross(normal, frame.basis.tangent);
+    return frame;
 }
 
 // The coat's normal: the mesh's own, or that of its map; on the viewer's side. `side` is -1 for the
 // back.
 TESSERA_FN Vec3 coat_normal_at(const SceneView& scene, const Layers& layers, const Corners& corners,
-                               Vec3 geometric, float side, Vec3 out) {
+                               Vec3 geometric, float side, Vec3 wo_world) {
     Vec3 normal = interpolated_normal(corners, geometric * side);
     const TextureRef& use = layers.textures[LAYERS_CLEARCOAT_NORMAL];
     if (use.texture != NONE)
         normal = mapped_normal(scene, use, layers.clearcoat_normal_scale, corners, normal);
-    return facing_normal(normal * side, out);
+    return facing_normal(normal * side, wo_world);
 }
 
 // Reflectance at normal incidence of the dielectric, and at grazing.

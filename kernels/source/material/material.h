@@ -42,12 +42,12 @@ TESSERA_FN Vec3 mapped_normal(const SceneView& scene, const TextureRef& use, flo
     return normalize_or(fma3(tangent, x, fma3(bitangent, y, normal * z)), normal);
 }
 
-// A shading normal that the viewer sees: turned towards `out` by as little as needed, so that no
-// point goes black because interpolation or a normal map tipped it over.
-TESSERA_FN Vec3 facing_normal(Vec3 normal, Vec3 out) {
-    const float cosine = dot(normal, out);
+// A shading normal that the viewer sees: turned towards `wo_world` by as little as needed, so that
+// no point goes black because interpolation or a normal map tipped it over.
+TESSERA_FN Vec3 facing_normal(Vec3 normal, Vec3 wo_world) {
+    const float cosine = dot(normal, wo_world);
     if (cosine >= FACING_MIN) return normal;
-    return normalize_or(fma3(out, FACING_MIN - cosine, normal), out);
+    return normalize_or(fma3(wo_world, FACING_MIN - cosine, normal), wo_world);
 }
 
 TESSERA_FN Vec3 base_color_at(const SceneView& scene, const Material& material,
@@ -63,20 +63,20 @@ TESSERA_FN float dielectric_f0_of(const Material& material) {
     return ratio * ratio;
 }
 
-// The whole point. `out` is the unit direction back along the ray, `geometric` the front side's
-// unit normal.
+// The whole point. `wo_world` is the unit direction back along the ray, `geometric` the front
+// side's unit normal.
 TESSERA_FN SurfacePoint surface_point(const SceneView& scene, const Triangle& triangle,
                                       const Material& material, const Corners& corners,
-                                      Vec3 geometric, Vec3 out) {
+                                      Vec3 geometric, Vec3 wo_world) {
     SurfacePoint point;
     point.position = triangle_point(triangle, corners.weight[1], corners.weight[2]);
     Vec3 shading = interpolated_normal(corners, geometric);
     if (material.normal_texture.texture != NONE)
         shading =
             mapped_normal(scene, material.normal_texture, material.normal_scale, corners, shading);
-    const float side = dot(geometric, out) < 0.0f ? -1.0f : 1.0f;
+    const float side = dot(geometric, wo_world) < 0.0f ? -1.0f : 1.0f;
     point.geometric = geometric * side;
-    point.shading = facing_normal(shading * side, out);
+    point.shading = facing_normal(shading * side, wo_world);
     point.base_color = base_color_at(scene, material, corners);
     point.metallic = material.metallic;
     point.roughness = material.roughness;

@@ -1,4 +1,4 @@
-// Maps from the unit square to disk, polygon, hemisphere, triangle and tent, with their densities.
+// Maps from the unit square to disk, polygon, hemisphere, triangle and tent, with their pdfs.
 #pragma once
 
 #include "math/vector.h"
@@ -64,7 +64,7 @@ TESSERA_FN Vector2<F> sample_polygon(const Polygon& polygon, Vector2<F> random) 
                 fma_(out, middle.sine, along * middle.cosine));
 }
 
-// Cosine-weighted about +z; density z / pi.
+// Cosine-weighted about +z; pdf z / pi.
 template <class F>
 TESSERA_FN Vector3<F> sample_cosine(Vector2<F> random) {
     const Vector2<F> disk = sample_disk(random);
@@ -79,7 +79,7 @@ TESSERA_FN Vector2<F> sample_triangle(Vector2<F> random) {
     return vec2(root * (1.0f - random.y), root * random.y);
 }
 
-// Tent density 1 - |x| on [-1, 1].
+// Tent pdf 1 - |x| on [-1, 1].
 template <class F>
 TESSERA_FN F sample_tent(F random) {
     const auto left = random < 0.5f;

@@ -67,7 +67,7 @@ TESSERA_FN void give_light(const Words& w, u32 at, const LightSample& sample) {
     give3(w, at, sample.direction);
     give3(w, at + 3, sample.valid ? sample.radiance : splat(0.0f));
     give(w, at + 6, sample.distance);
-    give(w, at + 7, sample.density);
+    give(w, at + 7, sample.pdf);
     w.out[at + 8] = (u32)sample.valid | (u32)sample.delta << 1;
 }
 
@@ -97,5 +97,5 @@ TESSERA_FN void unit_light(const SceneView& scene, const Words& w) {
     const LightSample sample =
         sample_light(scene, pack_vantage(real3(w, 3), unit3(w, 6)), unit3(w, 6), random);
     give_light(w, 0, sample);
-    give(w, 9, mis_weight(sample.density, 0.5f));
+    give(w, 9, mis_weight(sample.pdf, 0.5f));
 }

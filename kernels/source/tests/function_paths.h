@@ -59,7 +59,7 @@ TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
     state.width = unit_width(key);
     state.throughput = splat(1.0f);
     state.radiance = splat(0.0f);
-    state.density = 0.5f;
+    state.pdf = 0.5f;
     state.cosine = 0.5f;
     state.vantage = pack_vantage(splat(0.25f), direction);
     state.media = 0;
@@ -89,7 +89,7 @@ TESSERA_FN void give_shaded(const Words& w, bool alive, const PathState& state,
     if (!alive) return;
     give_ray(w, 24, state.ray);
     give3(w, 31, state.throughput);
-    give2(w, 34, vec2(state.density, state.cosine));
+    give2(w, 34, vec2(state.pdf, state.cosine));
     w.out[36] = state.depth;
     w.out[37] = state.media;
     w.out[38] = state.vantage.normal;
@@ -109,7 +109,7 @@ TESSERA_FN void unit_shade(const SceneView& scene, const Words& w) {
     give_shaded(w, alive, state, shadow, first);
 }
 
-// Words: triangle, point, out, distance.
+// Words: triangle, point, wo, distance.
 TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
     give_none(w, 0, 33);
     if (scene.triangle_count == 0 || scene.layers == 0) return;
@@ -117,17 +117,18 @@ TESSERA_FN void unit_layered_surface(const SceneView& scene, const Words& w) {
     const Triangle& triangle = scene.triangles[input.id];
     const Material& material = scene.materials[triangle.material];
     const Layers& layers = scene.layers[material.layers];
-    const Vec3 out = unit3(w, 3);
+    const Vec3 wo_world = unit3(w, 3);
     const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
-    const SurfacePoint point = surface_point(scene, triangle, material, corners,
-                                             normalize_or(triangle_cross(triangle), out), out);
+    const SurfacePoint point =
+        surface_point(scene, triangle, material, corners,
+                      normalize_or(triangle_cross(triangle), wo_world), wo_world);
     const LayersTexels texels = layers_texels(scene, layers, corners);
-    const Grain grain = grain_of(layers, texels, corners, point.shading);
-    const Vec3 coat = coat_normal_at(scene, layers, corners, point.geometric, 1.0f, out);
+    const AnisotropyFrame frame = anisotropy_frame_of(layers, texels, corners, point.shading);
+    const Vec3 coat = coat_normal_at(scene, layers, corners, point.geometric, 1.0f, wo_world);
     const LayeredSurface surface =
-        layered_surface(point, layers, texels, 1.5f, grain.strength, coat);
-    give3(w, 0, grain.basis.tangent);
-    give3(w, 3, grain.basis.bitangent);
+        layered_surface(point, layers, texels, 1.5f, frame.strength, coat);
+    give3(w, 0, frame.basis.tangent);
+    give3(w, 3, frame.basis.bitangent);
     give3(w, 6, surface.f0);
     give3(w, 9, surface.sheen_color);
     give3(w, 12, surface.diffuse_transmission_color);

@@ -20,7 +20,7 @@ TESSERA_FN Vec3 unit3(const Words& w, u32 at) {
     return normalize_or(real3(w, at), vec3(0.0f, 0.6f, 0.8f));
 }
 
-// A unit vector above the horizon, as BSDFs want their `out`.
+// A unit vector above the horizon, as BSDFs want their `wo`.
 TESSERA_FN Vec3 upper3(const Words& w, u32 at) {
     const Vec3 any = unit3(w, at);
     return normalize(vec3(any.x, any.y, abs_(any.z) + FACING_MIN));

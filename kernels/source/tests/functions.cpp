@@ -299,42 +299,42 @@ void tessera_test_shape(u32 shape, float x, float y, float* result) {
 }
 
 // `surface`: base colour, metallic, roughness, F0 of the dielectric.
-static Bsdf bsdf_of(const float* surface, const float* out) {
-    return make_bsdf(vec3_from(surface), surface[3], surface[4], surface[5], vec3_from(out));
+static Bsdf bsdf_of(const float* surface, const float* wo) {
+    return make_bsdf(vec3_from(surface), surface[3], surface[4], surface[5], vec3_from(wo));
 }
 
-// Value (three) and density.
-void tessera_test_bsdf(const float* surface, const float* out, const float* in, float* result) {
-    const BsdfValue value = bsdf_evaluate(bsdf_of(surface, out), vec3_from(in));
+// Value (three) and pdf.
+void tessera_test_bsdf(const float* surface, const float* wo, const float* wi, float* result) {
+    const BsdfValue value = bsdf_evaluate(bsdf_of(surface, wo), vec3_from(wi));
     result[0] = value.value.x;
     result[1] = value.value.y;
     result[2] = value.value.z;
-    result[3] = value.density;
+    result[3] = value.pdf;
 }
 
-// Direction (three), weight (three), density (0: none).
-void tessera_test_bsdf_sample(const float* surface, const float* out, const float* random,
+// Direction (three), weight (three), pdf (0: none).
+void tessera_test_bsdf_sample(const float* surface, const float* wo, const float* random,
                               float* result) {
     const BsdfSample sample =
-        bsdf_sample(bsdf_of(surface, out), random[0], vec2(random[1], random[2]));
-    result[0] = sample.in.x;
-    result[1] = sample.in.y;
-    result[2] = sample.in.z;
+        bsdf_sample(bsdf_of(surface, wo), random[0], vec2(random[1], random[2]));
+    result[0] = sample.wi.x;
+    result[1] = sample.wi.y;
+    result[2] = sample.wi.z;
     result[3] = sample.weight.x;
     result[4] = sample.weight.y;
     result[5] = sample.weight.z;
-    result[6] = sample.valid ? sample.density : 0.0f;
+    result[6] = sample.valid ? sample.pdf : 0.0f;
 }
 
-void tessera_test_visible_normal(float alpha, const float* out, const float* random,
+void tessera_test_visible_normal(float alpha, const float* wo, const float* random,
                                  float* result) {
-    const Vec3 normal = sample_visible_normal(alpha, vec3_from(out), vec2(random[0], random[1]));
+    const Vec3 normal = sample_visible_normal(alpha, vec3_from(wo), vec2(random[0], random[1]));
     result[0] = normal.x;
     result[1] = normal.y;
     result[2] = normal.z;
 }
 
-// Direction (three), radiance (three), density.
+// Direction (three), radiance (three), pdf.
 void tessera_test_environment_sample(const SceneView* scene, u32 x, u32 y, float* result) {
     const EnvironmentSample sample = environment_sample_map(*scene, bits2(x, y));
     result[0] = sample.direction.x;
@@ -343,16 +343,16 @@ void tessera_test_environment_sample(const SceneView* scene, u32 x, u32 y, float
     result[3] = sample.radiance.x;
     result[4] = sample.radiance.y;
     result[5] = sample.radiance.z;
-    result[6] = sample.density;
+    result[6] = sample.pdf;
 }
 
-// Radiance (three), density.
+// Radiance (three), pdf.
 void tessera_test_environment(const SceneView* scene, const float* direction, float* result) {
     const EnvironmentValue value = environment_map_value(*scene, vec3_from(direction), true);
     result[0] = value.radiance.x;
     result[1] = value.radiance.y;
     result[2] = value.radiance.z;
-    result[3] = value.density;
+    result[3] = value.pdf;
 }
 
 // `place`: u, v, footprint.
@@ -441,7 +441,7 @@ extern "C" float tessera_test_plane(const CompressedNode* node, u32 side, u32 ax
 
 // The numbers of a LayeredSurface in the order of test_hooks.rs; the coat's normal is the
 // surface's.
-static LayeredBsdf layered_of(const float* numbers, const float* out) {
+static LayeredBsdf layered_of(const float* numbers, const float* wo) {
     LayeredSurface surface;
     surface.base_color = vec3_from(numbers);
     surface.metallic = numbers[3];
@@ -462,29 +462,29 @@ static LayeredBsdf layered_of(const float* numbers, const float* out) {
     surface.film.thickness = numbers[23];
     surface.eta = numbers[24];
     surface.refracts = numbers[25] != 0.0f;
-    return make_layered(surface, vec3_from(out));
+    return make_layered(surface, vec3_from(wo));
 }
 
-// Value (three) and density.
-extern "C" void tessera_test_layered(const float* surface, const float* out, const float* in,
+// Value (three) and pdf.
+extern "C" void tessera_test_layered(const float* surface, const float* wo, const float* wi,
                                      float* result) {
-    const BsdfValue value = layered_evaluate(layered_of(surface, out), vec3_from(in));
+    const BsdfValue value = layered_evaluate(layered_of(surface, wo), vec3_from(wi));
     result[0] = value.value.x;
     result[1] = value.value.y;
     result[2] = value.value.z;
-    result[3] = value.density;
+    result[3] = value.pdf;
 }
 
-// Direction (three), weight (three), density (0: none).
-extern "C" void tessera_test_layered_sample(const float* surface, const float* out,
+// Direction (three), weight (three), pdf (0: none).
+extern "C" void tessera_test_layered_sample(const float* surface, const float* wo,
                                             const float* random, float* result) {
     const BsdfSample sample =
-        layered_sample(layered_of(surface, out), random[0], vec2(random[1], random[2]));
-    result[0] = sample.in.x;
-    result[1] = sample.in.y;
-    result[2] = sample.in.z;
+        layered_sample(layered_of(surface, wo), random[0], vec2(random[1], random[2]));
+    result[0] = sample.wi.x;
+    result[1] = sample.wi.y;
+    result[2] = sample.wi.z;
     result[3] = sample.weight.x;
     result[4] = sample.weight.y;
     result[5] = sample.weight.z;
-    result[6] = sample.valid ? sample.density : 0.0f;
+    result[6] = sample.valid ? sample.pdf : 0.0f;
 }

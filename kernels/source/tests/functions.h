@@ -242,7 +242,7 @@ TESSERA_FN void unit_albedo(const SceneView&, const Words& w) {
 TESSERA_FN void unit_microfacets(const SceneView&, const Words& w) {
     const float alpha2 = square_(max_(real(w, 0), ALPHA_MIN));
     give(w, 0, smith_root(alpha2, real(w, 1)));
-    give(w, 1, ggx_density(alpha2, unit3(w, 2)));
+    give(w, 1, ggx_distribution(alpha2, unit3(w, 2)));
 }
 
 TESSERA_FN void unit_visible_normal(const SceneView&, const Words& w) {
@@ -262,23 +262,23 @@ TESSERA_FN void unit_bsdf(const SceneView&, const Words& w) {
     const Bsdf bsdf = bsdf_from(w);
     give3(w, 0, bsdf.f0);
     give3(w, 3, bsdf.multiple);
-    give3(w, 6, bsdf.base);
-    give3(w, 9, bsdf.out);
-    give3(w, 12, vec3(bsdf.alpha2, bsdf.out_root, bsdf.out_lost));
-    give3(w, 15, vec3(bsdf.out_below, bsdf.specular_share, bsdf.dielectric_multiple));
+    give3(w, 6, bsdf.diffuse);
+    give3(w, 9, bsdf.wo);
+    give3(w, 12, vec3(bsdf.alpha2, bsdf.wo_root, bsdf.wo_lost));
+    give3(w, 15, vec3(bsdf.wo_below, bsdf.specular_share, bsdf.dielectric_multiple));
 }
 
 TESSERA_FN void unit_bsdf_evaluate(const SceneView&, const Words& w) {
     const BsdfValue value = bsdf_evaluate(bsdf_from(w), unit3(w, 9));
     give3(w, 0, value.value);
-    give(w, 3, value.density);
+    give(w, 3, value.pdf);
 }
 
 TESSERA_FN void unit_bsdf_sample(const SceneView&, const Words& w) {
     const BsdfSample sample = bsdf_sample(bsdf_from(w), real(w, 9), real2(w, 10));
-    give3(w, 0, sample.in);
+    give3(w, 0, sample.wi);
     give3(w, 3, sample.weight);
-    give(w, 6, sample.density);
+    give(w, 6, sample.pdf);
     w.out[7] = sample.valid;
 }
 
@@ -331,20 +331,20 @@ TESSERA_FN LayeredSurface surface_from(const Words& w) {
 }
 
 TESSERA_FN void give_layered(const Words& w, u32 at, const LayeredBsdf& bsdf) {
-    give3(w, at, vec3(bsdf.alpha_x, bsdf.alpha_y, bsdf.out_root));
-    give3(w, at + 3, vec3(bsdf.out_lost, bsdf.out_below, bsdf.eta));
+    give3(w, at, vec3(bsdf.alpha_x, bsdf.alpha_y, bsdf.wo_root));
+    give3(w, at + 3, vec3(bsdf.wo_lost, bsdf.wo_below, bsdf.eta));
     give3(w, at + 6, bsdf.f0);
     give3(w, at + 9, vec3(bsdf.f90, bsdf.dielectric_f0, bsdf.dielectric_f90));
     give3(w, at + 12, bsdf.multiple);
-    give3(w, at + 15, bsdf.matte);
-    give3(w, at + 18, bsdf.matte_through);
-    give3(w, at + 21, bsdf.through);
-    give3(w, at + 24, bsdf.through_multiple);
+    give3(w, at + 15, bsdf.diffuse);
+    give3(w, at + 18, bsdf.diffuse_transmission);
+    give3(w, at + 21, bsdf.transmission);
+    give3(w, at + 24, bsdf.transmission_multiple);
     give3(w, at + 27, vec3(bsdf.under, bsdf.coat, bsdf.coat_root));
-    give3(w, at + 30, bsdf.coat_out);
+    give3(w, at + 30, bsdf.coat_wo);
     give3(w, at + 33, bsdf.sheen_color);
     for (u32 lobe = 0; lobe < LOBES; ++lobe) give(w, at + 36 + lobe, bsdf.share[lobe]);
-    give3(w, at + 42, bsdf.out);
+    give3(w, at + 42, bsdf.wo);
 }
 
 TESSERA_FN LayeredBsdf layered_from(const Words& w) {
@@ -357,14 +357,14 @@ TESSERA_FN void unit_layered(const SceneView&, const Words& w) {
 TESSERA_FN void unit_layered_evaluate(const SceneView&, const Words& w) {
     const BsdfValue value = layered_evaluate(layered_from(w), unit3(w, 19));
     give3(w, 0, value.value);
-    give(w, 3, value.density);
+    give(w, 3, value.pdf);
 }
 
 TESSERA_FN void unit_layered_sample(const SceneView&, const Words& w) {
     const BsdfSample sample = layered_sample(layered_from(w), real(w, 19), real2(w, 20));
-    give3(w, 0, sample.in);
+    give3(w, 0, sample.wi);
     give3(w, 3, sample.weight);
-    give(w, 6, sample.density);
+    give(w, 6, sample.pdf);
     w.out[7] = sample.valid;
 }
 
@@ -496,7 +496,7 @@ TESSERA_FN void unit_environment(const SceneView& scene, const Words& w) {
     if (!environment_is_map(scene.environment)) return give_none(w, 0, 4);
     const EnvironmentValue value = environment_map_value(scene, unit3(w, 0), true);
     give3(w, 0, value.radiance);
-    give(w, 3, value.density);
+    give(w, 3, value.pdf);
 }
 
 TESSERA_FN void unit_environment_sample(const SceneView& scene, const Words& w) {
@@ -504,7 +504,7 @@ TESSERA_FN void unit_environment_sample(const SceneView& scene, const Words& w) 
     const EnvironmentSample sample = environment_sample_map(scene, bits2(w.in[0], w.in[1]));
     give3(w, 0, sample.direction);
     give3(w, 3, sample.radiance);
-    give(w, 6, sample.density);
+    give(w, 6, sample.pdf);
 }
 
 // Surfaces.
@@ -534,11 +534,11 @@ TESSERA_FN void unit_surface(const SceneView& scene, const Words& w) {
     if (scene.triangle_count == 0) return give_none(w, 0, 14);
     const SurfaceInput input = surface_input(scene, w);
     const Triangle& triangle = scene.triangles[input.id];
-    const Vec3 out = unit3(w, 3);
+    const Vec3 wo_world = unit3(w, 3);
     const Corners corners = corners_of(scene, input.id, input.at.x, input.at.y, input.width);
     const SurfacePoint point =
         surface_point(scene, triangle, scene.materials[triangle.material], corners,
-                      normalize_or(triangle_cross(triangle), out), out);
+                      normalize_or(triangle_cross(triangle), wo_world), wo_world);
     give3(w, 0, point.position);
     give3(w, 3, point.geometric);
     give3(w, 6, point.shading);

@@ -97,16 +97,16 @@ static void compute_shading(const WordOf<F>* in, Results<F>& results) {
         give<F>(results, at.y);
     }
 
-    const Vector3<F> out = vec3(direction.x, direction.y, max_(abs_(direction.z), 1e-3f));
+    const Vector3<F> wo = vec3(direction.x, direction.y, max_(abs_(direction.z), 1e-3f));
     const BsdfOf<F> bsdf =
-        make_bsdf(vec3(unit[5], unit[6], unit[7]), unit[1], unit[0], F(0.04f), out);
+        make_bsdf(vec3(unit[5], unit[6], unit[7]), unit[1], unit[0], F(0.04f), wo);
     const BsdfValueOf<F> value = bsdf_evaluate(bsdf, direction_of(unit[4], unit[5], unit[6]));
     give3(results, value.value);
-    give<F>(results, value.density);
+    give<F>(results, value.pdf);
     const BsdfSampleOf<F> sample = bsdf_sample(bsdf, unit[7], random);
-    give3(results, sample.in);
+    give3(results, sample.wi);
     give3(results, sample.weight);
-    give<F>(results, sample.density);
+    give<F>(results, sample.pdf);
 }
 
 template <class F>

@@ -19,11 +19,13 @@ fn assert_near(got: [f64; 3], want: [f64; 3], margin: f64) {
 /// sight.
 fn floor() -> tessera_kernels::CheckedScene {
     let mut builder = Builder::default();
-    let matte = builder.add_material(material([0.8, 0.6, 0.4], 0.0, 1.0));
+    let diffuse = builder.add_material(material([0.8, 0.6, 0.4], 0.0, 1.0));
     let lamp = Material { emission: [90.0, 70.0, 50.0], ..material([0.0; 3], 0.0, 1.0) };
     let lamp = builder.add_material(Material { flags: material_flags::DOUBLE_SIDED, ..lamp });
-    builder
-        .quad([[-4.0, -1.0, 4.0], [4.0, -1.0, 4.0], [4.0, -1.0, -4.0], [-4.0, -1.0, -4.0]], matte);
+    builder.quad(
+        [[-4.0, -1.0, 4.0], [4.0, -1.0, 4.0], [4.0, -1.0, -4.0], [-4.0, -1.0, -4.0]],
+        diffuse,
+    );
     let lit =
         builder.quad([[-0.4, 0.3, 0.0], [0.4, 0.3, 0.0], [0.4, 0.8, 0.0], [-0.4, 0.8, 0.0]], lamp);
     builder.emit(lit, 1.0);

@@ -1,4 +1,4 @@
-//! What glTF's material extensions look like, each against its formula. Energy, densities and
+//! What glTF's material extensions look like, each against its formula. Energy, pdfs and
 //! stacks of them are layered.rs's.
 
 use crate::layered::PLAIN;
@@ -52,12 +52,12 @@ fn a_coat_over_black_is_a_dielectric_of_its_own_roughness() {
         let coated = LayeredSurface { clearcoat: 1.0, clearcoat_roughness: roughness, ..NOTHING };
         let half = LayeredSurface { clearcoat: 0.5, ..coated };
         for cosine in [1.0, 0.8, 0.4] {
-            let (out, towards) = (slanted(cosine), mirrored(slanted(0.97 * cosine)));
-            let [got, ..] = layered(&coated, out, towards);
-            let [want, ..] = bsdf(&[0.0, 0.0, 0.0, 0.0, roughness, 0.04], out, towards);
+            let (wo, wi) = (slanted(cosine), mirrored(slanted(0.97 * cosine)));
+            let [got, ..] = layered(&coated, wo, wi);
+            let [want, ..] = bsdf(&[0.0, 0.0, 0.0, 0.0, roughness, 0.04], wo, wi);
             let what = format!("roughness {roughness}, cosine {cosine}");
             assert!((got / want - 1.0).abs() < 0.03, "{what}: {got}, not {want}");
-            let [partly, ..] = layered(&half, out, towards);
+            let [partly, ..] = layered(&half, wo, wi);
             assert!((partly / got - 0.5).abs() < 1e-4, "{what}: {partly} is not half of {got}");
         }
     }
@@ -80,9 +80,9 @@ fn sheen_is_seen_at_grazing_angles_in_its_colour() {
 /// alone.
 #[test]
 fn a_specular_colour_tints_the_middle_and_leaves_the_edge_white() {
-    let matte = LayeredSurface { f0: [0.0; 3], f90: 0.0, ..PLAIN };
-    for (out, towards) in [(UP, slanted(0.5)), (slanted(0.3), mirrored(slanted(0.3)))] {
-        let (got, want) = (layered(&matte, out, towards)[0], towards[2] / std::f32::consts::PI);
+    let diffuse = LayeredSurface { f0: [0.0; 3], f90: 0.0, ..PLAIN };
+    for (wo, wi) in [(UP, slanted(0.5)), (slanted(0.3), mirrored(slanted(0.3)))] {
+        let (got, want) = (layered(&diffuse, wo, wi)[0], wi[2] / std::f32::consts::PI);
         assert!((got / want - 1.0).abs() < 1e-3, "{got}, not {want}");
     }
     let tinted =
@@ -101,9 +101,9 @@ fn a_specular_colour_tints_the_middle_and_leaves_the_edge_white() {
 fn a_brushed_highlight_is_wide_along_its_grain() {
     let tilt = unit([0.5, 0.0, 1.0]);
     let [along, across] = [tilt, [0.0, tilt[0], tilt[2]]];
-    let at = |anisotropy: f32, towards: [f32; 3]| {
+    let at = |anisotropy: f32, wi: [f32; 3]| {
         let metal = LayeredSurface { metallic: 1.0, roughness: 0.4, anisotropy, ..PLAIN };
-        layered(&metal, UP, towards)[0]
+        layered(&metal, UP, wi)[0]
     };
     assert!((at(0.0, along) / at(0.0, across) - 1.0).abs() < 1e-4);
     assert!(at(0.8, along) > 3.0 * at(0.8, across), "{} {}", at(0.8, along), at(0.8, across));

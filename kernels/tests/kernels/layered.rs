@@ -1,4 +1,4 @@
-//! Surfaces with glTF's extensions, lobe by lobe and in stacks: energy, densities, reciprocity, and
+//! Surfaces with glTF's extensions, lobe by lobe and in stacks: energy, pdfs, reciprocity, and
 //! the plain surface as the case without any.
 
 use crate::sampling::{CELLS, Random, SAMPLES, assert_chi_squared, cell_of, integrate, slanted};
@@ -74,11 +74,11 @@ fn albedo(surface: &LayeredSurface, cosine: f32, count: u32) -> [f64; 3] {
     let mut sums = [0.0; 3];
     // Turned, because a brushed surface is not the same along its grain and across.
     let [x, _, z] = slanted(cosine);
-    let out = unit([0.8 * x, 0.6 * x, z]);
+    let wo = unit([0.8 * x, 0.6 * x, z]);
     for at in 0..count {
         let lobe = (at as f32 + random.unit()) / count as f32;
         let sample =
-            layered_sample(surface, out, [lobe.min(0.999_999), random.unit(), random.unit()]);
+            layered_sample(surface, wo, [lobe.min(0.999_999), random.unit(), random.unit()]);
         if sample[6] > 0.0 {
             (0..3).for_each(|channel| sums[channel] += f64::from(sample[3 + channel]));
         }
@@ -93,11 +93,11 @@ fn without_extensions_it_is_the_plain_surface() {
         let [r, g, b] = [random.unit(), random.unit(), random.unit()];
         let (metallic, roughness) = (random.unit(), random.unit().max(0.05));
         let surface = LayeredSurface { base_color: [r, g, b], metallic, roughness, ..PLAIN };
-        let out = slanted(0.02 + 0.97 * random.unit());
+        let wo = slanted(0.02 + 0.97 * random.unit());
         let direction = shape(Shape::Cosine, [random.unit(), random.unit()]);
-        let towards = unit([direction[0], direction[1], direction[2] + 1e-3]);
-        let got = layered(&surface, out, towards);
-        let want = bsdf(&[r, g, b, metallic, roughness, 0.04], out, towards);
+        let wi = unit([direction[0], direction[1], direction[2] + 1e-3]);
+        let got = layered(&surface, wo, wi);
+        let want = bsdf(&[r, g, b, metallic, roughness, 0.04], wo, wi);
         for channel in 0..3 {
             let (got, want) = (got[channel], want[channel]);
             assert!((got - want).abs() <= 3e-4 * want.max(1e-3), "{surface:?}: {got} {want}");
@@ -162,7 +162,7 @@ fn no_surface_gives_back_more_than_it_gets() {
 }
 
 #[test]
-fn layered_directions_are_drawn_by_their_density() {
+fn layered_directions_are_drawn_by_their_pdf() {
     let mut random = Random(13);
     for (at, (name, surface)) in all().into_iter().enumerate() {
         let surface = LayeredSurface {
@@ -173,42 +173,41 @@ fn layered_directions_are_drawn_by_their_density() {
         {
             let cosine = [0.9, 0.35][at % 2];
             let [x, _, z] = slanted(cosine);
-            let out = unit([0.8 * x, 0.6 * x, z]);
+            let wo = unit([0.8 * x, 0.6 * x, z]);
             let (mut counts, mut lost) = (vec![0.0; CELLS], 0.0);
             for _ in 0..SAMPLES {
                 let sample =
-                    layered_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
+                    layered_sample(&surface, wo, [random.unit(), random.unit(), random.unit()]);
                 if sample[6] > 0.0 {
                     counts[cell_of([sample[0], sample[1], sample[2]])] += 1.0;
                 } else {
                     lost += 1.0;
                 }
             }
-            let density = integrate(12, |towards| f64::from(layered(&surface, out, towards)[3]));
-            let total: f64 = density.iter().sum();
+            let pdf = integrate(12, |wi| f64::from(layered(&surface, wo, wi)[3]));
+            let total: f64 = pdf.iter().sum();
             let what = format!("{name}, cosine {cosine}");
             let missing = 1.0 - total - lost / SAMPLES as f64;
-            assert!(missing.abs() < 0.01, "{what}: density {total}, lost {lost}");
-            let expected: Vec<f64> =
-                density.iter().map(|density| density * SAMPLES as f64).collect();
+            assert!(missing.abs() < 0.01, "{what}: pdf {total}, lost {lost}");
+            let expected: Vec<f64> = pdf.iter().map(|pdf| pdf * SAMPLES as f64).collect();
             assert_chi_squared(&what, &counts, &expected);
         }
     }
 }
 
 #[test]
-fn a_layered_direction_weighs_its_value_over_its_density() {
+fn a_layered_direction_weighs_its_value_over_its_pdf() {
     let mut random = Random(14);
     for (name, surface) in all() {
         for _ in 0..2_000 {
             let surface = LayeredSurface { roughness: 0.1 + 0.9 * random.unit(), ..surface };
-            let out = slanted(0.05 + 0.94 * random.unit());
+            let wo = slanted(0.05 + 0.94 * random.unit());
             let sample =
-                layered_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
+                layered_sample(&surface, wo, [random.unit(), random.unit(), random.unit()]);
             if sample[6] <= 0.0 {
                 continue;
             }
-            let value = layered(&surface, out, [sample[0], sample[1], sample[2]]);
+            let value = layered(&surface, wo, [sample[0], sample[1], sample[2]]);
             for channel in 0..3 {
                 let ratio = value[channel] / value[3];
                 let weight = sample[3 + channel];
@@ -222,7 +221,7 @@ fn a_layered_direction_weighs_its_value_over_its_density() {
     }
 }
 
-/// What lies under a coat or sheen is lit by what they leave at `out` alone, and a film and a
+/// What lies under a coat or sheen is lit by what they leave only at `wo`, and a film and a
 /// refracted lobe are looked at from there too: the rest is reciprocal, through the surface as
 /// well.
 #[test]

@@ -45,11 +45,11 @@ fn lenses_with_blades_are_drawn_evenly() {
         [(3, 0.25), (4, 0.1), (5, 0.25), (6, 0.0), (7, 0.9), (11, 0.3), (16, 0.77)]
     {
         let camera = bladed(blades, turn, anywhere());
-        let density = 1.0 / area(&camera);
+        let pdf = 1.0 / area(&camera);
         check_flat(
             &format!("{blades} blades"),
             || lens(&camera, [random.unit(), random.unit()]),
-            |x, y| if outside(&camera, x, y) <= 0.0 { density } else { 0.0 },
+            |x, y| if outside(&camera, x, y) <= 0.0 { pdf } else { 0.0 },
         );
     }
 }

@@ -13,8 +13,8 @@ const SURFACE: [f32; 6] = [BASE[0], BASE[1], BASE[2], 0.0, ROUGH, 0.04];
 /// A large floor at y = 0, seen by a camera with a narrow view from straight above (0, 5, 0).
 fn floor() -> Builder {
     let mut builder = Builder::default();
-    let matte = builder.add_material(material(BASE, 0.0, ROUGH));
-    builder.quad([[-9.0, 0.0, 9.0], [9.0, 0.0, 9.0], [9.0, 0.0, -9.0], [-9.0, 0.0, -9.0]], matte);
+    let diffuse = builder.add_material(material(BASE, 0.0, ROUGH));
+    builder.quad([[-9.0, 0.0, 9.0], [9.0, 0.0, 9.0], [9.0, 0.0, -9.0], [-9.0, 0.0, -9.0]], diffuse);
     builder.camera = camera_at([0.0; 3], CameraKind::Perspective, 1e-3);
     builder.camera.world_from_camera =
         [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 5.0, 0.0, -1.0, 0.0, 0.0];
@@ -200,8 +200,8 @@ fn an_environment_map_gives_the_integral_over_it() {
 #[test]
 fn a_lit_sphere_matches_its_formula() {
     let mut builder = Builder::default();
-    let matte = builder.add_material(material(BASE, 0.0, ROUGH));
-    builder.sphere(96, matte);
+    let diffuse = builder.add_material(material(BASE, 0.0, ROUGH));
+    builder.sphere(96, diffuse);
     let mut lamp = light(LightKind::Point, [5.0; 3]);
     lamp.position = [2.0, 2.0, 3.0];
     builder.lights.push((lamp, 1.0));

@@ -1,4 +1,4 @@
-//! Every sampler draws what its density says (chi-squared), densities integrate to one, and
+//! Every sampler draws what its pdf says (chi-squared), pdfs integrate to one, and
 //! reflection is reciprocal.
 
 use tessera_kernels::test_hooks::*;
@@ -58,8 +58,8 @@ pub(crate) fn cell_of(direction: [f32; 3]) -> usize {
     row.min(ROWS - 1) * COLUMNS + ((turn * COLUMNS as f64) as usize).min(COLUMNS - 1)
 }
 
-/// Integral of a density over every cell, by the midpoint rule on `fine` × `fine` points each.
-pub(crate) fn integrate(fine: usize, density: impl Fn([f32; 3]) -> f64) -> Vec<f64> {
+/// Integral of a pdf over every cell, by the midpoint rule on `fine` × `fine` points each.
+pub(crate) fn integrate(fine: usize, pdf: impl Fn([f32; 3]) -> f64) -> Vec<f64> {
     let mut cells = vec![0.0; CELLS];
     let share = 2.0 / ROWS as f64 * std::f64::consts::TAU / COLUMNS as f64 / (fine * fine) as f64;
     for (index, cell) in cells.iter_mut().enumerate() {
@@ -70,7 +70,7 @@ pub(crate) fn integrate(fine: usize, density: impl Fn([f32; 3]) -> f64) -> Vec<f
             let angle = (column / COLUMNS as f64 - 0.5) * std::f64::consts::TAU;
             let radius = (1.0 - z * z).max(0.0).sqrt();
             *cell += share
-                * density([(radius * angle.cos()) as f32, (radius * angle.sin()) as f32, z as f32]);
+                * pdf([(radius * angle.cos()) as f32, (radius * angle.sin()) as f32, z as f32]);
         }
     }
     cells
@@ -83,36 +83,36 @@ pub(crate) fn slanted(cosine: f32) -> [f32; 3] {
 pub(crate) const SAMPLES: usize = 100_000;
 
 #[test]
-fn reflections_are_drawn_by_their_density() {
+fn reflections_are_drawn_by_their_pdf() {
     let mut random = Random(1);
     for (metallic, roughness) in [(0.0, 0.4), (0.0, 0.9), (1.0, 0.35), (1.0, 1.0), (0.5, 0.6)] {
         for cosine in [0.95, 0.5, 0.15] {
-            let (surface, out) = ([0.9, 0.5, 0.2, metallic, roughness, 0.04], slanted(cosine));
+            let (surface, wo) = ([0.9, 0.5, 0.2, metallic, roughness, 0.04], slanted(cosine));
             let (mut counts, mut lost) = (vec![0.0; CELLS], 0.0);
             for _ in 0..SAMPLES {
                 let sample =
-                    bsdf_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
+                    bsdf_sample(&surface, wo, [random.unit(), random.unit(), random.unit()]);
                 if sample[6] > 0.0 {
                     counts[cell_of([sample[0], sample[1], sample[2]])] += 1.0;
                 } else {
                     lost += 1.0;
                 }
             }
-            let density = integrate(12, |towards| f64::from(bsdf(&surface, out, towards)[3]));
+            let pdf = integrate(12, |wi| f64::from(bsdf(&surface, wo, wi)[3]));
             let what = format!("metallic {metallic} roughness {roughness} cosine {cosine}");
-            let total: f64 = density.iter().sum();
+            let total: f64 = pdf.iter().sum();
             assert!(
                 (total + lost / SAMPLES as f64 - 1.0).abs() < 0.01,
-                "{what}: density {total}, lost {lost}"
+                "{what}: pdf {total}, lost {lost}"
             );
-            let expected: Vec<f64> = density.iter().map(|d| d * SAMPLES as f64).collect();
+            let expected: Vec<f64> = pdf.iter().map(|d| d * SAMPLES as f64).collect();
             assert_chi_squared(&what, &counts, &expected);
         }
     }
 }
 
 #[test]
-fn a_reflection_weighs_its_value_over_its_density() {
+fn a_reflection_weighs_its_value_over_its_pdf() {
     let mut random = Random(2);
     for _ in 0..20_000 {
         let surface = [
@@ -123,9 +123,9 @@ fn a_reflection_weighs_its_value_over_its_density() {
             0.1 + 0.9 * random.unit(),
             0.04,
         ];
-        let out = slanted(0.02 + 0.97 * random.unit());
-        let sample = bsdf_sample(&surface, out, [random.unit(), random.unit(), random.unit()]);
-        let value = bsdf(&surface, out, [sample[0], sample[1], sample[2]]);
+        let wo = slanted(0.02 + 0.97 * random.unit());
+        let sample = bsdf_sample(&surface, wo, [random.unit(), random.unit(), random.unit()]);
+        let value = bsdf(&surface, wo, [sample[0], sample[1], sample[2]]);
         if sample[6] > 0.0 {
             for channel in 0..3 {
                 let ratio = value[channel] / value[3];
@@ -174,27 +174,26 @@ fn reflection_is_reciprocal() {
 fn a_surface_never_gives_back_more_than_it_gets() {
     for (metallic, roughness) in [(0.0, 0.3), (0.0, 1.0), (1.0, 0.4), (1.0, 1.0), (0.4, 0.7)] {
         for cosine in [1.0, 0.7, 0.3, 0.1] {
-            let (white, out) = ([1.0, 1.0, 1.0, metallic, roughness, 0.04], slanted(cosine));
-            let albedo: f64 =
-                integrate(12, |towards| f64::from(bsdf(&white, out, towards)[0])).iter().sum();
+            let (white, wo) = ([1.0, 1.0, 1.0, metallic, roughness, 0.04], slanted(cosine));
+            let albedo: f64 = integrate(12, |wi| f64::from(bsdf(&white, wo, wi)[0])).iter().sum();
             assert!((0.985..1.006).contains(&albedo), "{metallic} {roughness} {cosine}: {albedo}");
         }
     }
 }
 
 #[test]
-fn visible_normals_are_drawn_by_their_density() {
+fn visible_normals_are_drawn_by_their_pdf() {
     let mut random = Random(4);
     for (alpha, cosine) in [(0.2f32, 0.8f32), (0.6, 0.3), (1.0, 0.1)] {
-        let out = slanted(cosine);
+        let wo = slanted(cosine);
         let mut counts = vec![0.0; CELLS];
         for _ in 0..SAMPLES {
-            counts[cell_of(visible_normal(alpha, out, [random.unit(), random.unit()]))] += 1.0;
+            counts[cell_of(visible_normal(alpha, wo, [random.unit(), random.unit()]))] += 1.0;
         }
         let a2 = f64::from(alpha * alpha);
         let expected: Vec<f64> = integrate(12, |h| {
             let [x, y, z] = h.map(f64::from);
-            let dot = f64::from(out[0]) * x + f64::from(out[2]) * z;
+            let dot = f64::from(wo[0]) * x + f64::from(wo[2]) * z;
             if z <= 0.0 || dot <= 0.0 {
                 return 0.0;
             }
@@ -220,11 +219,11 @@ fn the_hemisphere_is_drawn_by_its_cosine() {
     assert_chi_squared("cosine", &counts, &expected);
 }
 
-/// Counts over a 20 × 20 grid of the square from -1 to 1 against a density given on it.
+/// Counts over a 20 × 20 grid of the square from -1 to 1 against a pdf given on it.
 pub(crate) fn check_flat(
     what: &str,
     mut draw: impl FnMut() -> [f32; 2],
-    density: impl Fn(f64, f64) -> f64,
+    pdf: impl Fn(f64, f64) -> f64,
 ) {
     const GRID: usize = 20;
     const FINE: usize = 40;
@@ -239,8 +238,7 @@ pub(crate) fn check_flat(
     for row in 0..GRID * FINE {
         for column in 0..GRID * FINE {
             let (x, y) = ((column as f64 + 0.5) * step - 1.0, (row as f64 + 0.5) * step - 1.0);
-            expected[row / FINE * GRID + column / FINE] +=
-                density(x, y) * step * step * SAMPLES as f64;
+            expected[row / FINE * GRID + column / FINE] += pdf(x, y) * step * step * SAMPLES as f64;
         }
     }
     assert_chi_squared(what, &counts, &expected);
@@ -253,7 +251,7 @@ fn lens_triangle_and_tent_are_drawn_evenly() {
         let at = shape(which, [random.unit(), random.unit()]);
         [at[0], at[1]]
     };
-    let inside = |yes: bool, density: f64| if yes { density } else { 0.0 };
+    let inside = |yes: bool, pdf: f64| if yes { pdf } else { 0.0 };
     check_flat(
         "disk",
         || draw(Shape::Disk),
@@ -313,7 +311,7 @@ fn mapped() -> Builder {
 }
 
 #[test]
-fn the_environment_is_drawn_by_its_density() {
+fn the_environment_is_drawn_by_its_pdf() {
     let scene = mapped().finish();
     let (mut random, mut counts) = (Random(8), vec![0.0; CELLS]);
     for _ in 0..SAMPLES {
@@ -325,10 +323,10 @@ fn the_environment_is_drawn_by_its_density() {
             assert!((drawn - seen).abs() < 2e-3 * (1.0 + seen), "{sample:?} {value:?}");
         }
     }
-    let density = integrate(16, |direction| f64::from(environment(&scene, direction)[3]));
-    let total: f64 = density.iter().sum();
+    let pdf = integrate(16, |direction| f64::from(environment(&scene, direction)[3]));
+    let total: f64 = pdf.iter().sum();
     assert!((total - 1.0).abs() < 0.005, "{total}");
-    let expected: Vec<f64> = density.iter().map(|d| d * SAMPLES as f64).collect();
+    let expected: Vec<f64> = pdf.iter().map(|d| d * SAMPLES as f64).collect();
     assert_chi_squared("environment", &counts, &expected);
 }
 
