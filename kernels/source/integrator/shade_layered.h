@@ -87,12 +87,7 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
     seen.wanted = seen.behind = false;
     seen.wi = splat(0.0f);
     if (scene.light_count == 0) return seen;
-    LightRandom random;
-    random.choice = choice;
-    random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
-    const Vec3 origin = offset_ray_origin(hit.point.position, hit.point.geometric);
-    state.vantage = pack_vantage(origin, hit.point.shading);
-    seen.light = sample_light(scene, state.vantage, hit.point.shading, random);
+    seen.light = draw_light(scene, state, hit.point, choice).light;
     if (!seen.light.valid) return seen;
     const float side = dot(seen.light.direction, hit.point.geometric);
     const Vec3 local = local_from_world(hit.basis, seen.light.direction);
@@ -106,24 +101,15 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
 TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& unit,
                                     const PathState& state, const LayeredHit& hit,
                                     const LayeredLight& seen, BsdfValue value) {
-    ShadowRay shadow;
-    shadow.wanted = false;
-    if (!seen.wanted) return shadow;
-    const LightSample& light = seen.light;
-    const float weight = light.delta ? 1.0f : mis_weight(light.pdf, value.pdf);
+    ShadowRay none;
+    none.wanted = false;
+    if (!seen.wanted) return none;
+    const u32 media = seen.behind ? hit.media_behind : hit.media_here;
     const Vec3 arriving =
-        light.radiance * medium_transmittance(scene,
-                                              seen.behind ? hit.media_behind : hit.media_here,
-                                              light.distance);
-    shadow.radiance = state.throughput * value.value * arriving * (weight / light.pdf);
-    if (unit.clamp > 0.0f)
-        shadow.radiance = clamped_light<float>(unit, shadow.radiance, state.depth > 0);
-    shadow.wanted = !is_black(shadow.radiance);
-    shadow.ray.origin = offset_ray_origin(hit.point.position,
-                                          seen.behind ? -hit.point.geometric : hit.point.geometric);
-    shadow.ray.direction = light.direction;
-    shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
-    return shadow;
+        seen.light.radiance * medium_transmittance(scene, media, seen.light.distance);
+    const Vec3 away = seen.behind ? -hit.point.geometric : hit.point.geometric;
+    return shadow_ray<float>(unit, state, seen.light, arriving, value,
+                             offset_ray_origin(hit.point.position, away), true);
 }
 
 TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample) {
@@ -132,14 +118,8 @@ TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const B
     const float side = dot(direction, hit.point.geometric);
     const bool reflected = sample.wi.z > 0.0f;
     if (!(reflected ? side > 0.0f : side < 0.0f)) return false;
-    state.throughput = state.throughput * sample.weight;
-    state.depth += 1;
-    if (!survives(state, sample.pdf) || is_black(state.throughput)) return false;
-    state.ray.origin = offset_ray_origin(hit.point.position,
-                                         reflected ? hit.point.geometric : -hit.point.geometric);
-    state.ray.direction = direction;
-    state.ray.t_max = FAR_LIMIT;
-    state.pdf = sample.pdf;
+    const Vec3 away = reflected ? hit.point.geometric : -hit.point.geometric;
+    if (!scatter_to<float>(state, sample, direction, hit.point.position, away, true)) return false;
     state.cosine = max_(sample.wi.z, 0.0f);
     state.media = reflected ? hit.media_here : hit.media_behind;
     return true;
@@ -186,40 +166,35 @@ TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& m
         local_from_world(hit.basis, wo_world));
 }
 
-// As shade of stages.h.
+// Does what shade of stages.h does, for a hit that takes_layers.
 template <class First>
 TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& unit, const Hit& met,
                                    PathState& state, ShadowRay& shadow, First& first) {
     shadow.wanted = false;
     const Triangle& triangle = triangle_at(scene, met.triangle);
-    const Material& material = scene.materials[triangle.material];
-    state.width = cone_width_at(cone_of(scene, unit, state), met.t);
-    const Corners corners = corners_of(scene, met.triangle, met.u, met.v, state.width);
-    const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
-    const Vec3 wo_world = -state.ray.direction;
-    const float facing = dot(geometric, wo_world);
+    const SurfaceHit surface = surface_hit(scene, unit, met, triangle, state);
+    const Vec3 geometric = surface.geometric;
+    const Material& material = *surface.material;
+    const float facing = dot(geometric, surface.wo_world);
     state.throughput = state.throughput * medium_transmittance(scene, state.media, met.t);
-    shade_emission(scene, unit, state, triangle, material, corners, met.t, facing);
-    const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
-    if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
+    shade_emission(scene, unit, state, surface, facing);
+    if (ends_at(unit, state, surface)) return false;
 
     const bool front = !(facing < 0.0f);
     const Crossing crossing =
         cross_surface(scene, state.media, scene.layers[material.layers].medium, front);
     if (crossing.hidden) {
-        pass_hidden(state, triangle_point(triangle, met.u, met.v), front ? -geometric : geometric,
-                    crossing.behind);
+        pass_hidden(state, triangle_point(triangle, met.u, met.v),
+                    front ? -geometric : geometric, crossing.behind);
         return true;
     }
     LayeredHit hit;
     hit.media_here = state.media;
     hit.media_behind = crossing.behind;
-    hit.point = surface_point(scene, triangle, material, corners, geometric, wo_world);
-    if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, hit.point));
-    if (unlit) state.radiance = state.radiance + hit.point.base_color;
-    if (unlit || state.depth >= unit.depth) return false;
+    if (!shade_point(scene, unit, surface, state, first, hit.point)) return false;
 
-    const LayeredBsdf bsdf = layered_bsdf_at(scene, material, corners, wo_world, front, state, hit);
+    const LayeredBsdf bsdf =
+        layered_bsdf_at(scene, material, surface.corners, surface.wo_world, front, state, hit);
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
     const LayeredLight light = layered_light(scene, state, hit, choice.x);
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));

@@ -5,18 +5,8 @@
 
 #include "bvh/traverse.h"
 #include "camera/camera.h"
-#include "integrator/path.h"
-#include "light/light.h"
-#include "material/material.h"
+#include "integrator/shading.h"
 #include "sampling/filter.h"
-
-// Where paths may be ended by chance (Arvo and Kirk 1990, "Particle Transport and Image
-// Synthesis"): from the second scattering on, with this many times the share of light that they
-// still carry, as long as the pdf of the direction is at most ROULETTE_NARROW per steradian.
-// What comes from a narrow lobe is left to the ray by light samples.
-const float ROULETTE_SCALE = 4.0f;
-const float ROULETTE_LEAST = 0.05f;    // the least chance that they go on with
-const float ROULETTE_NARROW = 1.0f;
 
 // Generate: the camera ray of one sample of a pixel of the frame, whose place is (x, y).
 template <class F, class Word>
@@ -57,26 +47,6 @@ TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const
     return intersect_closest(scene, hierarchy, state.ray, coverage, hit);
 }
 
-// Light with its largest component at most the job's bound, where it has been scattered more than
-// once. There is a bound.
-template <class F>
-TESSERA_FN Vector3<F> clamped_light(const UnitParams& unit, const Vector3<F>& light,
-                                    MaskOf<F> is_indirect) {
-    const F most = max_component(light);
-    return light * select(is_indirect && most > unit.clamp, unit.clamp / most, 1.0f);
-}
-
-// Adds what a path has met that shines, times the weight of having met it this way.
-template <class F>
-TESSERA_FN void add_emission(const UnitParams& unit, PathStateOf<F>& state, const Vector3<F>& light,
-                             Same<F> weight) {
-    if (unit.clamp > 0.0f)
-        state.radiance =
-            state.radiance + clamped_light<F>(unit, light * weight, !(state.depth <= 1u));
-    else
-        state.radiance = fma3(light, weight, state.radiance);
-}
-
 // Shade, part one: the ray left the scene.
 template <class F>
 TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathStateOf<F>& state) {
@@ -99,22 +69,6 @@ TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathS
     add_emission(unit, state, state.throughput * value.radiance, weight);
 }
 
-// Shade, part two: what the surface itself emits towards the path.
-TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, PathState& state,
-                               const Triangle& triangle, const Material& material,
-                               const Corners& corners, float distance, float cosine) {
-    if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, cosine)) return;
-    float weight = 1.0f;
-    if (state.depth > 0 && triangle.light != NONE) {
-        const float picked = light_probability(scene, vantage_of(state.vantage), triangle.light);
-        const float pdf = triangle_pdf(scene.lights[triangle.light], picked,
-                                               distance * distance, abs_(cosine));
-        weight = mis_weight(state.pdf, pdf);
-    }
-    add_emission(unit, state, state.throughput * emitted_radiance(scene, material, corners),
-                 weight);
-}
-
 // A surface that scatters, as shading sees it.
 template <class F>
 struct ReflectionOf {
@@ -132,50 +86,24 @@ TESSERA_FN ReflectionOf<F> reflection_of(const SurfacePointOf<F>& point, Vector3
     return reflection;
 }
 
-// Shade, part three: one light sample, left for the shadow stage.
+// Shade, part two: one light sample, left for the shadow stage.
 template <class F>
 TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, const UnitParams& unit,
                                       PathStateOf<F>& state, const SurfacePointOf<F>& point,
                                       const ReflectionOf<F>& reflection, Same<WordOf<F>> choice) {
-    ShadowRayOf<F> shadow;
-    shadow.wanted = MaskOf<F>();
-    if (scene.light_count == 0) return shadow;
-    LightRandomOf<WordOf<F>> random;
-    random.choice = choice;
-    random.place = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_LIGHT));
-    const Vector3<F> origin = offset_ray_origin(point.position, point.geometric);
-    state.vantage = pack_vantage(origin, point.shading);
-    const LightSampleOf<F> light = sample_light(scene, state.vantage, point.shading, random);
+    ShadowRayOf<F> none;
+    none.wanted = MaskOf<F>();
+    if (scene.light_count == 0) return none;
+    const LightDrawOf<F> drawn = draw_light(scene, state, point, choice);
+    const LightSampleOf<F>& light = drawn.light;
     const auto seen = light.valid && !(dot(light.direction, point.geometric) <= 0.0f);
-    if (!any(seen)) return shadow;
+    if (!any(seen)) return none;
     const BsdfValueOf<F> value =
         bsdf_evaluate(reflection.bsdf, local_from_world(reflection.basis, light.direction));
-    const F weight = select(light.delta, 1.0f, mis_weight(light.pdf, value.pdf));
-    shadow.radiance = state.throughput * value.value * light.radiance * (weight / light.pdf);
-    if (unit.clamp > 0.0f)
-        shadow.radiance = clamped_light<F>(unit, shadow.radiance, !(state.depth == 0u));
-    shadow.wanted = seen && !is_black(shadow.radiance);
-    shadow.ray.origin = origin;
-    shadow.ray.direction = light.direction;
-    shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
-    return shadow;
+    return shadow_ray<F>(unit, state, light, light.radiance, value, drawn.origin, seen);
 }
 
-// Roulette, after a scattering: false where the path ends, with what is left of it to those that go
-// on. `pdf`: of the direction that it goes on in.
-template <class F>
-TESSERA_FN MaskOf<F> survives(PathStateOf<F>& state, Same<F> pdf) {
-    const F chance =
-        clamp_<F>(ROULETTE_SCALE * max_component(state.throughput), ROULETTE_LEAST, 1.0f);
-    const auto certain = state.depth <= 1u || pdf > ROULETTE_NARROW || chance == 1.0f;
-    if (!any(!certain)) return certain;
-    const auto bits =
-        draw_bits(state.sampler, scatter_dimension(state.depth - 1u, SCATTER_ROULETTE));
-    state.throughput = select(certain, state.throughput, state.throughput * (1.0f / chance));
-    return certain || unit_from_bits(bits.x) < chance;
-}
-
-// Shade, part four: the next ray. False where the path ends.
+// Shade, part three: the next ray. False where the path ends.
 template <class F>
 TESSERA_FN MaskOf<F> shade_scatter(PathStateOf<F>& state, const SurfacePointOf<F>& point,
                                    const ReflectionOf<F>& reflection, Same<F> choice) {
@@ -186,52 +114,20 @@ TESSERA_FN MaskOf<F> shade_scatter(PathStateOf<F>& state, const SurfacePointOf<F
     const Vector3<F> direction = world_from_local(reflection.basis, sample.wi);
     const auto leaves = sample.valid && !(dot(direction, point.geometric) <= 0.0f);
     if (!any(leaves)) return leaves;
-    state.throughput = state.throughput * sample.weight;
-    state.depth += 1u;
-    const auto goes_on = leaves && survives(state, sample.pdf);
-    state.ray.origin = offset_ray_origin(point.position, point.geometric);
-    state.ray.direction = direction;
-    state.ray.t_max = FAR_LIMIT;
-    state.pdf = sample.pdf;
     state.cosine = sample.wi.z;
-    return goes_on && !is_black(state.throughput);
-}
-
-// How a path that is kept whole takes what its first surface says; arrays of paths have their own
-// way.
-TESSERA_FN void keep_first(FirstHit& first, const FirstHit& seen) { first = seen; }
-
-TESSERA_FN FirstHit first_of(const SceneView& scene, const SurfacePoint& point) {
-    FirstHit seen;
-    seen.albedo = point.base_color;
-    seen.normal = point.shading;
-    seen.position = point.position;
-    seen.depth = camera_depth(scene.camera, point.position);
-    return seen;
+    return scatter_to<F>(state, sample, direction, point.position, point.geometric, leaves);
 }
 
 // Shade, as far as textures are asked: adds what the hit emits, and finds the point that is to
-// scatter. False where the path ends. At depth 0 `first` is given what AOVs want to know, by
-// keep_first.
+// scatter. False where the path ends.
 template <class First>
 TESSERA_FN bool shade_surface(const SceneView& scene, const UnitParams& unit, const Hit& hit,
                               PathState& state, First& first, SurfacePoint& point) {
     const Triangle& triangle = triangle_at(scene, hit.triangle);
-    const Material& material = scene.materials[triangle.material];
-    state.width = cone_width_at(cone_of(scene, unit, state), hit.t);
-    const Corners corners = corners_of(scene, hit.triangle, hit.u, hit.v, state.width);
-    const Vec3 geometric = normalize_or(triangle_cross(triangle), -state.ray.direction);
-    const Vec3 wo_world = -state.ray.direction;
-    shade_emission(scene, unit, state, triangle, material, corners, hit.t,
-                   dot(geometric, wo_world));
-    const bool wants_first = state.depth == 0 && unit.aovs != 0;
-    const bool unlit = (material.flags & MATERIAL_UNLIT) != 0;
-    if ((unlit || state.depth >= unit.depth) && state.depth > 0) return false;
-
-    point = surface_point(scene, triangle, material, corners, geometric, wo_world);
-    if (wants_first) keep_first(first, first_of(scene, point));
-    if (unlit) state.radiance = state.radiance + point.base_color;
-    return !unlit && state.depth < unit.depth;
+    const SurfaceHit surface = surface_hit(scene, unit, hit, triangle, state);
+    shade_emission(scene, unit, state, surface, dot(surface.geometric, surface.wo_world));
+    if (ends_at(unit, state, surface)) return false;
+    return shade_point(scene, unit, surface, state, first, point);
 }
 
 // Shade: adds what the hit emits, chooses a light sample and the next ray. False where the path
