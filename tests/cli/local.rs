@@ -81,12 +81,7 @@ fn statuses_tell_failures_apart() {
         assert!(error.contains(words), "tessera {}: {error}", arguments.join(" "));
         assert!(error.contains("error: "), "tessera {}: {error}", arguments.join(" "));
     }
-    let left: Vec<_> =
-        std::fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok).collect();
-    assert!(
-        left.iter().all(|entry| entry.file_name() != "a.exr"),
-        "a failed render left a file: {left:?}"
-    );
+    assert!(!folder.path().join("a.exr").exists(), "a failed render left a file");
 }
 
 #[test]

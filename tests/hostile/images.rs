@@ -161,6 +161,14 @@ pub(crate) fn all() -> Vec<Trap> {
             lossless_webp_of(width, height),
         ));
     }
+    traps.extend(damaged_images());
+    traps.push(a_thousand_images());
+    traps
+}
+
+/// Images with random bytes changed.
+fn damaged_images() -> Vec<Trap> {
+    let mut traps = Vec::new();
     let mut dice = Dice(0x1a6e);
     let png = flat_png(64, 64);
     for round in 0..DAMAGED {
@@ -172,6 +180,11 @@ pub(crate) fn all() -> Vec<Trap> {
             damaged(LOSSLESS_WEBP, &mut dice),
         ));
     }
+    traps
+}
+
+/// A scene that decodes one image a thousand times.
+fn a_thousand_images() -> Trap {
     let mut thousand = whole();
     thousand["images"] = json!(vec![json!({ "uri": "image.png" }); 1000]);
     thousand["textures"] = (0..1000).map(|source| json!({ "source": source })).collect();
@@ -179,8 +192,7 @@ pub(crate) fn all() -> Vec<Trap> {
         |index: u64| json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": index } } });
     thousand["materials"] = (0..1000).map(material).collect();
     let trap = Trap::new("a thousand images of 2,048 by 2,048", thousand.to_string());
-    traps.push(Trap { beside: vec![("image.png", flat_png(2048, 2048))], ..trap }.refused("image"));
-    traps
+    Trap { beside: vec![("image.png", flat_png(2048, 2048))], ..trap }.refused("image")
 }
 
 fn hdr(size: &str, bytes: &[u8]) -> Vec<u8> {

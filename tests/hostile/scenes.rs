@@ -211,6 +211,13 @@ fn bombs() -> Vec<Trap> {
         .into_iter()
         .map(|(name, scene)| Trap::new(name, scene.to_string()).refused(""))
         .collect();
+    traps.extend(long_lists());
+    traps
+}
+
+/// Lists whose length is the harm.
+fn long_lists() -> Vec<Trap> {
+    let mut traps = Vec::new();
     let many = "{},".repeat(8_000_000);
     traps.push(
         Trap::new(

@@ -2,29 +2,24 @@
 //! mistake.
 
 use crate::{files, none, root, shown};
+use std::collections::BTreeMap;
 
-/// Crate, folder, and the crates of ours that it may depend on.
-const ARROWS: &[(&str, &str, &[&str])] = &[
-    ("protocol", "protocol", &[]),
-    ("layout", "kernels/layout", &[]),
-    ("nvrtc", "kernels/nvrtc", &[]),
-    ("ptx", "kernels/ptx", &[]),
-    ("transport", "transport", &["protocol"]),
-    ("core", "coordinator/core", &["protocol"]),
-    ("coordinator", "coordinator", &["core", "kernels", "transport", "protocol"]),
-    ("kernels", "kernels", &["layout"]),
-    ("scenes", "scenes", &["layout"]),
-    ("node", "node", &["kernels", "layout", "nvrtc", "ptx", "scenes", "transport", "protocol"]),
-    ("fake-cuda", "tests/fake-cuda", &["ptx"]),
-    ("history", "tests/history", &["protocol"]),
-    ("support", "tests/support", &["core", "kernels", "layout", "protocol"]),
-    ("tidy", "tests/tidy", &[]),
-    ("cli", "cli", &["coordinator", "node", "nvrtc", "scenes", "transport", "protocol"]),
-    ("tessera", ".", &["cli"]),
-];
+/// The rows of the page's table: a crate's folder, and the folders of ours that it may use.
+fn drawn() -> Vec<(String, Vec<String>)> {
+    let page = std::fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("the page");
+    let table = page.split("| from | may use |").nth(1).expect("the table of arrows");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    rows.map(|row| {
+        let mut cells = row.trim_matches('|').split('|');
+        let from: Vec<String> = names(cells.next().unwrap_or_default());
+        (from.concat(), names(cells.next().unwrap_or_default()))
+    })
+    .collect()
+}
 
-/// Dependencies of ours that a manifest names outside its dev-dependencies.
-fn ours(manifest: &str) -> Vec<String> {
+/// Folders of ours that a manifest names outside its dev-dependencies.
+fn ours(manifest: &str, folders: &BTreeMap<String, String>) -> Vec<String> {
     let mut section = String::new();
     let mut found = Vec::new();
     for line in manifest.lines() {
@@ -32,26 +27,54 @@ fn ours(manifest: &str) -> Vec<String> {
             section = line.trim_matches(['[', ']']).to_owned();
         }
         let product = section == "dependencies" || section == "build-dependencies";
-        if let (true, Some(rest)) = (product, line.strip_prefix("tessera-")) {
-            found.extend(rest.split(['.', ' ', '=']).next().map(str::to_owned));
+        let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        if let (true, Some(folder)) = (product, folders.get(name)) {
+            found.push(folder.clone());
         }
     }
     found
 }
 
+/// The folders of the workspace's packages by their names.
+fn packages() -> BTreeMap<String, String> {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next());
+    let members = members.expect("the list of members").split('"').skip(1).step_by(2);
+    let name = |folder: &str| {
+        let manifest = root().join(folder).join("Cargo.toml");
+        let manifest = std::fs::read_to_string(manifest).expect("every member has a manifest");
+        let name = manifest.lines().find_map(|line| line.strip_prefix("name = \""));
+        name.expect("every package has a name").trim_end_matches('"').to_owned()
+    };
+    members.map(|folder| (name(folder), folder.to_owned())).collect()
+}
+
 #[test]
-fn a_crate_knows_only_what_its_arrows_allow() {
+fn crates_use_only_what_the_architecture_draws() {
+    let (drawn, packages) = (drawn(), packages());
+    assert!(drawn.len() > 10, "the table has {} rows", drawn.len());
     let mut findings = Vec::new();
-    for (name, folder, allowed) in ARROWS {
+    for folder in packages.values() {
+        let Some((_, allowed)) = drawn.iter().find(|(from, _)| from == folder) else {
+            findings.push(format!("`{folder}` has no row"));
+            continue;
+        };
         let path = root().join(folder).join("Cargo.toml");
         let manifest = std::fs::read_to_string(&path).expect("every crate has a manifest");
-        for dependency in ours(&manifest) {
-            if !allowed.contains(&dependency.as_str()) {
-                findings.push(format!("{name} must not depend on {dependency} ({})", shown(&path)));
-            }
+        let used = ours(&manifest, &packages);
+        for to in used.iter().filter(|to| !allowed.contains(to)) {
+            findings.push(format!("{folder} must not use {to} ({})", shown(&path)));
+        }
+        for to in allowed.iter().filter(|to| !used.contains(to)) {
+            findings.push(format!("{folder} does not use {to}, which its row names"));
         }
     }
-    none("arrows that docs/ARCHITECTURE.md does not draw", findings);
+    for (from, _) in &drawn {
+        if !packages.values().any(|folder| folder == from) {
+            findings.push(format!("`{from}` is no package"));
+        }
+    }
+    none("arrows other than those in the table of docs/ARCHITECTURE.md", findings);
 }
 
 #[test]
@@ -111,7 +134,10 @@ fn what_reaches_pixels_uses_no_platform_mathematics() {
             .map(|folder| root().join(folder));
     let mut findings = Vec::new();
     for path in files(&["rs"]) {
-        let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
+        let is_test = path.components().any(|part| {
+            let name = part.as_os_str().to_string_lossy();
+            name == "tests" || name == "tests.rs" || name.ends_with("_tests.rs")
+        });
         if is_test || !folders.iter().any(|folder| path.starts_with(folder)) {
             continue;
         }

@@ -1,16 +1,24 @@
-//! Sizes: small files, short functions.
+//! Sizes of files: lines of source files, bytes of any file.
 
-use crate::{files, none, shown};
+use crate::{all_files, files, none, shown};
 
 /// Lines of a source file at most.
 const FILE_LINES_MAX: usize = 800;
 /// Median of all source files at most, lines.
 const FILE_LINES_MEDIAN_MAX: usize = 200;
-/// Lines of a Rust function at most.
-const FUNCTION_LINES_MAX: usize = 70;
+/// Bytes of any file at most: a clone is fetched by everybody, for ever.
+const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Files that may be larger, and why.
+const LARGE: &[(&str, &str)] = &[
+    ("tests/render/scenes/textured-knot.glb", "a scene whose stored picture pins texture lookups"),
+    ("kernels/images/tessera.ptx", "the product's kernels; no CUDA toolkit is needed to build"),
+    ("kernels/images/tessera-instances.ptx", "the same for scenes with instances"),
+    ("kernels/images/unit-tests.ptx", "the kernels' functions one by one, for tests"),
+];
 
 #[test]
-fn files_are_small() {
+fn source_files_are_short() {
     let mut lengths = Vec::new();
     let mut findings = Vec::new();
     for path in files(&["rs", "h", "cu", "cpp"]) {
@@ -27,28 +35,20 @@ fn files_are_small() {
 }
 
 #[test]
-fn functions_are_short() {
+fn large_files_are_on_the_list() {
     let mut findings = Vec::new();
-    for path in files(&["rs"]) {
-        let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
-        let lines: Vec<&str> = text.lines().collect();
-        for (start, line) in lines.iter().enumerate().filter(|(_, line)| opens_function(line)) {
-            let indent = line.len() - line.trim_start().len();
-            let end = lines[start..].iter().position(|l| {
-                l.trim_start().starts_with('}') && l.len() - l.trim_start().len() == indent
-            });
-            if end.is_some_and(|length| length >= FUNCTION_LINES_MAX) {
-                findings.push(format!("{}:{}: {}", shown(&path), start + 1, line.trim()));
-            }
+    let mut unused: Vec<&str> = LARGE.iter().map(|(path, _)| *path).collect();
+    for path in all_files() {
+        let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        if bytes <= FILE_BYTES_MAX {
+            continue;
+        }
+        let name = shown(&path);
+        match unused.iter().position(|listed| *listed == name) {
+            Some(index) => drop(unused.remove(index)),
+            None => findings.push(format!("{name}: {} KiB", bytes >> 10)),
         }
     }
-    none("functions above 70 lines", findings);
-}
-
-/// A line, as rustfmt leaves it, on which a function with a body begins.
-fn opens_function(line: &str) -> bool {
-    let code = line.trim_start();
-    let head = code.split('(').next().unwrap_or_default();
-    let named = head.split_whitespace().any(|word| word == "fn");
-    named && !code.starts_with("//") && !code.ends_with(';') && !code.ends_with('}')
+    findings.extend(unused.iter().map(|name| format!("{name}: on the list for nothing")));
+    none("files above 256 KiB that are not on the list in tests/tidy/sizes.rs", findings);
 }

@@ -79,6 +79,14 @@ pub fn gauze() -> CheckedScene {
             [corner(&mut noise), corner(&mut noise), corner(&mut noise), corner(&mut noise)];
         builder.quad(corners, looks[at % looks.len()]);
     }
+    add_lamps(&mut builder, lamp, &mut noise);
+    builder.map(7, 5, |x, y| [0.2 + x as f32 * 0.1, 0.4, 0.1 + y as f32 * 0.3]);
+    builder.camera = look([0.0, 0.1, 2.2]);
+    bright(builder)
+}
+
+/// Adds lit walls, a spot and a sun, and gives every vertex colours and coordinates of noise.
+fn add_lamps(builder: &mut Builder, lamp: u32, noise: &mut Noise) {
     for side in [-2.5, 2.5f32] {
         let wall = [[-2.5, -2.5, side], [2.5, -2.4, side], [2.4, 2.5, side], [-2.5, 2.4, side]];
         let lit = builder.quad(wall.map(|[a, b, c]| [c, a, b]), lamp);
@@ -101,7 +109,4 @@ pub fn gauze() -> CheckedScene {
     let mut sun = light(LightKind::Directional, [1.5, 1.4, 1.2]);
     sun.direction = unit([0.999, -0.03, -0.02]);
     builder.lights.extend([(spot, 1.0), (sun, 1.0)]);
-    builder.map(7, 5, |x, y| [0.2 + x as f32 * 0.1, 0.4, 0.1 + y as f32 * 0.3]);
-    builder.camera = look([0.0, 0.1, 2.2]);
-    bright(builder)
 }

@@ -79,14 +79,9 @@ pub fn wardrobe() -> CheckedScene {
     wardrobe_of([TexelFormat::Rgba8Srgb, TexelFormat::Rgba8Linear, TexelFormat::Rgba16Linear])
 }
 
-/// The same with textures of other formats: colours, data, and finer data.
-pub fn wardrobe_of([of_colour, of_data, of_fine]: [TexelFormat; 3]) -> CheckedScene {
+/// Coat, cloth, brushed metal, film, tint, the archived model, thin glass, by three textures.
+fn textured_layers(colour: u32, data: u32, fine: u32) -> [Layers; 7] {
     use LayersTexture as T;
-    let mut builder = Builder::default();
-    let repeat = (Wrap::Repeat, Wrap::MirroredRepeat);
-    let colour = texture(&mut builder, of_colour, repeat, true, (9, 7));
-    let data = texture(&mut builder, of_data, repeat, true, (11, 8));
-    let fine = texture(&mut builder, of_fine, repeat, false, (6, 5));
     let coat = Layers {
         clearcoat: 0.9,
         clearcoat_roughness: 0.6,
@@ -131,6 +126,17 @@ pub fn wardrobe_of([of_colour, of_data, of_fine]: [TexelFormat; 3]) -> CheckedSc
             (T::DiffuseTransmissionColor, colour),
         ],
     );
+    [coat, cloth, brushed, film, tinted, archived, thin]
+}
+
+/// The same as [`wardrobe`] with textures of other formats: colours, data, and finer data.
+pub fn wardrobe_of([of_colour, of_data, of_fine]: [TexelFormat; 3]) -> CheckedScene {
+    let mut builder = Builder::default();
+    let repeat = (Wrap::Repeat, Wrap::MirroredRepeat);
+    let colour = texture(&mut builder, of_colour, repeat, true, (9, 7));
+    let data = texture(&mut builder, of_data, repeat, true, (11, 8));
+    let fine = texture(&mut builder, of_fine, repeat, false, (6, 5));
+    let [coat, cloth, brushed, film, tinted, archived, thin] = textured_layers(colour, data, fine);
     let mut steel = material([0.9, 0.85, 0.8], 1.0, 0.35);
     (steel.normal_texture, steel.normal_scale) = (used(fine, 0), 0.3);
     let looks = [
