@@ -6,6 +6,7 @@
 
 Needs Python's standard library only. The same table always gives the same bytes.
 """
+
 import csv
 import math
 import sys
@@ -70,13 +71,16 @@ def draw(chart):
         dark = tick == chart["baseline"]
         colour, width = ("#1f2933", 1.5) if dark else ("#d5dbe3", 1)
         out.append(
-            f'<path d="M{x(tick):.1f},{TOP - 6} V{bottom}" stroke="{colour}" stroke-width="{width}"/>'
+            f'<path d="M{x(tick):.1f},{TOP - 6} V{bottom}" '
+            f'stroke="{colour}" stroke-width="{width}"/>'
         )
         out.append(f'<text x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{tick}</text>')
     for row, (scene, values) in enumerate(rows):
         top = TOP + row * group
         middle = top + len(series) * BAR / 2 + 4
-        out.append(f'<text x="{LEFT - 10}" y="{middle:.1f}" text-anchor="end">{escape(scene)}</text>')
+        out.append(
+            f'<text x="{LEFT - 10}" y="{middle:.1f}" text-anchor="end">{escape(scene)}</text>'
+        )
         for at, value in enumerate(values):
             y = top + at * BAR
             end = x(float(value))

@@ -1,4 +1,6 @@
-"""Pictures and their errors, for the benches that compare frames: EXR files in, FLIP and relMSE out."""
+"""Pictures and their errors, for the benches that compare frames: EXR files in, FLIP and relMSE
+out.
+"""
 
 from pathlib import Path
 

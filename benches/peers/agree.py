@@ -1,12 +1,18 @@
-"""Whether two renderers draw the same picture: a Z-test of every pixel, and by how much means differ where they do.
+"""Whether two renderers draw the same picture: a Z-test of every pixel, and by how much means
+differ where they do.
 
-    VENV/bin/python benches/peers/agree.py RIG SCENES TESSERA [--only NAME] [--batches 16] [--spp 32] [--size 192x144]
+    VENV/bin/python benches/peers/agree.py RIG SCENES TESSERA [--only NAME] \\
+        [--batches 16] [--spp 32] [--size 192x144]
 
-RIG is the folder of compare.py, whose workers draw glass by glass_worker.py, SCENES that of the shared scenes, TESSERA the program. Every renderer draws each scene in batches with seeds of
-their own. Of a pixel's luminance, z is the difference of two renderers' means over the standard error that their batches show (Welch's). Were
-both means of one distribution, about 0.945 of the pixels would lie within 2 (16 batches each). At high counts any difference of model fails the
-test, so the size of the difference stands beside it: the mean's, and the middle nine tenths of blocks of 8 x 8 pixels.
+RIG is the folder of compare.py, whose workers draw glass by glass_worker.py, SCENES that of the
+shared scenes, TESSERA the program. Every renderer draws each scene in batches with seeds of their
+own. Of a pixel's luminance, z is the difference of two renderers' means over the standard error
+that their batches show (Welch's). Were both means of one distribution, about 0.945 of the pixels
+would lie within 2 (16 batches each). At high counts any difference of model fails the test, so the
+size of the difference stands beside it: the mean's, and the middle nine tenths of blocks of 8 x 8
+pixels.
 """
+
 import argparse
 import json
 import os
@@ -17,7 +23,10 @@ import tempfile
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PEERS = {"mitsuba": ("peer_mitsuba.py", {"variant": "llvm_ad_rgb"}), "cycles": ("peer_cycles.py", {})}
+PEERS = {
+    "mitsuba": ("peer_mitsuba.py", {"variant": "llvm_ad_rgb"}),
+    "cycles": ("peer_cycles.py", {}),
+}
 STUDIO, SKY = "env/studio_small_05_1k.hdr", "env/qwantani_afternoon_puresky_1k.hdr"
 GLASSWARE = "glassware.glb"  # written by glass_scene.py
 # Name, file, environment (a map, one constant radiance, or None), camera (eye; target; degrees)
@@ -48,12 +57,16 @@ class Worker:
             json.dump(dict(job, rig=rig, script=script, **extra), file)
         log = open(os.path.join(folder, kind + ".log"), "w")
         command = [sys.executable, os.path.join(HERE, "glass_worker.py"), path]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=rig)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=rig
+        )
         self.answer()
 
     def answer(self):
         line = self.process.stdout.readline()
-        answer = json.loads(line) if line else {"ok": False, "error": "the worker died, see its log"}
+        answer = (
+            json.loads(line) if line else {"ok": False, "error": "the worker died, see its log"}
+        )
         if answer.get("ok") is False:
             raise RuntimeError(answer["error"])
 
@@ -67,20 +80,49 @@ class Worker:
 
 
 class Tessera:
-    """Our own program, by its command line. The rig puts the centre of a map towards +X, hence --env-rotate."""
+    """Our own program, by its command line. The rig puts the centre of a map towards +X, hence
+    --env-rotate.
+    """
 
     def __init__(self, program, job):
         camera, env = job["camera"], job["env"]
         vector = lambda key: ",".join("%.9g" % x for x in camera[key])
-        light = "none" if env is None else env["path"] if env["type"] == "hdr" else ",".join("%g" % x for x in env["value"])
+        light = (
+            "none"
+            if env is None
+            else env["path"] if env["type"] == "hdr" else ",".join("%g" % x for x in env["value"])
+        )
         self.command = [
-            program, "render", job["scene"], "--env=" + light, "--size", "%dx%d" % (job["width"], job["height"]),
-            "--depth", str(job["depth"]), "--threads", str(job["threads"]), "--device", "cpu", "--filter", "box", "--env-rotate", "90",
-            "--eye=" + vector("origin"), "--target=" + vector("target"), "--up=" + vector("up"), "--vfov", "%.9g" % camera["vfov"], "-q",
+            program,
+            "render",
+            job["scene"],
+            "--env=" + light,
+            "--size",
+            "%dx%d" % (job["width"], job["height"]),
+            "--depth",
+            str(job["depth"]),
+            "--threads",
+            str(job["threads"]),
+            "--device",
+            "cpu",
+            "--filter",
+            "box",
+            "--env-rotate",
+            "90",
+            "--eye=" + vector("origin"),
+            "--target=" + vector("target"),
+            "--up=" + vector("up"),
+            "--vfov",
+            "%.9g" % camera["vfov"],
+            "-q",
         ]
 
     def draw(self, spp, seed, out):
-        subprocess.run(self.command + ["--spp", str(spp), "--seed", str(seed), "-o", out], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            self.command + ["--spp", str(spp), "--seed", str(seed), "-o", out],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
 
     def close(self):
         pass
@@ -98,8 +140,18 @@ def job_of(neutral, file, scene, options):
     elif light:
         env = {"type": "hdr", "path": os.path.join(options.scenes, light), "scale": 1.0}
     width, height = map(int, options.size.split("x"))
-    return {"scene": file, "env": env, "width": width, "height": height, "depth": 8, "threads": 2,
-            "materials": "gltf", "filter": "box", "camera": camera, "strip": []}
+    return {
+        "scene": file,
+        "env": env,
+        "width": width,
+        "height": height,
+        "depth": 8,
+        "threads": 2,
+        "materials": "gltf",
+        "filter": "box",
+        "camera": camera,
+        "strip": [],
+    }
 
 
 def batches_of(img, renderer, options, folder):
@@ -119,7 +171,9 @@ def blocks(picture):
 
 
 def compared(one, other):
-    """Share of pixels with |z| < 2, ratio of the means, and the middle nine tenths of the blocks' relative differences."""
+    """Share of pixels with |z| < 2, ratio of the means, and the middle nine tenths of the blocks'
+    relative differences.
+    """
     first, second = one.mean(0), other.mean(0)
     error = np.sqrt(one.var(0, ddof=1) / len(one) + other.var(0, ddof=1) / len(other))
     # Pixels that are alike without any noise (a sky of one colour) pass.
@@ -136,7 +190,9 @@ def measure(rig, scene, options, folder):
     file = os.path.join(options.scenes, scene[1])
     if scene[1] == GLASSWARE:
         file = os.path.join(folder, GLASSWARE)
-        subprocess.run([sys.executable, os.path.join(HERE, "glass_scene.py"), rig, file], check=True)
+        subprocess.run(
+            [sys.executable, os.path.join(HERE, "glass_scene.py"), rig, file], check=True
+        )
     job = job_of(neutral, file, scene, options)
     drawn = {"tessera": batches_of(img, Tessera(options.tessera, job), options, folder)}
     for kind in PEERS:
@@ -146,12 +202,18 @@ def measure(rig, scene, options, folder):
             print("%s: %s cannot: %s" % (scene[0], kind, error), flush=True)
     names = list(drawn)
     for at, one in enumerate(names):
-        for other in names[at + 1:]:
-            print("%-24s %-18s %s" % (scene[0], one + "/" + other, compared(drawn[one], drawn[other])), flush=True)
+        for other in names[at + 1 :]:
+            print(
+                "%-24s %-18s %s"
+                % (scene[0], one + "/" + other, compared(drawn[one], drawn[other])),
+                flush=True,
+            )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("rig")
     parser.add_argument("scenes")
     parser.add_argument("tessera")

@@ -4,6 +4,7 @@
 
 RIG is the folder of compare.py, which runs as it is; glass_worker.py stands before its workers.
 """
+
 import os
 import sys
 

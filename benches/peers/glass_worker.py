@@ -1,12 +1,16 @@
-"""A worker of the rig that draws glass too: runs the rig's own script with its materials of KHR_materials_transmission replaced.
+"""A worker of the rig that draws glass too: runs the rig's own script with its materials of
+KHR_materials_transmission replaced.
 
-    VENV/bin/python benches/peers/glass_worker.py JOB.json      # started by glass_compare.py; the job says which script of which folder
+    VENV/bin/python benches/peers/glass_worker.py JOB.json      # started by glass_compare.py
 
-The rig's scripts run from their first statement to their last, as they are; where the scene is about to be made (Mitsuba) or has just been
-made (Cycles, LuxCore), this file puts glass where opaque dielectrics would stand. Only closed, fully transmissive glass of one index is told: a
-dielectric interface (smooth, or GGX by the roughness), tinted by the base colour at each crossing as glTF says, and absorption by distance. What is
-thin, textured in its transmission, or has layers is refused, not drawn as something else.
+The rig's scripts run from their first statement to their last, as they are; where the scene is
+about to be made (Mitsuba) or has just been made (Cycles, LuxCore), this file puts glass where
+opaque dielectrics would stand. Only closed, fully transmissive glass of one index is told: a
+dielectric interface (smooth, or GGX by the roughness), tinted by the base colour at each crossing
+as glTF says, and absorption by distance. What is thin, textured in its transmission, or has layers
+is refused, not drawn as something else.
 """
+
 import json
 import os
 import sys
@@ -15,7 +19,9 @@ import numpy as np
 
 from rig import run_with
 
-SMOOTH = 1e-3  # roughness from which a facet is rough: below it Tessera's lobe is as narrow as it gets
+SMOOTH = (
+    1e-3  # roughness from which a facet is rough: below it Tessera's lobe is as narrow as it gets
+)
 
 
 def glass_of(material):
@@ -30,12 +36,22 @@ def glass_of(material):
     if not volume or not volume.get("thicknessFactor"):
         raise ValueError("glass %r is thin: only closed volumes can be compared" % name)
     if transmission.get("transmissionFactor", 0) != 1 or "transmissionTexture" in transmission:
-        raise ValueError("glass %r lets a part of the light through: only a factor of 1 without a texture can be compared" % name)
+        raise ValueError(
+            "glass %r lets a part of the light through: "
+            "only a factor of 1 without a texture can be compared"
+            % name
+        )
     if set(extensions) - known:
-        raise ValueError("glass %r has layers that cannot be compared: %s" % (name, sorted(set(extensions) - known)))
+        raise ValueError(
+            "glass %r has layers that cannot be compared: %s"
+            % (name, sorted(set(extensions) - known))
+        )
     colour, distance = volume.get("attenuationColor", [1, 1, 1]), volume.get("attenuationDistance")
     absorption = -np.log(np.maximum(colour, 1e-6)) / distance if distance else np.zeros(3)
-    return {"ior": extensions.get("KHR_materials_ior", {}).get("ior", 1.5), "absorption": [float(x) for x in absorption]}
+    return {
+        "ior": extensions.get("KHR_materials_ior", {}).get("ior", 1.5),
+        "absorption": [float(x) for x in absorption],
+    }
 
 
 def read_glass(neutral):
@@ -71,7 +87,9 @@ def without_glass(opaque):
 
 
 def mitsuba(names):
-    """Replaces make_bsdf: glass is a dielectric whose inner side dims light by the way that it came."""
+    """Replaces make_bsdf: glass is a dielectric whose inner side dims light by the way that it
+    came.
+    """
     mi, dr, neutral, bitmap, rgb = (names[key] for key in ("mi", "dr", "neutral", "bitmap", "rgb"))
     opaque = names["make_bsdf"]
     if not names["JIT"]:  # there are no materials of one's own
@@ -79,12 +97,16 @@ def mitsuba(names):
         return
 
     class Absorbing(mi.BSDF):
-        """A dielectric around a medium. What a path meets from inside came through the medium from where it was before: `si.t` is the way."""
+        """A dielectric around a medium. What a path meets from inside came through the medium from
+        where it was before: `si.t` is the way.
+        """
 
         def __init__(self, properties):
             mi.BSDF.__init__(self, properties)
             interface = self.interface = properties["interface"]
-            self.absorption = mi.Color3f(*[properties["absorption_" + channel] for channel in "rgb"])
+            self.absorption = mi.Color3f(
+                *[properties["absorption_" + channel] for channel in "rgb"]
+            )
             self.m_components = [interface.flags(k) for k in range(interface.component_count())]
             self.m_flags = interface.flags()
 
@@ -115,15 +137,26 @@ def mitsuba(names):
             return opaque(scene, material, mirrored, mode, strip)
         textures = neutral.textures(scene, material)
         rough = rough_of(textures, material)
-        base = bitmap(textures["base"], True) if textures["base"] is not None else rgb(material["base"])
-        interface = {"type": "dielectric", "int_ior": float(glass["ior"]), "ext_ior": 1.0, "specular_transmittance": base}
+        base = (
+            bitmap(textures["base"], True)
+            if textures["base"] is not None
+            else rgb(material["base"])
+        )
+        interface = {
+            "type": "dielectric",
+            "int_ior": float(glass["ior"]),
+            "ext_ior": 1.0,
+            "specular_transmittance": base,
+        }
         if rough is not None:
             alpha = np.maximum(np.square(rough), 1e-3)
             alpha = bitmap(alpha.astype(np.float32), True) if alpha.ndim else float(alpha)
             interface.update(type="roughdielectric", distribution="ggx", alpha=alpha)
         if not any(glass["absorption"]):
             return interface, None
-        absorption = {"absorption_" + channel: value for channel, value in zip("rgb", glass["absorption"])}
+        absorption = {
+            "absorption_" + channel: value for channel, value in zip("rgb", glass["absorption"])
+        }
         return {"type": "absorbing", "interface": interface, **absorption}, None
 
     mi.register_bsdf("absorbing", Absorbing)
@@ -132,11 +165,15 @@ def mitsuba(names):
 
 # ---- Cycles ----
 def cycles_material(tree, principled, glass):
-    """The importer's Principled node as glass: its colour squared, because the node takes the root of it, and absorption as a volume."""
+    """The importer's Principled node as glass: its colour squared, because the node takes the root
+    of it, and absorption as a volume.
+    """
     output = next(node for node in tree.nodes if node.type == "OUTPUT_MATERIAL")
     for link in list(output.inputs["Volume"].links):
         tree.links.remove(link)
-    tree.links.new(principled.outputs[0], output.inputs["Surface"])  # with matte materials the rig has put another node there
+    tree.links.new(
+        principled.outputs[0], output.inputs["Surface"]
+    )  # with matte materials the rig has put another node there
     for name in ("Transmission Weight", "IOR", "Alpha"):
         for link in list(principled.inputs[name].links):
             tree.links.remove(link)
@@ -164,14 +201,18 @@ def cycles(names):
     """Changes what the importer made of the glass."""
     with open(names["J"]["scene"], "rb") as file:
         data = file.read()
-    document = data[20:20 + int.from_bytes(data[12:16], "little")] if data[:4] == b"glTF" else data
+    document = (
+        data[20 : 20 + int.from_bytes(data[12:16], "little")] if data[:4] == b"glTF" else data
+    )
     wanted = {m.get("name"): glass_of(m) for m in json.loads(document).get("materials", [])}
     for material in names["bpy"].data.materials:
         glass = wanted.pop(material.name, None)
         if not glass:
             continue
         tree = material.node_tree
-        cycles_material(tree, next(node for node in tree.nodes if node.type == "BSDF_PRINCIPLED"), glass)
+        cycles_material(
+            tree, next(node for node in tree.nodes if node.type == "BSDF_PRINCIPLED"), glass
+        )
     missed = [name for name, glass in wanted.items() if glass]
     if missed:
         raise ValueError("Blender has no material for %s" % missed)
@@ -189,17 +230,32 @@ def luxcore(names):
         textures = neutral.textures(scene, material)
         rough = rough_of(textures, material)
         made = []
-        base = texture(made, textures["base"]) if textures["base"] is not None else "%g %g %g" % tuple(material["base"][:3])
+        base = (
+            texture(made, textures["base"])
+            if textures["base"] is not None
+            else "%g %g %g" % tuple(material["base"][:3])
+        )
         name = "m%d" % index
-        lines = ["scene.materials.%s.type = %s" % (name, "glass" if rough is None else "roughglass"), "scene.materials.%s.kr = 1 1 1" % name,
-                 "scene.materials.%s.kt = %s" % (name, base), "scene.materials.%s.interiorior = %g" % (name, glass["ior"])]
+        lines = [
+            "scene.materials.%s.type = %s" % (name, "glass" if rough is None else "roughglass"),
+            "scene.materials.%s.kr = 1 1 1" % name,
+            "scene.materials.%s.kt = %s" % (name, base),
+            "scene.materials.%s.interiorior = %g" % (name, glass["ior"]),
+        ]
         if rough is not None:
             alpha = np.maximum(np.square(rough), 1e-3)
             value = texture(made, alpha, "red") if alpha.ndim else "%g" % alpha
             lines += ["scene.materials.%s.%sroughness = %s" % (name, axis, value) for axis in "uv"]
         if any(glass["absorption"]):
-            lines = ["scene.volumes.v%s.type = clear" % name, "scene.volumes.v%s.absorption = %g %g %g" % (name, *glass["absorption"]),
-                     "scene.volumes.v%s.ior = %g" % (name, glass["ior"])] + lines + ["scene.materials.%s.volume.interior = v%s" % (name, name)]
+            lines = (
+                [
+                    "scene.volumes.v%s.type = clear" % name,
+                    "scene.volumes.v%s.absorption = %g %g %g" % (name, *glass["absorption"]),
+                    "scene.volumes.v%s.ior = %g" % (name, glass["ior"]),
+                ]
+                + lines
+                + ["scene.materials.%s.volume.interior = v%s" % (name, name)]
+            )
         for properties in made:
             names["scene"].Parse(properties)
         names["scene"].Parse(names["P"]().SetFromString("\n".join(lines) + "\n"))

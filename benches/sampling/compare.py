@@ -2,7 +2,8 @@
 
     python compare.py FOLDER NAME...
 
-FOLDER holds NAME-N.exr and NAME-N-other.exr of N samples, and NAME-reference.exr. A ratio below 1 says that this build's looks better.
+FOLDER holds NAME-N.exr and NAME-N-other.exr of N samples, and NAME-reference.exr. A ratio below 1
+says that this build's looks better.
 """
 
 import sys

@@ -2,7 +2,8 @@
 
     python peer.py TASKS CORES
 
-HyperQueue's unit is a process; ours is a lease. What starting `true` alone costs is measured beside it, so that it can be taken off.
+HyperQueue's unit is a process; ours is a lease. What starting `true` alone costs is measured beside
+it, so that it can be taken off.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""Makes the constant tables of kernels/source: sRGB decoding, directional albedo of GGX, inverse distributions of the
-pixel filters. Standard library only; run from the repository root:
+"""Makes the constant tables of kernels/source: sRGB decoding, directional albedo of GGX, inverse
+distributions of the pixel filters. Standard library only; run from the repository root:
 
     python3 kernels/tools/make_tables.py
 
-The tables are part of the kernels' fingerprint: making them again on another machine may change their last digits, so they
-are kept in the repository and made again only on purpose.
+The tables are part of the kernels' fingerprint: making them again on another machine may change
+their last digits, so they are kept in the repository and made again only on purpose.
 """
 
 import math
@@ -23,11 +23,17 @@ def f32(value):
 
 def write(name, comment, tables):
     lines = [f"// {line}" for line in comment]
-    lines += ["// Made by kernels/tools/make_tables.py.", "#pragma once", "", '#include "compiler.h"', ""]
+    lines += [
+        "// Made by kernels/tools/make_tables.py.",
+        "#pragma once",
+        "",
+        '#include "compiler.h"',
+        "",
+    ]
     for declaration, values in tables:
         lines.append(f"TESSERA_TABLE float {declaration} = {{")
         for start in range(0, len(values), PER_LINE):
-            lines.append("    " + ", ".join(f32(v) for v in values[start:start + PER_LINE]) + ",")
+            lines.append("    " + ", ".join(f32(v) for v in values[start : start + PER_LINE]) + ",")
         lines.append("};")
     (SOURCE / name).write_text("\n".join(lines) + "\n")
 
@@ -42,8 +48,10 @@ STEPS = 32  # of cosine and of perceptual roughness
 
 
 def ggx_albedo(cosine, alpha, points=48):
-    """(a, b) so that F0 * a + b is the directional albedo of single-scattering GGX with Schlick's Fresnel term: the mean
-    of G2 / G1 over visible normals (Heitz 2018), split by (1 - v.h)^5 (Karis 2013)."""
+    """(a, b) so that F0 * a + b is the directional albedo of single-scattering GGX with Schlick's
+    Fresnel term: the mean of G2 / G1 over visible normals (Heitz 2018), split by (1 - v.h)^5
+    (Karis 2013).
+    """
     cosine = max(cosine, 1e-4)
     a2 = alpha * alpha
     root_o = math.sqrt(a2 + (1 - a2) * cosine * cosine)
@@ -75,7 +83,9 @@ def ggx_albedo(cosine, alpha, points=48):
 
 
 def albedo():
-    """Rows of rising roughness; in each, (a, b) for rising cosine. Then their cosine-weighted means per row."""
+    """Rows of rising roughness; in each, (a, b) for rising cosine. Then their cosine-weighted means
+    per row.
+    """
     table, mean = [], []
     for row in range(STEPS):
         alpha = max((row / (STEPS - 1)) ** 2, 1e-3)
@@ -83,7 +93,9 @@ def albedo():
             table += ggx_albedo(column / (STEPS - 1), alpha)
         # Exactly the mean of the piecewise linear function that the kernels interpolate, so that
         # energy is kept.
-        entries = [(table[2 * (row * STEPS + c)], table[2 * (row * STEPS + c) + 1]) for c in range(STEPS)]
+        entries = [
+            (table[2 * (row * STEPS + c)], table[2 * (row * STEPS + c) + 1]) for c in range(STEPS)
+        ]
         for part in range(2):
             total = 0.0
             for c in range(STEPS - 1):
@@ -98,7 +110,9 @@ SHEEN_ROUGHNESS_MIN = 0.07  # below it the lobe is narrower than uniform samples
 
 
 def sheen_value(out, cosine, half, roughness):
-    """Reflection of the Charlie sheen without the cosine (Estevez and Kulla 2017), its visibility at most 1."""
+    """Reflection of the Charlie sheen without the cosine (Estevez and Kulla 2017), its visibility
+    at most 1.
+    """
     alpha = max(roughness, SHEEN_ROUGHNESS_MIN) ** 2
     fit = (1 - alpha) ** 2
 
@@ -119,7 +133,8 @@ def sheen_value(out, cosine, half, roughness):
 
 
 def sheen_albedo(out, roughness, points=96):
-    """Directional albedo of the sheen: the integral over the cosine to the light and half a turn."""
+    """Directional albedo of the sheen: the integral over the cosine to the light and half a turn.
+    """
     out = max(out, 1e-4)
     sine_out = math.sqrt(max(0.0, 1 - out * out))
     total = 0.0
@@ -137,15 +152,20 @@ def sheen_albedo(out, roughness, points=96):
 
 def sheen():
     """Rows of rising roughness; in each the albedo of rising cosine."""
-    return [sheen_albedo(column / (STEPS - 1), row / (STEPS - 1)) for row in range(STEPS) for column in range(STEPS)]
+    return [
+        sheen_albedo(column / (STEPS - 1), row / (STEPS - 1))
+        for row in range(STEPS)
+        for column in range(STEPS)
+    ]
 
 
 FILTER_STEPS = 128
 
 
 def inverse_distribution(density, radius):
-    """|x| beyond which a share (1 - k / FILTER_STEPS)^2 of a symmetric density on [-radius, radius] lies. The square puts more
-    knots into the tail."""
+    """|x| beyond which a share (1 - k / FILTER_STEPS)^2 of a symmetric density on [-radius, radius]
+    lies. The square puts more knots into the tail.
+    """
     count = 200000
     step = radius / count
     sums, total = [0.0], 0.0
@@ -176,25 +196,50 @@ def blackman_harris(x):
 
 
 def write_sheen():
-    write("bsdf/sheen_table.h",
-          ["Directional albedo of the Charlie sheen (Estevez and Kulla 2017): rows of rising perceptual roughness, in each the",
-           "albedo of rising cosine, both uniform over [0, 1]."],
-          [(f"SHEEN_ALBEDO[{STEPS * STEPS}]", sheen())])
+    write(
+        "bsdf/sheen_table.h",
+        [
+            "Directional albedo of the Charlie sheen (Estevez and Kulla 2017): rows of rising "
+            "perceptual roughness, in each the",
+            "albedo of rising cosine, both uniform over [0, 1].",
+        ],
+        [(f"SHEEN_ALBEDO[{STEPS * STEPS}]", sheen())],
+    )
 
 
 def main():
-    write("material/srgb_table.h", ["Linear value of each sRGB code (IEC 61966-2-1)."], [("LINEAR_FROM_SRGB[256]", srgb())])
+    write(
+        "material/srgb_table.h",
+        ["Linear value of each sRGB code (IEC 61966-2-1)."],
+        [("LINEAR_FROM_SRGB[256]", srgb())],
+    )
     table, mean = albedo()
-    write("bsdf/albedo_table.h",
-          ["Directional albedo of GGX, split so that F0 * a + b is the albedo under Schlick's Fresnel term with F0: rows of",
-           "rising perceptual roughness, in each pairs (a, b) of rising cosine, both uniform over [0, 1]; and each row's",
-           "cosine-weighted mean."],
-          [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)])
+    write(
+        "bsdf/albedo_table.h",
+        [
+            "Directional albedo of GGX, split so that F0 * a + b is the albedo under Schlick's "
+            "Fresnel term with F0: rows of",
+            "rising perceptual roughness, in each pairs (a, b) of rising cosine, "
+            "both uniform over [0, 1]; and each row's",
+            "cosine-weighted mean.",
+        ],
+        [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)],
+    )
     write_sheen()
-    write("sampling/filter_table.h",
-          ["Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 of the filter lies, k from 0 to 128."],
-          [(f"GAUSSIAN_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(gaussian, 2.0)),
-           (f"BLACKMAN_HARRIS_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(blackman_harris, 1.65))])
+    write(
+        "sampling/filter_table.h",
+        [
+            "Pixel filters: |x| in pixels beyond which a share (1 - k / 128)^2 "
+            "of the filter lies, k from 0 to 128."
+        ],
+        [
+            (f"GAUSSIAN_QUANTILE[{FILTER_STEPS + 1}]", inverse_distribution(gaussian, 2.0)),
+            (
+                f"BLACKMAN_HARRIS_QUANTILE[{FILTER_STEPS + 1}]",
+                inverse_distribution(blackman_harris, 1.65),
+            ),
+        ],
+    )
 
 
 if __name__ == "__main__":

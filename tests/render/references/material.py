@@ -1,4 +1,7 @@
-"""The metallic-roughness material of docs/kernels.md as a Mitsuba BSDF, from its formulas; its albedo tables are integrated here."""
+"""The metallic-roughness material of docs/kernels.md as a Mitsuba BSDF, from its formulas; its
+albedo tables are integrated here.
+"""
+
 import numpy as np
 import mitsuba as mi
 import drjit as dr
@@ -9,7 +12,9 @@ STEPS = 64
 
 
 def albedo_tables(steps=STEPS, samples=160):
-    """GGX's directional albedo as F0 * a + b over (perceptual roughness, cosine), and both cosine-weighted means."""
+    """GGX's directional albedo as F0 * a + b over (perceptual roughness, cosine), and both
+    cosine-weighted means.
+    """
     k = (np.arange(samples) + 0.5) / samples
     u, v = (x.ravel() for x in np.meshgrid(k, k))
     table = np.zeros((steps, steps, 2))
@@ -27,7 +32,11 @@ def albedo_tables(steps=STEPS, samples=160):
             p1, p2 = r * np.cos(phi), r * np.sin(phi)
             s = 0.5 * (1 + vh[2])
             p2 = (1 - s) * np.sqrt(np.maximum(0, 1 - p1 * p1)) + s * p2
-            h = p1[:, None] * t1 + p2[:, None] * t2 + np.sqrt(np.maximum(0, 1 - p1 * p1 - p2 * p2))[:, None] * vh
+            h = (
+                p1[:, None] * t1
+                + p2[:, None] * t2
+                + np.sqrt(np.maximum(0, 1 - p1 * p1 - p2 * p2))[:, None] * vh
+            )
             h = np.stack([alpha * h[:, 0], alpha * h[:, 1], np.maximum(h[:, 2], 1e-9)], -1)
             h /= np.linalg.norm(h, axis=-1, keepdims=True)
             facing = h @ out
@@ -40,7 +49,11 @@ def albedo_tables(steps=STEPS, samples=160):
             table[i, j] = np.mean(share * (1 - grazing)), np.mean(share * grazing)
     cosine = np.linspace(0, 1, steps)
     weights = 2 * cosine
-    mean = np.trapezoid(table * weights[None, :, None], cosine, axis=1) if hasattr(np, "trapezoid") else np.trapz(table * weights[None, :, None], cosine, axis=1)
+    mean = (
+        np.trapezoid(table * weights[None, :, None], cosine, axis=1)
+        if hasattr(np, "trapezoid")
+        else np.trapz(table * weights[None, :, None], cosine, axis=1)
+    )
     return table, mean
 
 
@@ -48,7 +61,8 @@ TABLE, MEAN = albedo_tables()
 
 
 def lookup(table, *coordinates):
-    """Linear interpolation in a table over [0, 1]^n whose first and last entries stand at 0 and 1."""
+    """Linear interpolation in a table over [0, 1]^n whose first and last entries stand at 0 and 1.
+    """
     n = table.shape[0]
     inner = [(dr.clip(c, 0, 1) * (n - 1) + 0.5) / n for c in coordinates]
     return inner
@@ -61,7 +75,10 @@ class GltfMaterial(mi.BSDF):
         wrap = dict(wrap_mode=dr.WrapMode.Clamp, filter_mode=dr.FilterMode.Linear)
         self.albedo = mi.Texture2f(mi.TensorXf(TABLE.astype(np.float32)), **wrap)
         self.albedo_mean = mi.Texture1f(mi.TensorXf(MEAN.astype(np.float32)), **wrap)
-        self.m_components = [mi.BSDFFlags.DiffuseReflection | mi.BSDFFlags.FrontSide, mi.BSDFFlags.GlossyReflection | mi.BSDFFlags.FrontSide]
+        self.m_components = [
+            mi.BSDFFlags.DiffuseReflection | mi.BSDFFlags.FrontSide,
+            mi.BSDFFlags.GlossyReflection | mi.BSDFFlags.FrontSide,
+        ]
         self.m_flags = self.m_components[0] | self.m_components[1]
 
     def split(self, roughness, cosine, active):
@@ -85,21 +102,49 @@ class GltfMaterial(mi.BSDF):
         F = f0 + (1 - f0) * (1 - dr.clip(dr.dot(si.wi, h), 0, 1)) ** 5
         single = F * (D * 0.5 * co / dr.maximum(ci * root(co) + co * root(ci), 1e-12))
 
-        mean, here, there = self.split_mean(roughness, active), self.split(roughness, ci, active), self.split(roughness, co, active)
+        mean, here, there = (
+            self.split_mean(roughness, active),
+            self.split(roughness, ci, active),
+            self.split(roughness, co, active),
+        )
         total = lambda s: s[0] + s[1]
+
         def series(f):
             m = f + (1 - f) / 21
             return m * m * total(mean) / (1 - m * (1 - total(mean)))
+
         lost = (1 - total(here)) * (1 - total(there))
         multiple = series(f0) * lost * (dr.inv_pi * co / dr.maximum(1 - total(mean), 1e-6))
         energy = series(mi.Float(DIELECTRIC_F0))
         reflected = lambda s: DIELECTRIC_F0 * s[0] + s[1] + energy * (1 - total(s))
-        matte = color * (1 - metal) * ((1 - reflected(here)) * (1 - reflected(there)) / dr.maximum(1 - reflected(mean), 1e-6) * dr.inv_pi * co)
+        matte = (
+            color
+            * (1 - metal)
+            * (
+                (1 - reflected(here))
+                * (1 - reflected(there))
+                / dr.maximum(1 - reflected(mean), 1e-6)
+                * dr.inv_pi
+                * co
+            )
+        )
 
-        share = dr.clip(dr.mean(f0 * here[0] + here[1]) / dr.maximum(dr.mean(f0 * here[0] + here[1]) + dr.mean(color * (1 - metal)) + 0.05, 1e-6), 0.1, 0.95)
+        share = dr.clip(
+            dr.mean(f0 * here[0] + here[1])
+            / dr.maximum(
+                dr.mean(f0 * here[0] + here[1]) + dr.mean(color * (1 - metal)) + 0.05, 1e-6
+            ),
+            0.1,
+            0.95,
+        )
         visible = D * 0.5 / dr.maximum(ci + root(ci), 1e-12)
         pdf = share * visible + (1 - share) * co * dr.inv_pi
-        return dr.select(active, single + multiple + matte, 0), dr.select(active, pdf, 0), alpha, share
+        return (
+            dr.select(active, single + multiple + matte, 0),
+            dr.select(active, pdf, 0),
+            alpha,
+            share,
+        )
 
     def sample(self, ctx, si, choice, random, active):
         _, _, alpha, share = self.evaluate(si, mi.Vector3f(0, 0, 1), active)
@@ -109,7 +154,11 @@ class GltfMaterial(mi.BSDF):
         value, pdf, _, _ = self.evaluate(si, wo, active)
         result = mi.BSDFSample3f()
         result.wo, result.pdf, result.eta = wo, pdf, 1.0
-        result.sampled_type = dr.select(specular, mi.UInt32(+mi.BSDFFlags.GlossyReflection), mi.UInt32(+mi.BSDFFlags.DiffuseReflection))
+        result.sampled_type = dr.select(
+            specular,
+            mi.UInt32(+mi.BSDFFlags.GlossyReflection),
+            mi.UInt32(+mi.BSDFFlags.DiffuseReflection),
+        )
         result.sampled_component = dr.select(specular, mi.UInt32(1), mi.UInt32(0))
         return result, dr.select(active & (pdf > 0), value / pdf, 0)
 
