@@ -151,7 +151,7 @@ pub(crate) fn job(
         device_bytes: options.device_bytes,
         pool: options.pool,
     };
-    RawJobSpec::from(spec).check().map_err(|SpecError { field, problem }| {
+    RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {
         CliError::new(Status::Usage, format!("--{field}: {problem}"))
     })
 }

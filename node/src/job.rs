@@ -8,16 +8,16 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
-use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, JobSpec, RawJobSpec, RenderSpec};
+use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, RawJobSpec, RenderSpec};
 use tessera_scenes::{
     Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions,
 };
 
 /// A spec that makes sense; what a coordinator sends is checked like anything from outside.
-pub(crate) fn checked_spec(kind: JobKind) -> Result<Arc<JobKind>, Failure> {
-    let raw = JobSpec { name: "job".into(), priority: 0, kind, device_bytes: 0, pool: None };
-    match RawJobSpec::from(raw).check() {
-        Ok(JobSpec { kind, .. }) => Ok(Arc::new(kind)),
+pub(crate) fn checked_spec(raw: RawJobSpec) -> Result<Arc<JobKind>, Failure> {
+    match raw.check() {
+        Ok(spec) => Ok(Arc::new(spec.kind)),
+        Err(error) if error.unknown => Err(Failure::Unable(error.to_string())),
         Err(error) => Err(Failure::Scene(format!("the job makes no sense: {error}"))),
     }
 }
@@ -266,6 +266,9 @@ pub(crate) mod tests {
     fn a_job_that_makes_no_sense_fails_as_a_scene() {
         let mut spec = spec(b"");
         spec.files[0].path = "../scene.gltf".into();
-        assert!(matches!(checked_spec(JobKind::Render(spec)), Err(Failure::Scene(_))));
+        assert!(matches!(
+            checked_spec(RawJobSpec::from(&JobKind::Render(spec))),
+            Err(Failure::Scene(_))
+        ));
     }
 }

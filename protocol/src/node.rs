@@ -3,7 +3,7 @@
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
-use crate::job::JobKind;
+use crate::job::RawJobSpec;
 use serde::{Deserialize, Serialize};
 
 /// A rectangle of a frame, half-open pixel bounds; row 0 is the top of the picture.
@@ -94,6 +94,9 @@ pub struct Join {
 pub enum Failure {
     /// The scene cannot be prepared: the same everywhere, so the job fails.
     Scene(String),
+    /// The node's build does not know an option of the job, which the text names. Costs no attempt,
+    /// and the node gets no more of this job: another build may know it.
+    Unable(String),
     /// Something that is not of the unit is lacking: a file cannot be had, the node's disk or
     /// memory is full. The unit waits for it, and no attempt is counted, for as long as the
     /// coordinator's settings say.
@@ -134,7 +137,8 @@ impl Failure {
     pub fn reason(&self) -> &str {
         match self {
             Self::Scene(text) | Self::Asset(text) | Self::Device(text) => text,
-            Self::Worker(text)
+            Self::Unable(text)
+            | Self::Worker(text)
             | Self::TimedOut(text)
             | Self::Program(text)
             | Self::Kernel(text) => text,
@@ -150,8 +154,8 @@ pub enum CoordinatorToNode {
     Job {
         /// Its id.
         job: JobId,
-        /// What to do.
-        kind: Box<JobKind>,
+        /// What to do, as [`RawJobSpec`] of the kind only.
+        spec: Box<RawJobSpec>,
     },
     /// Work.
     Work(Vec<Assignment>),

@@ -2,7 +2,7 @@
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
-use crate::job::JobSpec;
+use crate::job::{JobSpec, described};
 use serde::{Deserialize, Serialize};
 
 /// State of a job.
@@ -113,6 +113,7 @@ pub struct JobDetail {
     /// The line of the listing.
     pub summary: JobSummary,
     /// What was asked for.
+    #[serde(with = "described")]
     pub spec: JobSpec,
     /// The fingerprint its results have, once there is one.
     pub fingerprint: Option<Fingerprint>,

@@ -88,7 +88,9 @@ impl Liar {
         while !self.told.over.load(Relaxed) {
             tokio::select! {
                 message = incoming.receive::<CoordinatorToNode>() => match message? {
-                    Some(CoordinatorToNode::Job { kind, .. }) => self.render(&kind),
+                    Some(CoordinatorToNode::Job { spec, .. }) => {
+                        self.render(&spec.check().expect("a job that makes sense").kind);
+                    }
                     Some(CoordinatorToNode::Work(work)) => {
                         for assignment in work {
                             tokio::time::sleep(UNIT).await;

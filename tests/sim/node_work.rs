@@ -20,7 +20,9 @@ const PAST_MAX: usize = 64;
 impl World {
     pub(crate) fn on_node_message(&mut self, node: usize, message: CoordinatorToNode) -> Checked {
         match message {
-            CoordinatorToNode::Job { job, kind } => {
+            CoordinatorToNode::Job { job, spec } => {
+                let kind = spec.check().map(|spec| Box::new(spec.kind));
+                let kind = kind.or_else(|error| violated(format!("job {job}: {error}")))?;
                 let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
                 process.jobs.insert(job, kind);
                 if !process.told.insert(job) {

@@ -86,7 +86,11 @@ impl Readable {
 
     fn follow(&self, message: &CoordinatorToNode) {
         match message {
-            CoordinatorToNode::Job { job, kind } => self.admit(*job, kind),
+            CoordinatorToNode::Job { job, spec } => {
+                if let Ok(spec) = spec.as_ref().clone().check() {
+                    self.admit(*job, &spec.kind);
+                }
+            }
             // What is fed to a frame is a file of the frame before.
             CoordinatorToNode::Work(assignments) => {
                 let mut readable = self.lock();

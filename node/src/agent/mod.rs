@@ -230,8 +230,8 @@ impl<F: Clone> Agent<F> {
     /// The coordinator says something. A refusal is the shell's business.
     pub(crate) fn on_message(&mut self, message: CoordinatorToNode) {
         match message {
-            CoordinatorToNode::Job { job, kind } => {
-                self.jobs.insert(job, checked_spec(*kind));
+            CoordinatorToNode::Job { job, spec } => {
+                self.jobs.insert(job, checked_spec(*spec));
             }
             CoordinatorToNode::Work(assignments) => self.on_work(assignments),
             CoordinatorToNode::Committed { lease } | CoordinatorToNode::Unwanted { lease } => {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::job::tests::{assignment, spec};
-use tessera_protocol::JobKind;
 use tessera_protocol::node::{CoordinatorToNode as Down, NodeToCoordinator as Up};
+use tessera_protocol::{JobKind, RawJobSpec};
 
 const HOLD: Duration = Duration::from_millis(500);
 
@@ -22,7 +22,10 @@ fn actions(agent: &mut Agent<u32>) -> Vec<Action<u32>> {
 }
 
 fn describe(agent: &mut Agent<u32>, id: u128) {
-    agent.on_message(Down::Job { job: job(id), kind: Box::new(JobKind::Render(spec(b""))) });
+    agent.on_message(Down::Job {
+        job: job(id),
+        spec: Box::new((&JobKind::Render(spec(b""))).into()),
+    });
 }
 
 fn work(agent: &mut Agent<u32>, units: &[u32]) {
@@ -151,6 +154,28 @@ fn a_frame_that_cannot_be_prepared_fails_every_unit_of_it_and_no_other() {
     let failed = |unit| Action::Send(Up::Failed { lease: lease(unit), failure: failure.clone() });
     assert_eq!(actions(&mut agent), [failed(0), failed(1)]);
     assert_eq!(agent.held(), [assignment(2, 0).lease()]);
+}
+
+#[test]
+fn a_job_with_an_option_that_is_unknown_here_is_given_back_as_not_able() {
+    // CBOR of a render job named `a` with an option `stamp` of the value `hello`.
+    let bytes: Vec<u8> = [&b"\xa2\x64name\x61a"[..], b"\x66render\xa1\x65stamp\x65hello"].concat();
+    let spec: RawJobSpec =
+        tessera_protocol::decode(&tessera_protocol::encode(&bytes).unwrap()).unwrap();
+    let mut agent = agent();
+    agent.on_message(Down::Job { job: job(1), spec: Box::new(spec) });
+    work(&mut agent, &[0, 1]);
+    let sent = actions(&mut agent);
+    for unit in [0, 1] {
+        let unable = |action: &Action<u32>| match action {
+            Action::Send(Up::Failed { lease: of, failure: Failure::Unable(reason) }) => {
+                *of == lease(unit) && reason.starts_with("stamp: this build does not know")
+            }
+            _ => false,
+        };
+        assert_eq!(sent.iter().filter(|action| unable(action)).count(), 1, "{sent:?}");
+    }
+    assert!(agent.held().is_empty());
 }
 
 #[test]

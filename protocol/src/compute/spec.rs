@@ -105,6 +105,7 @@ impl ComputeFormat {
 
 /// A kernel over a domain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ComputeSpec {
     /// What runs.
     pub program: Program,

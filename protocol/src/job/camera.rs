@@ -28,6 +28,7 @@ pub enum CameraSpec {
 
 /// Thin lens over a perspective camera.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LensSpec {
     /// How wide it is open.
     pub aperture: ApertureSpec,
@@ -39,6 +40,7 @@ pub struct LensSpec {
 
 /// A lens that is a regular polygon, its corners on the circle of a round one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BladesSpec {
     /// Corners, [`BLADES_MIN`] to [`BLADES_MAX`].
     pub count: u8,

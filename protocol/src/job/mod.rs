@@ -1,6 +1,7 @@
 //! What a job asks for: raw as it comes, checked once, valid inside.
 
 mod camera;
+pub mod described;
 
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 
@@ -10,13 +11,14 @@ use crate::ids::{BlobHash, FrameNumber};
 use crate::limits::*;
 use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TIME_SECS_MAX};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Share of the farm that a job gets where nothing else is said.
 pub const PRIORITY_DEFAULT: u8 = 50;
 
-/// A spec as it crosses the wire: nothing about it is known to hold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RawJobSpec(JobSpec);
+/// A spec as it crosses the wire, in its self-describing form: nothing about it is known to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawJobSpec(Vec<u8>);
 
 /// A job that makes sense.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +113,7 @@ impl JobKind {
 
 /// A file of a scene.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AssetFile {
     /// Where it stands relative to the scene's own folder: `/`-separated, never absolute, no `..`.
     pub path: String,
@@ -213,6 +216,7 @@ pub enum ToneMapSpec {
 
 /// Frames of a scene and how to render them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RenderSpec {
     /// Path of the glTF file among `files`.
     pub scene: String,
@@ -279,6 +283,12 @@ pub struct RenderSpec {
 const GUIDES: [AovSpec; 3] = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth];
 /// Film channels that tell how noisy a pixel is: the beauty of the second half of the samples.
 pub const HALF_CHANNELS: u8 = 3;
+
+impl Default for RenderSpec {
+    fn default() -> Self {
+        Self::new(String::new(), Vec::new())
+    }
+}
 
 impl RenderSpec {
     /// A job with every option at its default: one frame of `scene`, which is among `files`.
@@ -368,36 +378,46 @@ impl RenderSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct SpecError {
-    /// The field, as the command line names it.
-    pub field: &'static str,
+    /// The field, as the command line or the spec names it.
+    pub field: Cow<'static, str>,
     /// What is wrong and what would be right.
     pub problem: String,
+    /// This build does not know the field, or its value: another one may.
+    pub unknown: bool,
 }
 
 pub(crate) fn wrong(field: &'static str, problem: impl Into<String>) -> Result<(), SpecError> {
-    Err(SpecError { field, problem: problem.into() })
+    Err(SpecError { field: field.into(), problem: problem.into(), unknown: false })
 }
 
 impl From<JobSpec> for RawJobSpec {
     fn from(spec: JobSpec) -> Self {
-        Self(spec)
+        Self(described::encode_job(&spec))
+    }
+}
+
+impl From<&JobKind> for RawJobSpec {
+    /// A job that does this, and of which nothing else is said.
+    fn from(kind: &JobKind) -> Self {
+        Self::from(JobSpec::new("job", kind.clone()))
     }
 }
 
 impl RawJobSpec {
     /// The spec, if it makes sense.
     pub fn check(self) -> Result<JobSpec, SpecError> {
-        check_name(&self.0.name)?;
-        if self.0.priority > 100 {
-            wrong("priority", format!("{} is not in 0 to 100", self.0.priority))?;
+        let spec = described::decode_job(&self.0)?;
+        check_name(&spec.name)?;
+        if spec.priority > 100 {
+            wrong("priority", format!("{} is not in 0 to 100", spec.priority))?;
         }
-        if let Some(pool) = self.0.pool.as_deref().filter(|pool| !is_label(pool)) {
+        if let Some(pool) = spec.pool.as_deref().filter(|pool| !is_label(pool)) {
             wrong(
                 "pool",
                 format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
             )?;
         }
-        match &self.0.kind {
+        match &spec.kind {
             JobKind::Render(render) => {
                 check_files(render)?;
                 check_picture(render)?;
@@ -406,7 +426,7 @@ impl RawJobSpec {
             }
             JobKind::Compute(compute) => crate::compute::check(compute)?,
         }
-        Ok(self.0)
+        Ok(spec)
     }
 }
 

@@ -13,12 +13,12 @@ fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
 }
 
 /// The field that is named when `spoil` has been at a good spec.
-fn named(spoil: impl FnOnce(&mut ComputeSpec)) -> &'static str {
+fn named(spoil: impl FnOnce(&mut ComputeSpec)) -> String {
     let mut spec = compute();
     spoil(&mut spec);
     let error = check(compute_job(spec)).expect_err("the spoilt spec was taken");
     assert!(!error.problem.is_empty());
-    error.field
+    error.field.into_owned()
 }
 
 #[test]

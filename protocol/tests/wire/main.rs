@@ -4,6 +4,7 @@
 
 mod bounds;
 mod compute;
+mod described;
 mod golden;
 mod samples;
 mod spec;

@@ -378,8 +378,8 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
     let tile = Task::Tile { tile, samples: SampleRange { first: 0, count: 16 } };
     let chunk = |feed| Task::Chunk { first: 1 << 33, count: 4096, feed };
     let all = vec![
-        Job { job: JobId(uuid(1)), kind: Box::new(JobKind::Render(render())) },
-        Job { job: JobId(uuid(1)), kind: Box::new(JobKind::Compute(compute())) },
+        Job { job: JobId(uuid(1)), spec: Box::new((&JobKind::Render(render())).into()) },
+        Job { job: JobId(uuid(1)), spec: Box::new((&JobKind::Compute(compute())).into()) },
         Work(vec![work(tile)]),
         Work(vec![work(chunk(None)), work(chunk(Some(hash(6))))]),
         Committed { lease: lease() },

@@ -11,12 +11,12 @@ fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
 }
 
 /// The field that is named when `spoil` has been at a good spec.
-fn named(spoil: impl FnOnce(&mut RenderSpec)) -> &'static str {
+fn named(spoil: impl FnOnce(&mut RenderSpec)) -> String {
     let mut spec = render();
     spoil(&mut spec);
     let error = check(job(spec)).expect_err("the spoilt spec was taken");
     assert!(!error.problem.is_empty());
-    error.field
+    error.field.into_owned()
 }
 
 fn file(path: &str) -> AssetFile {
@@ -199,7 +199,7 @@ fn noise_has_bounds_and_says_what_does_not_go_with_it() {
     assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..noisy(0.1) }), "unit-samples");
     let error = check(job(RenderSpec { tile: 64, ..noisy(0.1) })).unwrap_err();
     assert_eq!(
-        (error.field, error.problem.contains("leave --tile out")),
+        (error.field.as_ref(), error.problem.contains("leave --tile out")),
         ("tile", true),
         "{error}"
     );

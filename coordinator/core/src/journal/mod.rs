@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 };
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobSpec, described};
 use tessera_protocol::status::{FrameFile, JobState};
 use tessera_protocol::{CodecError, VersionError};
 
@@ -30,6 +30,7 @@ pub enum Record {
         /// Its id.
         job: JobId,
         /// What is asked for.
+        #[serde(with = "described")]
         spec: Box<JobSpec>,
         /// Who asked.
         owner: String,

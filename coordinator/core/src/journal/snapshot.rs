@@ -13,7 +13,7 @@ use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use tessera_protocol::CodecError;
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitIndex, UnitKey};
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobSpec, described};
 use tessera_protocol::status::FailureNote;
 
 /// Frames in one part weigh at most about this many bytes, far below what the codec takes.
@@ -104,6 +104,7 @@ pub(crate) struct FarmPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobPart {
     pub(crate) id: JobId,
+    #[serde(with = "described")]
     pub(crate) spec: JobSpec,
     pub(crate) owner: String,
     pub(crate) submitted_at: Moment,

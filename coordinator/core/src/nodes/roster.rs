@@ -67,6 +67,8 @@ pub(crate) struct Node {
     pub(crate) told: BTreeSet<JobId>,
     /// Jobs it may still hold something of, from this session or former ones of its process.
     pub(crate) knows: BTreeSet<JobId>,
+    /// Jobs with an option that its build does not know, and what it says of that.
+    pub(crate) unable: BTreeMap<JobId, String>,
     pub(crate) heard: Moment,
     pub(crate) units_committed: u64,
     /// When it last committed a unit.
@@ -99,6 +101,7 @@ impl Node {
             leaving: false,
             told: BTreeSet::new(),
             knows: BTreeSet::new(),
+            unable: BTreeMap::new(),
             heard: now,
             units_committed: 0,
             committed_at: Moment::default(),
@@ -110,6 +113,7 @@ impl Node {
     /// Takes over what is known of the same process from its former session.
     pub(crate) fn keep_history(&mut self, known: &Self) {
         self.knows = known.knows.clone();
+        self.unable = known.unable.clone();
         self.leaving = known.leaving;
         self.units_committed = known.units_committed;
         self.committed_at = known.committed_at;
@@ -136,9 +140,11 @@ impl Node {
         pool.is_none() || self.pool.as_deref() == pool
     }
 
-    /// It is of the job's pool, and some device of it runs such jobs.
+    /// It is of the job's pool, knows its options, and some device of it runs such jobs.
     pub(crate) fn serves(&self, job: &Job) -> bool {
-        self.is_of(job.spec.pool.as_deref()) && self.can_do(job.kind())
+        self.is_of(job.spec.pool.as_deref())
+            && !self.unable.contains_key(&job.id)
+            && self.can_do(job.kind())
     }
 
     /// Some device of it runs such jobs.

@@ -133,6 +133,7 @@ impl Core {
             self.tell(id, CoordinatorToNode::Forget { job });
             if let Some(node) = self.roster.get_mut(id) {
                 node.knows.remove(&job);
+                node.unable.remove(&job);
             }
         }
     }

@@ -276,6 +276,11 @@ impl Core {
         if let Some(reason) = none_usable(&node.devices) {
             return (NodeState::Unfit, reason);
         }
+        if let Some((job, reason)) = node.unable.iter().next() {
+            let count = node.unable.len();
+            let note = format!("not able to do {count} open jobs, such as {job}: {reason}");
+            return (NodeState::Ready, note);
+        }
         let pins =
             self.work.keys().filter_map(|job| self.farm.jobs.get(job)).map(|job| job.fingerprint);
         let foreign =

@@ -25,6 +25,16 @@ fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String 
 }
 
 /// Why no node that is here runs such a job.
+/// No node's build knows all options of a job; None where one may.
+fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
+    let says = |(_, node): &(NodeId, &Node)| {
+        node.unable.get(&job.id).map(|reason| format!("`{}`: {reason}", node.name))
+    };
+    let said: Vec<String> = nodes.iter().map(says).collect::<Option<_>>()?;
+    let said = some_of(said);
+    Some(format!("no node that is connected knows all its options: {said}"))
+}
+
 fn cannot_do(job: &Job) -> (Waits, String) {
     let compute = job.kind().compute();
     let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
@@ -109,6 +119,9 @@ impl Core {
         }
         let may: Vec<(NodeId, &Node)> =
             of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
+        if let Some(note) = unable_note(job, &may) {
+            return Some((Waits::Fingerprint, note));
+        }
         let ready: Vec<&Node> = may
             .iter()
             .filter(|(id, node)| self.is_ready(*id, node))

@@ -175,6 +175,7 @@ impl Core {
         match failure {
             Failure::OutOfMemory(shortage) => return self.on_shortage(node, lease, shortage),
             Failure::Asset(reason) => return self.on_shared_shortage(node, lease, reason),
+            Failure::Unable(reason) => return self.on_unable(node, lease, reason),
             _ => {}
         }
         let reason = cut(failure.reason(), REASON_MAX);
@@ -196,6 +197,18 @@ impl Core {
             let note = format!("{what}: {}", cut(failure.reason(), REASON_MAX));
             self.end_job(lease.unit.job, JobState::Failed, &note);
         }
+    }
+
+    /// A node's build does not know an option of the job: it gets no more of this job, and the unit
+    /// goes to another.
+    fn on_unable(&mut self, id: NodeId, lease: Lease, reason: &str) {
+        if let Some(node) = self.roster.get_mut(id) {
+            node.unable.insert(lease.unit.job, cut(reason, REASON_MAX));
+        }
+        if self.release(lease.epoch).is_some() {
+            self.give_back(lease.unit, self.now);
+        }
+        self.hungry = Hungry::Anybody;
     }
 
     /// An attempt failed whose result would have been accepted.

@@ -20,6 +20,8 @@ pub(crate) enum Class {
     /// The coordinator took it away: the node is not trusted, of another build, or the other lease
     /// of the unit was first.
     Preempted,
+    /// The node's build does not know an option of the job.
+    Unable,
     /// What it needs from elsewhere is lacking: a file, room on the node's disk, memory of its
     /// host.
     SharedShortage,
@@ -49,13 +51,14 @@ pub(crate) struct Rule {
 }
 
 /// The table, in the order of the classes.
-const TABLE: [(Class, Rule); 7] = [
+const TABLE: [(Class, Rule); 8] = [
     (Class::Lost, rule("lost", Cost::Loss, false, false)),
     (Class::Failed, rule("failed", Cost::Attempt, true, true)),
     (Class::OutOfMemory, rule("out of memory", Cost::Nothing, false, false)),
     (Class::TimedOut, rule("timed out", Cost::Attempt, true, true)),
     (Class::Refused, rule("refused", Cost::Nothing, false, false)),
     (Class::Preempted, rule("preempted", Cost::Nothing, false, false)),
+    (Class::Unable, rule("not able", Cost::Nothing, false, false)),
     (Class::SharedShortage, rule("shared shortage", Cost::Nothing, true, false)),
 ];
 
@@ -76,6 +79,7 @@ impl Class {
             Failure::Device(_) | Failure::Worker(_) => Self::Failed,
             Failure::OutOfMemory(_) => Self::OutOfMemory,
             Failure::TimedOut(_) => Self::TimedOut,
+            Failure::Unable(_) => Self::Unable,
             Failure::Asset(_) => Self::SharedShortage,
         }
     }

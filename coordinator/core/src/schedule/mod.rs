@@ -18,6 +18,7 @@ use crate::lease::secret::MARK_BITS;
 use crate::nodes::roster::Node;
 use crate::state::job::Place;
 use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::RawJobSpec;
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
@@ -277,10 +278,10 @@ impl Core {
     fn send_work(&mut self, id: NodeId, assignments: Vec<Assignment>) {
         let jobs: BTreeSet<JobId> = assignments.iter().map(|assignment| assignment.job).collect();
         for job in jobs {
-            let kind = self.farm.jobs.get(&job).map(|job| Box::new(job.kind().clone()));
+            let spec = self.farm.jobs.get(&job).map(|job| Box::new(RawJobSpec::from(job.kind())));
             let new = self.roster.get_mut(id).is_some_and(|node| node.told.insert(job));
-            if let (Some(kind), true) = (kind, new) {
-                self.tell(id, CoordinatorToNode::Job { job, kind });
+            if let (Some(spec), true) = (spec, new) {
+                self.tell(id, CoordinatorToNode::Job { job, spec });
             }
         }
         self.tell(id, CoordinatorToNode::Work(assignments));

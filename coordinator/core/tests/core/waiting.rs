@@ -2,7 +2,7 @@
 
 use crate::stand::Stand;
 use std::time::Duration;
-use tessera_core::{Caller, Core, Input, RequestId, SessionId, Settings};
+use tessera_core::{Caller, Core, Input, Record, RequestId, SessionId, Settings};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceKind};
@@ -212,4 +212,30 @@ fn for_its_user() {
     stand.ask(Input::Pause { request: RequestId(2), job, pause: true, caller });
     assert_eq!(waits(&stand, &["paused by `ada`"]), Some(Waits::Paused));
     assert_eq!(stand.core.job_summary(job).map(|job| job.state), Some(JobState::Paused));
+}
+
+#[test]
+fn for_a_build_that_knows_its_options_and_no_attempt_is_counted() {
+    let mut stand = stand(quick(), 1);
+    submit(&mut stand, plain::job(plain::render()));
+    let lease = stand.lease(1).expect("a lease");
+    let reason = "stamp: this build does not know this option".to_owned();
+    let failure = Failure::Unable(reason.clone());
+    stand.step(Input::UnitFailed { session: SessionId(1), lease, failure });
+    assert_eq!(stand.core.leases().count(), 0, "it gets no more of this job");
+    assert_eq!(waits(&stand, &["`n1`: stamp:", "all its options"]), Some(Waits::Fingerprint));
+    let counted = |record: &Record| matches!(record, Record::AttemptsEnded { .. });
+    assert!(!stand.records.iter().any(counted), "no attempt is counted");
+    let summary = stand.core.nodes(stand.now).into_iter().next().expect("a node");
+    assert!(summary.note.contains(&reason), "{}", summary.note);
+    // A job without that option goes on there, and another build renders this one.
+    let first = stand.job;
+    stand.submit(78);
+    assert!(stand.lease(1).is_some_and(|lease| lease.unit.job == stand.job));
+    stand.work(1, 1);
+    join_in(&mut stand, 2, "cpu");
+    assert!(stand.lease(2).is_some_and(|lease| lease.unit.job == first));
+    stand.work(2, 1);
+    stand.job = first;
+    assert_eq!(waits(&stand, &[]), None);
 }

@@ -1,0 +1,193 @@
+//! The self-describing form of a job: CBOR with named fields, bounded, and without the fields that
+//! have their default. It travels as bytes inside the codec's messages and records, so that a new
+//! option is no new version of these.
+//!
+//! A map of the job's own fields, and `render` or `compute`: a map of the options of that kind.
+//! Floats keep their bits; NaN too, which [`RawJobSpec::check`](super::RawJobSpec::check) refuses.
+
+use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec, SpecError};
+use crate::compute::ComputeSpec;
+use crate::limits::MESSAGE_BYTES_MAX;
+use cbor4ii::core::dec::{Decode, IgnoredAny, Read};
+use cbor4ii::core::types::Map;
+use cbor4ii::core::utils::{BufWriter, SliceReader};
+use cbor4ii::serde::{from_slice, to_vec};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A field by its name, with its encoding.
+type Field<'a> = (String, &'a [u8]);
+
+/// A job's own fields.
+#[derive(Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Head {
+    name: String,
+    priority: u8,
+    device_bytes: u64,
+    pool: Option<String>,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self { name: String::new(), priority: PRIORITY_DEFAULT, device_bytes: 0, pool: None }
+    }
+}
+
+/// Fields of a map at most: several times those that there are.
+const FIELDS_MAX: usize = 256;
+const ENCODES: &str = "a value of numbers, texts and lists has an encoding";
+const RENDER: &str = "render";
+const COMPUTE: &str = "compute";
+
+/// The bytes of a job.
+pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
+    let JobSpec { name, priority, kind, device_bytes, pool } = spec;
+    let (priority, device_bytes) = (*priority, *device_bytes);
+    let head = Head { name: name.clone(), priority, device_bytes, pool: pool.clone() };
+    let head = fields_away(&head, &Head::default());
+    let (kind, options) = match kind {
+        JobKind::Render(render) => (RENDER, map_of(&options_away(render))),
+        JobKind::Compute(compute) => (COMPUTE, encoded(compute)),
+    };
+    let mut fields: Vec<Field> =
+        head.iter().map(|(name, bytes)| (name.clone(), bytes.as_slice())).collect();
+    fields.push((kind.to_owned(), &options));
+    map_of_fields(&fields)
+}
+
+/// The options of a render job that are not at their default, each with its encoding.
+pub(super) fn options_away(render: &RenderSpec) -> Vec<(String, Vec<u8>)> {
+    fields_away(render, &RenderSpec::default())
+}
+
+/// The job of bytes. An unknown field is refused by its name, and so is a field of another type.
+pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(malformed(format!("{} bytes are more than {MESSAGE_BYTES_MAX}", bytes.len())));
+    }
+    let (mut head, mut kind) = (Vec::new(), None);
+    for (name, value) in fields_of(bytes)? {
+        let found = match name.as_str() {
+            RENDER => JobKind::Render(read::<RenderSpec>(value)?),
+            COMPUTE => JobKind::Compute(read::<ComputeSpec>(value)?),
+            _ => {
+                head.push((name, value));
+                continue;
+            }
+        };
+        if kind.replace(found).is_some() {
+            return Err(malformed("it is of two kinds"));
+        }
+    }
+    let Head { name, priority, device_bytes, pool } = read(&map_of_fields(&head))?;
+    let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
+    Ok(JobSpec { name, priority, kind, device_bytes, pool })
+}
+
+/// The value of a map; an error names the field at fault.
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SpecError> {
+    let fields = fields_of(bytes)?;
+    from_slice(bytes).map_err(|error| {
+        // Each field by itself tells which one it is. Others that are lacking then come behind it.
+        let fault = fields.into_iter().find_map(|field| {
+            let error = from_slice::<T>(&map_of_fields(std::slice::from_ref(&field))).err()?;
+            let text = error.to_string();
+            (!text.contains("missing field")).then_some((field.0, text))
+        });
+        match fault {
+            Some((field, text)) => fault_of(field, &text),
+            None => malformed(error.to_string()),
+        }
+    })
+}
+
+/// The error for a field, by what the decoder says of it.
+fn fault_of(field: String, text: &str) -> SpecError {
+    let unknown = text.contains("unknown field") || text.contains("unknown variant");
+    let problem = match unknown {
+        true => "this build does not know this option, or this value of it; use the build that \
+            the job was made with"
+            .to_owned(),
+        false => format!("malformed: {text}"),
+    };
+    SpecError { field: field.into(), problem, unknown }
+}
+
+fn malformed(problem: impl std::fmt::Display) -> SpecError {
+    SpecError { field: "job".into(), problem: format!("malformed: {problem}"), unknown: false }
+}
+
+/// The fields of a map, each once.
+fn fields_of(bytes: &[u8]) -> Result<Vec<Field<'_>>, SpecError> {
+    let mut reader = SliceReader::new(bytes);
+    let at = |reader: &mut SliceReader<'_>| -> Result<usize, SpecError> {
+        let left = reader.fill(bytes.len()).map_err(malformed)?.as_ref().len();
+        Ok(bytes.len() - left)
+    };
+    let count = Map::len(&mut reader).map_err(malformed)?;
+    let count = count.ok_or_else(|| malformed("a map of unknown length"))?;
+    if count > FIELDS_MAX {
+        return Err(malformed(format!("{count} fields are more than {FIELDS_MAX}")));
+    }
+    let mut fields: Vec<Field> = Vec::new();
+    for _ in 0..count {
+        let name = <&str>::decode(&mut reader).map_err(malformed)?;
+        if fields.iter().any(|(other, _)| other == name) {
+            return Err(fault_of(name.chars().take(64).collect(), "it is there twice"));
+        }
+        let start = at(&mut reader)?;
+        IgnoredAny::decode(&mut reader).map_err(malformed)?;
+        fields.push((name.to_owned(), &bytes[start..at(&mut reader)?]));
+    }
+    match at(&mut reader)? == bytes.len() {
+        true => Ok(fields),
+        false => Err(malformed("bytes behind its end")),
+    }
+}
+
+fn encoded(value: &impl Serialize) -> Vec<u8> {
+    to_vec(Vec::new(), value).expect(ENCODES)
+}
+
+/// The fields of a value whose bytes differ from those of another.
+fn fields_away(value: &impl Serialize, other: &impl Serialize) -> Vec<(String, Vec<u8>)> {
+    let (value, other) = (encoded(value), encoded(other));
+    let (value, other) = (fields_of(&value).expect(ENCODES), fields_of(&other).expect(ENCODES));
+    let away = value.into_iter().filter(|field| !other.contains(field));
+    away.map(|(name, bytes)| (name, bytes.to_vec())).collect()
+}
+
+fn map_of(fields: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let fields: Vec<Field> =
+        fields.iter().map(|(name, bytes)| (name.clone(), bytes.as_slice())).collect();
+    map_of_fields(&fields)
+}
+
+fn map_of_fields(fields: &[Field<'_>]) -> Vec<u8> {
+    let mut writer = BufWriter::new(Vec::new());
+    Map::bounded(fields.len(), &mut writer).expect(ENCODES);
+    let mut bytes = writer.into_inner();
+    for (name, value) in fields {
+        bytes = to_vec(bytes, name).expect(ENCODES);
+        bytes.extend_from_slice(value);
+    }
+    bytes
+}
+
+/// Writes a job into a record in its self-describing form. For people it is what it is.
+pub fn serialize<S: Serializer>(spec: &JobSpec, serializer: S) -> Result<S::Ok, S::Error> {
+    match serializer.is_human_readable() {
+        true => spec.serialize(serializer),
+        false => serializer.serialize_bytes(&encode_job(spec)),
+    }
+}
+
+/// Reads what [`serialize`] writes.
+pub fn deserialize<'de, D: Deserializer<'de>, T: From<JobSpec>>(from: D) -> Result<T, D::Error> {
+    let spec = match from.is_human_readable() {
+        true => JobSpec::deserialize(from)?,
+        false => decode_job(&Vec::<u8>::deserialize(from)?).map_err(D::Error::custom)?,
+    };
+    Ok(spec.into())
+}
