@@ -10,18 +10,21 @@
 cargo build --release --locked
 mkdir -p "$folder"
 studio='--env @env/studio_small_05_1k.hdr' sky='--env @env/qwantani_afternoon_puresky_1k.hdr'
+library=scenes/library
 # @ stands for the folder of the shared scenes.
 declare -A views=(
-    [Cornell]='scenes/library/cornell-box.gltf --eye=0.278,0.273,-0.8 --target=0.278,0.273,0.2 --vfov 39.3'
-    [ManyLights]='scenes/library/many-lights.gltf --eye=0,1.8,4.7 --target=0,1.6803,3.7072 --vfov 54.43'
-    [MaterialRow]='scenes/library/material-row.gltf --eye=0,2.6,8.6 --target=0,2.353,7.631 --vfov 31.513'
+    [Cornell]="$library/cornell-box.gltf --eye=0.278,0.273,-0.8 --target=0.278,0.273,0.2 --vfov 39.3"
+    [ManyLights]="$library/many-lights.gltf --eye=0,1.8,4.7 --target=0,1.6803,3.7072 --vfov 54.43"
+    [MaterialRow]="$library/material-row.gltf --eye=0,2.6,8.6 --target=0,2.353,7.631 --vfov 31.513"
     [CornellBox]='@generated/cornell_box.glb --eye=0,0,3.9 --target=0,0,2.9 --vfov 39.6'
     [DamagedHelmet]="@DamagedHelmet.glb $studio --eye=1.2,0.5,2.4 --target=0,0,0.1 --vfov 28"
     [Sponza]="@Sponza.glb $sky --env-intensity 12 --eye=-5,2,0 --target=5,2.5,0 --vfov 60"
     [DreamApartment]="@DreamApartment.glb $sky --eye=6.6,7,1.5 --target=7.5,0,-4.5 --vfov 32"
     [PineTree]="@PineTree.glb $sky --eye=0,40,80 --target=0,36,0 --vfov 22"
-    [CandleHolder]="@GlassHurricaneCandleHolder.glb $studio --eye=0.2,0.25,0.45 --target=0,0.15,0 --vfov 40"
-    [Spheres]="@MetalRoughSpheresNoTextures.glb $studio --eye=0.0032,0.0032,0.0105 --target=0.0026,0.0036,0 --vfov 16"
+    [CandleHolder]="@GlassHurricaneCandleHolder.glb $studio \
+        --eye=0.2,0.25,0.45 --target=0,0.15,0 --vfov 40"
+    [Spheres]="@MetalRoughSpheresNoTextures.glb $studio \
+        --eye=0.0032,0.0032,0.0105 --target=0.0026,0.0036,0 --vfov 16"
 )
 
 # narrowed DEGREES: the angle of the middle of a picture that is HEIGHT pixels high, as high as
@@ -41,7 +44,8 @@ frame() {
     local view
     read -ra view <<< "${views[$1]}"
     [[ -z ${HEIGHT:-} ]] || view[-1]=$(narrowed "${view[-1]}")
-    "${program:-target/release/tessera}" render "${view[@]/#@/$scenes/}" "${@:2}" --size "${SIZE:-320x240}" --device cpu -q
+    "${program:-target/release/tessera}" render "${view[@]/#@/$scenes/}" "${@:2}" \
+        --size "${SIZE:-320x240}" --device cpu -q
 }
 
 # reference NAME: NAME-reference.exr, unless it is there.
@@ -61,5 +65,6 @@ asked() {
 # references need far less noise than what is judged. Fills `names`.
 windows() {
     export HEIGHT=${HEIGHT:-1080} REFERENCE_SPP=${REFERENCE_SPP:-8192}
-    mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza Spheres CandleHolder PineTree DamagedHelmet)
+    mapfile -t names < <(asked Cornell CornellBox ManyLights DreamApartment Sponza \
+        Spheres CandleHolder PineTree DamagedHelmet)
 }

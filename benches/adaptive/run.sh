@@ -13,12 +13,14 @@ cd "$(dirname "$0")/../.."
 . benches/views.sh
 
 samples=${SAMPLES:-32 64 128 256 512}
-mapfile -t names < <(asked Cornell ManyLights MaterialRow DamagedHelmet Sponza DreamApartment PineTree Spheres)
+mapfile -t names < <(asked Cornell ManyLights MaterialRow DamagedHelmet Sponza \
+    DreamApartment PineTree Spheres)
 for name in "${names[@]}"; do
     reference "$name"
     for spp in $samples; do
         frame "$name" --spp "$spp" --json -o "$folder/$name-$spp.exr" > "$folder/$name-$spp.json"
     done
-    frame "$name" --noise "${NOISE:-0.03}" --spp "${MOST:-1024}" --json -o "$folder/$name-noise.exr" > "$folder/$name-noise.json"
+    frame "$name" --noise "${NOISE:-0.03}" --spp "${MOST:-1024}" --json \
+        -o "$folder/$name-noise.exr" > "$folder/$name-noise.json"
 done
 "$venv/bin/python" benches/adaptive/compare.py "$folder" "$samples" "${names[@]}"

@@ -15,6 +15,7 @@ cd "$(dirname "$0")/../.."
 windows
 for name in "${names[@]}"; do
     reference "$name"
-    frame "$name" --spp "${SPP:-64}" --denoise --aov albedo,normal -o "$folder/$name.exr" -o "$folder/$name.png"
+    frame "$name" --spp "${SPP:-64}" --denoise --aov albedo,normal \
+        -o "$folder/$name.exr" -o "$folder/$name.png"
 done
 "$venv/bin/python" benches/denoise/compare.py "$folder" "${names[@]}"

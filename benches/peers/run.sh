@@ -15,8 +15,10 @@ venv=$1 rig=$2 scenes=$3
 shift 3
 cd "$(dirname "$0")/../.."
 cargo build --release --locked
-ours="tessera=$PWD/target/release/tessera render {scene} --env={env} --size {width}x{height} --depth {depth} --spp {spp} --seed {seed}"
-ours+=" --threads {threads} --device cpu --filter box --env-rotate 90 --eye={eye} --target={target} --up={up} --vfov {vfov} -o {out} -q --json"
+ours="tessera=$PWD/target/release/tessera render {scene} --env={env} --size {width}x{height}"
+ours+=" --depth {depth} --spp {spp} --seed {seed}"
+ours+=" --threads {threads} --device cpu --filter box --env-rotate 90"
+ours+=" --eye={eye} --target={target} --up={up} --vfov {vfov} -o {out} -q --json"
 
 compare() {
     local scene=$1
@@ -24,7 +26,8 @@ compare() {
     [[ ${ONLY:-$scene} == "$scene" ]] || return 0
     echo
     # A peer that cannot read a scene leaves the others theirs.
-    "$venv/bin/python" benches/peers/glass_compare.py "$rig" --ours "$ours" --peers "${PEERS:-mitsuba-llvm,cycles,luxcore}" --threads 2 --rounds 3 "$@" ||
+    "$venv/bin/python" benches/peers/glass_compare.py "$rig" --ours "$ours" \
+        --peers "${PEERS:-mitsuba-llvm,cycles,luxcore}" --threads 2 --rounds 3 "$@" ||
         echo "$scene could not be compared"
 }
 studio=$scenes/env/studio_small_05_1k.hdr sky=$scenes/env/qwantani_afternoon_puresky_1k.hdr

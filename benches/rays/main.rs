@@ -1,7 +1,8 @@
 //! Rays a second beside Embree 4, single rays, one thread: closest and any hits, coherent and not;
 //! and the time to build a hierarchy.
 //!
-//!     cargo bench --bench rays -- [--embree LIBRARY] [--isa avx2|avx512] [--rounds N] [--size WxH] [--eye X,Y,Z --target X,Y,Z] SCENE...
+//!     cargo bench --bench rays -- [--embree LIBRARY] [--isa avx2|avx512] [--rounds N] \
+//!         [--size WxH] [--eye X,Y,Z --target X,Y,Z] SCENE...
 //!
 //! The ceiling is Embree itself, whose single-ray queries no renderer on a CPU is far above.
 //! LIBRARY is its shared library (in Python's package `embreex`, for example); without one, ours

@@ -98,7 +98,8 @@ fn scenes_that_make_no_sense_are_named_with_the_place() {
         ),
         (
             "alien.gltf",
-            r#"{"asset":{"version":"2.0"},"extensionsUsed":["ACME_magic"],"extensionsRequired":["ACME_magic"]}"#,
+            r#"{"asset":{"version":"2.0"},"extensionsUsed":["ACME_magic"],
+                "extensionsRequired":["ACME_magic"]}"#,
             "ACME_magic",
         ),
     ];

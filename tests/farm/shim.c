@@ -1,9 +1,12 @@
-// Stands before the C library in a process under test (LD_PRELOAD): a clock that was set, and a disk without room. What holds is read
+// Stands before the C library in a process under test (LD_PRELOAD): a clock that was set, and a
+// disk without room. What holds is read
 // from a small file that the test maps too, so that it changes while the process runs:
 //
 //     8 bytes   seconds that the wall clock is ahead (below 0: behind)
-//     8 bytes   0: the disk has room; 1: it says that it has none, and takes nothing more; 2: it says that it has some, and takes
-//               nothing more; 3: it says that it has none, and takes what comes: its last bytes, kept for what was begun
+//     8 bytes   0: the disk has room; 1: it says that it has none, and takes nothing more;
+//               2: it says that it has some, and takes
+//               nothing more; 3: it says that it has none, and takes what comes: its last
+//               bytes, kept for what was begun
 //
 // The file is SHIM_STATE, the disk is everything below the folder SHIM_DISK.
 #define _GNU_SOURCE
@@ -64,7 +67,8 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
         real = (int (*)(clockid_t, struct timespec *))next("clock_gettime");
     }
     int result = real(clock, time);
-    if (result == 0 && state != NULL && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+    if (result == 0 && state != NULL &&
+        (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
         time->tv_sec += state->ahead_secs;
     }
     return result;
@@ -92,7 +96,8 @@ time_t time(time_t *into) {
 
 static int is_below(const char *path) {
     size_t length = strlen(disk);
-    return length > 0 && strncmp(path, disk, length) == 0 && (path[length] == '/' || path[length] == 0);
+    return length > 0 && strncmp(path, disk, length) == 0 &&
+           (path[length] == '/' || path[length] == 0);
 }
 
 static int is_on_disk(int file) {
@@ -181,7 +186,8 @@ int posix_fallocate64(int file, off64_t at, off64_t length) {
     return is_full(file, at + length) ? ENOSPC : real(file, at, length);
 }
 
-ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t length, unsigned flags) {
+ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t length,
+                        unsigned flags) {
     REAL(ssize_t, "copy_file_range", int, off64_t *, int, off64_t *, size_t, unsigned)
     REFUSE_IF_FULL(to, LLONG_MAX)
     return real(from, from_at, to, to_at, length, flags);

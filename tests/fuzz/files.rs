@@ -6,17 +6,24 @@ use tempfile::TempDir;
 use tessera_kernels::CheckedScene;
 use tessera_scenes::{EnvironmentSource, FlattenOptions, Limits, LoadOptions};
 
-const TRIANGLE: &str = r#"{"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0,"scale":[1,2,1]}],
-"meshes":[{"primitives":[{"attributes":{"POSITION":0,"TEXCOORD_0":1},"indices":2,"material":0,"targets":[{"POSITION":0}],
+const TRIANGLE: &str = r#"{"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],
+"nodes":[{"mesh":0,"scale":[1,2,1]}],
+"meshes":[{"primitives":[{"attributes":{"POSITION":0,"TEXCOORD_0":1},"indices":2,"material":0,
+"targets":[{"POSITION":0}],
 "extensions":{"KHR_materials_variants":{"mappings":[{"material":0,"variants":[1,0]}]}}}]}],
 "extensions":{"KHR_materials_variants":{"variants":[{"name":"day"},{"name":"night"}]}},
-"materials":[{"pbrMetallicRoughness":{"baseColorTexture":{"index":0}},"normalTexture":{"index":0},"emissiveFactor":[1,0,0]}],
-"textures":[{"source":0,"extensions":{"EXT_texture_webp":{"source":0}}}],"images":[{"uri":"image.png"}],
+"materials":[{"pbrMetallicRoughness":{"baseColorTexture":{"index":0}},
+"normalTexture":{"index":0},"emissiveFactor":[1,0,0]}],
+"textures":[{"source":0,"extensions":{"EXT_texture_webp":{"source":0}}}],
+"images":[{"uri":"image.png"}],
 "accessors":[{"bufferView":0,"componentType":5126,"count":3,"type":"VEC3"},
-{"bufferView":0,"componentType":5126,"count":3,"type":"VEC2"},{"componentType":5125,"count":3,"type":"SCALAR","sparse":
-{"count":2,"indices":{"bufferView":1,"componentType":5121},"values":{"bufferView":1,"byteOffset":4}}},
+{"bufferView":0,"componentType":5126,"count":3,"type":"VEC2"},{"componentType":5125,"count":3,
+"type":"SCALAR","sparse":
+{"count":2,"indices":{"bufferView":1,"componentType":5121},"values":{"bufferView":1,
+"byteOffset":4}}},
 {"componentType":5126,"count":3,"type":"SCALAR"}],
-"animations":[{"channels":[{"sampler":0,"target":{"node":0,"path":"translation"}}],"samplers":[{"input":3,"output":0}]}],
+"animations":[{"channels":[{"sampler":0,"target":{"node":0,"path":"translation"}}],
+"samplers":[{"input":3,"output":0}]}],
 "bufferViews":[{"buffer":0,"byteLength":36},{"buffer":0,"byteOffset":36,"byteLength":12}],
 "buffers":[{"byteLength":48,"uri":"data:;base64,AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAAAQIAAAEAAAACAAAA"}]}"#;
 

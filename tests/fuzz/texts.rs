@@ -21,7 +21,8 @@ pub(crate) const ADDRESSES: &[&str] = &[
     "[::1]:7420",
     "farm.example:1",
     "00000000-0000-7000-8000-000000000000",
-    "tessera1-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "tessera1-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.\
+     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 ];
 /// Words apart by lines.
 pub(crate) const COMMANDS: &[&str] = &[
@@ -80,9 +81,12 @@ pub(crate) fn ptx(bytes: &[u8]) -> Result<(), String> {
 
 pub(crate) fn kernels() -> Vec<Vec<u8>> {
     let small = ".version 7.0\n.target sm_75\n.address_size 64\n.const .align 4 .u32 radius = 2;\n\
-        .visible .entry compute(\n.param .align 8 .b8 compute_param_0[48]\n)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n\
-        .reg .b64 %rd<4>;\n.reg .f32 %f<4>;\nld.param.u64 %rd1, [compute_param_0];\nmov.u32 %r1, %tid.x;\n\
-        setp.gt.u32 %p1, %r1, 7;\n@%p1 bra $L__BB0_2;\nadd.s32 %r2, %r1, -1;\nfma.rn.f32 %f1, %f2, 0f3F800000, %f3;\n\
+        .visible .entry compute(\n.param .align 8 .b8 compute_param_0[48]\n)\n{\n\
+        .reg .pred %p<3>;\n.reg .b32 %r<9>;\n\
+        .reg .b64 %rd<4>;\n.reg .f32 %f<4>;\nld.param.u64 %rd1, [compute_param_0];\n\
+        mov.u32 %r1, %tid.x;\n\
+        setp.gt.u32 %p1, %r1, 7;\n@%p1 bra $L__BB0_2;\nadd.s32 %r2, %r1, -1;\n\
+        fma.rn.f32 %f1, %f2, 0f3F800000, %f3;\n\
         $L__BB0_2:\nret;\n}\n";
     vec![small.as_bytes().to_vec()]
 }

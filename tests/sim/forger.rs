@@ -194,7 +194,8 @@ fn one_node_of_ten_that_flips_a_bit_in_a_hundredth_of_its_results_is_found_and_n
         (results, units) = (results + outcome.results, units + outcome.units);
     }
     println!(
-        "forger: {SEEDS} seeds, found after {latest} of its results at the latest, {:.1} units taken back in the mean, \
+        "forger: {SEEDS} seeds, found after {latest} of its results at the latest, \
+         {:.1} units taken back in the mean, \
          {:.3} results a unit with all nodes new",
         taken_back as f64 / SEEDS as f64,
         results as f64 / units as f64

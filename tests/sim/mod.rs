@@ -3,10 +3,12 @@
 //! after it, and everything now and then; a failure is a seed.
 //!
 //! ```text
-//! TESSERA_SIM_SEEDS=100000 cargo test --release --test integration sim::no_seed -- --nocapture    # many seeds
-//! TESSERA_SIM_FIRST=5000 TESSERA_SIM_SEEDS=5000 cargo test --release --test integration sim::no_seed -- --nocapture    # a piece of them
-//! TESSERA_SIM_SEED=0x5eed cargo test --release --test integration sim::no_seed -- --nocapture     # one seed again
-//! TESSERA_SIM_PLANTED=2000 cargo test --release --test integration caught -- --nocapture     # the seed that finds each planted bug
+//! cargo test --release --test integration sim::no_seed -- --nocapture
+//! with TESSERA_SIM_SEEDS=100000                           many seeds
+//!      TESSERA_SIM_FIRST=5000 TESSERA_SIM_SEEDS=5000     a piece of them
+//!      TESSERA_SIM_SEED=0x5eed                           one seed again
+//! cargo test --release --test integration caught -- --nocapture
+//! with TESSERA_SIM_PLANTED=2000                           the seed that finds each planted bug
 //! ```
 
 mod agenda;

@@ -211,7 +211,8 @@ impl Failure {
             None => String::new(),
         };
         format!(
-            "seed {seed:#x} at commit {}: {}{first}\n{events}{same}\nagain: TESSERA_SIM_SEED={seed:#x} cargo test \
+            "seed {seed:#x} at commit {}: {}{first}\n{events}{same}\n\
+             again: TESSERA_SIM_SEED={seed:#x} cargo test \
              --release --test integration sim::no_seed -- --nocapture",
             commit(),
             violation.0

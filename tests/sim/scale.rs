@@ -3,7 +3,8 @@
 //! committed once.
 //!
 //! ```text
-//! TESSERA_SIM_SCALE=1 cargo test --release --test integration sim::scale -- --nocapture    # up to 10,000 nodes and 10 million units
+//! # Up to 10,000 nodes and 10 million units:
+//! TESSERA_SIM_SCALE=1 cargo test --release --test integration sim::scale -- --nocapture
 //! ```
 
 use crate::sim::scale_farm::{Cost, Farm};

@@ -194,7 +194,8 @@ fn functions_are_short() {
 #[test]
 fn functions_of_every_kind_are_measured() {
     let rust = "pub(crate) fn a() {\n}\nimpl X {\n    pub(super) fn b(&self) -> u8 {\n1\n}\n}\n\
-                trait T {\n    fn c() {\n\n\n}\n fn d();\n}\nmacro_rules! m { () => { fn e() {\n} } }\n\
+                trait T {\n    fn c() {\n\n\n}\n fn d();\n}\n\
+                macro_rules! m { () => { fn e() {\n} } }\n\
                 fn outer() {\n fn inner() {\n}\n}\ntype P = fn(u8);\n";
     let found = rust_functions(rust).expect("this is Rust").0;
     let names: Vec<(&str, usize)> = found.values().map(|(name, n)| (name.as_str(), *n)).collect();

@@ -16,7 +16,8 @@
 //! let mut machine = Machine::new(Settings::default());
 //! let loaded = machine.load(&module.into())?;
 //! let out = machine.allocate(4)?;
-//! machine.launch(&loaded, "seven", [1, 1, 1], [1, 1, 1], 0, &out.to_le_bytes(), &Limits::default())?;
+//! machine.launch(&loaded, "seven", [1, 1, 1], [1, 1, 1], 0, &out.to_le_bytes(),
+//!     &Limits::default())?;
 //! let mut bytes = [0; 4];
 //! machine.read(out, &mut bytes)?;
 //! assert_eq!(u32::from_le_bytes(bytes), 7);

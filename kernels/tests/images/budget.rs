@@ -162,7 +162,8 @@ fn usages(log: &str) -> Vec<Usage> {
 
 #[test]
 fn the_report_is_read_right() {
-    let log = "ptxas info : Compiling entry function 'one' for 'sm_86'\nptxas info : Function properties for one\n    \
+    let log = "ptxas info : Compiling entry function 'one' for 'sm_86'\n\
+               ptxas info : Function properties for one\n    \
                48 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\nptxas info : Used \
                40 registers, used 0 barriers";
     let want = Usage { kernel: "one".to_owned(), registers: 40, stack: 48, spills: 12 };

@@ -33,11 +33,13 @@ fn rust_and_cpp_agree_on_every_field() {
         ShadingVertex { normal u0 tangent tangent_sign color v0 uv1 reserved }
         TextureRef { uv_from_mesh texture uv_set reserved }
         Material {
-            base_color emission metallic roughness normal_scale alpha_cutoff ior alpha_mode flags layers reserved
+            base_color emission metallic roughness normal_scale alpha_cutoff ior alpha_mode flags
+            layers reserved
             base_color_texture metallic_roughness_texture normal_texture emission_texture
         }
         Layers {
-            flags specular clearcoat clearcoat_roughness specular_color clearcoat_normal_scale sheen_color
+            flags specular clearcoat clearcoat_roughness specular_color clearcoat_normal_scale
+            sheen_color
             sheen_roughness diffuse_transmission_color diffuse_transmission transmission anisotropy
             anisotropy_cosine anisotropy_sine iridescence iridescence_ior iridescence_thickness_min
             iridescence_thickness_max medium reserved textures
@@ -45,7 +47,8 @@ fn rust_and_cpp_agree_on_every_field() {
         Medium { absorption ior half_spread priority reserved }
         Texture { offset width height format wrap_u wrap_v bilinear level_count reserved }
         Light {
-            position kind direction range emission triangle spot_scale spot_offset pick_probability area trail reserved
+            position kind direction range emission triangle spot_scale spot_offset
+            pick_probability area trail reserved
         }
         LightNode {
             center radius axis power emission_cosine spread_cosine spread_sine child
@@ -53,25 +56,32 @@ fn rust_and_cpp_agree_on_every_field() {
         AliasEntry { threshold alias probability reserved }
         EnvironmentCell { first probability start }
         Environment {
-            width height light present constant intensity map_from_world scene_radius scene_center reserved
+            width height light present constant intensity map_from_world scene_radius
+            scene_center reserved
         }
         Camera {
-            world_from_camera kind half_width half_height lens_radius focus_distance near far blades blade_turn
+            world_from_camera kind half_width half_height lens_radius focus_distance near far
+            blades blade_turn
             blade_apothem blade_half_side reserved
         }
         BvhNode8 { bounds child reserved }
         TriangleBlock { corner triangle }
         Instance {
-            world_from_mesh normal_from_mesh tangent_from_mesh first_id first_triangle triangle_count root reserved
+            world_from_mesh normal_from_mesh tangent_from_mesh first_id first_triangle
+            triangle_count root reserved
         }
         SceneView {
-            triangles triangle_vertices vertices materials textures texels lights light_alias light_nodes environment_texels
-            environment_cells bvh_nodes triangle_blocks triangle_count material_count texture_count light_count
+            triangles triangle_vertices vertices materials textures texels lights light_alias
+            light_nodes environment_texels
+            environment_cells bvh_nodes triangle_blocks triangle_count material_count
+            texture_count light_count
             bvh_node_count bvh_padding placed_light_count light_node_count layers environment camera
-            instances mesh_triangles mesh_triangle_vertices mesh_vertices mesh_nodes mesh_blocks media instance_count medium_count
+            instances mesh_triangles mesh_triangle_vertices mesh_vertices mesh_nodes mesh_blocks
+            media instance_count medium_count
         }
         UnitParams {
-            frame_width frame_height x y width height first_sample sample_count seed depth aovs filter frame
+            frame_width frame_height x y width height first_sample sample_count seed depth aovs
+            filter frame
             job_samples clamp reserved
         }
         CompressedNode { base exponents first_node first_triangle leaf lower upper }

@@ -223,7 +223,8 @@ impl Scene {
                 "pbrMetallicRoughness": { "baseColorFactor": [0.0, 0.0, 0.0, 1.0],
                 "metallicFactor": 0.0 },
                 "emissiveFactor": radiance.map(|value| value / strength),
-                "extensions": { "KHR_materials_emissive_strength": { "emissiveStrength": strength } } }),
+                "extensions": {
+                    "KHR_materials_emissive_strength": { "emissiveStrength": strength } } }),
         )
     }
 

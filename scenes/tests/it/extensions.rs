@@ -133,7 +133,8 @@ fn extensions_that_are_not_applied_say_what_is_lost() {
 fn emission_is_multiplied_by_its_strength() {
     let with = |strength: Value| {
         of(json!({ "emissiveFactor": [0.5, 0.25, 1.0],
-            "extensions": { "KHR_materials_emissive_strength": { "emissiveStrength": strength } } }))
+            "extensions": {
+                "KHR_materials_emissive_strength": { "emissiveStrength": strength } } }))
     };
     let scene = load_json(&with(json!(8.0))).unwrap();
     assert_eq!(at(&scene, 0.0).materials[0].emission, [4.0, 2.0, 8.0]);

@@ -125,7 +125,10 @@ pub(crate) fn answer<E: Into<u32>>(body: impl FnOnce() -> Result<(), E>) -> u32 
 
 /// Exported C functions whose bodies give `Result<(), Error>`.
 macro_rules! export {
-    ($error:ty; $($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
+    (
+        $error:ty;
+        $($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*
+    ) => {
         $(
             $(#[$meta])*
             #[unsafe(no_mangle)]

@@ -26,8 +26,10 @@ pub(crate) enum Event {
 }
 
 /// What strace is to record.
-pub(crate) const CALLS: &str = "trace=open,openat,creat,write,pwrite64,writev,pwritev,lseek,rename,renameat,renameat2,unlink,unlinkat,rmdir,\
-                                mkdir,mkdirat,ftruncate,fsync,fdatasync,copy_file_range,sendfile,link,linkat,fallocate";
+pub(crate) const CALLS: &str = "trace=open,openat,creat,write,pwrite64,writev,pwritev,lseek,\
+                                rename,renameat,renameat2,unlink,unlinkat,rmdir,\
+                                mkdir,mkdirat,ftruncate,fsync,fdatasync,copy_file_range,\
+                                sendfile,link,linkat,fallocate";
 
 /// The events of a trace that concern `root`, and the acknowledgements in the log `log`.
 pub(crate) fn read(trace: &str, root: &Path, log: &Path) -> Vec<Event> {

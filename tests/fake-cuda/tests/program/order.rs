@@ -12,7 +12,8 @@ use tessera_support::gpu::Gpu;
 const COUNT: &str = ".version 7.0\n.target sm_75\n.address_size 64\n\
     .visible .entry count(.param .align 8 .b8 p[16])\n{\n\
     .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<3>;\n\
-    ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [p+8];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r2, 0;\n\
+    ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [p+8];\n\
+    cvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r2, 0;\n\
     $again:\nld.global.u32 %r3, [%rd2];\nadd.s32 %r3, %r3, 1;\nst.global.u32 [%rd2], %r3;\n\
     add.s32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra $again;\nret;\n}\n";
 
