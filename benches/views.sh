@@ -13,7 +13,8 @@ studio='--env @env/studio_small_05_1k.hdr' sky='--env @env/qwantani_afternoon_pu
 library=scenes/library
 # @ stands for the folder of the shared scenes.
 declare -A views=(
-    [Cornell]="$library/cornell-box.gltf --eye=0.278,0.273,-0.8 --target=0.278,0.273,0.2 --vfov 39.3"
+    [Cornell]="$library/cornell-box.gltf --eye=0.278,0.273,-0.8 --target=0.278,0.273,0.2 \
+        --vfov 39.3"
     [ManyLights]="$library/many-lights.gltf --eye=0,1.8,4.7 --target=0,1.6803,3.7072 --vfov 54.43"
     [MaterialRow]="$library/material-row.gltf --eye=0,2.6,8.6 --target=0,2.353,7.631 --vfov 31.513"
     [CornellBox]='@generated/cornell_box.glb --eye=0,0,3.9 --target=0,0,2.9 --vfov 39.6'

@@ -132,7 +132,8 @@ impl Stand {
         let cpu = self.used().cpu_secs - before.cpu_secs;
         let ours = used(std::process::id()).cpu_secs - ours.cpu_secs;
         println!(
-            "{units} units: {secs:.2} s, {:.0} committed units/s; coordinator {cpu:.2} s of processor \
+            "{units} units: {secs:.2} s, {:.0} committed units/s; coordinator {cpu:.2} s of \
+             processor \
              ({:.0} us a unit, {:.0} units/s of one core), \
              nodes {ours:.2} s; memory grew by {:.1} MiB",
             f64::from(units) / secs,

@@ -80,7 +80,7 @@ fn the_services_are_shut_in() {
 }
 
 #[test]
-fn the_settings_that_come_with_the_services_are_understood_commented_or_not() {
+fn the_settings_of_the_services_are_understood() {
     for service in ["coordinator", "node"] {
         let text =
             std::fs::read_to_string(deploy(&format!("etc/{service}.toml"))).expect("settings");

@@ -1,6 +1,6 @@
 //! Built-in kernels: the same bytes from the CPU and from a (fake) GPU.
 
-use crate::compute::stand::{Farm, example};
+use crate::compute::fixture::{Farm, example};
 
 const RUNS: &[(&str, &str)] = &[
     ("merge", "--domain 32x24 --channels 3 --arg weight_a=0.25 --arg weight_b=1.5 --chunk 100"),

@@ -1,6 +1,6 @@
 //! Kernels that come as source: offered to nodes with NVRTC alone, also where a node loses it.
 
-use crate::compute::stand::{Farm, example, not_run};
+use crate::compute::fixture::{Farm, example, not_run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ fn copy_of(library: &Path, folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_node_that_loses_its_compiler_hands_the_kernel_on_at_no_cost() {
+fn a_node_without_compiler_hands_kernels_on_at_no_cost() {
     let Some(library) =
         std::env::var_os("TESSERA_NVRTC").map(PathBuf::from).filter(|path| path.is_file())
     else {

@@ -1,6 +1,6 @@
 //! The examples: the same bytes on one node and on three, some of which are killed.
 
-use crate::compute::stand::{Farm, example};
+use crate::compute::fixture::{Farm, example};
 use std::process::Stdio;
 use std::time::Duration;
 

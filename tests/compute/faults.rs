@@ -1,6 +1,6 @@
 //! Kernels and arrays that are wrong: each is told clearly, and the node stays in service.
 
-use crate::compute::stand::{Farm, example, kernel, not_run};
+use crate::compute::fixture::{Farm, example, kernel, not_run};
 
 /// A job that works, to show that the node does.
 fn works(farm: &Farm) {

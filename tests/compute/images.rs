@@ -1,7 +1,7 @@
 //! The PTX that is committed beside kernels: made from them, byte for byte, by the pinned NVRTC.
 //! `TESSERA_BLESS=1` writes it anew.
 
-use crate::compute::stand::{example, kernel, not_run};
+use crate::compute::fixture::{example, kernel, not_run};
 use tessera_nvrtc::Nvrtc;
 
 const KERNELS: &[&str] = &["mandelbrot", "monte_carlo", "nbody", "blur"];

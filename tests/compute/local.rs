@@ -1,6 +1,6 @@
 //! `compute --local`: a job without a farm.
 
-use crate::compute::stand::example;
+use crate::compute::fixture::example;
 use std::process::{Command, Output};
 use tessera_fake_cuda::{Config, Device, Rack};
 

@@ -7,6 +7,6 @@ mod builtins;
 mod compiler;
 mod examples;
 mod faults;
+mod fixture;
 mod images;
 mod local;
-mod stand;

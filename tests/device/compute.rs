@@ -79,7 +79,7 @@ fn a_chunk_says_what_it_needed_and_an_idle_worker_gives_it_back() {
 }
 
 #[test]
-fn a_compiler_that_is_not_there_is_told_by_a_worker_and_costs_no_worker() {
+fn a_missing_compiler_is_reported_and_costs_no_worker() {
     let mut bench = Bench::with(|_| {});
     bench
         .config

@@ -55,7 +55,7 @@ fn an_illegal_address_fails_one_unit_and_a_new_worker_goes_on() {
 }
 
 #[test]
-fn a_driver_that_crashes_takes_the_worker_along_and_nothing_else() {
+fn a_crashing_driver_ends_only_its_worker() {
     let (bench, opened) = struck(Fault::new(FaultKind::Crash), |_| {});
     one_fails_and_the_rest_is_done_later(
         &*opened.devices[0],
@@ -79,7 +79,7 @@ fn a_kernel_that_never_ends_is_ended() {
 }
 
 #[test]
-fn a_device_off_the_bus_is_quarantined_and_gives_back_what_it_has() {
+fn a_device_off_the_bus_is_quarantined_and_frees_its_units() {
     let (_bench, opened) = struck(Fault::new(FaultKind::OffTheBus), |_| {});
     let device = &*opened.devices[0];
     let pending: Vec<Pending> = (0..6).map(|index| submit(device, &frame(), unit(index))).collect();
@@ -115,7 +115,7 @@ fn a_refused_allocation_changes_the_plan_and_costs_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_both_numbers_and_the_device_goes_on() {
+fn a_unit_too_large_for_a_device_reports_both_sizes() {
     let bench = Bench::with(|device| device.memory = device.context_bytes + (16 << 20));
     let opened = bench.open();
     let device = &*opened.devices[0];

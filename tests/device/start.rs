@@ -60,7 +60,7 @@ fn a_device_that_is_not_there_is_told_by_its_number() {
 }
 
 #[test]
-fn auto_takes_cuda_devices_where_one_works_and_the_cpu_where_none_does() {
+fn auto_takes_cuda_if_a_device_works_and_the_cpu_otherwise() {
     let kinds = |bench: &Bench| {
         let opened = bench.open();
         opened.devices.iter().map(|device| device.info().kind).collect::<Vec<_>>()
@@ -92,7 +92,7 @@ fn one_bad_device_is_quarantined_and_the_others_work() {
 }
 
 #[test]
-fn a_table_of_events_that_makes_no_sense_keeps_the_node_from_starting() {
+fn a_malformed_event_table_keeps_the_node_from_starting() {
     let mut bench = Bench::with(|_| {});
     let table = bench.rack.folder().join("xid.toml");
     std::fs::write(&table, "[[xid]]\ncode = 31\n").unwrap();

@@ -1,7 +1,7 @@
 //! Wall clocks that are set while a farm works, forwards and back, the coordinator's and a node's:
 //! no lease ends for it, and no bit changes.
 
-use crate::farm::shim::Shim;
+use crate::farm::preload::Preload;
 use crate::farm::store::fsck;
 use tessera_support::farm::{Farm, library};
 
@@ -18,7 +18,7 @@ fn committed(farm: &Farm, job: &str) -> u64 {
 #[test]
 fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
     let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
-    let [coordinators, nodes] = folders.each_ref().map(|folder| Shim::build(folder.path()));
+    let [coordinators, nodes] = folders.each_ref().map(|folder| Preload::build(folder.path()));
     let mut farm = Farm::prepare();
     let mut command = farm.coordinator_command();
     command.envs(coordinators.environment(&farm.data()));

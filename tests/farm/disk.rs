@@ -2,23 +2,23 @@
 //! durable, and nothing is lost. A node's: it says so and gets no work, and goes on when there is
 //! room.
 
-use crate::farm::shim::{Disk, Shim};
+use crate::farm::preload::{Disk, Preload};
 use crate::farm::store::fsck;
 use std::time::Duration;
 use tessera_support::farm::{Farm, library};
 
 const FILM: [&str; 8] = ["--size", "320x240", "--spp", "16", "--tile", "32", "--frames", "1-8"];
 
-/// A farm whose coordinator runs behind the shim.
-fn farm_on(shim_folder: &std::path::Path) -> (Farm, Shim) {
-    let shim = Shim::build(shim_folder);
+/// A farm whose coordinator runs behind the preload.
+fn farm_on(folder: &std::path::Path) -> (Farm, Preload) {
+    let preload = Preload::build(folder);
     let mut farm = Farm::prepare();
     std::fs::create_dir_all(farm.data()).expect("a data folder");
     let mut command = farm.coordinator_command();
-    command.envs(shim.environment(&farm.data()));
+    command.envs(preload.environment(&farm.data()));
     farm.run_coordinator(command);
     farm.add_node("node-0", 2);
-    (farm, shim)
+    (farm, preload)
 }
 
 fn done(farm: &Farm, job: &str) -> u64 {
@@ -37,32 +37,32 @@ fn told_of(farm: &Farm, job: &str) -> Option<u64> {
 /// A film of which some is done when the coordinator's disk fills.
 struct Film {
     farm: Farm,
-    shim: Shim,
+    preload: Preload,
     job: String,
     want: Vec<String>,
 }
 
 /// A film whose first frame is done.
 fn film_on(folder: &std::path::Path) -> Film {
-    let (farm, shim) = farm_on(folder);
+    let (farm, preload) = farm_on(folder);
     let scene = library("spinning-cube.gltf");
     let want = farm.hashes(&farm.submit(&scene, &FILM));
     let job = farm.submit(&scene, &FILM);
     farm.wait_for("the first frame", |farm| done(farm, &job) > 0);
-    Film { farm, shim, job, want }
+    Film { farm, preload, job, want }
 }
 
 impl Film {
     /// Whoever was told of a frame finds it after the coordinator was killed, on a disk that has
     /// room again.
     fn goes_on_with(self, told: u64) {
-        let Film { mut farm, shim, job, want } = self;
+        let Film { mut farm, preload, job, want } = self;
         farm.kill_coordinator();
-        shim.set_disk(Disk::Roomy);
+        preload.set_disk(Disk::Roomy);
         let report = fsck(&farm);
         assert_eq!(report["clean"], true, "{report}");
         let mut command = farm.coordinator_command();
-        command.envs(shim.environment(&farm.data()));
+        command.envs(preload.environment(&farm.data()));
         farm.run_coordinator(command);
         let kept = done(&farm, &job);
         assert!(kept >= told, "{told} frames were told of, {kept} are there\n{}", farm.logs());
@@ -80,10 +80,10 @@ impl Film {
 }
 
 #[test]
-fn a_coordinator_whose_disk_says_that_it_is_full_takes_nothing_back() {
+fn a_coordinator_on_a_full_disk_loses_nothing_acknowledged() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let film = film_on(folder.path());
-    film.shim.set_disk(Disk::Full);
+    film.preload.set_disk(Disk::Full);
     film.farm.wait_for("a full disk", |farm| farm.logs().contains("disk is full"));
     let listed = film.farm.text(&["jobs"]);
     assert!(listed.contains("disk is full"), "{listed}");
@@ -99,11 +99,11 @@ fn a_coordinator_whose_disk_says_that_it_is_full_takes_nothing_back() {
 /// Where the results are the first to meet it, they wait. Where the journal is, the coordinator
 /// says so and ends: sled goes on with nothing after a write that failed.
 #[test]
-fn a_coordinator_whose_disk_fills_without_a_word_takes_nothing_back() {
+fn a_disk_that_fills_silently_loses_nothing_acknowledged() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let film = film_on(folder.path());
     let mut told = 0;
-    film.shim.set_disk(Disk::Deceitful);
+    film.preload.set_disk(Disk::Deceitful);
     film.farm.wait_for("word of a full disk", |farm| {
         told = told.max(told_of(farm, &film.job).unwrap_or(0));
         let logs = farm.logs();
@@ -118,15 +118,15 @@ fn a_coordinator_whose_disk_fills_without_a_word_takes_nothing_back() {
 #[test]
 fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (mut farm, shim) = farm_on(folder.path());
+    let (mut farm, preload) = farm_on(folder.path());
     let scene = library("spinning-cube.gltf");
     let want = farm.hashes(&farm.submit(&scene, &FILM));
     let job = farm.submit(&scene, &FILM);
     farm.wait_for("the first frame", |farm| done(farm, &job) > 0);
-    shim.set_disk(Disk::Full);
+    preload.set_disk(Disk::Full);
     farm.wait_for("a full disk", |farm| farm.logs().contains("disk is full"));
     std::thread::sleep(Duration::from_secs(1));
-    shim.set_disk(Disk::Roomy);
+    preload.set_disk(Disk::Roomy);
     assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     assert_eq!(fsck(&farm)["clean"], true);
@@ -140,9 +140,9 @@ fn node(farm: &Farm, name: &str) -> serde_json::Value {
     nodes.find(|node| node["name"] == name).expect("it has joined").clone()
 }
 
-fn add_node_on(farm: &mut Farm, shim: &Shim, name: &str) {
+fn add_node_on(farm: &mut Farm, preload: &Preload, name: &str) {
     let data = farm.folder().join(name);
-    farm.add_node_with(name, &["--device", "cpu", "--threads", "1"], shim.environment(&data));
+    farm.add_node_with(name, &["--device", "cpu", "--threads", "1"], preload.environment(&data));
 }
 
 fn is_out(farm: &Farm, name: &str) -> bool {
@@ -152,21 +152,21 @@ fn is_out(farm: &Farm, name: &str) -> bool {
 }
 
 #[test]
-fn a_node_whose_disk_is_full_says_so_and_leaves_the_work_to_others() {
+fn a_node_with_a_full_disk_says_so_and_takes_no_work() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let shim = Shim::build(folder.path());
+    let preload = Preload::build(folder.path());
     let mut farm = Farm::prepare();
     farm.start_coordinator();
-    add_node_on(&mut farm, &shim, "full");
+    add_node_on(&mut farm, &preload, "full");
     farm.add_node("roomy", 1);
     let scene = library("spinning-cube.gltf");
     let film = ["--size", "320x240", "--spp", "16", "--tile", "32", "--frames", "1-3"];
     let want = farm.hashes(&farm.submit(&scene, &film));
-    shim.set_disk(Disk::Full);
+    preload.set_disk(Disk::Full);
     let job = farm.submit(&scene, &film);
     farm.wait_for("the node to say so", |farm| is_out(farm, "full"));
     assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
-    shim.set_disk(Disk::Roomy);
+    preload.set_disk(Disk::Roomy);
     farm.wait_for("the node to go on", |farm| node(farm, "full")["state"] == "ready");
     assert_eq!(farm.hashes(&farm.submit(&scene, &film)), want, "{}", farm.logs());
     assert!(farm.stop_coordinator(), "{}", farm.logs());
@@ -176,21 +176,21 @@ fn a_node_whose_disk_is_full_says_so_and_leaves_the_work_to_others() {
 #[test]
 fn a_job_waits_for_room_where_the_only_node_has_none() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let shim = Shim::build(folder.path());
+    let preload = Preload::build(folder.path());
     let mut farm = Farm::prepare();
     farm.start_coordinator();
-    add_node_on(&mut farm, &shim, "full");
+    add_node_on(&mut farm, &preload, "full");
     let scene = library("spinning-cube.gltf");
     let film = ["--size", "160x120", "--spp", "4", "--frames", "1"];
     let want = farm.hashes(&farm.submit(&scene, &film));
-    shim.set_disk(Disk::Full);
+    preload.set_disk(Disk::Full);
     let job = farm.submit(&scene, &film);
     farm.wait_for("the job to say so", |farm| {
         let detail: serde_json::Value =
             serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
         detail["summary"]["note"].as_str().is_some_and(|note| note.contains("no room for results"))
     });
-    shim.set_disk(Disk::Roomy);
+    preload.set_disk(Disk::Roomy);
     assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
     assert!(farm.stop_coordinator(), "{}", farm.logs());
 }

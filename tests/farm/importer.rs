@@ -153,7 +153,7 @@ fn node_process(farm: &Farm) -> u32 {
 }
 
 #[test]
-fn hostile_scenes_end_their_jobs_with_a_reason_and_the_node_goes_on() {
+fn hostile_scenes_fail_their_jobs_and_the_node_goes_on() {
     let farm = farm("512", "60");
     is_well(&farm);
     let node = node_process(&farm);

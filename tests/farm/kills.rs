@@ -2,7 +2,7 @@
 //! still for a while before. The folder is checked after each kill of the coordinator, and a client
 //! holds what it was told against what it is told next.
 
-use crate::farm::seen::Witness;
+use crate::farm::client_history::Witness;
 use crate::farm::store::fsck;
 use std::time::Duration;
 use tessera_support::farm::{Farm, library};
@@ -36,13 +36,13 @@ const OPTIONS: [&str; 10] = [
 ];
 
 #[test]
-fn twenty_kills_change_no_bit_and_lose_nothing() {
+fn kills_change_no_bit_and_lose_nothing() {
     let seed: u64 = std::env::var("TESSERA_KILL_SEED")
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(20_261);
     let rounds: u32 =
-        std::env::var("TESSERA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+        std::env::var("TESSERA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     println!("TESSERA_KILL_SEED={seed} TESSERA_KILLS={rounds}");
     let mut chance = Chance::new(seed);
     let mut farm = Farm::start(2, 1);

@@ -49,7 +49,7 @@ fn a_node_for_once_waits_for_work_does_it_and_leaves() {
 }
 
 #[test]
-fn a_node_leaves_with_success_when_no_work_comes_and_without_where_there_is_no_farm() {
+fn an_idle_node_leaves_with_success_unless_it_found_no_farm() {
     let mut farm = Farm::start(0, 1);
     let mut idle = node(&mut farm, "node-0", &["--max-idle", "2s"]);
     assert_eq!(idle.wait(), Some(0), "{}", farm.logs());

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod bits;
+mod client_history;
 mod clocks;
 mod disk;
 mod doctor;
@@ -19,11 +20,10 @@ mod network;
 mod pause;
 mod pools;
 mod power;
+mod preload;
 mod rounds;
 mod scenes;
-mod seen;
 mod service;
-mod shim;
 mod spot;
 mod store;
 mod sync_order;

@@ -84,7 +84,7 @@ pub(crate) fn audit(mut farm: Farm) {
 }
 
 #[test]
-fn loss_reordering_delay_new_addresses_and_partitions_change_no_bit() {
+fn a_bad_network_changes_no_bit() {
     let (seed, long) = (seed(), is_long());
     let mut farm = Farm::prepare();
     farm.start_coordinator();
@@ -143,7 +143,7 @@ fn loss_reordering_delay_new_addresses_and_partitions_change_no_bit() {
 }
 
 #[test]
-fn units_of_a_node_that_falls_silent_go_to_others_and_count_once_when_it_returns() {
+fn units_of_a_silent_node_go_to_others_and_count_once() {
     let mut farm = Farm::prepare();
     farm.start_coordinator();
     let want = undisturbed(&farm, &FEW);

@@ -58,7 +58,8 @@ fn a_pause_stops_the_nodes_and_says_so_until_the_job_goes_on() {
     let answered = asked.elapsed();
     let stopped = last_work(node).saturating_duration_since(asked);
     println!(
-        "pause: answered after {answered:.2?}, the node's last work {stopped:.2?} after it was asked for"
+        "pause: answered after {answered:.2?}, the node's last work {stopped:.2?} after it was \
+         asked for"
     );
     assert!(stopped < Duration::from_secs(60), "{}", farm.logs());
 

@@ -145,7 +145,7 @@ fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
 }
 
 #[test]
-fn units_that_would_outlast_the_machine_are_handed_in_as_far_as_they_are() {
+fn units_longer_than_the_notice_are_handed_in_partly() {
     // Minutes of a core: with the long tests.
     if std::env::var_os("TESSERA_BAD_NETWORK").is_none() {
         return tessera_support::farm::skipped(

@@ -1,7 +1,7 @@
 //! Arrays (.npy) and kernels (PTX) that are none: the decoders that clients and nodes read them
 //! with.
 
-use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::random::{Dice, damaged};
 use tessera_protocol::compute::npy::Header;
 use tessera_ptx::Module;
 

@@ -1,7 +1,7 @@
 //! Mechanical families: every place of a whole scene with every kind of wrong value in it, and
 //! damaged texts.
 
-use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::random::{Dice, damaged};
 use crate::hostile::scenes::whole;
 use crate::hostile::traps::Trap;
 use serde_json::{Value, json};

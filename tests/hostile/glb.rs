@@ -1,6 +1,6 @@
 //! Traps in the binary container: lengths and kinds of chunks that do not hold, and damaged bytes.
 
-use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::random::{Dice, damaged};
 use crate::hostile::scenes::whole;
 use crate::hostile::traps::Trap;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Images that are none, or far larger than their files: textures (PNG, JPEG, WebP), maps (HDR,
 //! EXR), pictures for `diff`.
 
-use crate::hostile::dice::{Dice, damaged};
+use crate::hostile::random::{Dice, damaged};
 use crate::hostile::scenes::whole;
 use crate::hostile::traps::{Expected, Trap};
 use exr::prelude::{

@@ -3,16 +3,16 @@
 //! a farm does with them is in `tests/farm`.
 
 mod arrays;
-mod dice;
 mod families;
 mod glb;
 mod images;
-mod lab;
+mod random;
+mod runner;
 pub(crate) mod scenes;
 pub(crate) mod traps;
 mod words;
 
-use lab::{Lab, Verdict};
+use runner::{Lab, Verdict};
 use traps::Trap;
 
 /// Files that this test makes and shows to `inspect`, at least.
@@ -53,7 +53,7 @@ fn hostile_scenes_are_an_error_or_a_scene() {
     );
     assert!(findings.is_empty(), "{} of {}:\n{}", findings.len(), traps.len(), findings.join("\n"));
     // A process that has been started counts as large as this one was at that moment.
-    let most = lab::own_peak_bytes().max(lab::MEMORY_BYTES + lab::MEMORY_BYTES / 4);
+    let most = runner::own_peak_bytes().max(runner::MEMORY_BYTES + runner::MEMORY_BYTES / 4);
     assert!(peak <= most, "{} MiB of memory", peak >> 20);
 }
 

@@ -1,7 +1,7 @@
 //! Command lines, settings and token files with values that make no sense: each is told as such,
 //! and none is obeyed.
 
-use crate::hostile::lab::Lab;
+use crate::hostile::runner::Lab;
 use std::path::Path;
 
 /// Options and values that `render` has to refuse.

@@ -1,7 +1,7 @@
 //! Any number of devices: none, unfit ones, one, two, eight; each told clearly, all with the same
 //! bits.
 
-use crate::rack::stand::{PICTURE, Stand, device, on_cpu};
+use crate::rack::fixture::{PICTURE, Stand, device, on_cpu};
 use tessera_fake_cuda::{Config, Device, Slice};
 
 /// What a node says that was told to use CUDA and cannot.
@@ -30,7 +30,7 @@ fn without_a_device_a_node_says_so_or_takes_its_processor() {
 }
 
 #[test]
-fn a_driver_or_device_that_is_too_old_is_named_with_what_is_needed() {
+fn a_driver_or_device_too_old_is_named_with_what_is_needed() {
     let old_driver = Config { driver: 10_020, ..Config::of(1, Device::default()) };
     let told = refusal(&old_driver);
     assert!(told.contains("CUDA 10.2") && told.contains("newer driver"), "{told}");

@@ -1,7 +1,7 @@
 //! Each fault ends as designed: the job is done with the same bits, and the node and its other
 //! device go on.
 
-use crate::rack::stand::{PICTURE, Stand, on_cpu, with_fault};
+use crate::rack::fixture::{PICTURE, Stand, on_cpu, with_fault};
 use tessera_fake_cuda::{Config, Fault, FaultKind};
 
 /// A node of two devices, both ready; the first meets the fault at the first thing that a job asks
@@ -95,7 +95,7 @@ fn left_out(fault: Fault, reason: &str) {
 }
 
 #[test]
-fn a_device_that_refuses_the_kernels_is_left_out_with_the_compilers_words() {
+fn a_device_that_refuses_the_kernels_is_left_out_with_a_reason() {
     left_out(Fault::new(FaultKind::UnsupportedPtx), "Unsupported .version");
 }
 
@@ -114,7 +114,7 @@ fn a_device_that_begins_to_compute_wrongly_spoils_no_picture() {
 
 #[test]
 fn a_device_with_little_memory_does_what_fits() {
-    let mut config = Config::of(2, crate::rack::stand::device());
+    let mut config = Config::of(2, crate::rack::fixture::device());
     // The context and the scene, and room for the smallest of plans.
     config.devices[0].memory = config.devices[0].context_bytes + (1 << 20);
     let stand = Stand::start(&config);

@@ -2,7 +2,7 @@
 //! every device worked until the end. Minutes of waiting, so only where `TESSERA_MIXED` is set;
 //! `mixed` compares the bits in every run.
 
-use crate::rack::stand::{Stand, rendered_on_cpu, scene};
+use crate::rack::fixture::{Stand, rendered_on_cpu, scene};
 use crate::rack::throttle::Throttle;
 use std::io::Write;
 use std::time::Instant;

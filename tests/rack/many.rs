@@ -1,6 +1,6 @@
 //! Many units: the device's memory is afterwards what it was.
 
-use crate::rack::stand::{Stand, device, rendered_on_cpu};
+use crate::rack::fixture::{Stand, device, rendered_on_cpu};
 use tessera_fake_cuda::{Config, Device};
 
 #[test]

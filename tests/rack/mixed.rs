@@ -1,6 +1,6 @@
 //! Mixed company: devices of unlike speeds, and one frame by processors and GPUs together.
 
-use crate::rack::stand::{PICTURE, Stand, device, on_cpu};
+use crate::rack::fixture::{PICTURE, Stand, device, on_cpu};
 use tessera_fake_cuda::Config;
 
 #[test]
@@ -31,7 +31,7 @@ fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
         |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
     let finer =
         ["--size", "64x48", "--spp", "4", "--depth", "3", "--tile", "8", "--unit-samples", "1"];
-    let job = stand.farm.submit(&crate::rack::stand::scene(), &finer);
+    let job = stand.farm.submit(&crate::rack::fixture::scene(), &finer);
     stand.farm.wait_for("the GPUs' first unit", |_| committed(&stand, "gpus") > 0);
     stand.add_node("cpus", "cpu");
     assert_eq!(stand.farm.hashes(&job), [on_cpu()], "{}", stand.farm.logs());

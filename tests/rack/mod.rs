@@ -3,8 +3,8 @@
 
 mod devices;
 mod faults;
+mod fixture;
 mod makespan;
 mod many;
 mod mixed;
-mod stand;
 mod throttle;

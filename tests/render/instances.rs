@@ -47,7 +47,7 @@ fn cubes(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn instances_have_the_bits_of_copies_and_the_picture_of_the_scene() {
+fn instances_give_the_bits_of_copies() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let shared_ones =
         ["generated/instances_ext.glb", "generated/instances_nodes.glb", "SimpleInstancing.glb"];

@@ -9,6 +9,7 @@ mod functions;
 mod pages;
 mod sizes;
 mod texts;
+mod widths;
 
 use std::path::{Path, PathBuf};
 

@@ -12,9 +12,9 @@ const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Files that may be larger, and why.
 const LARGE: &[(&str, &str)] = &[
     ("tests/render/scenes/textured-knot.glb", "a scene whose stored picture pins texture lookups"),
-    ("kernels/images/tessera.ptx", "the product's kernels; no CUDA toolkit is needed to build"),
-    ("kernels/images/tessera-instances.ptx", "the same for scenes with instances"),
-    ("kernels/images/unit-tests.ptx", "the kernels' functions one by one, for tests"),
+    ("kernels/images/tessera.ptx.zst", "the product's kernels; no CUDA toolkit is needed to build"),
+    ("kernels/images/tessera-instances.ptx.zst", "the same for scenes with instances"),
+    ("kernels/images/unit-tests.ptx.zst", "the kernels' functions one by one, for tests"),
 ];
 
 #[test]

@@ -46,8 +46,9 @@ TESSERA_FN F offset_coordinate(F p, F n) {
     const float NEAR_ZERO = 1.0f / 32.0f;
     const float STEP_NEAR_ZERO = 1.0f / 65536.0f;
     const float STEP_ULPS = 256.0f;
-    // |n| <= 1, so that the number of steps fits. Bit patterns of floats of one sign are ordered as their magnitudes,
-    // so that adding to the pattern moves away from zero and subtracting moves towards it.
+    // |n| <= 1, so that the number of steps fits. Bit patterns of floats of one sign are ordered as
+    // their magnitudes, so that adding to the pattern moves away from zero and subtracting moves
+    // towards it.
     const auto steps = word_from_int(int_from_bounded(STEP_ULPS * n));
     const auto bits = bits_from_float(p);
     const F stepped = float_from_bits(select_word(p < 0.0f, bits - steps, bits + steps));

@@ -211,7 +211,8 @@ impl Builtin {
                 != values
             {
                 return Err(format!(
-                    "`{wanted}` has the shape {:?}, and the result has {values} values ({width}x{height}x{depth} with {channels} \
+                    "`{wanted}` has the shape {:?}, and the result has {values} values \
+                     ({width}x{height}x{depth} with {channels} \
                      channels); they must be as many",
                     input.shape
                 ));
@@ -241,7 +242,8 @@ fn check_frame(input: &InputShape<'_>, [width, height, depth]: [u32; 3]) -> Resu
     let edge = 1..=FRAME_EDGE_MAX;
     if !edge.contains(&width) || !edge.contains(&height) || depth > 2 {
         return Err(format!(
-            "`denoise` has a domain of WIDTHxHEIGHT, each at most {FRAME_EDGE_MAX}, for the picture alone, or of WIDTHxHEIGHTx2 for its second \
+            "`denoise` has a domain of WIDTHxHEIGHT, each at most {FRAME_EDGE_MAX}, for the \
+             picture alone, or of WIDTHxHEIGHTx2 for its second \
              half too, not {width}x{height}x{depth}"
         ));
     }

@@ -85,7 +85,7 @@ fn an_end_that_changes_is_found() {
 }
 
 #[test]
-fn a_job_that_is_opened_again_may_end_otherwise_and_finished_frames_stay() {
+fn a_reopened_job_may_end_otherwise_and_keeps_its_frames() {
     let failed = shown(JobState::Failed, 8, 1);
     let opened =
         [finished(b"a"), failed.clone(), Seen::Retried(job(1)), shown(JobState::Running, 4, 1)];

@@ -207,7 +207,8 @@ export! { Status;
     fn cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, handle: u64, blocks: i32,
     _threads: i32) {
         let taken = function(handle)?.kernel.shared_bytes as usize;
-        let each = (100_usize << 10) / usize::try_from(blocks.max(1)).map_err(|_| Status::INVALID_VALUE)?;
+        let blocks = usize::try_from(blocks.max(1)).map_err(|_| Status::INVALID_VALUE)?;
+        let each = (100_usize << 10) / blocks;
         Ok(bytes.put(each.saturating_sub(taken))?)
     }
 }

@@ -39,7 +39,8 @@ export! { Status;
 
     fn cuStreamQuery(handle: u64) {
         let stream = stream(handle)?;
-        if stream.context.queue.is_idle(Some(stream.lane)) { Ok(()) } else { Err(Status::NOT_READY) }
+        let is_idle = stream.context.queue.is_idle(Some(stream.lane));
+        if is_idle { Ok(()) } else { Err(Status::NOT_READY) }
     }
 
     fn cuStreamWaitEvent(handle: u64, event: u64, _flags: u32) {

@@ -78,7 +78,8 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
     }
     let [major, minor] = driver().device_of(context.target).capability;
     if target_of(&module).is_some_and(|target| target > major * 10 + minor) {
-        let log = "ptxas application ptx input, line 1; error   : SM version specified by .target is higher than \
+        let log = "ptxas application ptx input, line 1; error   : SM version specified by \
+        .target is higher than \
                    default SM version assumed";
         return Err(Refusal::new(Status::INVALID_PTX, log));
     }

@@ -100,7 +100,10 @@ export! { Failure;
         // Domains of four and of eight digits name the same.
         let tail = asked.trim_start_matches('0');
         find(handle,
-            |target| !tail.is_empty() && pci_bus_id(driver().targets[target].device).ends_with(tail))
+            |target| {
+                let id = pci_bus_id(driver().targets[target].device);
+                !tail.is_empty() && id.ends_with(tail)
+            })
     }
 
     fn nvmlDeviceGetHandleBySerial(serial: Text, handle: Out<usize>) {

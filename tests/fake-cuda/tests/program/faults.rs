@@ -1,6 +1,6 @@
 //! Every fault gives the error that CUDA documents for it, and leaves the process as CUDA would.
 
-use crate::stage::{on, on_and_see, text};
+use crate::fixture::{on, on_and_see, text};
 use cudarc::driver::sys::{self, CUjit_option, CUresult};
 use cudarc::driver::{CudaContext, DriverError};
 use std::ffi::{CString, c_void};

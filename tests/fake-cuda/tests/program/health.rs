@@ -1,6 +1,6 @@
 //! NVML: what a node asks about its devices, and how it hears that one is gone.
 
-use crate::stage::{on, on_and_see, text};
+use crate::fixture::{on, on_and_see, text};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaContext, DriverError};
 use nvml_wrapper::Nvml;

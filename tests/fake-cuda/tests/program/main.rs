@@ -3,7 +3,7 @@
 //! process's.
 
 mod faults;
+mod fixture;
 mod health;
 mod order;
 mod picture;
-mod stage;

@@ -1,7 +1,7 @@
 //! Order: what the driver promises about streams and events holds, and what it does not promise
 //! does not.
 
-use crate::stage::on;
+use crate::fixture::on;
 use cudarc::driver::sys::{self, CUevent_flags};
 use cudarc::driver::{CudaContext, result};
 use std::time::Instant;
@@ -175,12 +175,12 @@ fn a_process_sees_the_devices_that_it_is_told_to_see() {
     let config = Config::of(3, Device::default());
     let test = "order::a_process_sees_the_devices_that_it_is_told_to_see";
     let visible = [("CUDA_VISIBLE_DEVICES", "2,0")];
-    let seen = crate::stage::on_and_see(test, &config, &visible, || {
+    let seen = crate::fixture::on_and_see(test, &config, &visible, || {
         assert_eq!(CudaContext::device_count(), Ok(2));
         let uuid = CudaContext::new(0).expect("a device").uuid().expect("an identity");
         assert_eq!(uuid.bytes[15], 3);
     });
     if let Some((_, output)) = seen {
-        assert!(output.status.success(), "{}", crate::stage::text(&output));
+        assert!(output.status.success(), "{}", crate::fixture::text(&output));
     }
 }

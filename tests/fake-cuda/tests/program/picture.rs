@@ -1,6 +1,6 @@
 //! The path tracer through cudarc: the sums that the host build gives, on any number of devices.
 
-use crate::stage::on;
+use crate::fixture::on;
 use std::path::Path;
 use std::sync::Arc;
 use tessera_fake_cuda::{Config, Device};

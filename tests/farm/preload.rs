@@ -1,5 +1,5 @@
-//! A wall clock that is set and a disk that fills, for real processes and without rights: `shim.c`
-//! stands before their C library.
+//! A wall clock that is set and a disk that fills, for real processes and without rights:
+//! `preload.c` stands before their C library.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,17 +27,17 @@ const LAST_BYTES: i64 = 3;
 const LAST_BYTES_FOR: Duration = Duration::from_secs(1);
 
 /// The library, and the file by which it is told what holds.
-pub(crate) struct Shim {
+pub(crate) struct Preload {
     library: PathBuf,
     state: PathBuf,
     told: File,
 }
 
-impl Shim {
+impl Preload {
     /// Compiles the library into a folder. The compiler is the one that the kernels need anyway.
-    pub(crate) fn build(folder: &Path) -> Shim {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/farm/shim.c");
-        let (library, state) = (folder.join("shim.so"), folder.join("shim.state"));
+    pub(crate) fn build(folder: &Path) -> Preload {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/farm/preload.c");
+        let (library, state) = (folder.join("preload.so"), folder.join("preload.state"));
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let mut command = Command::new(&compiler);
         command.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl");
@@ -45,10 +45,10 @@ impl Shim {
             command.output().unwrap_or_else(|error| panic!("{}: {error}", compiler.display()));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let told = File::create(&state).expect("a file for what holds");
-        let shim = Shim { library, state, told };
-        shim.set_clock(0);
-        shim.set_disk(Disk::Roomy);
-        shim
+        let preload = Preload { library, state, told };
+        preload.set_clock(0);
+        preload.set_disk(Disk::Roomy);
+        preload
     }
 
     /// What a process needs to have in its environment. Its disk is everything below a folder.
