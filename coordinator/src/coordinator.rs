@@ -50,7 +50,8 @@ pub enum CoordinatorError {
     Spool(#[from] SpoolError),
     /// The journal's values are intact, but make no sense.
     #[error(
-        "the journal in `{path}` cannot be read: {problem}; nothing was changed, and what is intact can be saved with \
+        "the journal in `{path}` cannot be read: {problem}; nothing was changed, and what is \
+         intact can be saved with \
          `tessera coordinator --data DIR --export FILE`"
     )]
     Journal {
@@ -61,7 +62,8 @@ pub enum CoordinatorError {
     },
     /// The records contradict each other.
     #[error(
-        "the journal in `{path}` contradicts itself; nothing was changed, and what is intact can be saved with \
+        "the journal in `{path}` contradicts itself; nothing was changed, and what is intact can \
+         be saved with \
          `tessera coordinator --data DIR --export FILE`"
     )]
     Replay {

@@ -37,7 +37,8 @@ pub enum FolderError {
     },
     /// Not a data folder at all.
     #[error(
-        "`{path}` is not empty and not a data folder of a coordinator; give an empty or a new folder"
+        "`{path}` is not empty and not a data folder of a coordinator; give an empty or a new \
+         folder"
     )]
     Foreign {
         /// The folder.

@@ -1,5 +1,5 @@
-//! A data folder as a coordinator leaves it that was killed, for tests: one job done, one cancelled,
-//! and one with 7 of the 16 units of its first frame committed.
+//! A data folder as a coordinator leaves it that was killed, for tests: one job done, one
+//! cancelled, and one with 7 of the 16 units of its first frame committed.
 
 use crate::folder::DataFolder;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolFiles, SpoolKey};

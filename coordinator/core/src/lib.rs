@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! core.handle(input, now);                 // any number of inputs
-//! let step = core.take_step();             // then what came of them: see `Step` for the order in which to perform it
+//! let step = core.take_step();             // what came of them; see `Step` for the order
 //! let wake_at = core.next_wakeup();        // hand in a Tick by then
 //! ```
 

@@ -1,4 +1,5 @@
-//! What the audit log tells of each request: the one table. Keeps nothing; see [`crate::access::audit_log`].
+//! What the audit log tells of each request: the one table. Keeps nothing; see
+//! [`crate::access::audit_log`].
 
 use tessera_protocol::client::Request;
 

@@ -50,7 +50,8 @@ pub(crate) fn check(peer: &PeerIdentity, needed: Role) -> Result<(), RequestErro
         return Ok(());
     }
     Err(RequestError::NotAllowed(format!(
-        "this needs the role {needed}, and this identity is {peer}; an admin can make a token for another: \
+        "this needs the role {needed}, and this identity is {peer}; an admin can make a token \
+         for another: \
          `tessera token create --role {needed}`"
     )))
 }

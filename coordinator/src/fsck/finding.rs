@@ -106,12 +106,14 @@ impl FindingKind {
     pub fn action(self) -> &'static str {
         match self {
             Self::DamagedValue | Self::MissingRecord | Self::UnreadableValue | Self::LostEnd => {
-                "stop using this disk; `tessera restore` the newest backup into an empty folder, or save what is \
+                "stop using this disk; `tessera restore` the newest backup into an empty folder, \
+                 or save what is \
                  intact with `tessera coordinator --data DIR --export FILE` and submit the open \
                  jobs again"
             }
             Self::Contradiction => {
-                "keep the folder as it is, report this, and `tessera restore` the newest backup into an empty folder"
+                "keep the folder as it is, report this, and `tessera restore` the newest backup \
+                 into an empty folder"
             }
             Self::Counter | Self::Lease => {
                 "report this; a restart of the coordinator derives it from the records again"
@@ -124,11 +126,13 @@ impl FindingKind {
                     backup"
             }
             Self::LostBlob => {
-                "submit the same scene or kernel again: that uploads what is missing; a frame is rendered again \
+                "submit the same scene or kernel again: that uploads what is missing; a frame is \
+                 rendered again \
                  with the same bits by submitting its job again"
             }
             Self::DamagedBlob => {
-                "move the file away, and submit the same scene or kernel again: that uploads it again; a frame is \
+                "move the file away, and submit the same scene or kernel again: that uploads it \
+                 again; a frame is \
                  rendered again with the same bits by submitting its job again"
             }
             Self::ForeignFile => "move it away",

@@ -272,7 +272,8 @@ async fn retry(shared: &Shared, peer: &PeerIdentity, job: JobId) -> Result<Respo
     let found = blocking(move || check_files(&blobs, detail.spec)).await?;
     found.map_err(|error| match error {
         RequestError::Invalid(text) => RequestError::Invalid(format!(
-            "{text}: files of jobs that have ended are deleted after the coordinator's --blob-grace; submit the \
+            "{text}: files of jobs that have ended are deleted after the coordinator's \
+             --blob-grace; submit the \
              scene again"
         )),
         error => error,

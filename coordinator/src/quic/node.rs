@@ -105,7 +105,8 @@ fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Troubl
         (&peer.pool, join.pool.as_ref().filter(|pool| peer.pool.as_ref() != Some(pool)))
     {
         let text = format!(
-            "its certificate says that it is of pool `{fixed}`, and it was started for pool `{}`; leave --pool away, or \
+            "its certificate says that it is of pool `{fixed}`, and it was started for pool \
+             `{}`; leave --pool away, or \
              enrol it anew with another token",
             tessera_transport::close::cut(claimed, NAME_MAX)
         );

@@ -21,8 +21,8 @@ pub enum EntryError {
     Version(#[from] VersionError),
 }
 
-/// What stands before a result's bytes: magic, version (u8), unit (u32), epoch (u64), samples (u32), length
-/// (u32), BLAKE3, first (u32), little endian.
+/// What stands before a result's bytes: magic, version (u8), unit (u32), epoch (u64), samples
+/// (u32), length (u32), BLAKE3, first (u32), little endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {
     /// The unit of the frame.

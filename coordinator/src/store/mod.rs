@@ -64,7 +64,8 @@ pub trait Store: Send + 'static {
 pub enum StoreError {
     /// Something is not what was written.
     #[error(
-        "{what} in store `{path}` is damaged: {problem}; nothing was changed, and what is intact can be saved with \
+        "{what} in store `{path}` is damaged: {problem}; nothing was changed, and what is intact \
+         can be saved with \
          `tessera coordinator --data DIR --export FILE`"
     )]
     Damaged {

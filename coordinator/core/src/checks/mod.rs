@@ -166,7 +166,8 @@ impl Core {
             self.suspect(node, reason, false);
         }
         let text = format!(
-            "unit u{:05} came out differently on {names}, and no other node was there to tell which is right; look \
+            "unit u{:05} came out differently on {names}, and no other node was there to tell \
+             which is right; look \
              at them with `tessera doctor`, or add a node, and submit the frame again",
             unit.unit.0
         );

@@ -41,7 +41,8 @@ fn cannot_do(job: &Job) -> (Waits, String) {
     match to_compile {
         true => (
             Waits::Compiler,
-            "waits for a node with a CUDA device and NVRTC to compile the kernel; none is ready (submit PTX, or from \
+            "waits for a node with a CUDA device and NVRTC to compile the kernel; none is ready \
+             (submit PTX, or from \
              a machine that has NVRTC, and any node with a CUDA device will do)"
                 .to_owned(),
         ),
@@ -111,7 +112,8 @@ impl Core {
             let others: BTreeSet<Fingerprint> =
                 of_pool.iter().map(|(_, node)| node.fingerprint).collect();
             let note = format!(
-                "its first results have the fingerprint {pinned}, and the nodes{pool} that are connected have {}; run \
+                "its first results have the fingerprint {pinned}, and the nodes{pool} that are \
+                 connected have {}; run \
                  the build of the first results somewhere, or submit the job again",
                 some_of(others)
             );

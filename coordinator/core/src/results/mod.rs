@@ -26,8 +26,9 @@
 //! A result names its samples. A node that has to leave hands in the first of those that it was to
 //! render: a *part*, accepted by the same rule. It is committed, its lease has ended, and the rest
 //! of the unit is open; from then on no lease of the unit up to this one is good for anything. A
-//! part of a check compares with nothing, a unit with [`crate::state::parts::PARTS_MAX`] parts takes no
-//! more, and one with another lease waits for that: then the lease is as if it had been given back.
+//! part of a check compares with nothing, a unit with [`crate::state::parts::PARTS_MAX`] parts
+//! takes no more, and one with another lease waits for that: then the lease is as if it had been
+//! given back.
 //!
 //! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given
 //! out, one of another node, one of a unit that is committed, of a frame or job that has ended, or

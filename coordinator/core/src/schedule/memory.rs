@@ -101,7 +101,8 @@ impl Core {
         let (node, device) = self.largest(|node| node.is_of(pool))?;
         (device.memory_bytes < needed).then(|| {
             format!(
-                "the job needs {} on a device; the largest device known has {} (node `{}`, {}); a smaller scene, \
+                "the job needs {} on a device; the largest device known has {} (node `{}`, {}); \
+                 a smaller scene, \
                  smaller textures or a node with a larger device would do",
                 size(needed),
                 size(device.memory_bytes),

@@ -57,7 +57,8 @@ fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
     let ended = endings(&stand);
     assert!(
         matches!(&ended[..],
-            [Ending::TimedOut(reason)] if reason.contains("cpu (plain)") && reason.contains("70 s")),
+            [Ending::TimedOut(reason)]
+                if reason.contains("cpu (plain)") && reason.contains("70 s")),
         "{ended:?}"
     );
     assert_eq!(stand.leased(1), Vec::<u32>::new(), "it waits");

@@ -31,8 +31,8 @@ impl Job {
         Ok(())
     }
 
-    /// Puts committed_by of a frame's units in, as a part of a snapshot has them, behind those of the
-    /// parts before.
+    /// Puts committed_by of a frame's units in, as a part of a snapshot has them, behind those of
+    /// the parts before.
     pub(crate) fn restore_committed_by(
         &mut self,
         position: u32,
