@@ -103,20 +103,14 @@ fn luminances(scene: &CheckedScene, spp: u32, seed: u32) -> Vec<f64> {
     let unit = UnitParams {
         frame_width: SIZE,
         frame_height: SIZE,
-        x: 0,
-        y: 0,
         width: SIZE,
         height: SIZE,
-        first_sample: 0,
         sample_count: spp,
         seed,
         depth: 4,
-        aovs: 0,
         filter: PixelFilter::Box as u32,
-        frame: 0,
         job_samples: spp,
-        clamp: 0.0,
-        reserved: 0,
+        ..UnitParams::default()
     };
     let pixels = (SIZE * SIZE) as usize;
     let mut film = vec![0i64; 3 * pixels];

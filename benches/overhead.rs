@@ -13,8 +13,7 @@
 use std::process::Command;
 use std::time::Instant;
 use tessera_node::device::CpuDevice;
-use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, ToneMapSpec};
-use tessera_protocol::{FrameNumber, FrameSet, RenderSpec};
+use tessera_protocol::{FrameNumber, RenderSpec};
 use tessera_support::farm::{Farm, library, tessera};
 
 struct Options {
@@ -141,30 +140,10 @@ fn spec(spp: u32) -> RenderSpec {
         scene: "cornell-box.gltf".into(),
         // Only a farm has files to name.
         files: Vec::new(),
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: 512,
         height: 512,
-        frames: FrameSet::one(FrameNumber(0)),
-        fps: 24.0,
         spp,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::BlackmanHarris,
-        tile: 64,
-        unit_samples: 0,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tessera_node::bare;
 use tessera_node::device::{Device, DeviceError, PreparedFrame, UnitOutput};
-use tessera_protocol::job::{CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, ToneMapSpec};
+use tessera_protocol::job::FilterSpec;
 use tessera_protocol::node::TileRect;
 use tessera_protocol::{FrameNumber, FrameSet, RenderSpec};
 
@@ -164,30 +164,13 @@ fn spec(scene: &str, look: Look) -> RenderSpec {
         scene: scene.to_owned(),
         // Only a farm has files to name.
         files: Vec::new(),
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: look.width,
         height: look.height,
         frames: FrameSet::one(FRAME),
-        fps: 24.0,
         spp: look.spp,
-        depth: 8,
-        seed: 0,
         filter: look.filter,
         tile: look.tile,
-        unit_samples: 0,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn unit_params(
         frame: frame.0,
         job_samples: spec.spp,
         clamp: spec.clamp.unwrap_or(0.0) as f32,
-        reserved: 0,
+        ..UnitParams::default()
     }
 }
 
@@ -171,7 +171,7 @@ const _: () = assert!(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tessera_protocol::job::{AssetFile, FormatSpec, ToneMapSpec};
+    use tessera_protocol::job::AssetFile;
     use tessera_protocol::{BlobHash, Epoch, FrameSet, JobId, UnitIndex};
 
     /// A job of 64 × 48 pixels in 16 px tiles with 4 samples, whose one file holds `scene`.
@@ -184,29 +184,16 @@ pub(crate) mod tests {
                 length: scene.len() as u64,
             }],
             environment: EnvironmentSpec::Constant([1.0, 0.9, 0.8]),
-            environment_intensity: 1.0,
-            environment_rotation_degrees: 0.0,
-            camera: CameraSpec::Default,
-            lens: None,
             width: 64,
             height: 48,
             frames: FrameSet::one(FrameNumber(1)),
-            fps: 24.0,
             spp: 4,
             depth: 4,
             seed: 9,
             filter: FilterSpec::Gaussian,
             tile: 16,
-            unit_samples: 0,
             aovs: vec![AovSpec::Normal, AovSpec::Depth],
-            formats: vec![FormatSpec::Exr],
-            exposure: 0.0,
-            tone_map: ToneMapSpec::Standard,
-            variant: None,
-            denoise: false,
-            noise: None,
-            time_secs: None,
-            clamp: None,
+            ..RenderSpec::default()
         }
     }
 

@@ -37,8 +37,7 @@ pub(crate) fn unit(
         filter: 1,
         frame: 2,
         job_samples: 40,
-        clamp: 0.0,
-        reserved: 0,
+        ..UnitParams::default()
     }
 }
 

@@ -132,8 +132,7 @@ pub(crate) fn unit(index: u32) -> UnitParams {
         filter: 1,
         frame: 1,
         job_samples: 64,
-        clamp: 0.0,
-        reserved: 0,
+        ..UnitParams::default()
     }
 }
 

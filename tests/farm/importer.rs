@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, RenderSpec, ToneMapSpec,
+    AssetFile, EnvironmentSpec, FilterSpec, RenderSpec,
 };
 use tessera_protocol::status::JobState;
-use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobId, JobKind, JobSpec, RawJobSpec};
+use tessera_protocol::{BlobHash, JobId, JobKind, JobSpec, RawJobSpec};
 use tessera_support::farm::{Farm, library, send_signal};
 use tessera_transport::{Address, FarmClient, Identity};
 
@@ -41,29 +41,13 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         scene: trap.main.into(),
         files,
         environment,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: 8,
         height: 8,
-        frames: FrameSet::one(FrameNumber(0)),
-        fps: 24.0,
         spp: 1,
         depth: 2,
-        seed: 0,
         filter: FilterSpec::Box,
         tile: 16,
-        unit_samples: 0,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     };
     JobSpec {
         name: "trap".into(),

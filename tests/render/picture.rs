@@ -70,20 +70,14 @@ pub(crate) fn whole_frame(width: u32, height: u32, samples: u32, depth: u32) -> 
     UnitParams {
         frame_width: width,
         frame_height: height,
-        x: 0,
-        y: 0,
         width,
         height,
-        first_sample: 0,
         sample_count: samples,
-        seed: 0,
         depth,
-        aovs: 0,
         filter: tessera_layout::PixelFilter::Box as u32,
         frame: 1,
         job_samples: samples,
-        clamp: 0.0,
-        reserved: 0,
+        ..UnitParams::default()
     }
 }
 

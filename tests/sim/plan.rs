@@ -12,8 +12,8 @@ use tessera_protocol::compute::{
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
-    AovSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec,
-    RawJobSpec, RenderSpec, ToneMapSpec,
+    AovSpec, AssetFile, FilterSpec, FormatSpec, JobKind, JobSpec,
+    RawJobSpec, RenderSpec,
 };
 use uuid::Uuid;
 
@@ -322,29 +322,15 @@ fn render(random: &mut Random, large: bool) -> RenderSpec {
     RenderSpec {
         scene,
         files: vec![file],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: random.between(8, if large { 200 } else { 64 }) as u32,
         height: random.between(8, if large { 100 } else { 48 }) as u32,
         frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
-        fps: 24.0,
         spp,
-        depth: 8,
-        seed: 0,
         filter: FilterSpec::Box,
         tile: random.between(12, 40) as u32,
         unit_samples,
         aovs: if random.permille(300) { vec![AovSpec::Albedo, AovSpec::Depth] } else { Vec::new() },
         formats: formats[random.index(3)].clone(),
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     }
 }

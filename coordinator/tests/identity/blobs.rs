@@ -7,8 +7,7 @@ use tessera_protocol::client::{Request, Response, Role};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec,
-    ToneMapSpec,
+    AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec,
 };
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader,
@@ -28,30 +27,14 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
     let render = RenderSpec {
         scene: "a.gltf".into(),
         files: vec![AssetFile { path: "a.gltf".into(), hash: scene, length }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: EDGE,
         height: EDGE,
         frames: "0".parse().unwrap(),
-        fps: 24.0,
         spp: 1,
         depth: 1,
-        seed: 0,
         filter: FilterSpec::Box,
         tile: EDGE,
-        unit_samples: 0,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     };
     JobSpec {
         name: "a".into(),

@@ -46,7 +46,7 @@ pub enum PixelFilter {
 
 /// One unit: 64 bytes. The film is planar: channel c of pixel (x, y) of the tile is at
 /// `(c * height + y) * width + x`.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct UnitParams {
     /// Frame size in pixels.

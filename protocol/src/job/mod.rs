@@ -2,6 +2,7 @@
 
 mod camera;
 pub mod described;
+pub mod options;
 
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 

@@ -6,6 +6,7 @@ mod bounds;
 mod compute;
 mod described;
 mod golden;
+mod options;
 mod samples;
 mod spec;
 mod spec_samples;

@@ -9,30 +9,12 @@ pub(crate) fn render() -> RenderSpec {
     RenderSpec {
         scene: "a.glb".into(),
         files: vec![AssetFile { path: "a.glb".into(), hash: hash(1), length: 1000 }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: 640,
         height: 480,
         frames: "1-10x3".parse().unwrap(),
-        fps: 24.0,
-        spp: 64,
-        depth: 8,
-        seed: 0,
-        filter: FilterSpec::BlackmanHarris,
-        tile: 64,
-        unit_samples: 0,
         aovs: vec![AovSpec::Albedo, AovSpec::Depth],
         formats: vec![FormatSpec::Exr, FormatSpec::Png],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     }
 }
 

@@ -455,20 +455,14 @@ pub fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
     UnitParams {
         frame_width: width,
         frame_height: height,
-        x: 0,
-        y: 0,
         width,
         height,
-        first_sample: 0,
         sample_count: samples,
         seed: 1,
         depth,
-        aovs: 0,
         filter: PixelFilter::Box as u32,
-        frame: 0,
         job_samples: samples,
-        clamp: 0.0,
-        reserved: 0,
+        ..UnitParams::default()
     }
 }
 

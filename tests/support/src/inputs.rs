@@ -8,8 +8,7 @@ use tessera_protocol::ids::{
     BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch,
 };
 use tessera_protocol::job::{
-    AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FormatSpec, JobKind, JobSpec, RenderSpec,
-    ToneMapSpec,
+    AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec,
 };
 use tessera_protocol::node::Join;
 use uuid::Uuid;
@@ -22,30 +21,14 @@ pub fn render() -> RenderSpec {
     RenderSpec {
         scene: "a.gltf".to_owned(),
         files: vec![AssetFile { path: "a.gltf".to_owned(), hash: BlobHash([1; 32]), length: 1 }],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width: TILE,
         height: TILE,
         frames: FrameSet::one(FrameNumber(1)),
-        fps: 24.0,
         spp: 1,
-        depth: 8,
-        seed: 0,
         filter: FilterSpec::Box,
         tile: TILE,
         unit_samples: 1,
-        aovs: Vec::new(),
-        formats: vec![FormatSpec::Exr],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::job::{AovSpec, CameraSpec, EnvironmentSpec, FilterSpec, ToneMapSpec};
+use tessera_protocol::job::{AovSpec, FilterSpec};
 use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
 use tessera_transport::BlobStore;
 
@@ -17,30 +17,16 @@ pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u
     RenderSpec {
         scene: "a.gltf".into(),
         files: vec![],
-        environment: EnvironmentSpec::None,
-        environment_intensity: 1.0,
-        environment_rotation_degrees: 0.0,
-        camera: CameraSpec::Default,
-        lens: None,
         width,
         height,
         frames: FrameSet::one(FrameNumber(4)),
-        fps: 24.0,
         spp,
-        depth: 8,
         seed: 17,
         filter: FilterSpec::Box,
         tile,
         unit_samples,
-        aovs: vec![],
         formats: vec![FormatSpec::Exr, FormatSpec::Png],
-        exposure: 0.0,
-        tone_map: ToneMapSpec::Standard,
-        variant: None,
-        denoise: false,
-        noise: None,
-        time_secs: None,
-        clamp: None,
+        ..RenderSpec::default()
     }
 }
 

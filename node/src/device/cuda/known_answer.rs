@@ -80,11 +80,8 @@ fn params(samples: u32) -> UnitParams {
     UnitParams {
         frame_width: EDGE,
         frame_height: EDGE,
-        x: 0,
-        y: 0,
         width: EDGE,
         height: EDGE,
-        first_sample: 0,
         sample_count: samples,
         seed: 20,
         depth: 4,
@@ -92,8 +89,7 @@ fn params(samples: u32) -> UnitParams {
         filter: 1,
         frame: 1,
         job_samples: samples,
-        clamp: 0.0,
-        reserved: 0,
+        ..UnitParams::default()
     }
 }
 

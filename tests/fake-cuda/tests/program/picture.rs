@@ -24,11 +24,8 @@ fn unit() -> tessera_layout::UnitParams {
     tessera_layout::UnitParams {
         frame_width: EDGE,
         frame_height: EDGE,
-        x: 0,
-        y: 0,
         width: EDGE,
         height: EDGE,
-        first_sample: 0,
         sample_count: 2,
         seed: 5,
         depth: 3,
@@ -36,8 +33,7 @@ fn unit() -> tessera_layout::UnitParams {
         filter: 1,
         frame: 1,
         job_samples: 2,
-        clamp: 0.0,
-        reserved: 0,
+        ..tessera_layout::UnitParams::default()
     }
 }
 

@@ -1,0 +1,82 @@
+//! The table of options has every field of a render job, and says truly what it changes.
+
+use tessera_protocol::job::options::{Effect, OPTIONS, away_from_default};
+use tessera_protocol::job::{
+    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec,
+    FormatSpec, LensSpec, ToneMapSpec,
+};
+use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
+
+/// Sets one field to another value than its default.
+type Change = fn(&mut RenderSpec);
+
+/// A change of each field.
+const CHANGES: [(&str, Change); 26] = [
+    ("scene", |spec| spec.scene = "b.gltf".into()),
+    ("files", |spec| {
+        let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
+        spec.files = vec![AssetFile { path, hash, length: 1 }];
+    }),
+    ("environment", |spec| spec.environment = EnvironmentSpec::Constant([1.0; 3])),
+    ("environment_intensity", |spec| spec.environment_intensity = 2.0),
+    ("environment_rotation_degrees", |spec| spec.environment_rotation_degrees = 9.0),
+    ("camera", |spec| spec.camera = CameraSpec::Index(1)),
+    ("lens", |spec| {
+        let (aperture, focus) = (ApertureSpec::FStop(2.0), FocusSpec::Distance(1.0));
+        spec.lens = Some(LensSpec { aperture, focus, blades: None });
+    }),
+    ("width", |spec| spec.width = 7),
+    ("height", |spec| spec.height = 7),
+    ("frames", |spec| spec.frames = FrameSet::one(FrameNumber(3))),
+    ("fps", |spec| spec.fps = 25.0),
+    ("spp", |spec| spec.spp = 128),
+    ("depth", |spec| spec.depth = 3),
+    ("seed", |spec| spec.seed = 1),
+    ("filter", |spec| spec.filter = FilterSpec::Box),
+    ("tile", |spec| spec.tile = 16),
+    ("unit_samples", |spec| spec.unit_samples = 8),
+    ("aovs", |spec| spec.aovs = vec![AovSpec::Depth]),
+    ("formats", |spec| spec.formats = vec![FormatSpec::Png16]),
+    ("exposure", |spec| spec.exposure = 1.0),
+    ("tone_map", |spec| spec.tone_map = ToneMapSpec::Agx),
+    ("variant", |spec| spec.variant = Some("night".into())),
+    ("denoise", |spec| spec.denoise = true),
+    ("noise", |spec| spec.noise = Some(0.1)),
+    ("time_secs", |spec| spec.time_secs = Some(9)),
+    ("clamp", |spec| spec.clamp = Some(4.0)),
+];
+
+#[test]
+fn every_field_has_one_row_and_each_is_away_when_it_is_changed() {
+    let value = serde_json::to_value(RenderSpec::default()).unwrap();
+    let mut fields: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut rows = OPTIONS.map(|row| row.field);
+    let mut changed = CHANGES.map(|(field, _)| field);
+    assert_eq!(rows, changed, "a change of each field, in the order of the table");
+    fields.sort_unstable();
+    rows.sort_unstable();
+    changed.sort_unstable();
+    assert_eq!(fields, rows, "a row in protocol/src/job/options.rs for each field");
+    for (field, change) in CHANGES {
+        let mut spec = RenderSpec::default();
+        change(&mut spec);
+        let away: Vec<_> = away_from_default(&spec).iter().map(|row| row.field).collect();
+        assert_eq!(away, [field]);
+    }
+    assert!(away_from_default(&RenderSpec::default()).is_empty());
+}
+
+#[test]
+fn what_does_not_change_the_film_leaves_its_shape_and_scene() {
+    let told = |spec: &RenderSpec| {
+        let layers = (spec.film_layers(), spec.channels(), spec.has_half());
+        (layers, spec.rounds(), spec.scene_hash(), (spec.width, spec.height, spec.spp))
+    };
+    let plain = RenderSpec::default();
+    for (row, (field, change)) in OPTIONS.iter().zip(CHANGES) {
+        let mut spec = plain.clone();
+        change(&mut spec);
+        let same = told(&spec) == told(&plain);
+        assert!(same || row.effect == Effect::Film, "{field} changes the film");
+    }
+}
