@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::job::{
-    AssetFile, EnvironmentSpec, FilterSpec, RenderSpec,
-};
+use tessera_protocol::job::{AssetFile, EnvironmentSpec, FilterSpec, RenderSpec};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, JobId, JobKind, JobSpec, RawJobSpec};
 use tessera_support::farm::{Farm, library, send_signal};

@@ -12,8 +12,7 @@ use tessera_protocol::compute::{
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
-    AovSpec, AssetFile, FilterSpec, FormatSpec, JobKind, JobSpec,
-    RawJobSpec, RenderSpec,
+    AovSpec, AssetFile, FilterSpec, FormatSpec, JobKind, JobSpec, RawJobSpec, RenderSpec,
 };
 use uuid::Uuid;
 

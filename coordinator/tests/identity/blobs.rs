@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response, Role};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::film::TileSums;
-use tessera_protocol::job::{
-    AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec,
-};
+use tessera_protocol::job::{AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader,
 };

@@ -7,9 +7,7 @@ use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{
     BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch,
 };
-use tessera_protocol::job::{
-    AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec,
-};
+use tessera_protocol::job::{AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::Join;
 use uuid::Uuid;
 
