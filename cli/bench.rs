@@ -1,5 +1,4 @@
-//! How fast devices are on scenes: what is measured, and how it compares with what was measured
-//! before.
+//! Measures how fast devices render scenes, and compares with an earlier measurement.
 
 use crate::standard::{Frame, Look};
 use serde::{Deserialize, Serialize};

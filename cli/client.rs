@@ -1,4 +1,5 @@
-//! Reaching a farm: which coordinator, as whom, and following a job over lost connections.
+//! Connects to a farm: chooses the coordinator and the identity, and follows jobs over lost
+//! connections.
 
 use crate::args::farm::FarmArgs;
 use crate::config;
@@ -14,7 +15,7 @@ use tessera_transport::validity::now_secs;
 use tessera_transport::{Address, ClientError, CloseCode, FarmClient, Identity, Timing};
 use tokio::task::JoinHandle;
 
-/// Where a coordinator is when nothing says otherwise.
+/// Default address of a coordinator.
 const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -27,7 +28,7 @@ const FRESH_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Farm {
     address: Address,
     identity: Mutex<Arc<Identity>>,
-    /// Where the identity is kept, and renewed; None for one that ends with this process.
+    /// Folder that the identity is kept and renewed in; None for one that ends with this process.
     folder: Option<PathBuf>,
 }
 
@@ -211,7 +212,7 @@ pub(crate) fn unexpected() -> CliError {
     ClientError::Unexpected.into()
 }
 
-/// Where the identity of these options is kept.
+/// Returns the identity folder that the options name.
 pub(crate) fn identity_folder(args: &FarmArgs) -> Result<PathBuf, CliError> {
     args.identity.clone().or_else(default_identity).ok_or_else(|| {
         CliError::new(Status::Failure, "this user has no home folder")
@@ -219,7 +220,7 @@ pub(crate) fn identity_folder(args: &FarmArgs) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Where a user's identity is kept when nothing says otherwise; None without a home.
+/// Returns the default identity folder; None without a home.
 pub(crate) fn default_identity() -> Option<PathBuf> {
     config::user_folder().map(|folder| folder.join("identity"))
 }

@@ -3,7 +3,7 @@
 //!
 //! ```toml
 //! coordinator = "farm.example:7420"   # for every command that has --coordinator
-//! [render]                            # for `tessera render` alone
+//! [render]                            # only for `tessera render`
 //! spp = 256
 //! ```
 
@@ -42,8 +42,8 @@ fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
     Some(base.join("tessera"))
 }
 
-/// The command with the settings of the user's file and of the project's file as defaults; where
-/// the environment names a file, with those of that one alone.
+/// The command with the settings of the user's file and of the project's file as defaults; if
+/// TESSERA_CONFIG names a file, only with the settings of that one.
 pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command, CliError> {
     let named = std::env::var_os(FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let user = user_folder().map(|folder| folder.join("config.toml"));
@@ -56,9 +56,9 @@ pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command,
     for path in paths {
         let text = read(&path)?;
         if text.is_none() && named.is_some() {
-            let message = format!("settings file `{}`: it is not there", path.display());
+            let message = format!("settings file `{}` does not exist", path.display());
             return Err(CliError::new(Status::Usage, message)
-                .hint(format!("{FILE_VARIABLE} names it; an empty file will do")));
+                .hint(format!("{FILE_VARIABLE} names it; create it, an empty file is enough")));
         }
         if let Some(text) = text {
             command = with_file(command, &text, chosen(arguments)).map_err(|problem| {
@@ -72,7 +72,7 @@ pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command,
     Ok(command)
 }
 
-/// The command that is asked for: the only one whose options matter.
+/// Returns the name of the command to run: only its options matter.
 fn chosen(arguments: &[OsString]) -> Option<&str> {
     arguments.get(1).and_then(|argument| argument.to_str())
 }
@@ -83,7 +83,7 @@ fn read(path: &Path) -> Result<Option<String>, CliError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
-        // It may have come with somebody's scene; a pipe would never be opened.
+        // The file may have come with a scene from elsewhere; opening a pipe could wait forever.
         Ok(found) if !found.is_file() => {
             return Err(failed(std::io::Error::other("it is not a regular file")));
         }
@@ -103,7 +103,7 @@ fn with_file(command: Command, text: &str, chosen: Option<&str>) -> Result<Comma
                     options.iter().map(|(name, value)| Ok((name.clone(), texts(name, value)?)));
                 own.insert(name.clone(), values.collect::<Result<_, String>>()?);
             }
-            toml::Value::Table(_) => return Err(format!("[{name}] is no command")),
+            toml::Value::Table(_) => return Err(format!("[{name}] is not a command")),
             value => {
                 common.insert(name.clone(), texts(name, value)?);
             }
@@ -177,10 +177,10 @@ fn texts(name: &str, value: &toml::Value) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
     use crate::args::Cli;
-    use clap::{CommandFactory, FromArgMatches};
+    use clap::FromArgMatches;
 
     fn parsed(file: &str, line: &[&str]) -> Result<Cli, String> {
-        let command = with_file(Cli::command(), file, line.get(1).copied())?;
+        let command = with_file(crate::args::command(), file, line.get(1).copied())?;
         let matches = command.try_get_matches_from(line).map_err(|error| error.to_string())?;
         Cli::from_arg_matches(&matches).map_err(|error| error.to_string())
     }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_command_is_sound() {
-        Cli::command().debug_assert();
+        crate::args::command().debug_assert();
     }
 
     #[test]

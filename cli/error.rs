@@ -1,5 +1,4 @@
-//! Errors as a user meets them: the status to leave with, what was wrong with its causes, and a
-//! hint.
+//! Errors as users see them: the exit status, the message with its causes, and a hint.
 
 use crate::table::is_control;
 use std::error::Error;
@@ -64,7 +63,7 @@ impl CliError {
         Self { status, contexts: Vec::new(), source: source.into(), hint: None }
     }
 
-    /// An error about a file: [`Status::NotFound`] where there is none.
+    /// Makes an error about a file: [`Status::NotFound`] if the file is absent.
     pub fn of_file(source: impl Error + Send + Sync + 'static) -> Self {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&source);
         let mut status = Status::Failure;
@@ -78,13 +77,13 @@ impl CliError {
         Self::new(status, source)
     }
 
-    /// With what was being done.
+    /// Adds what was being done.
     pub fn context(mut self, text: impl Into<String>) -> Self {
         self.contexts.push(text.into());
         self
     }
 
-    /// With what to do about it; an earlier hint stands.
+    /// Adds a hint; an earlier one stands.
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hint.get_or_insert_with(|| text.into());
         self

@@ -1,4 +1,4 @@
-//! Frame files on this machine: their names, and fetching them whole or not at all.
+//! Frame files on this machine: names them, and fetches each whole or not at all.
 
 use crate::error::{CliError, Status};
 use crate::pattern::Pattern;
@@ -9,7 +9,7 @@ use tessera_protocol::{BlobHash, FrameNumber};
 use tessera_transport::FarmClient;
 use tessera_transport::client::hash_file;
 
-/// Where frames go.
+/// Destination of frames: a folder or a pattern.
 #[derive(Clone, Debug)]
 pub(crate) enum Destination {
     /// `NAME.0001.exr` and so on in a folder.

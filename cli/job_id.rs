@@ -1,4 +1,4 @@
-//! Jobs as people name them: a whole id, or the beginning of one.
+//! Finds a job by its id or the beginning of one.
 
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -8,7 +8,7 @@ use tessera_protocol::client::{Request, Response};
 /// Shortest beginning that is looked up.
 const PREFIX_MIN: usize = 4;
 
-/// The job that is meant.
+/// Finds the one job that a text names.
 pub(crate) async fn find(farm: &Farm, text: &str) -> Result<JobId, CliError> {
     if let Ok(job) = text.parse() {
         return Ok(job);

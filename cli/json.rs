@@ -1,4 +1,4 @@
-//! JSON on standard output. Hashes appear as people and other tools write them: in hexadecimal.
+//! Prints JSON on standard output, with hashes in hexadecimal.
 
 use crate::error::CliError;
 use serde::Serialize;

@@ -32,16 +32,17 @@ mod submission;
 mod table;
 pub mod vectors;
 
+pub use args::command;
 pub use error::{CliError, Status};
 
 use args::{Cli, Command};
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs one command line, prints what it prints, and gives the status to leave with.
+/// Runs one command line, prints its output, and returns the exit status.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    // What is started for a device or for a scene. It gets no settings, and has to confine itself
+    // Worker processes for a device or a scene: they get no settings, and must confine themselves
     // before there is a second thread.
     match arguments.get(1) {
         Some(first) if first == tessera_node::worker::COMMAND => {
@@ -55,7 +56,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(Refusal::Usage(error)) => {
-            // Help and version come this way too. A closed standard output is nobody's to tell.
+            // Help and version come this way too. A closed standard output cannot be reported.
             let _ = error.print();
             let is_error = error.use_stderr();
             return if is_error { Status::Usage.into() } else { Status::Done.into() };
@@ -75,10 +76,10 @@ enum Refusal {
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
-    let command = config::apply(Cli::command(), &arguments).map_err(Refusal::Config)?;
+    let command = config::apply(args::command(), &arguments).map_err(Refusal::Config)?;
     let matches = command.try_get_matches_from(arguments).map_err(Refusal::Usage)?;
     Cli::from_arg_matches(&matches)
-        .map_err(|error| Refusal::Usage(error.format(&mut Cli::command())))
+        .map_err(|error| Refusal::Usage(error.format(&mut args::command())))
 }
 
 fn run(cli: Cli) -> Result<Status, CliError> {
@@ -100,13 +101,8 @@ fn report(error: &CliError) -> ExitCode {
     error.status().into()
 }
 
-/// The commands by name, for completions and tests.
-pub fn command() -> clap::Command {
-    Cli::command()
-}
-
 impl Command {
-    /// It serves until it is told to stop, and says what it does in its log.
+    /// Whether the command is a service: it runs until it is told to stop, and writes a log.
     fn is_service(&self) -> bool {
         matches!(self, Self::Coordinator(_) | Self::Node(_))
     }

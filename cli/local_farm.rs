@@ -1,4 +1,4 @@
-//! A farm in this process: coordinator and nodes on loopback, and a store that goes away. Knows no
+//! A farm in this process: a coordinator and nodes on loopback, with a temporary store. Knows no
 //! job.
 
 use crate::args::devices::DeviceArgs;
@@ -148,7 +148,7 @@ mod tests {
     use super::share;
 
     #[test]
-    fn threads_are_shared_and_nobody_goes_without() {
+    fn nodes_share_the_threads_and_each_gets_one() {
         let shares = |threads, nodes| {
             (0..nodes).map(|index| share(threads, nodes, index)).collect::<Vec<_>>()
         };

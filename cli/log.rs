@@ -1,4 +1,4 @@
-//! The log on standard error: full lines for services, plain words for commands.
+//! The log on standard error: full lines for services, short ones for commands.
 
 use crate::args::Command;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The `tessera` command: everything is in the library beside it.
+//! The `tessera` program; everything is in the library beside it.
 
 use std::process::ExitCode;
 

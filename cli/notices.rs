@@ -1,33 +1,33 @@
-//! When a node has to be gone: by the notices of a cloud, or by what its owner said of its leaving.
-//! It drains, hands in what units have, and hands back what cannot be handed in. Asks nobody
-//! itself.
+//! Decides when a node must leave: after a notice of its cloud, or after the time that
+//! --hand-in-after gives. The node drains, hands in the samples that units have, and hands back the
+//! rest. Asks no cloud itself; see `tessera_node::spot`.
 
 use std::time::Duration;
 use tessera_node::spot::{Cloud, Notice, Spot};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// From a certain notice to the moment when units are ended at a sample that all their pixels have:
-/// some seconds for that, and to deliver what they have.
+/// Time from a certain notice until running units end early, at a sample that all their pixels
+/// have. It leaves some seconds to end and to deliver them.
 const HAND_IN_AFTER: Duration = Duration::from_secs(18);
-/// From a certain notice to the moment when everything must be handed back: the shortest notice is
-/// 30 s, and saying so takes a moment.
+/// Time from a certain notice until everything is handed back. The shortest notice is 30 s, and
+/// handing back takes a moment.
 const HAND_BACK_AFTER: Duration = Duration::from_secs(25);
 /// Where another metadata service listens, `HOST:PORT`; for tests.
 const METADATA_VARIABLE: &str = "TESSERA_METADATA";
 
-/// Something about this machine's end.
+/// What a node hears about the end of its machine.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// It comes, or is likely to.
+    /// The machine will be taken back, or is likely to be.
     Notice(Notice),
-    /// What is not done has to be handed in now, as far as it is.
+    /// Units must be handed in now, with the samples that they have.
     HandIn,
-    /// What is not delivered has to be handed back now.
+    /// Undelivered units must be handed back now.
     Over,
 }
 
-/// The notices that a node has had, and the next.
+/// Notices that a node has received, and the deadlines that follow from them.
 #[derive(Debug)]
 pub(crate) struct Notices {
     notices: mpsc::Receiver<Notice>,
@@ -36,7 +36,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Those that a node is to wait for.
+    /// Starts listening for the notices of a cloud, if one is chosen or found.
     pub(crate) fn of(spot: Spot) -> Self {
         let (sender, notices) = mpsc::channel(1);
         if let Some(cloud) = spot.cloud() {
@@ -47,19 +47,19 @@ impl Notices {
         Self { notices, hand_in: None, over: None }
     }
 
-    /// Units are to be handed in after so long at the latest.
+    /// Sets the latest time for handing units in; an earlier one stands.
     pub(crate) fn hand_in_after(&mut self, time: Duration) {
         let at = Instant::now() + time;
         self.hand_in = Some(self.hand_in.map_or(at, |known| known.min(at)));
     }
 
-    /// The machine goes, for certain.
+    /// Sets both deadlines: the machine will certainly be taken back.
     fn end(&mut self) {
         self.hand_in_after(HAND_IN_AFTER);
         self.over.get_or_insert(Instant::now() + HAND_BACK_AFTER);
     }
 
-    /// What comes next; for ever nothing where nothing is to come. May be dropped and called again.
+    /// Waits for the next event; pending forever if none is due. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Heard {
         let due = self.hand_in.or(self.over);
         tokio::select! {
@@ -94,7 +94,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// Tells of a likely end once, and of a certain one.
+/// Reports a likely end once, and then a certain one.
 async fn listen(cloud: Cloud, notices: mpsc::Sender<Notice>) {
     let metadata = std::env::var(METADATA_VARIABLE).ok();
     let mut told: Option<Notice> = None;

@@ -1,5 +1,4 @@
-//! Names of frame files: a path with places for the frame's number. Writes nothing and knows no
-//! format.
+//! Output patterns: paths with a place for the frame's number. Writes no file and knows no format.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -53,7 +52,7 @@ pub enum PatternError {
         /// The part that is wrong.
         found: String,
     },
-    /// `{` and something that is no place for a number, or a `}` alone.
+    /// A `{` without a valid place for a number, or a single `}`.
     #[error(
         "output path `{pattern}`: `{found}` is no place for a frame number; write `{{frame:04}}`, \
             or `{{{{` and `}}}}` for braces"
@@ -84,7 +83,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// There is a place for the frame's number.
+    /// Whether the pattern has a place for the frame's number.
     pub fn has_frame(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Frame { .. }))
     }

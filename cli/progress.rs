@@ -1,4 +1,4 @@
-//! Progress on standard error: bars with rate and time left on a terminal, a line now and then
+//! Progress on standard error: bars with rate and time left on a terminal, occasional lines
 //! elsewhere, nothing when quiet.
 
 use crate::table::{count, printable};
@@ -15,8 +15,8 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Who sees progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Nobody.
-    Nobody,
+    /// No output: quiet.
+    Quiet,
     /// A log or a pipe.
     Log,
     /// A person.
@@ -27,7 +27,7 @@ impl Audience {
     /// Standard error's.
     pub(crate) fn of_stderr(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Self::Nobody,
+            (true, _) => Self::Quiet,
             (false, true) => Self::Terminal,
             (false, false) => Self::Log,
         }
@@ -176,7 +176,7 @@ impl JobProgress {
         let words = words(summary, self.doing, if secs > 0.5 { rate } else { 0.0 });
         let doing = self.doing.word();
         match self.audience {
-            Audience::Nobody => {}
+            Audience::Quiet => {}
             Audience::Terminal => {
                 let new = || self.audience.bar(summary.units, JOB).with_prefix(doing);
                 let bar = self.bar.get_or_insert_with(new);

@@ -1,4 +1,4 @@
-//! What this process has used: CPU time and memory.
+//! Measures the CPU time and memory that this process has used.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,5 +1,5 @@
-//! What the service manager hears of a service: ready, a line of status, proof of progress, the
-//! end. systemd's sd_notify protocol; where nobody listens, nothing is said.
+//! Tells the service manager about a service: ready, a line of status, progress, stopping. Speaks
+//! systemd's sd_notify protocol; without a service manager it does nothing.
 
 use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl Manager {
         }
     }
 
-    /// There was progress since the last time.
+    /// Whether there was progress since the last call.
     pub(crate) fn alive(&self) {
         if self.watchdog.is_some() {
             self.say(&[NotifyState::Watchdog]);

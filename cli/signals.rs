@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM as something to wait for.
+//! Waits for SIGINT and SIGTERM.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -9,7 +9,7 @@ pub(crate) struct Stops {
 }
 
 impl Stops {
-    /// From now on the signals no longer end the process by themselves.
+    /// Registers for the signals; from now on they do not end the process by themselves.
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,

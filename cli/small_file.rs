@@ -1,5 +1,4 @@
-//! Files of a few lines that people write: read whole, up to a bound, whatever they turn out to be.
-//! Knows no format.
+//! Reads small text files whole, up to a limit. Knows no format.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};

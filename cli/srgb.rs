@@ -1,4 +1,4 @@
-//! The sRGB curve, from shown values to light. Knows no pictures.
+//! The sRGB transfer curve, from encoded values to linear light.
 
 /// Linear value of an sRGB-encoded one in [0, 1] (IEC 61966-2-1); the same bits on every platform.
 pub(crate) fn linear_from_srgb(encoded: f64) -> f64 {

@@ -1,5 +1,4 @@
-//! The standard scenes, inside the program: what a device is tested and measured with, wherever it
-//! is installed.
+//! The standard scenes, which are inside the program. Devices are tested and measured with them.
 
 use crate::error::{CliError, Status};
 use sha2::{Digest, Sha256};
@@ -119,8 +118,7 @@ impl Frame {
         Ok(Film { tiles })
     }
 
-    /// Whether a film at [`Look::ANSWER`] is the right one; None where nobody has written down what
-    /// is right.
+    /// Whether a film at [`Look::ANSWER`] is the right one; None if the right film is not known.
     pub(crate) fn is_right(&self, film: &Film) -> Option<bool> {
         let answers: BTreeMap<String, String> = serde_json::from_str(ANSWERS).ok()?;
         // The stored film of a scene that moves is of another moment.

@@ -1,20 +1,20 @@
-//! How long a node stays without work: the rules of `--once` and `--max-idle`. Owns no clock.
+//! Decides when a node without work leaves: the rules of `--once` and `--max-idle`. Owns no clock.
 
 use std::time::{Duration, Instant};
 use tessera_node::NodeStatus;
 
-/// Between the last acknowledged unit and the belief that there is no more: longer than a
-/// coordinator needs to begin a job's next frame.
+/// Time without work after which the farm is taken to have no more: longer than a coordinator needs
+/// to begin a job's next frame.
 const RAN_OUT: Duration = Duration::from_secs(5);
 
 /// Why a node leaves by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It had work, and there is none left.
+    /// The node had work, and the farm has no more for it.
     RanOut,
-    /// No work came for as long as it was to wait.
+    /// No work came for the time of --max-idle.
     Idle,
-    /// As above, and there never was a session.
+    /// No work came in that time, and there never was a session.
     NeverJoined,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Stay {
 }
 
 impl Stay {
-    /// A node that has nothing to do from `now` on.
+    /// Starts with a node that is idle from `now` on.
     pub(crate) fn new(once: bool, max_idle: Option<Duration>, now: Instant) -> Self {
         Self { once, max_idle, joined: false, idle_since: now }
     }

@@ -1,4 +1,4 @@
-//! Tables for people: columns as wide as their widest cell, the last one as wide as it likes.
+//! Formats tables and values for people.
 
 /// Lines of a table with this head; empty where there is no row.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {

@@ -1,4 +1,4 @@
-//! Small values of the command line: sizes, points, colours and light at infinity. Opens no file.
+//! Values of options: sizes, points, colours and environment lights. Opens no file.
 
 use crate::srgb::linear_from_srgb;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tessera_protocol::limits::{FRAME_EDGE_MAX, FRAME_PIXELS_MAX};
 /// Why a text is no value of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// Not `WIDTHxHEIGHT`.
+    /// The text is not `WIDTHxHEIGHT`.
     #[error(
         "`{0}` is no frame size; write it as 1920x1080, with edges of 1 to {FRAME_EDGE_MAX} pixels"
     )]
@@ -16,13 +16,13 @@ pub enum ValueError {
     /// More pixels than a frame may have.
     #[error("a frame of {0} has more than {FRAME_PIXELS_MAX} pixels; choose a smaller size")]
     TooManyPixels(String),
-    /// Not three finite numbers.
+    /// The text is not three finite numbers.
     #[error("`{0}` is not three finite numbers; write them as X,Y,Z without spaces")]
     Vector(String),
-    /// Not `#rrggbb`.
+    /// The text is not `#rrggbb`.
     #[error("`{0}` is no colour; write #rrggbb in hexadecimal digits, such as #ff8000")]
     Color(String),
-    /// Nothing that lights a scene from infinity.
+    /// The text names no environment light.
     #[error("`{0}` is no environment; give a .hdr or .exr file, #rrggbb, linear R,G,B, or none")]
     Environment(String),
     /// Radiance below zero.
@@ -93,7 +93,7 @@ pub fn parse_color(text: &str) -> Result<[f32; 3], ValueError> {
 /// Light at infinity as it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EnvironmentArg {
-    /// The scene's own lights alone.
+    /// Only the scene's own lights.
     None,
     /// One linear radiance everywhere, each component finite and >= 0.
     Constant([f32; 3]),

@@ -6,10 +6,10 @@ use clap::Args;
 /// Options of `audit`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Status 1 where the chain is broken: an entry was changed, taken out or cut off."
+    after_help = "Exit status 1 if the chain is broken: an entry was changed, removed or cut off."
 )]
 pub struct AuditArgs {
-    /// How many of the newest entries to print, up to 1000
+    /// Number of newest entries to print, up to 1000
     #[arg(
         long,
         value_name = "N",
@@ -17,7 +17,7 @@ pub struct AuditArgs {
         value_parser = clap::value_parser!(u32).range(0..=1000),
     )]
     pub last: u32,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 /// Options of `backup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --data the backup holds the farm's keys too, whether its coordinator runs or not: keep it as private as the folder. Without,\n\
-                  a coordinator that runs anywhere is asked, by an admin, and the backup holds \
-                  everything but keys."
+    after_help = "With --data, the backup also holds the farm's keys, whether the coordinator runs \
+        or not: keep it as private as the folder. Without --data, an admin asks a running \
+        coordinator, and the backup holds everything but keys."
 )]
 pub struct BackupArgs {
-    /// File to write; must not be there yet
+    /// File to write; must not exist yet
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// The coordinator's data folder, on its own machine
+    /// Data folder of a coordinator on this machine
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: Option<PathBuf>,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 /// Options of `bench`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "512x512 pixels, depth 8, no environment; samples per pixel such that a round \
+    after_help = "Pictures have 512x512 pixels, depth 8 and no environment; by default a round \
         takes about a second."
 )]
 pub struct BenchArgs {
-    /// Scenes, .gltf or .glb [default: the standard ones, which are inside the program]
+    /// Scenes, .gltf or .glb [default: the standard scenes inside the program]
     #[arg(value_name = "SCENE")]
     pub scenes: Vec<PathBuf>,
-    /// Rounds; the median counts
+    /// Number of rounds; the median is reported
     #[arg(
         long,
         value_name = "N",
@@ -25,10 +25,10 @@ pub struct BenchArgs {
     /// Samples per pixel [default: as many as take about a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub spp: Option<u32>,
-    /// Compare with what --save has written before
+    /// Compare with a file that --save wrote
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Status 1 where a rate is below this share of the baseline's
+    /// Exit with status 1 if a rate is below this share of the baseline's
     #[arg(long, value_name = "RATIO", requires = "baseline")]
     pub fail_below: Option<f64>,
     /// Write the measurements to a file
@@ -37,7 +37,7 @@ pub struct BenchArgs {
     /// How the devices are used.
     #[command(flatten)]
     pub devices: DeviceArgs,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
 }

@@ -5,6 +5,6 @@ use clap::Args;
 /// Options of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// bash, elvish, fish, powershell or zsh
+    /// Shell to write the script for
     pub shell: clap_complete::Shell,
 }

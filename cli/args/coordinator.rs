@@ -8,35 +8,35 @@ use std::path::PathBuf;
 /// Options of `coordinator`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "SIGTERM and SIGINT end it; killed at any time, it goes on at its next start. \
-        Nothing acknowledged is lost."
+    after_help = "SIGTERM or SIGINT stops the coordinator. It may be killed at any time: the next \
+        start continues from what is on the disk, and nothing acknowledged is lost."
 )]
 pub struct CoordinatorArgs {
-    /// Folder that holds everything; made where it is absent
+    /// Data folder; created if absent
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: PathBuf,
-    /// UDP address to listen at
+    /// UDP address to listen on
     #[arg(long, value_name = "ADDR:PORT", env = "TESSERA_LISTEN", default_value = "0.0.0.0:7420")]
     pub listen: SocketAddr,
-    /// Disk space to keep free, MiB; below it nothing new is accepted
+    /// Free disk space to keep, in MiB; below it, nothing new is accepted
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub disk_reserve: u64,
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,
-    /// How long files stay that no job names, after they were last written or asked for: 30m, 24h,
-    /// 7d
+    /// How long to keep files that no job uses, since they were last written or requested: 30m,
+    /// 24h, 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
     pub blob_grace: u64,
-    /// How long jobs are known, with their frames, after their end: 24h, 30d [default: until
-    /// `tessera forget JOB`]
+    /// How long to keep jobs and their frames after they end: 24h, 30d [default: until tessera
+    /// forget]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub keep_jobs: Option<u64>,
     /// What peers may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Results of well-known nodes that another node renders again and compares, percent (0 to 100;
-    /// a new node's first are all checked)
+    /// Percentage of an established node's results that another node renders again and compares, 0
+    /// to 100
     #[arg(
         long,
         value_name = "PERCENT",
@@ -45,17 +45,18 @@ pub struct CoordinatorArgs {
         value_parser = percent,
     )]
     pub check: f64,
-    /// Checks that a node must pass before fewer than all of its results are checked; 0 with
-    /// --check 0: nothing is ever checked
+    /// Verify every result of a new node until this many have passed. With --check 0, 0 disables
+    /// verification
     #[arg(long, value_name = "N", env = "TESSERA_CHECK_FIRST", default_value_t = 200)]
     pub check_first: u32,
-    /// Do not run: check a data folder against its own records, and say what is wrong
+    /// Instead of running, check the data folder against its own records
     #[arg(long)]
     pub audit: bool,
-    /// Do not run: write every intact record of a data folder to a file, a line of JSON each
+    /// Instead of running, write every intact record of the data folder to a file, one JSON line
+    /// each
     #[arg(long, value_name = "FILE", conflicts_with = "audit")]
     pub export: Option<PathBuf>,
-    /// JSON on standard output (with --audit or --export)
+    /// With --audit or --export, print JSON on standard output
     #[arg(long)]
     pub json: bool,
 }
@@ -64,7 +65,7 @@ pub struct CoordinatorArgs {
 /// connection.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct LifeArgs {
-    /// Life of nodes' certificates, up to 31d
+    /// Lifetime of node certificates, up to 31d; they are renewed at half of it while connected
     #[arg(
         long,
         value_name = "TIME",
@@ -73,7 +74,7 @@ pub struct LifeArgs {
         help_heading = "Identity",
     )]
     pub node_life: u64,
-    /// Life of people's certificates, up to 31d
+    /// Lifetime of user certificates, up to 31d; they are renewed at half of it while connected
     #[arg(
         long,
         value_name = "TIME",
@@ -82,8 +83,7 @@ pub struct LifeArgs {
         help_heading = "Identity",
     )]
     pub user_life: u64,
-    /// How long after its end a node's certificate may still be renewed, and do nothing else; 0s,
-    /// up to 31d
+    /// How long an expired node certificate can still be used to renew itself, 0s to 31d
     #[arg(
         long,
         value_name = "TIME",
@@ -92,7 +92,7 @@ pub struct LifeArgs {
         help_heading = "Identity",
     )]
     pub node_grace: u64,
-    /// The same for people's certificates
+    /// How long an expired user certificate can still be used to renew itself, 0s to 31d
     #[arg(
         long,
         value_name = "TIME",
@@ -106,7 +106,7 @@ pub struct LifeArgs {
 /// What peers may take of the coordinator.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// Connections in all
+    /// Maximum number of connections
     #[arg(
         long,
         value_name = "N",
@@ -115,7 +115,7 @@ pub struct LimitArgs {
         help_heading = "Limits",
     )]
     pub connections: u32,
-    /// Connections of one user or administrator; a node has four
+    /// Maximum number of connections of one user or administrator; a node may have four
     #[arg(
         long,
         value_name = "N",
@@ -124,8 +124,8 @@ pub struct LimitArgs {
         help_heading = "Limits",
     )]
     pub connections_per_identity: u32,
-    /// Connections at a time whose peer is not known yet; from a quarter of them on, addresses must
-    /// be shown
+    /// Maximum number of connections still in their handshake; above a quarter of it, peers must
+    /// prove their address
     #[arg(
         long,
         value_name = "N",
@@ -134,7 +134,7 @@ pub struct LimitArgs {
         help_heading = "Limits",
     )]
     pub handshakes: u32,
-    /// Messages and streams that one identity may send; beyond, it is read more slowly
+    /// Messages and streams accepted per second from one identity; faster peers are slowed down
     #[arg(
         long,
         value_name = "N",
@@ -143,7 +143,7 @@ pub struct LimitArgs {
         help_heading = "Limits",
     )]
     pub messages_per_second: u32,
-    /// MiB that one identity may send; beyond, it is read more slowly
+    /// MiB accepted per second from one identity; faster peers are slowed down
     #[arg(
         long,
         value_name = "MIB",

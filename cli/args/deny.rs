@@ -5,19 +5,17 @@ use clap::Args;
 
 /// Options of `deny`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "It takes effect at once: connections end, a node gets no work, nothing is \
-        renewed, no token lets it in again."
-)]
+#[command(after_help = "Takes effect at once: connections are closed, a node gets no work, no \
+        certificate is renewed, and no token lets the identity in again.")]
 pub struct DenyArgs {
-    /// A node's or a person's name, or a node's id; node:NAME or user:NAME where both have it
-    /// [default: list who is denied]
+    /// Node or user by name, or node by id; node:NAME or user:NAME if both have that name [default:
+    /// list who is denied]
     #[arg(value_name = "IDENTITY")]
     pub who: Option<String>,
-    /// Why, for whoever asks later
+    /// Reason, shown in the list and in the audit log
     #[arg(long, value_name = "TEXT", default_value = "", requires = "who")]
     pub reason: String,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.
@@ -28,7 +26,7 @@ pub struct DenyArgs {
 /// Options of `allow`.
 #[derive(Debug, Args)]
 pub struct AllowArgs {
-    /// As `deny` lists it
+    /// Identity, as deny lists it
     #[arg(value_name = "IDENTITY")]
     pub who: String,
     /// Which farm.

@@ -6,8 +6,8 @@ use tessera_node::{DeviceSpec, Isa};
 /// Which devices to use, and how.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceArgs {
-    /// Devices: auto (CUDA devices that work, else the CPU), cpu, cuda, cuda:INDEX; several by
-    /// comma
+    /// Devices to use, comma-separated: auto (working CUDA devices, else the CPU), cpu, cuda,
+    /// cuda:INDEX
     #[arg(
         long,
         value_name = "DEVICE",
@@ -17,8 +17,8 @@ pub struct DeviceArgs {
         help_heading = "Work"
     )]
     pub device: Vec<DeviceSpec>,
-    /// Least time, in seconds, without progress of a unit after which a CUDA device's worker is
-    /// ended [default: 60]
+    /// Minimum seconds that a unit may make no progress before its CUDA worker process is killed
+    /// [default: 60]
     #[arg(
         long,
         value_name = "SECS",
@@ -27,7 +27,7 @@ pub struct DeviceArgs {
         help_heading = "Work",
     )]
     pub watchdog: Option<u64>,
-    /// Threads of the CPU device [default: all]
+    /// Number of threads of the CPU device [default: all]
     #[arg(
         long,
         value_name = "N",
@@ -35,8 +35,8 @@ pub struct DeviceArgs {
         help_heading = "Work",
     )]
     pub threads: Option<u32>,
-    /// Instruction set of the CPU device: base, x86-64-v2, x86-64-v3 [default: the best]; never
-    /// changes the picture
+    /// Instruction set of the CPU device: base, x86-64-v2, x86-64-v3; does not change the picture
+    /// [default: the best]
     #[arg(long, value_name = "NAME", help_heading = "Work")]
     pub isa: Option<Isa>,
 }

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 /// Options of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// A picture, .exr or .png
+    /// Picture to compare, .exr or .png
     pub a: PathBuf,
-    /// The picture to compare with, the reference of relMSE
+    /// Reference picture
     pub b: PathBuf,
-    /// Also succeed where relMSE is not above this
+    /// Also succeed if relMSE is at most X
     #[arg(long, value_name = "X")]
     pub max_relmse: Option<f64>,
-    /// Pixels in a degree of the observer's view, for FLIP [default: 67.02]
+    /// Pixels per degree of the observer's view, for FLIP [default: 67.02]
     #[arg(
         long,
         value_name = "N",
@@ -21,7 +21,7 @@ pub struct DiffArgs {
         hide_default_value = true,
     )]
     pub pixels_per_degree: f64,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
 }

@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `drain` and `undrain`.
 #[derive(Debug, Args)]
 pub struct DrainArgs {
-    /// Name or id of the node
+    /// Node, by name or id
     pub node: String,
     /// Which farm.
     #[command(flatten)]

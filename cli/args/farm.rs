@@ -6,10 +6,10 @@ use std::path::PathBuf;
 /// Which farm, and as whom.
 #[derive(Clone, Debug, Args)]
 pub struct FarmArgs {
-    /// The coordinator [default: where the identity was made, else 127.0.0.1:7420]
+    /// Address of the coordinator [default: the one in the identity, else 127.0.0.1:7420]
     #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR", help_heading = "Farm")]
     pub coordinator: Option<String>,
-    /// Folder of the identity [default: $XDG_CONFIG_HOME/tessera/identity]
+    /// Identity folder [default: $XDG_CONFIG_HOME/tessera/identity]
     #[arg(long, value_name = "DIR", env = "TESSERA_IDENTITY", help_heading = "Farm")]
     pub identity: Option<PathBuf>,
 }
@@ -17,7 +17,7 @@ pub struct FarmArgs {
 /// Options of listings.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

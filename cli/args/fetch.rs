@@ -8,19 +8,20 @@ use tessera_protocol::FrameSet;
 /// Options of `fetch`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A folder gets NAME.0001.exr and so on; a pattern is as for `render`. Files that are there and whole are not fetched again,\n\
-                        interrupted ones go on, and every file is checked before it gets its name."
+    after_help = "In a folder, files are named NAME.0001.exr and so on; a pattern is as for \
+        render. Complete files are not fetched again, interrupted downloads continue, and every \
+        file is checked before it gets its name."
 )]
 pub struct FetchArgs {
-    /// Job: its id, or the beginning of it
+    /// Job, by id or its beginning
     pub job: String,
     /// Folder, or a pattern such as out/frame.####.exr
     #[arg(short, long, value_name = "DIR|PATTERN", default_value = ".")]
     pub output: PathBuf,
-    /// Only these frames
+    /// Fetch only these frames: 5, 1-100, 1-100x2, or a comma-separated list of these
     #[arg(long, value_name = "SPEC")]
     pub frames: Option<FrameSet>,
-    /// A line of JSON for each file
+    /// Print a line of JSON for each file
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `forget`.
 #[derive(Debug, Args)]
 pub struct ForgetArgs {
-    /// Jobs that have ended: ids, or their beginnings
+    /// Ended jobs, by id or its beginning
     #[arg(required = true)]
     pub jobs: Vec<String>,
     /// Which farm.

@@ -6,17 +6,18 @@ use std::path::PathBuf;
 /// Options of `fsck`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The coordinator must be stopped; nothing is repaired. Each finding says what it means and what to do. Status 1 where something\n\
-                  that was promised is lost; notes alone leave status 0."
+    after_help = "The coordinator must be stopped, and nothing is repaired. Each finding says what \
+        it means and what to do. Exit status 1 if something promised is lost; 0 if there are only \
+        notes."
 )]
 pub struct FsckArgs {
-    /// The coordinator's data folder
+    /// Data folder of the coordinator
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: PathBuf,
-    /// Look for blobs by name and length, and do not read them
+    /// Check blobs only by name and length, without reading them
     #[arg(long)]
     pub quick: bool,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
 }

@@ -7,8 +7,8 @@ use tessera_node::import::ImportLimits;
 /// What the process that reads a scene may take.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// Memory for reading a scene, MiB; one that takes more is refused [default: a quarter of the
-    /// machine's, at least 4096]
+    /// Memory limit for reading a scene, in MiB [default: a quarter of the machine's, at least
+    /// 4096]
     #[arg(
         long,
         value_name = "MIB",
@@ -17,8 +17,7 @@ pub struct ImportArgs {
         help_heading = "Limits",
     )]
     pub scene_memory: Option<u64>,
-    /// Time for reading a scene, and for each of its frames, in seconds; one that takes longer is
-    /// refused [default: 300]
+    /// Time limit for reading a scene, and for each of its frames, in seconds [default: 300]
     #[arg(
         long,
         value_name = "SECS",

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 pub struct InspectArgs {
     /// glTF 2.0 scene, .gltf or .glb
     pub scene: PathBuf,
-    /// Light at infinity, as for `render`
+    /// Environment light, as for render
     #[arg(long, value_name = "ENV", default_value = "none")]
     pub env: EnvironmentArg,
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
 }

@@ -6,12 +6,12 @@ use clap::Args;
 /// Options of `job`.
 #[derive(Debug, Args)]
 pub struct JobArgs {
-    /// Job: its id, or the beginning of it
+    /// Job, by id or its beginning
     pub job: String,
-    /// List its frames too
+    /// List the frames too
     #[arg(long)]
     pub frames: bool,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -6,6 +6,6 @@ use std::path::PathBuf;
 /// Options of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// Folder to write them to
+    /// Folder to write the pages to
     pub folder: PathBuf,
 }

@@ -1,4 +1,5 @@
-//! What may stand on the command line. Owns no behaviour.
+//! The command line: commands, their options, and the help that `tessera help` prints. A command's
+//! options are in the file of its name; what it does is in the file of that name in `commands`.
 
 pub mod audit;
 pub mod authority;
@@ -35,7 +36,8 @@ pub mod token;
 pub mod wait;
 pub mod watch;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::fmt::Write as _;
 
 /// A render farm: the same picture, to the last bit, on any machines.
 #[derive(Debug, Parser)]
@@ -58,110 +60,128 @@ Exit status:
   5 not allowed, 6 coordinator unreachable, 7 timed out waiting,
   8 some frames failed, 130 interrupted (the job goes on)
 
-Settings: a flag wins over its TESSERA_* variable, that over `tessera.toml`
-in the working folder, that over $XDG_CONFIG_HOME/tessera/config.toml.
-TESSERA_CONFIG=FILE reads that file instead of both.";
+Settings: a flag overrides its TESSERA_* variable, which overrides tessera.toml
+in the working folder, which overrides $XDG_CONFIG_HOME/tessera/config.toml.
+TESSERA_CONFIG=FILE reads only that file instead.";
+
+/// The commands as `tessera help` groups them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Render and look", &["render", "inspect", "diff"]),
+    (
+        "Jobs",
+        &[
+            "submit", "compute", "jobs", "job", "watch", "wait", "fetch", "pause", "resume",
+            "retry", "cancel", "forget",
+        ],
+    ),
+    ("Farm", &["coordinator", "node", "nodes", "drain", "undrain", "doctor", "bench"]),
+    ("Identity", &["token", "enrol", "deny", "allow", "authority", "audit"]),
+    ("Data of a coordinator", &["fsck", "backup", "restore"]),
+    ("This program", &["completions", "man"]),
+];
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Render a scene on this machine: a whole farm in one process
-    #[command(display_order = 10)]
+    /// Render a scene on this machine
     Render(Box<render::RenderArgs>),
-    /// Run a coordinator: it keeps the jobs and deals their tiles to nodes
-    #[command(display_order = 20)]
-    Coordinator(coordinator::CoordinatorArgs),
-    /// Run a node: it renders what a coordinator gives it
-    #[command(display_order = 21)]
-    Node(node::NodeArgs),
-    /// Make, list and revoke join tokens
-    #[command(display_order = 22, subcommand)]
-    Token(token::TokenCommand),
-    /// Get an identity of a farm for this user, by a join token
-    #[command(display_order = 23)]
-    Enrol(enrol::EnrolArgs),
-    /// Submit a scene to a farm; prints the job's id
-    #[command(display_order = 30)]
+    /// Show what a scene holds, what is ignored, and the memory it needs
+    Inspect(inspect::InspectArgs),
+    /// Compare two pictures; status 0 if they are identical or close enough
+    Diff(diff::DiffArgs),
+    /// Submit a scene to a farm; prints the id of the job
     Submit(Box<submit::SubmitArgs>),
-    /// Run a CUDA kernel, or a built-in one, over a domain on a farm
-    #[command(display_order = 30)]
+    /// Run a CUDA or built-in kernel over a domain on a farm
     Compute(Box<compute::ComputeArgs>),
     /// List jobs
-    #[command(display_order = 31)]
     Jobs(farm::ListArgs),
-    /// Show one job: what was asked for, how far it is, what failed
-    #[command(display_order = 32)]
+    /// Show one job: its settings, progress and failures
     Job(job::JobArgs),
-    /// Follow a job to its end
-    #[command(display_order = 33)]
+    /// Follow a job until it ends
     Watch(watch::WatchArgs),
-    /// Wait for a job's end; the exit status says how it ended
-    #[command(display_order = 34)]
+    /// Wait until a job ends; the exit status says how it ended
     Wait(wait::WaitArgs),
-    /// Fetch the frames of a job that are done
-    #[command(display_order = 35)]
+    /// Download the finished frames of a job
     Fetch(fetch::FetchArgs),
-    /// Stop work on jobs until they are resumed; what is done stays
-    #[command(display_order = 36)]
+    /// Pause jobs; finished work is kept
     Pause(pause::PauseArgs),
-    /// Let paused jobs go on
-    #[command(display_order = 36)]
+    /// Resume paused jobs
     Resume(pause::PauseArgs),
-    /// Render the failed frames of jobs again, of cancelled jobs too; frames that are done stay
-    #[command(display_order = 36)]
+    /// Render failed frames again, also of cancelled jobs; finished frames are kept
     Retry(retry::RetryArgs),
-    /// End jobs; frames that are done stay
-    #[command(display_order = 36)]
+    /// Cancel jobs; finished frames are kept
     Cancel(cancel::CancelArgs),
-    /// Forget jobs that have ended, with their frames
-    #[command(display_order = 37)]
+    /// Delete ended jobs and their frames
     Forget(forget::ForgetArgs),
-    /// List nodes, or show one with its devices
-    #[command(display_order = 40)]
+    /// Run a coordinator, which keeps jobs and assigns their tiles to nodes
+    Coordinator(coordinator::CoordinatorArgs),
+    /// Run a node, which renders for a coordinator
+    Node(node::NodeArgs),
+    /// List nodes, or show one node with its devices
     Nodes(nodes::NodesArgs),
-    /// Give a node no new work
-    #[command(display_order = 41)]
+    /// Stop giving new work to a node
     Drain(drain::DrainArgs),
-    /// Give a node work again
-    #[command(display_order = 42)]
+    /// Give work to a drained node again
     Undrain(drain::DrainArgs),
-    /// Shut a node or a person out of the farm, at once; alone, list who is
-    #[command(display_order = 43)]
-    Deny(deny::DenyArgs),
-    /// Let a node or a person in again
-    #[command(display_order = 44)]
-    Allow(deny::AllowArgs),
-    /// Show the audit log, who did what, and check its chain
-    #[command(display_order = 45)]
-    Audit(audit::AuditArgs),
-    /// Show or rotate the farm's authority
-    #[command(display_order = 46, subcommand)]
-    Authority(authority::AuthorityCommand),
-    /// Say what is in a scene, what will be ignored, and how much memory it needs
-    #[command(display_order = 50)]
-    Inspect(inspect::InspectArgs),
-    /// Compare two pictures; status 0 only where they are identical or close enough
-    #[command(display_order = 51)]
-    Diff(diff::DiffArgs),
-    /// Say whether this machine can be a node: clock, disk, network, devices, known answers
-    #[command(display_order = 52)]
+    /// Check whether this machine can be a node: clock, disk, network, devices
     Doctor(doctor::DoctorArgs),
     /// Measure the devices of this machine on standard scenes
-    #[command(display_order = 53)]
     Bench(bench::BenchArgs),
-    /// Check the data folder of a stopped coordinator: every promise against what is on the disk
-    #[command(display_order = 24)]
+    /// Create, list and revoke join tokens
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+    /// Join a farm as this user, using a join token
+    Enrol(enrol::EnrolArgs),
+    /// Shut a node or a user out of the farm at once, or list who is denied
+    Deny(deny::DenyArgs),
+    /// Let a denied node or user in again
+    Allow(deny::AllowArgs),
+    /// Show or rotate the farm's certificate authority
+    #[command(subcommand)]
+    Authority(authority::AuthorityCommand),
+    /// Show the audit log and check its hash chain
+    Audit(audit::AuditArgs),
+    /// Check the data folder of a stopped coordinator
     Fsck(fsck::FsckArgs),
-    /// Write everything that a coordinator keeps to one file, while it runs
-    #[command(display_order = 25)]
+    /// Write everything that a coordinator keeps to one file, also while it runs
     Backup(backup::BackupArgs),
-    /// Make a data folder of a backup
-    #[command(display_order = 26)]
+    /// Create a data folder from a backup
     Restore(restore::RestoreArgs),
     /// Print a script that completes commands in a shell
-    #[command(display_order = 60)]
     Completions(completions::CompletionsArgs),
     /// Write manual pages, one for each command
-    #[command(display_order = 61)]
     Man(man::ManArgs),
 }
+
+/// The whole command line, with its help as people see it.
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{}\nOptions:\n{{options}}{{after-help}}",
+        grouped(&command)
+    );
+    hide_env_values(command.help_template(template))
+}
+
+/// A heading and a line for each command of every group.
+fn grouped(command: &clap::Command) -> String {
+    let mut text = String::new();
+    for (heading, names) in GROUPS {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "\n{heading}:");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {name:<13}{about}");
+        }
+    }
+    text
+}
+
+/// Help names the environment's variables; their values may be private.
+fn hide_env_values(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide_env_values)
+}
+
+#[cfg(test)]
+mod tests;

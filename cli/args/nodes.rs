@@ -6,9 +6,9 @@ use clap::Args;
 /// Options of `nodes`.
 #[derive(Debug, Args)]
 pub struct NodesArgs {
-    /// One node, with everything about its devices: its name or id
+    /// Node to show with its devices, by name or id
     pub node: Option<String>,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `pause` and `resume`.
 #[derive(Debug, Args)]
 pub struct PauseArgs {
-    /// Jobs: ids, or their beginnings
+    /// Jobs, by id or its beginning
     #[arg(required = true)]
     pub jobs: Vec<String>,
     /// Which farm.

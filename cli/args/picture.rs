@@ -18,43 +18,41 @@ pub struct PictureArgs {
     /// Frame size in pixels
     #[arg(long, value_name = "WxH", default_value = "800x600", help_heading = "Picture")]
     pub size: FrameSize,
-    /// Samples per pixel [default: 64]; at most with --noise [default: 4096] and --time [default:
-    /// 65536]
+    /// Samples per pixel [default: 64]; the maximum with --noise [default: 4096] and --time
+    /// [default: 65536]
     #[arg(long, value_name = "N", help_heading = "Picture")]
     pub spp: Option<u32>,
-    /// Sample each part of a frame until its noise is at most X: 0.05 for a preview, 0.01 for a
-    /// picture to keep, 0.005 for hardly any
+    /// Target noise: sample each part of a frame until its noise is at most X: 0.05 for a preview,
+    /// 0.01 for a final picture, 0.005 for almost none
     #[arg(long, value_name = "X", help_heading = "Picture")]
     pub noise: Option<f64>,
-    /// Double the samples of each frame as long as that fits into so much of the farm's time: 90s,
-    /// 10m, 2h; it is told how many they are then
+    /// Time budget per frame (90s, 10m, 2h): keep doubling samples while the next doubling fits;
+    /// reports the final --spp
     #[arg(long, value_name = "TIME", value_parser = frame_time, help_heading = "Picture")]
     pub time: Option<u32>,
-    /// Scatterings of a path at most
+    /// Maximum number of scatterings of a path
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Picture")]
     pub depth: u32,
-    /// Hide fireflies: bound what light that was scattered more than once adds to a sample at a
-    /// time, 1 to 10 for most scenes. Pictures get darker than the scene and say so [default: no
-    /// bound]
+    /// Hide fireflies: limit the indirect light in each sample, to 1 to 10 for most scenes. The
+    /// picture gets darker than the scene and says so [default: no limit]
     #[arg(long, value_name = "X", help_heading = "Picture")]
     pub clamp: Option<f64>,
     /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Picture")]
     pub seed: u32,
-    /// Pixel reconstruction filter
+    /// Pixel reconstruction filter: box, gaussian, blackman-harris
     #[arg(long, value_name = "NAME", default_value = "blackman-harris", help_heading = "Picture")]
     pub filter: FilterArg,
-    /// Material variant of the scene by its name, as `inspect` lists them [default: what each
-    /// surface names itself]
+    /// Material variant by name, as inspect lists them [default: the scene's own materials]
     #[arg(long, value_name = "NAME", help_heading = "Picture")]
     pub variant: Option<String>,
-    /// Further layers of EXR files: albedo, normal, depth, position
+    /// Additional layers of EXR files, comma-separated: albedo, normal, depth, position
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Picture")]
     pub aov: Vec<AovArg>,
-    /// Write the picture denoised; EXR files keep it as it was in the layer `noisy`
+    /// Denoise the picture; EXR files keep the original in the layer noisy
     #[arg(long, help_heading = "Picture")]
     pub denoise: bool,
-    /// Exposure of PNG files in stops
+    /// Exposure of PNG files, in stops
     #[arg(
         long,
         value_name = "EV",
@@ -67,23 +65,23 @@ pub struct PictureArgs {
     #[arg(long, value_name = "NAME", default_value = "standard", help_heading = "Picture")]
     pub tone_map: ToneMapArg,
 
-    /// The one frame to render [default: 0]
+    /// Frame to render [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "frames", help_heading = "Time")]
     pub frame: Option<u32>,
-    /// Frames to render: `5`, `1-100`, `1-100x2`, or a list of them by commas
+    /// Frames to render: 5, 1-100, 1-100x2, or a comma-separated list of these
     #[arg(long, value_name = "SPEC", help_heading = "Time")]
     pub frames: Option<FrameSet>,
-    /// Frames per second: frame N shows the time N / fps
+    /// Frames per second; frame N shows the time N / fps
     #[arg(long, value_name = "N", default_value_t = 24.0, help_heading = "Time")]
     pub fps: f64,
 
-    /// Light at infinity: a .hdr or .exr map, #rrggbb, linear R,G,B, or none
+    /// Environment light: a .hdr or .exr map, #rrggbb, linear R,G,B, or none
     #[arg(long, value_name = "ENV", default_value = "none", help_heading = "Light")]
     pub env: EnvironmentArg,
-    /// Factor on the environment
+    /// Brightness factor of the environment
     #[arg(long, value_name = "X", default_value_t = 1.0, help_heading = "Light")]
     pub env_intensity: f32,
-    /// Turn of the environment about +Y in degrees
+    /// Rotation of the environment about +Y, in degrees
     #[arg(
         long,
         value_name = "DEG",
@@ -93,10 +91,10 @@ pub struct PictureArgs {
     )]
     pub env_rotate: f32,
 
-    /// Camera of the scene, by name or by number [default: the first]
+    /// Camera of the scene, by name or index [default: the first]
     #[arg(long, value_name = "NAME|INDEX", conflicts_with = "eye", help_heading = "Camera")]
     pub camera: Option<String>,
-    /// Where a camera of your own stands
+    /// Position of a camera of your own
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -106,7 +104,7 @@ pub struct PictureArgs {
         help_heading = "Camera",
     )]
     pub eye: Option<[f32; 3]>,
-    /// What it looks at
+    /// Point that your camera looks at
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -116,7 +114,7 @@ pub struct PictureArgs {
         help_heading = "Camera",
     )]
     pub target: Option<[f32; 3]>,
-    /// Which way is up
+    /// Up direction of your camera
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -126,19 +124,19 @@ pub struct PictureArgs {
         help_heading = "Camera",
     )]
     pub up: [f32; 3],
-    /// Its vertical field of view in degrees
+    /// Vertical field of view of your camera, in degrees
     #[arg(long, value_name = "DEG", default_value_t = 45.0, help_heading = "Camera")]
     pub vfov: f32,
-    /// Radius of a thin lens in metres [default: a pinhole]
+    /// Radius of a thin lens, in metres [default: a pinhole]
     #[arg(long, value_name = "M", group = "aperture", requires = "focus", help_heading = "Camera")]
     pub lens_radius: Option<f32>,
-    /// The lens by its f-number, as on 35 mm film
+    /// F-number of the lens, as on 35 mm film
     #[arg(long, value_name = "N", group = "aperture", requires = "focus", help_heading = "Camera")]
     pub f_stop: Option<f32>,
-    /// Distance in focus in metres
+    /// Distance in focus, in metres
     #[arg(long, value_name = "M", group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_distance: Option<f32>,
-    /// A point that is in focus in every frame
+    /// Point that is in focus in every frame
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -149,11 +147,11 @@ pub struct PictureArgs {
         help_heading = "Camera",
     )]
     pub focus_point: Option<[f32; 3]>,
-    /// Corners of the lens, 3 to 16, as what is out of focus shows them [default: 0, round]
+    /// Number of aperture blades, 3 to 16, which shape out-of-focus highlights [default: 0, round]
     #[arg(long, value_name = "N", requires = "aperture", help_heading = "Camera")]
     pub blades: Option<u8>,
-    /// Turn of the lens in degrees, counter-clockwise as behind the focus; at 0 a corner is at the
-    /// top
+    /// Rotation of the aperture in degrees, counter-clockwise as seen behind the focus; 0 has a
+    /// corner at the top
     #[arg(
         long,
         value_name = "DEG",
@@ -163,11 +161,12 @@ pub struct PictureArgs {
     )]
     pub blade_rotation: Option<f32>,
 
-    /// Tile edge in pixels; never changes the picture [default: 64]; not with --noise or --time
+    /// Tile edge in pixels; does not change the picture [default: 64]. Not allowed with --noise or
+    /// --time
     #[arg(long, value_name = "N", help_heading = "Work")]
     pub tile: Option<u32>,
-    /// Samples per pixel in one unit of work, 0 for a good choice; never changes the picture; not
-    /// with --noise or --time
+    /// Samples per pixel in one work unit, 0 to choose automatically; does not change the picture.
+    /// Not allowed with --noise or --time
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Work")]
     pub unit_samples: u32,
 }
@@ -212,7 +211,7 @@ macro_rules! named {
             fn from_str(text: &str) -> Result<Self, String> {
                 match text {
                     $($text => Ok(Self($value)),)+
-                    _ => Err(format!("`{text}` is none of: {}", [$($text),+].join(", "))),
+                    _ => Err(format!("`{text}` is not one of: {}", [$($text),+].join(", "))),
                 }
             }
         }

@@ -8,21 +8,19 @@ use std::path::PathBuf;
 
 /// Options of `render`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "With several frames, -o is a pattern: `frame.####.exr`, `frame.%04d.exr` or \
-        `frame.{frame:04}.exr`."
-)]
+#[command(after_help = "With several frames, -o is a pattern: frame.####.exr, frame.%04d.exr or \
+        frame.{frame:04}.exr.")]
 pub struct RenderArgs {
     /// The picture.
     #[command(flatten)]
     pub picture: PictureArgs,
-    /// File to write; .exr or .png says the format. May be given more than once
+    /// File to write, .exr or .png; may be given more than once
     #[arg(short, long, value_name = "FILE", required = true)]
     pub output: Vec<PathBuf>,
-    /// PNG files have 16 bits a channel instead of 8
+    /// Write PNG files with 16 bits per channel instead of 8
     #[arg(long, help_heading = "Picture")]
     pub png16: bool,
-    /// Nodes to run; they share the threads; never changes the picture
+    /// Number of nodes to run, which share the threads; does not change the picture
     #[arg(
         long,
         value_name = "K",
@@ -37,10 +35,10 @@ pub struct RenderArgs {
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,
-    /// End with one line of JSON on standard output
+    /// Print one line of JSON on standard output at the end
     #[arg(long)]
     pub json: bool,
-    /// No progress and no summary
+    /// Print no progress and no summary
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 /// Options of `restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A coordinator started on the folder goes on from the moment of the backup. Never \
+    after_help = "A coordinator started on the folder continues from the time of the backup. Never \
         run it beside the one that was backed up."
 )]
 pub struct RestoreArgs {
-    /// The backup
+    /// Backup file
     pub backup: PathBuf,
-    /// Data folder to make; absent or empty
+    /// Data folder to create; must be absent or empty
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: PathBuf,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
 }

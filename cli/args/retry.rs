@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `retry`.
 #[derive(Debug, Args)]
 pub struct RetryArgs {
-    /// Jobs: ids, or their beginnings
+    /// Jobs, by id or its beginning
     #[arg(required = true)]
     pub jobs: Vec<String>,
     /// Which farm.

@@ -11,7 +11,7 @@ pub struct SubmitArgs {
     /// The picture.
     #[command(flatten)]
     pub picture: PictureArgs,
-    /// File formats: exr, png (8 bits), png16
+    /// File formats, comma-separated: exr, png (8 bits), png16
     #[arg(
         long,
         value_name = "NAME",
@@ -26,22 +26,22 @@ pub struct SubmitArgs {
     /// Share of the farm relative to other jobs, 0 to 100
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Job")]
     pub priority: u8,
-    /// Give it to nodes of this pool alone [default: any node]
+    /// Use only nodes of this pool [default: any node]
     #[arg(long, value_name = "POOL", help_heading = "Job")]
     pub pool: Option<String>,
-    /// Wait for the job's end; the exit status says how it ended
+    /// Wait until the job ends; the exit status says how it ended
     #[arg(long, conflicts_with = "watch", help_heading = "Job")]
     pub wait: bool,
-    /// Follow the job to its end
+    /// Follow the job until it ends
     #[arg(long, help_heading = "Job")]
     pub watch: bool,
-    /// Check everything and say what would be submitted, but do not
+    /// Check everything and print what would be submitted, without submitting it
     #[arg(long, conflicts_with_all = ["wait", "watch"], help_heading = "Job")]
     pub dry_run: bool,
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,
-    /// JSON on standard output
+    /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

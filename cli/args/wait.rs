@@ -7,12 +7,12 @@ use clap::Args;
 /// Options of `wait`.
 #[derive(Debug, Args)]
 pub struct WaitArgs {
-    /// Job: its id, or the beginning of it
+    /// Job, by id or its beginning
     pub job: String,
     /// Give up after this time: 90s, 30m, 24h [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub timeout: Option<u64>,
-    /// The job's last state as JSON on standard output
+    /// Print the final state of the job as JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -6,9 +6,9 @@ use clap::Args;
 /// Options of `watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Job: its id, or the beginning of it
+    /// Job, by id or its beginning
     pub job: String,
-    /// A line of JSON at each change
+    /// Print a line of JSON at each change
     #[arg(long)]
     pub json: bool,
     /// Which farm.

@@ -22,7 +22,7 @@ pub(crate) async fn run(args: BackupArgs) -> Result<Status, CliError> {
         CliError::from(error).context(format!("`{}`", args.output.display()))
     };
     let folder = args.output.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // Made readable by its owner alone, and gone unless it is whole.
+    // Only its owner can read the file, and it is deleted unless it is complete.
     let mut file = tempfile::Builder::new()
         .prefix(".backup-")
         .tempfile_in(folder.unwrap_or(Path::new(".")))

@@ -1,4 +1,4 @@
-//! `bench`: how fast each device is on the standard scenes, and whether that has changed.
+//! `bench`: measures each device on the standard scenes, and compares with an earlier measurement.
 
 use super::node::with_devices;
 use crate::args::bench::BenchArgs;

@@ -1,5 +1,5 @@
-//! `compute`: a kernel over a domain, on a farm or on this machine alone; waits for the result and
-//! writes it.
+//! `compute`: runs a kernel over a domain, on a farm or only on this machine; waits for the result
+//! and writes it.
 
 use super::job::frames;
 use super::watch;
@@ -97,7 +97,7 @@ async fn on_this_machine(
     result.map(|()| Status::Done)
 }
 
-/// Nobody else will come who can: a job that would wait for ever is refused.
+/// No other node will come: a job that would wait forever is refused.
 fn can_do(local: &LocalFarm, spec: &JobSpec) -> Result<(), CliError> {
     let Some(compute) = spec.kind.compute().filter(|compute| compute.needs_cuda()) else {
         return Ok(());
@@ -127,7 +127,7 @@ async fn finish(
     args: &ComputeArgs,
 ) -> Result<(), CliError> {
     let LocalFarm { farm, nodes, .. } = local;
-    let mut uploads = Uploads::new(Audience::Nobody);
+    let mut uploads = Uploads::new(Audience::Quiet);
     let job = send::submit(farm, &prepared.spec, &prepared.files, &mut uploads).await?;
     let mut bar = JobProgress::new(Audience::of_stderr(args.json), Doing::Computing);
     let mut heard = |progress: &Progress| bar.show(progress);

@@ -1,4 +1,4 @@
-//! `coordinator`: runs one, or looks at the folder of one that does not run.
+//! `coordinator`: runs a coordinator, or checks or exports the data folder of a stopped one.
 
 use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::client::{self, Farm, unexpected};

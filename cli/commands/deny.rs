@@ -1,4 +1,4 @@
-//! `deny` and `allow`: who may not be in the farm.
+//! `deny` and `allow`: shut identities out of the farm, and let them in again.
 
 use crate::args::deny::{AllowArgs, DenyArgs};
 use crate::client::{Farm, unexpected};
@@ -40,7 +40,7 @@ async fn list(farm: &Farm, as_json: bool) -> Result<Status, CliError> {
         return Ok(Status::Done);
     }
     if denied.is_empty() {
-        eprintln!("nobody is shut out");
+        eprintln!("no identity is denied");
         return Ok(Status::Done);
     }
     let now = now_secs();

@@ -1,4 +1,4 @@
-//! `diff`: two pictures beside each other.
+//! `diff`: compares two pictures.
 
 use crate::args::diff::DiffArgs;
 use crate::error::{CliError, Status};

@@ -1,4 +1,5 @@
-//! `doctor`: can this machine be a node? Each check is a line; one that fails is a status.
+//! `doctor`: checks whether this machine can be a node. Each check prints a line; a failed one sets
+//! the exit status.
 
 use super::node::{data_folder, with_devices};
 use crate::args::doctor::DoctorArgs;

@@ -1,4 +1,4 @@
-//! `fetch`: the frames of a job that are done.
+//! `fetch`: downloads the finished frames of a job.
 
 use super::job;
 use crate::args::fetch::FetchArgs;

@@ -1,4 +1,4 @@
-//! `inspect`: what is in a scene, what will be ignored, how much memory it needs.
+//! `inspect`: shows what a scene holds, what is ignored, and the memory it needs.
 
 use crate::args::inspect::InspectArgs;
 use crate::error::{CliError, Status};

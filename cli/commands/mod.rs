@@ -1,4 +1,5 @@
-//! The commands, a file each or a few that belong together.
+//! What each command does, in the file of its name; `pause` holds `resume` too, `drain` holds
+//! `undrain`, and `deny` holds `allow`. Options are in `args`, under the same names.
 
 mod audit;
 mod authority;

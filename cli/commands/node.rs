@@ -1,4 +1,4 @@
-//! `node`: runs one until it is told to leave.
+//! `node`: runs a node until it is told to leave.
 
 use super::enrol::read_token;
 use crate::args::devices::DeviceArgs;

@@ -1,4 +1,4 @@
-//! `pause` and `resume`: stop work on jobs, and let it go on.
+//! `pause` and `resume`: stop and continue work on jobs.
 
 use crate::args::pause::PauseArgs;
 use crate::client::{Farm, unexpected};

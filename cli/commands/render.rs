@@ -1,5 +1,5 @@
-//! `render`: a scene on a farm in this process (`local_farm`), frames put where the user wants them
-//! as they finish.
+//! `render`: renders a scene on a farm in this process (`local_farm`), and writes frames as they
+//! finish.
 
 use super::job::frames;
 use super::watch::outcome;
@@ -115,7 +115,7 @@ type Written = BTreeMap<FrameNumber, WrittenFrame>;
 #[derive(Default)]
 struct WrittenFrame {
     files: Vec<(FrameFile, std::path::PathBuf)>,
-    /// Of a frame that was sampled for a time: the `--spp` that makes it again.
+    /// For a frame with --time: the `--spp` that renders the same picture.
     spp: Option<u32>,
 }
 
@@ -131,7 +131,7 @@ impl Rendering<'_> {
     /// Submits, follows, and fetches each frame as it finishes. Ends early where a node gives up.
     async fn finish(&mut self) -> Result<(JobSummary, Written), CliError> {
         let audience = Audience::of_stderr(self.args.quiet);
-        let mut uploads = Uploads::new(Audience::Nobody);
+        let mut uploads = Uploads::new(Audience::Quiet);
         let farm = &self.local.farm;
         let job = send::submit(farm, self.spec, self.files, &mut uploads).await?;
         let mut bar = JobProgress::new(audience, Doing::Rendering);
@@ -238,7 +238,7 @@ struct Report {
 
 /// What rendering took of the machine.
 struct Used {
-    /// From the first unit to the end of the job, all threads.
+    /// CPU seconds of all threads, from the first unit to the end of the job.
     cpu_secs: f64,
     /// Largest resident size of the process.
     peak_bytes: u64,
@@ -275,7 +275,7 @@ impl Report {
         Ok(())
     }
 
-    /// From the first unit on a device to the last file written.
+    /// Seconds from the first unit on a device to the last file written.
     fn render_secs(&self) -> f64 {
         self.status.first_unit_at.map_or(0.0, |at| (self.time.1 - at).as_secs_f64())
     }

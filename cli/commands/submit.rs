@@ -1,4 +1,4 @@
-//! `submit`: checks a scene, sends it and the job; prints the job's id.
+//! `submit`: checks a scene, sends its files and the job, and prints the job's id.
 
 use super::watch;
 use crate::args::picture::PictureArgs;
@@ -79,8 +79,8 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
 /// millions of triangles, and a job that fits nowhere is refused before anything is sent. 0 where
 /// the frame cannot be laid out, which nodes will tell of in full.
 ///
-/// # Errors
-/// Where laying it out takes more than it may, or ends the importer: nodes would fare no better.
+/// # Errors If flattening exceeds the limits or ends the importer: nodes would fail in the same
+/// way.
 fn device_bytes(scene: &ImportedScene, picture: &PictureArgs) -> Result<u64, ImportError> {
     let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
     let still = FlattenOptions::still(picture.size.width, picture.size.height);

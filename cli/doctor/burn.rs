@@ -1,5 +1,5 @@
-//! Burning in: every device is kept busy for a while with frames whose films are known, and every
-//! film is compared. Finds wrong results, not only crashes.
+//! Burn-in: loads every device for a while with frames whose films are known, and compares every
+//! film. Finds wrong results, not only crashes.
 
 use super::chain;
 use super::devices::{describe, is_gpu};
@@ -17,7 +17,7 @@ use tessera_protocol::device::DeviceTelemetry;
 const FRAMES_AT_A_TIME: usize = 2;
 /// Samples per pixel where a GPU takes part: fewer leave it with nothing to do between two units.
 const GPU_SPP: u32 = 64;
-/// How often somebody who waits hears something.
+/// Time between two lines of progress.
 const REPORT: Duration = Duration::from_secs(5);
 
 /// What a device did.
@@ -27,7 +27,7 @@ pub(crate) struct Burned {
     pub(crate) device: String,
     /// Frames rendered and compared.
     pub(crate) frames: u64,
-    /// Of them, those with a wrong bit.
+    /// Films with a wrong bit.
     pub(crate) wrong: u64,
     /// Camera samples per second.
     pub(crate) samples_per_second: f64,
@@ -41,7 +41,7 @@ pub(crate) struct Burned {
 }
 
 impl Burned {
-    /// Nothing was wrong, and something was done.
+    /// Whether films were compared and all of them were right.
     pub(crate) fn is_well(&self) -> bool {
         self.wrong == 0 && self.failure.is_none() && self.frames > 0
     }
@@ -101,8 +101,7 @@ impl Tally {
 
 /// Keeps all devices busy for `time`, and tells `hear` now and then how it goes. Blocks.
 ///
-/// # Errors
-/// Where the CPU cannot say what is right; what devices do is in the answer.
+/// # Errors If the CPU cannot compute the right films. Failures of devices are in the result.
 pub(crate) fn burn(
     devices: &[Arc<dyn Device>],
     time: Duration,

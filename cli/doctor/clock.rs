@@ -1,4 +1,4 @@
-//! The clock: certificates are valid between two moments, and tokens run out, so it has to be about
+//! Checks the clock: certificates and tokens are valid for a limited time, so it must be about
 //! right.
 
 use super::Finding;
@@ -28,7 +28,7 @@ pub(crate) fn look() -> Finding {
         return Finding::warn(
             "clock",
             format!("it moved {} ms in {} ms", (WATCHED + apart).as_millis(), WATCHED.as_millis()),
-            "something sets it in steps; one time service alone should keep it, slowly",
+            "something sets it in steps; run only one time service, and let it slew the clock",
         );
     }
     match synchronised() {
@@ -52,7 +52,7 @@ pub(crate) fn look() -> Finding {
     }
 }
 
-/// By how much the clock of the wall and the monotonic one differ over a while.
+/// Measures how far the wall clock and the monotonic clock drift apart over a while.
 fn runs_apart() -> Duration {
     let (wall, steady) = (SystemTime::now(), Instant::now());
     std::thread::sleep(WATCHED);
@@ -64,8 +64,8 @@ fn runs_apart() -> Duration {
     }
 }
 
-/// The largest error that the kernel admits to, or that nobody keeps the clock; None where it does
-/// not say.
+/// The largest error that the kernel admits to, or that no time service keeps the clock; None where
+/// it does not say.
 fn synchronised() -> Option<Result<Duration, ()>> {
     // rustix has no `adjtimex`.
     // SAFETY: all zeroes are a `timex` that asks and sets nothing.

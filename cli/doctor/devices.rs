@@ -1,4 +1,4 @@
-//! The devices: they open, and they know the answers of scenes whose films are written down.
+//! Checks the devices: they open, and they render the standard scenes to the known films.
 
 use super::{Finding, chain};
 use crate::service::counted;

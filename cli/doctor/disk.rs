@@ -1,5 +1,5 @@
-//! The data folder: it can be written, has room, and is fast enough to keep results before they are
-//! sent.
+//! Checks the data folder: it is writable, has room, and is fast enough to keep results before they
+//! are sent.
 
 use super::{Finding, chain};
 use crate::table::bytes;
@@ -76,9 +76,10 @@ fn judge_kind(kind: i64) -> Option<Finding> {
             "is in memory",
             "finished results that are not yet delivered are lost with the machine; use a disk",
         ),
-        NFS => {
-            ("is on another machine", "a disk of this machine is faster and fails alone; use one")
-        }
+        NFS => (
+            "is on another machine",
+            "use a local disk: it is faster, and its failure affects only this machine",
+        ),
         _ => return None,
     };
     Some(Finding::warn("data", format!("the folder {what}"), hint))

@@ -1,5 +1,5 @@
-//! What makes a machine fit to be a node, a check at a time. Owns what is looked at and what is
-//! said; not the order.
+//! Checks whether a machine can be a node. Each check is a module; `commands/doctor.rs` decides the
+//! order.
 
 pub(crate) mod burn;
 pub(crate) mod clock;
@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// As it should be.
+    /// The check passed.
     Ok,
     /// It works, and there is something to know.
     Warn,
@@ -72,7 +72,7 @@ impl Finding {
         Self { check, verdict: Verdict::Fail, text: text.into(), hint: Some(hint.into()) }
     }
 
-    /// As people read it: a line, and one for the hint.
+    /// Formats the check as a line, and a second one for its hint.
     pub(crate) fn for_people(&self) -> String {
         let mut text = format!("{:<5} {:<12} {}", self.verdict.word(), self.check, self.text);
         if let Some(hint) = &self.hint {

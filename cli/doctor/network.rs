@@ -1,6 +1,6 @@
-//! The way to the coordinator, and the ports of one. A coordinator is asked for the QUIC versions
-//! it knows, which it tells anybody (RFC 9000, section 6): no identity is needed, and nothing is
-//! left behind on either side.
+//! Checks the way to a coordinator, and the ports for running one. A coordinator is asked for its
+//! QUIC versions, which it tells any peer (RFC 9000, section 6): this needs no identity and leaves
+//! nothing behind.
 
 use super::{Finding, chain, skew};
 use std::io::{self, ErrorKind};
@@ -108,7 +108,8 @@ fn ask(address: SocketAddr) -> io::Result<Duration> {
     socket.set_read_timeout(Some(ANSWER_WAIT))?;
     let mut last = io::Error::from(ErrorKind::TimedOut);
     for attempt in 0..TRIES {
-        // Names this attempt, so that a late answer to another is none to this; no secret.
+        // Names this attempt, so that a late answer to an earlier one is not taken for this one's.
+        // It is no secret.
         let id = [b't', b'e', b's', b's', b'e', b'r', b'a', attempt as u8];
         let start = Instant::now();
         match exchange(&socket, id) {
@@ -132,7 +133,7 @@ fn exchange(socket: &UdpSocket, id: [u8; 8]) -> io::Result<()> {
     Err(ErrorKind::TimedOut.into())
 }
 
-/// A long header of a version that nobody speaks; both connection ids are `id`.
+/// A long header of a version that does not exist; both connection ids are `id`.
 fn question(id: [u8; 8]) -> [u8; DATAGRAM_BYTES] {
     let mut datagram = [0; DATAGRAM_BYTES];
     datagram[0] = 0xc0;

@@ -1,4 +1,4 @@
-//! How far this machine's clock is from the coordinator's, over a connection that is there.
+//! Measures how far this machine's clock is from the coordinator's, over an open connection.
 
 use super::{Finding, chain};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

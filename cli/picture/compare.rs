@@ -1,5 +1,5 @@
-//! How far two pictures are apart, in numbers: bits, largest difference, relMSE, means. How it
-//! looks is `flip`'s.
+//! Numeric differences of two pictures: bits, largest difference, relMSE, means. Perceived
+//! differences are in `flip`.
 
 use super::{Picture, PictureError};
 use serde::Serialize;
@@ -21,11 +21,11 @@ pub struct Comparison {
     pub differing_pixels: u64,
     /// Pixels among these in which the opacity does.
     pub differing_alpha: u64,
-    /// Where finite colours are farthest apart; None where none are.
+    /// Position of the largest finite difference; None if there is none.
     pub largest_difference: Option<LargestDifference>,
     /// [`relative_mse()`] of the finite pixels.
     pub rel_mse: f64,
-    /// Mean of the first picture over that of the second, finite pixels alone; None where the
+    /// Mean of the first picture over that of the second, over finite pixels only; None where the
     /// second is black.
     pub mean_ratio: Option<f64>,
     /// What is no number in the first picture.

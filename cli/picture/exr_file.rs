@@ -1,5 +1,5 @@
-//! OpenEXR files into pictures: the default layer's colours as 32-bit floats. Other layers, depth
-//! and metadata are passed over.
+//! Reads OpenEXR files: the default layer's colours as 32-bit floats. Other layers, depth and
+//! metadata are skipped.
 
 use super::{Encoding, Picture, check_size, unless_opaque};
 use exr::error::Error;
@@ -58,7 +58,7 @@ fn names(header: &exr::meta::header::Header) -> impl Iterator<Item = String> {
     header.channels.list.iter().map(|channel| channel.name.to_string())
 }
 
-/// Where the pixels go while they are read.
+/// Receives the pixels while they are read.
 struct Pixels {
     width: usize,
     colors: Vec<[f32; 3]>,

@@ -1,5 +1,5 @@
-//! Pictures for comparison: what one is, and why one is none. Reading is in `read`, differences are
-//! in `compare` and `flip`.
+//! Pictures for comparison, and the errors of reading them. `read` reads files; `compare` and
+//! `flip` compute differences.
 
 mod compare;
 mod exr_file;
@@ -35,7 +35,7 @@ pub struct Picture {
     pub height: u32,
     /// Exactly width × height colours.
     pub pixels: Vec<[f32; 3]>,
-    /// As many opacities; None where all of them are 1.
+    /// Opacities, one per pixel; None if all of them are 1.
     pub alpha: Option<Vec<f32>>,
     /// What the values are about.
     pub encoding: Encoding,

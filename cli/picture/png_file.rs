@@ -1,5 +1,4 @@
-//! PNG files into pictures: 1 to 16 bits, with or without colour, taken as sRGB and decoded to
-//! linear.
+//! Reads PNG files: 1 to 16 bits, with or without colour, taken as sRGB and decoded to linear.
 
 use super::{Encoding, Picture, check_size, unless_opaque};
 use crate::srgb::linear_from_srgb;

@@ -1,4 +1,4 @@
-//! A picture from a file, whose first bytes say what it is. Decodes nothing itself.
+//! Reads a picture file in the format that its first bytes tell. Decodes nothing itself.
 
 use super::{Picture, PictureError, exr_file, png_file};
 use std::fs::File;

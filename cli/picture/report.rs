@@ -1,5 +1,5 @@
-//! What `tessera diff` says about two files: gathered here, for people and for scripts. Decides no
-//! exit status.
+//! Gathers what `tessera diff` reports about two files, for people and for scripts. Decides no exit
+//! status.
 
 use super::{Comparison, Encoding, Flip, NonFinite, PIXELS_PER_DEGREE, PictureError, Size};
 use super::{compare, flip, read};
@@ -32,7 +32,7 @@ pub enum DiffError {
     /// A file, or their sizes.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// A density of pixels that nobody has.
+    /// An impossible number of pixels per degree.
     #[error("{0} pixels per degree are not in 1 to 1000; a screen at arm's length has about 67")]
     PixelsPerDegree(f64),
 }
@@ -46,10 +46,10 @@ pub struct Report {
     pub second: String,
     /// What the values of each are about.
     pub encodings: [Encoding; 2],
-    /// In numbers.
+    /// Numeric differences.
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// As people see it.
+    /// Perceived difference (FLIP).
     pub flip: Flip,
 }
 
@@ -79,7 +79,7 @@ pub fn run(first: &Path, second: &Path, options: &DiffOptions) -> Result<Report,
 impl Report {
     /// The pictures are identical, or nearer than the limit that was given.
     ///
-    /// A limit forgives no difference that it does not measure: NaN or infinity on one side alone,
+    /// A limit forgives no difference that it does not measure: NaN or infinity on only one side,
     /// or another opacity.
     pub fn passes(&self, max_rel_mse: Option<f64>) -> bool {
         let numbers = &self.comparison;

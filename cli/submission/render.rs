@@ -23,7 +23,7 @@ const ENVIRONMENT_FOLDER: &str = "tessera-environment";
 pub(crate) struct SceneFiles {
     /// The files as a job lists them.
     pub(crate) assets: Vec<AssetFile>,
-    /// Where each of them is, in the same order.
+    /// The path of each file on this machine, in the same order.
     pub(crate) sources: Vec<PathBuf>,
     environment: EnvironmentSpec,
 }

@@ -15,7 +15,7 @@ const ATTEMPTS: u32 = 5;
 /// Wait between them; doubles.
 const BACKOFF: Duration = Duration::from_millis(300);
 
-/// Where the files of a job are on this machine.
+/// Finds the files of a job on this machine.
 pub(crate) trait Sources: Sync {
     /// Their hashes, in any order.
     fn hashes(&self) -> Vec<BlobHash>;

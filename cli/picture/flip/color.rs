@@ -1,4 +1,4 @@
-//! The colour spaces of FLIP and its distance between two colours. Knows single colours alone.
+//! The colour spaces of FLIP and its distance between two colours. Works on single colours.
 
 /// Linear Rec. 709 to XYZ for a white of D65.
 const XYZ_FROM_RGB: [[f32; 3]; 3] = [

@@ -15,7 +15,7 @@ pub(super) type Taps = Vec<f32>;
 
 /// All filters for one density of pixels.
 pub(super) struct Filters {
-    /// For each opponent component, the shares and taps of its Gaussians.
+    /// The weights and taps of the Gaussians of each opponent component.
     pub(super) sensitivity: [Vec<(f32, Taps)>; 3],
     /// Gaussian across a feature.
     pub(super) smooth: Taps,
@@ -28,7 +28,7 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// For an observer who sees so many pixels in a degree.
+    /// Makes the filters for an observer who sees this many pixels per degree.
     pub(super) fn new(pixels_per_degree: f64) -> Self {
         // All components get the radius of the widest Gaussian: three of its standard deviations.
         let widest =

@@ -1,4 +1,4 @@
-//! FLIP: how different two pictures look to somebody who flips between them. Owns the way from
+//! FLIP: how different two pictures look to an observer who flips between them. Owns the way from
 //! pixels to one number.
 //!
 //! Displayed pictures: Andersson, Nilsson, Akenine-Möller, Oskarsson, Åström and Fairchild, "FLIP:
@@ -43,7 +43,7 @@ pub struct Flip {
     pub exposures: Option<Exposures>,
 }
 
-/// How different a picture looks from a reference of the same size to somebody who sees
+/// How different a picture looks from a reference of the same size to an observer who sees
 /// `pixels_per_degree` pixels in a degree of the visual field. HDR-FLIP where one of them is
 /// scene-linear, LDR-FLIP where both are displayed ones.
 ///

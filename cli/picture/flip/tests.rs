@@ -10,7 +10,7 @@ const HDR_MEAN: f64 = 0.220_171_9;
 /// Exposures of the pair's reference times 8.
 const HDR_EXPOSURES: (f64, f64, u32) = (-1.849_955, -0.900_474, 2);
 
-/// A number in [0, 1] for every index, from integers alone.
+/// A number in [0, 1] for every index, computed only from integers.
 fn noise(index: u64) -> f64 {
     let mut x = (index * 2_654_435_761 + 40_503) & 0xffff_ffff;
     x ^= x >> 15;
