@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_does_not_reach_the_terminal_as_it_is() {
+    fn control_characters_of_a_file_do_not_reach_the_terminal() {
         let error = CliError::new(Status::Failure, "a\u{1b}[2J\u{202e}b\r\n\tc");
         assert_eq!(error.for_people(), "error: a [2J b \n\tc\n");
     }

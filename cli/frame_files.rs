@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_names_files_and_a_pattern_its_own_format_alone() {
+    fn a_pattern_takes_only_files_of_its_own_format() {
         let frames: FrameSet = "1-3".parse().unwrap();
         let folder = Destination::new(Path::new("out"), "box", &frames).unwrap();
         assert_eq!(folder.path(FrameNumber(7), "png"), Some("out/box.0007.png".into()));

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_units_have_is_handed_in_some_seconds_before_the_rest_is_handed_back() {
+    fn handing_in_leaves_seconds_before_handing_back() {
         let mut notices = Notices::of(Spot::Off);
         assert_eq!((notices.hand_in, notices.over), (None, None));
         notices.end();

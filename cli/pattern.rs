@@ -248,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_sign_alone_and_doubled_signs_are_text() {
+    fn single_and_doubled_number_signs_are_text() {
         assert_eq!(path("C#/100%%/{{a}}.exr", 7), "C#/100%/{a}.exr");
         assert!(!"C#/100%%/{{frame}}.exr".parse::<Pattern>().unwrap().has_frame());
         assert!("%d".parse::<Pattern>().unwrap().has_frame());
     }
 
     #[test]
-    fn what_is_no_place_is_refused_by_name() {
+    fn invalid_placeholders_are_refused_by_name() {
         assert!(refused("a%s.exr").contains("`%s`"));
         assert!(refused("a%4d.exr").contains("`%4d`"));
         assert!(refused("a%04").contains("`%04`"));

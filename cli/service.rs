@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_hangs_or_a_device_that_hangs_is_no_progress() {
+    fn a_hung_loop_or_device_reports_no_progress() {
         let (now, watchdog) = (Instant::now(), Duration::from_secs(60));
         let well = Vitals { turned: now, stalled: Duration::from_secs(29) };
         assert!(is_alive(well, now + Duration::from_secs(1), watchdog));

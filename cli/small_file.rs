@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_ends_is_too_long() {
+    fn an_endless_file_is_refused_as_too_long() {
         assert!(read(Path::new("/dev/zero"), 100).unwrap_err().to_string().contains("longer"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");

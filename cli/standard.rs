@@ -178,7 +178,7 @@ mod tests {
     use tessera_node::device::CpuDevice;
 
     #[test]
-    fn the_cpu_knows_the_answers_and_a_changed_bit_is_seen() {
+    fn the_cpu_renders_the_known_films_to_the_bit() {
         let device = CpuDevice::open(Some(1), None).unwrap();
         let mut known = 0;
         for frame in Frame::library(Look::ANSWER).unwrap() {

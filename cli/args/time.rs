@@ -31,7 +31,7 @@ mod tests {
     use super::{parse_grace, parse_ttl};
 
     #[test]
-    fn a_grace_may_be_none() {
+    fn a_grace_may_be_zero() {
         assert_eq!((parse_grace("0s"), parse_grace("2m")), (Ok(0), Ok(120)));
         assert!(parse_grace("0").is_err());
     }

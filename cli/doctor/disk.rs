@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_yet_to_be_made_is_judged_by_the_one_above_it() {
+    fn an_absent_folder_is_judged_by_its_parent() {
         let root = tempfile::tempdir().unwrap();
         let findings = look(&root.path().join("not/yet"), 1 << 20);
         assert!(findings.iter().all(|finding| finding.verdict != Verdict::Fail), "{findings:?}");

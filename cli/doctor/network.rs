@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_there_is_told() {
+    fn an_unreachable_coordinator_is_reported() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         drop(socket);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_are_judged_beyond_what_is_uncertain() {
+    fn clock_skew_is_judged_beyond_its_uncertainty() {
         let verdict = |secs, doubt| {
             judge(Duration::from_secs(secs), true, Duration::from_secs(doubt)).verdict
         };

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bits_are_identical_even_where_they_are_no_number() {
+    fn the_same_nan_bits_count_as_identical() {
         let a = picture(&[[0.5, f32::NAN, 1.0], [0.0; 3]], 2);
         let same = compare(&a, &a.clone()).unwrap();
         assert!(same.identical && same.largest_difference.is_none());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_counted_and_left_out() {
+    fn nan_pixels_are_counted_and_left_out() {
         let a = picture(&[[1.0; 3], [f32::INFINITY, 0.0, 0.0], [f32::NAN; 3], [0.5; 3]], 4);
         let b = picture(&[[1.0; 3], [1.0; 3], [1.0; 3], [0.5; 3]], 4);
         let found = compare(&a, &b).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sizes_are_named() {
+    fn pictures_of_different_sizes_are_refused_with_both_sizes() {
         let error = compare(&picture(&[[0.0; 3]; 6], 3), &picture(&[[0.0; 3]; 6], 2))
             .unwrap_err()
             .to_string();

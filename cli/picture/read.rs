@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_picture_is_refused_by_name() {
+    fn files_that_are_not_pictures_are_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let error = read(&folder.path().join("missing.exr")).unwrap_err();
         assert!(

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn others_pass_under_their_limit_alone() {
+    fn different_files_pass_only_under_their_limit() {
         let report = report(|x, y| (x as f32, y as f32, if (x, y) == (3, 2) { 0.25 } else { 0.5 }));
         assert!(!report.passes(None) && !report.passes(Some(1e-9)) && report.passes(Some(0.01)));
         let text = report.to_string();

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_what_they_are() {
+    fn numbers_keep_their_type() {
         let value = |text: &str| {
             value_of(text, &["box", "lanczos"]).map(|value| (value.element, value.numbers))
         };

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_made_fit() {
+    fn job_names_are_made_valid() {
         assert_eq!(name_of(Path::new("/a/b/Sponza.glb")), "Sponza");
         assert_eq!(name_of(Path::new("..hidden.glb")), "hidden");
         assert_eq!(name_of(Path::new("...")), "scene");

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unused_blob_goes_first() {
+    fn the_least_recently_used_blob_is_evicted_first() {
         let folder = tempfile::tempdir().unwrap();
         let cache = BlobCache::open(folder.path(), 10).unwrap();
         let (a, b) = (arrive(&cache, b"aaaa"), arrive(&cache, b"bbbb"));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_hash_are_refused_and_thrown_away() {
+    fn bytes_of_another_hash_are_refused_and_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let cache = BlobCache::open(folder.path(), 100).unwrap();
         let hash = BlobHash::of(b"wanted");
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_rotted_on_disk_is_not_used() {
+    fn corrupted_blobs_on_disk_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let hash = arrive(&BlobCache::open(folder.path(), 100).unwrap(), b"fresh");
         fs::write(folder.path().join(hash.to_string()), b"roten").unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_larger_than_the_cache_is_held_until_the_next_comes() {
+    fn an_oversized_blob_is_kept_until_the_next_one() {
         let folder = tempfile::tempdir().unwrap();
         let cache = BlobCache::open(folder.path(), 3).unwrap();
         let large = arrive(&cache, b"too large");

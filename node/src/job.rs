@@ -250,7 +250,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_job_that_makes_no_sense_fails_as_a_scene() {
+    fn an_invalid_job_fails_like_an_invalid_scene() {
         let mut spec = spec(b"");
         spec.files[0].path = "../scene.gltf".into();
         assert!(matches!(

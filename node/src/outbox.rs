@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_outbox_says_so_and_takes_more_after_an_acknowledgement() {
+    fn a_full_outbox_accepts_again_after_an_acknowledgement() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox::open(folder.path(), OURS, 8).unwrap();
         outbox.store(&header(1, b"12345"), b"12345").unwrap();

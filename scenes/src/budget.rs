@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_counted_stays_counted() {
+    fn counted_memory_stays_counted() {
         let budget = budget(100);
         assert!(budget.spend(10, 6, "f", "p").is_ok());
         assert!(budget.spend(10, 4, "f", "p").is_ok());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_counted_by_what_it_becomes() {
+    fn json_is_counted_by_its_parsed_size() {
         let budget = budget(1 << 20);
         assert!(budget.spend_json(br#"{"a":"{{{{\",,,,","b":[1,2]}"#, "f").is_ok());
         assert_eq!(budget.spent.load(Ordering::Relaxed), OBJECT_BYTES + 2 * VALUE_BYTES);

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turning_by_a_quarter_brings_what_was_in_front_to_the_right() {
+    fn a_quarter_turn_moves_the_front_to_the_right() {
         let white = constant([1.0; 3], String::new());
         let m = white.place(1.0, 90.0, 0, ([0.0; 3], 1.0)).map_from_world;
         // What the map has towards +Z must be seen towards +X.
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_black_environment_is_no_light() {
+    fn a_black_environment_gives_no_light() {
         let black = constant([0.0; 3], String::new());
         let placed = black.place(1.0, 0.0, 7, ([0.0; 3], 1.0));
         assert_eq!((placed.light, placed.present), (NONE, 0));

@@ -154,7 +154,7 @@ mod tests {
     use exr::prelude::write_rgb_file;
 
     #[test]
-    fn an_exr_keeps_its_rows_and_loses_what_is_no_light() {
+    fn an_exr_keeps_its_rows_and_drops_invalid_radiance() {
         let dir = std::env::temp_dir().join(format!("tessera-exr-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join("map.exr");

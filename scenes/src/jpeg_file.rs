@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn ramps_show_what_they_were_made_of() {
+    fn decoded_ramps_match_their_source() {
         for (name, bytes, width, _) in &SAMPLES[..3] {
             for (index, texel) in texels(bytes).1.chunks_exact(4).enumerate() {
                 let (x, y) = (index % width, index / width);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_an_error_and_never_a_panic() {
+    fn broken_files_give_an_error_and_never_a_panic() {
         assert!(size(b"\xff\xd8\xff").is_err() && size(b"").is_err());
         for (name, bytes, ..) in SAMPLES {
             let (_, whole) = texels(bytes);

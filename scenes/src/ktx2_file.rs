@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn ramps_show_what_they_were_made_of() {
+    fn decoded_ramps_match_their_source() {
         for (name, bytes, _, color_far, alpha_far) in SAMPLES {
             assert_eq!(size(bytes), Ok((35, 29)), "{name}");
             for (index, texel) in texels(bytes).unwrap().chunks_exact(4).enumerate() {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_disagree_are_told_before_anything_is_allocated() {
+    fn inconsistent_sizes_are_refused_before_allocation() {
         let huge = &[255; 8][..];
         for (name, bytes, ..) in SAMPLES {
             let told = |at: usize, value: &[u8]| texels(&with(bytes, at, value)).unwrap_err();
@@ -284,7 +284,7 @@ mod tests {
 
     /// The transcoder alone would read past the end of this file.
     #[test]
-    fn keys_and_values_are_not_looked_at() {
+    fn key_value_data_is_ignored() {
         let (_, bytes, hash, ..) = SAMPLES[1];
         let mut long = bytes.to_vec();
         let at = long.len() as u32;
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_an_error_and_never_a_panic() {
+    fn broken_files_give_an_error_and_never_a_panic() {
         for (name, bytes, ..) in SAMPLES {
             for length in 0..bytes.len() {
                 // Smaller levels stand before the largest, so that every byte at the end is one of

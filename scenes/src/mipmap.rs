@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_gives_no_colour() {
+    fn transparent_texels_give_no_colour() {
         let leaf_and_nothing = [[40, 200, 30, 255], [0, 0, 0, 0]].concat();
         let all = levels(TexelFormat::Rgba8Srgb, (2, 1), Mean::ByAlpha, &leaf_and_nothing);
         assert_eq!(all[8..], [40, 200, 30, 128]);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_vectors_are_those_of_the_compressor_but_for_a_unit() {
+    fn unit_vectors_match_the_compressor_within_one_step() {
         let normals: Vec<[f32; 4]> = vectors().into_iter().map(unit::<3>).collect();
         for bits in [4, 8, 12, 16] {
             let packed: Vec<[i16; 4]> = meshopt::encode_filter_oct(&normals, bits);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn quaternions_are_those_of_the_compressor_but_for_a_unit() {
+    fn quaternions_match_the_compressor_within_one_step() {
         let quaternions: Vec<[f32; 4]> = vectors().into_iter().map(unit::<4>).collect();
         for bits in [4, 9, 16] {
             let packed = meshopt::encode_filter_quat(&quaternions, bits);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_exactly_those_of_the_compressor() {
+    fn floats_match_the_compressor_exactly() {
         let floats: Vec<[f32; 4]> = vectors()
             .iter()
             .zip(-20..)
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_those_of_the_compressor_but_for_a_unit() {
+    fn colors_match_the_compressor_within_one_step() {
         let colors: Vec<[f32; 4]> =
             vectors().into_iter().map(|v| v.map(|c| c.abs().min(1.0))).collect();
         for bits in [3, 8, 11, 16] {

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn ramps_show_what_they_were_made_of() {
+    fn decoded_ramps_match_their_source() {
         for (name, bytes, _) in &SAMPLES[2..] {
             let (width, texels) = texels(bytes).unwrap();
             assert_eq!((width, texels.len()), (35, 4 * 35 * 29), "{name}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_disagree_are_told_before_anything_is_allocated() {
+    fn inconsistent_sizes_are_refused_before_allocation() {
         let [.., (_, alpha, _), (_, lossless, _)] = SAMPLES;
         assert_eq!((size(alpha), size(lossless)), (Ok((35, 29)), Ok((35, 29))));
         // The canvas of the extended file, then the picture inside, then the lossless one.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_an_error_and_never_a_panic() {
+    fn broken_files_give_an_error_and_never_a_panic() {
         for (name, bytes, _) in SAMPLES {
             for length in 0..bytes.len() {
                 // What is cut short by a few bytes may still show everything.

@@ -96,7 +96,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn losses_without_end_leave_the_floor() {
+    fn endless_losses_leave_the_window_at_its_floor() {
         let start = Instant::now();
         let mut controller = Arc::new(FlooredCubic).build(start, 1200);
         for second in 1..40 {

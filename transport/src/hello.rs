@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_a_foreign_and_a_cut_hello_close_the_connection_with_the_reason() {
+    async fn silent_foreign_and_cut_hellos_close_with_a_reason() {
         use StreamKind::{Hello as HelloKind, Request};
         let (failure, code) = greeted_with(&[], false).await;
         assert!(matches!(failure, HelloFailure::Frame(FrameError::Silent(_))), "{failure:?}");

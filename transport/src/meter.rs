@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_free_and_what_is_beyond_it_is_waited_for() {
+    fn a_burst_passes_and_further_traffic_is_delayed() {
         let meter = Meter::new(Rates { messages: 100, bytes: 1000 });
         (0..199).for_each(|_| meter.count_message());
         assert_eq!(owed(&meter), 0.0);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_owes_nothing_afterwards() {
+    async fn a_delayed_peer_has_no_debt_afterwards() {
         let meter = Meter::new(Rates { messages: 1, bytes: 1 << 20 });
         meter.count_bytes((2 << 20) + (1 << 16));
         let begun = Instant::now();

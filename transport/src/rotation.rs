@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rotation_that_was_cut_off_is_completed_by_the_next_start() {
+    fn an_interrupted_rotation_is_completed_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         let first = Authority::open_or_create(folder.path()).unwrap();

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_or_cut_token_is_no_token() {
+    fn a_mistyped_or_cut_token_is_refused() {
         let text = token().to_string();
         for length in 0..text.len() {
             assert!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_lets_in_the_right_secret_in_time_and_number() {
+    fn a_token_record_checks_secret_expiry_and_uses() {
         let record = record();
         let grant = Grant { role: Role::Node, pool: Some("gpu".into()), name: Some("rig".into()) };
         assert_eq!(record.check(&[9; 32], 99), Ok(grant));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_are_bounded() {
+    fn certificate_lifetimes_are_bounded() {
         let odd = Lifetimes { node: Duration::ZERO, user: Duration::MAX, ..Lifetimes::default() };
         assert_eq!((odd.life(Role::Node), odd.life(Role::Admin)), (LIFE_MIN, LIFE_MAX));
         assert_eq!(Lifetimes::default().longest(), Duration::from_secs(96 * 3600));

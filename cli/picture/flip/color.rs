@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distance_is_nothing_to_itself_and_all_from_green_to_blue() {
+    fn color_distance_is_0_to_itself_and_1_green_to_blue() {
         let distance = ColorDistance::new();
         let (green, blue) = (opponent([0.0, 1.0, 0.0]), opponent([0.0, 0.0, 1.0]));
         assert!((distance.between(green, blue) - 1.0).abs() < 1e-4);

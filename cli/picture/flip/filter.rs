@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_keep_a_plain_plane_and_derivatives_take_it_away() {
+    fn filters_keep_a_constant_and_derivatives_remove_it() {
         let filters = Filters::new(67.0);
         assert_eq!((filters.radius, filters.smooth.len()), (10, 19));
         let strip = Strip::new(7, 40, 12..20, filters.radius);

@@ -78,7 +78,7 @@ fn strips_leave_no_seam() {
 }
 
 #[test]
-fn the_same_picture_does_not_differ_and_black_is_no_trouble() {
+fn identical_and_black_pictures_do_not_differ() {
     let [picture, _] = pair(16, 16, 3.0, Encoding::Scene);
     assert_eq!(flip(&picture, &picture, PIXELS_PER_DEGREE).unwrap().mean, 0.0);
     let black = Picture { pixels: vec![[0.0; 3]; 256], ..picture.clone() };
@@ -90,7 +90,7 @@ fn the_same_picture_does_not_differ_and_black_is_no_trouble() {
 }
 
 #[test]
-fn a_pixel_that_is_no_number_is_as_different_as_can_be() {
+fn a_nan_pixel_counts_as_the_largest_difference() {
     let [mut picture, reference] = pair(16, 16, 1.0, Encoding::Scene);
     picture.pixels.clone_from(&reference.pixels);
     picture.pixels[5] = [f32::NAN; 3];

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn long_units_are_held_two_at_a_time_and_short_ones_by_their_time() {
+    fn two_long_units_are_held_or_enough_short_ones() {
         assert_eq!(Pace::default().depth(HOLD), 2);
         assert_eq!(pace(5_000_000).depth(HOLD), 2);
         assert_eq!(pace(200_000).depth(HOLD), 4);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_never_falls_short_and_is_coarse() {
+    fn the_queue_depth_is_coarse_and_never_too_small() {
         let depths: std::collections::BTreeSet<u32> = (1..600_000)
             .step_by(997)
             .map(|micros| {

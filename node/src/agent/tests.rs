@@ -55,7 +55,7 @@ fn started(actions: &[Action<u32>]) -> Vec<u32> {
 }
 
 #[test]
-fn a_frame_is_prepared_once_and_units_start_in_order_as_there_is_room() {
+fn units_of_a_prepared_frame_start_in_order() {
     let mut agent = agent();
     describe(&mut agent, 1);
     work(&mut agent, &[0, 1, 2]);
@@ -108,7 +108,7 @@ fn results_of_an_earlier_process_are_offered() {
 }
 
 #[test]
-fn revoked_units_stop_and_their_output_is_thrown_away() {
+fn revoked_units_stop_and_their_output_is_dropped() {
     let mut agent = busy();
     agent.on_message(Down::Revoke { leases: vec![lease(0), lease(2), lease(9)] });
     assert_eq!(actions(&mut agent), [Action::Cancel(lease(0))]);
@@ -142,7 +142,7 @@ fn a_forgotten_job_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_frame_that_cannot_be_prepared_fails_every_unit_of_it_and_no_other() {
+fn a_failed_frame_fails_only_its_own_units() {
     let mut agent = agent();
     describe(&mut agent, 1);
     describe(&mut agent, 2);
@@ -192,7 +192,7 @@ fn a_failure_without_a_session_is_told_in_the_next() {
 }
 
 #[test]
-fn draining_finishes_what_has_begun_and_gives_back_the_rest() {
+fn draining_finishes_begun_units_and_returns_the_rest() {
     let mut agent = busy();
     agent.drain();
     assert_eq!(
@@ -218,7 +218,7 @@ fn draining_finishes_what_has_begun_and_gives_back_the_rest() {
 }
 
 #[test]
-fn a_node_that_hands_in_ends_its_units_early_and_leaves_when_they_are_acknowledged() {
+fn handing_in_ends_units_early_and_waits_for_the_ack() {
     let mut agent = busy();
     agent.drain();
     agent.on_withdrawn(lease(1));
@@ -246,7 +246,7 @@ fn a_node_that_hands_in_ends_its_units_early_and_leaves_when_they_are_acknowledg
 }
 
 #[test]
-fn short_units_are_held_in_greater_number() {
+fn more_short_units_are_held_than_long_ones() {
     let mut agent = busy();
     agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_millis(50)));
     let told = actions(&mut agent);
@@ -260,7 +260,7 @@ fn short_units_are_held_in_greater_number() {
 }
 
 #[test]
-fn units_of_jobs_never_described_fail_and_repeated_work_is_harmless() {
+fn units_of_unknown_jobs_fail_and_repeats_are_harmless() {
     let mut agent = agent();
     work(&mut agent, &[0]);
     let told = actions(&mut agent);
@@ -333,7 +333,7 @@ fn devices_of(actions: &[Action<u32>]) -> Vec<usize> {
 }
 
 #[test]
-fn a_slow_device_helps_while_there_is_plenty_and_leaves_the_end_to_the_fast_one() {
+fn a_slow_device_leaves_the_last_units_to_a_fast_one() {
     let mut agent = fast_and_slow();
     // As many as asked for: there is more where they come from.
     let capacity = agent.capacity();
@@ -350,7 +350,7 @@ fn a_slow_device_helps_while_there_is_plenty_and_leaves_the_end_to_the_fast_one(
 }
 
 #[test]
-fn a_device_that_is_out_of_use_gets_nothing_and_asks_for_nothing() {
+fn a_device_out_of_use_gets_and_requests_no_units() {
     let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
     agent.on_connected();
     describe(&mut agent, 1);
@@ -373,7 +373,7 @@ fn a_device_that_is_out_of_use_gets_nothing_and_asks_for_nothing() {
 }
 
 #[test]
-fn a_unit_that_does_not_fit_one_device_goes_to_another_and_fails_where_it_fits_none() {
+fn a_unit_moves_to_a_device_with_room_or_fails() {
     use tessera_protocol::node::MemoryShortage;
     let shortage = |device: u8| {
         let reason = "too small".to_owned();

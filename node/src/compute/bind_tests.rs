@@ -75,7 +75,7 @@ fn values_get_the_type_of_their_variable() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_what_the_kernel_has() {
+fn mismatched_arguments_are_refused_with_the_kernels_variables() {
     let unknown = problem(&spec(&[("gian", None, &[Number::Integer(1)])]));
     assert!(unknown.contains("`gian`") && unknown.contains("gain (f32), scale (f64)"), "{unknown}");
     let missing = problem(&ComputeSpec { inputs: vec![], ..spec(&[]) });
@@ -103,7 +103,7 @@ fn what_does_not_fit_is_told_with_what_the_kernel_has() {
 }
 
 #[test]
-fn what_a_kernel_stores_has_to_be_what_the_job_says() {
+fn a_kernel_that_stores_another_type_is_refused() {
     let noting = |types: &[&str]| {
         let notes: String =
             types.iter().map(|name| format!("\t// tessera_store {name}\n")).collect();
@@ -136,7 +136,7 @@ fn a_kernel_of_another_form_is_refused() {
 }
 
 #[test]
-fn a_builtin_kernel_takes_its_own_words() {
+fn a_builtin_kernel_takes_its_named_arguments() {
     let mut spec = spec(&[("filter", None, &[Number::Integer(3)])]);
     spec.program = Program::Builtin("resize".into());
     let bound = bind(tessera_kernels::compute::ptx(), &spec).unwrap();

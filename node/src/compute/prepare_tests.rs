@@ -48,7 +48,7 @@ fn frame(id: u64, words: usize) -> Arc<PreparedCompute> {
 }
 
 #[test]
-fn inputs_beyond_the_memory_are_refused_with_both_numbers() {
+fn inputs_larger_than_memory_are_refused_with_both_sizes() {
     let enough = Preparations::new(8000, 9000, 0);
     assert_eq!(enough.check_memory(&spec(1000)), Ok(()));
     for (device, host, have) in

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_that_has_begun_cannot_be_withdrawn_but_cancelled() {
+    fn a_begun_unit_can_be_cancelled_but_not_withdrawn() {
         let token = CancelToken::default();
         assert!(token.begin());
         assert!(!token.withdraw());
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_grows_and_is_unknown_before() {
+    fn progress_grows_and_is_unknown_before_the_start() {
         let token = CancelToken::default();
         assert_eq!(token.done(), None);
         let shared = token.clone();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_has_begun_is_cut_and_one_that_has_not_never_begins() {
+    fn a_begun_unit_is_cut_and_a_waiting_one_never_begins() {
         let (begun, waiting, cancelled) =
             (CancelToken::default(), CancelToken::default(), CancelToken::default());
         assert!(begun.begin());

@@ -21,7 +21,7 @@ fn place(frame: &mut TileSums, part: &TileSums, x: usize, y: usize) {
 }
 
 #[test]
-fn bits_depend_on_neither_threads_nor_instruction_set_nor_the_cut() {
+fn bits_do_not_depend_on_threads_isa_or_tiling() {
     let whole = sums(1, best_isa(), test_scene::unit(0, 0, 64, 48, 0..40));
     assert_eq!(whole.samples, 40);
     assert!(whole.values.iter().any(|value| *value != 0), "the picture is empty");
@@ -42,7 +42,7 @@ fn bits_depend_on_neither_threads_nor_instruction_set_nor_the_cut() {
 }
 
 #[test]
-fn a_unit_outside_its_frame_fails_and_harms_nothing() {
+fn a_unit_outside_its_frame_fails() {
     let device = CpuDevice::open(Some(1), None).unwrap();
     let frame = test_scene::frame();
     let outside = begin(&device, &frame, test_scene::unit(60, 40, 16, 16, 0..1)).end();

@@ -43,7 +43,7 @@ fn submit(pool: &Pool, params: UnitParams) -> Pending {
 }
 
 #[test]
-fn a_unit_is_whole_however_it_is_cut() {
+fn a_unit_is_complete_however_it_is_split() {
     for (threads, params) in [
         (1, test_scene::unit(3, 5, 37, 43, 7..40)),
         (3, test_scene::unit(0, 0, 64, 48, 0..1)),
@@ -58,7 +58,7 @@ fn a_unit_is_whole_however_it_is_cut() {
 }
 
 #[test]
-fn threads_that_have_nothing_left_in_a_unit_begin_the_next() {
+fn idle_threads_begin_the_next_unit() {
     // The first unit is one block that ends only when a block of the second has begun.
     let (begun, heard) = mpsc::channel();
     let (begun, heard) = (Mutex::new(begun), Mutex::new(heard));
@@ -80,7 +80,7 @@ fn threads_that_have_nothing_left_in_a_unit_begin_the_next() {
 }
 
 #[test]
-fn a_panic_fails_its_unit_and_no_other() {
+fn a_panic_fails_only_its_own_unit() {
     let renderer = |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
         assert!(params.seed != 13, "unlucky {}", params.seed);
         Ok(add_pattern(params, film))
@@ -96,7 +96,7 @@ fn a_panic_fails_its_unit_and_no_other() {
 }
 
 #[test]
-fn a_unit_that_is_cut_has_the_samples_that_all_its_pixels_have() {
+fn a_cut_unit_has_equal_samples_in_all_pixels() {
     // Twelve blocks are a run of 16 samples; the unit is cut in the middle of its second run, and
     // in the last block of all.
     for (stop_at, samples) in [(14, 32), (36, 41)] {
@@ -128,7 +128,7 @@ fn a_unit_that_is_cut_has_the_samples_that_all_its_pixels_have() {
 }
 
 #[test]
-fn a_pool_that_goes_in_the_middle_of_a_run_leaves_no_film() {
+fn a_pool_closed_during_a_unit_returns_no_film() {
     let (reached, heard) = mpsc::channel();
     let reached = Mutex::new(reached);
     let renderer = move |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
@@ -168,7 +168,7 @@ fn cancelled_and_withdrawn_units_end_early() {
 }
 
 #[test]
-fn units_left_when_the_pool_goes_end_as_cancelled() {
+fn units_left_in_a_closed_pool_are_cancelled() {
     let renderer = |_: &CheckedScene, _: &UnitParams, _: &mut [i64]| {
         std::thread::sleep(Duration::from_millis(2));
         Ok(0)

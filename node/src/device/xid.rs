@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_table_says_what_is_known() {
+    fn the_built_in_xid_table_covers_the_known_codes() {
         let table = XidTable::load(None).unwrap();
         assert!(table.rows.len() >= 25);
         let actions =
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_makes_no_sense_is_refused() {
+    fn an_invalid_xid_table_is_refused() {
         let row = "[[xid]]\ncode = 1\nmeaning = \"m\"\naction = \"note\"\n";
         assert!(matches!(XidTable::parse(&row.repeat(2)), Err(XidTableError::Twice(1))));
         for text in [

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scene_comes_out_as_it_went_in_and_its_parts_go_once() {
+    fn a_scene_round_trips_and_shared_arrays_are_sent_once() {
         let frame = test_scene::frame();
         let scene: &FlatScene = &frame.scene;
         let (first, bytes) = over_the_pipe(scene, (None, None));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_false_head_is_refused_before_anything_is_allocated() {
+    fn a_forged_header_is_refused_before_allocation() {
         let frame = test_scene::frame();
         let good = FrameHead::of(&frame.scene, None);
         let refusal = |change: fn(&mut FrameHead)| {

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_scene_does_anywhere_is_its_own_failure() {
+    fn failures_that_every_node_has_are_the_scenes_own() {
         let scene = |error: ImportError| matches!(error.into_failure(), Failure::Scene(_));
         assert!(scene(ImportError::Memory { limit_bytes: 1 << 30 }));
         assert!(scene(ImportError::Time { what: "loading", limit: Duration::from_secs(3) }));

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_ends_before_it_is_ready_is_heard_to() {
+    fn an_importer_that_ends_early_counts_as_crashed() {
         let readable = Vec::new();
         let begin =
             Order::Begin { parent: 0, readable, confine: false, memory_bytes: 0, threads: 1 };
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_never_ready_is_no_fault_of_the_scene() {
+    fn an_importer_that_never_starts_is_not_the_scenes_fault() {
         let text =
             crate::scene::chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
         assert_eq!(text, "cannot start the scene importer: it is not ready after 30 s");

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_key_is_held_once_and_keys_do_not_wait_for_each_other() {
+    async fn locks_of_different_keys_do_not_wait_for_each_other() {
         let locks = Locks::default();
         let first = locks.lock(1).await;
         let _other = locks.lock(2).await;

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_found_by_scene_time_and_view_alone() {
+    fn a_frame_is_found_by_scene_time_and_view() {
         let mut store = SceneStore::<()>::new(u64::MAX);
         let frame = store.add_frame(key(1), at(0.5), checked());
         assert!(Arc::ptr_eq(&store.frame(&key(1), &at(0.5)).unwrap(), &frame));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unused_goes_first_whatever_it_is() {
+    fn the_least_recently_used_entry_is_dropped_first() {
         let bytes = checked().bytes();
         let mut store = SceneStore::<()>::new(2 * bytes);
         store.add_scene_of(key(1), Arc::new(()), bytes);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_still_held_until_the_next_comes() {
+    fn an_oversized_entry_is_kept_until_the_next_one() {
         let mut store = SceneStore::<()>::new(1);
         store.add_frame(key(1), at(1.0), checked());
         assert!(store.frame(&key(1), &at(1.0)).is_some());

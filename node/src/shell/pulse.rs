@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_with_nothing_to_do_is_well() {
+    fn an_idle_device_counts_as_healthy() {
         let start = Instant::now();
         let mut pulse = Pulse::new(2, start);
         assert_eq!(stalled(&mut pulse, [0, 0], start + 100 * SECOND), Duration::ZERO);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stuck_device_shows_beside_one_that_works() {
+    fn a_stuck_device_is_seen_beside_a_working_one() {
         let start = Instant::now();
         let mut pulse = Pulse::new(2, start);
         pulse.given(0, start);

@@ -171,7 +171,7 @@ mod tests {
     use tessera_protocol::{Epoch, FrameNumber, JobId, TileSums, UnitIndex, UnitKey};
 
     #[test]
-    fn the_header_says_what_the_device_measured() {
+    fn the_result_header_holds_the_devices_figures() {
         let unit = UnitKey {
             job: JobId(uuid::Uuid::from_u128(5)),
             frame: FrameNumber(3),

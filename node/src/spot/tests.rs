@@ -52,7 +52,7 @@ async fn changes(
 }
 
 #[tokio::test]
-async fn aws_asks_for_a_token_and_tells_what_is_certain() {
+async fn aws_notices_need_a_token_and_say_if_they_are_certain() {
     let pages = Pages::default();
     pages.lock().unwrap().insert("PUT /latest/api/token", (200, "secret"));
     let address = serve("X-aws-ec2-metadata-token: secret\r\n", pages.clone()).await;
@@ -68,7 +68,7 @@ async fn aws_asks_for_a_token_and_tells_what_is_certain() {
 }
 
 #[tokio::test]
-async fn google_preempts_and_ends_but_a_migration_is_no_notice() {
+async fn google_notices_exclude_live_migrations() {
     let pages = Pages::default();
     let (preempted, event) = (
         "GET /computeMetadata/v1/instance/preempted",
@@ -88,7 +88,7 @@ async fn google_preempts_and_ends_but_a_migration_is_no_notice() {
 }
 
 #[tokio::test]
-async fn azure_speaks_of_this_machine_or_of_another() {
+async fn azure_notices_of_other_machines_are_ignored() {
     let pages = Pages::default();
     let events = "GET /metadata/scheduledevents?api-version=2020-07-01";
     let others = r#"{"DocumentIncarnation": 1, "Events": [
@@ -105,7 +105,7 @@ async fn azure_speaks_of_this_machine_or_of_another() {
 }
 
 #[test]
-fn answers_are_read_whole_in_pieces_or_not_at_all() {
+fn split_and_truncated_http_answers_are_handled() {
     let good = |status, body: &str| Ok(Answer { status, body: body.into() });
     assert_eq!(parse(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more"), good(200, "hi"));
     assert_eq!(parse(b"HTTP/1.0 404 No\r\n\r\nnone"), good(404, "none"));
@@ -125,7 +125,7 @@ fn answers_are_read_whole_in_pieces_or_not_at_all() {
 }
 
 #[test]
-fn a_machine_is_known_by_its_firmware() {
+fn the_cloud_is_recognized_by_the_firmware() {
     let folder = tempfile::tempdir().unwrap();
     let of = |vendor: &str, tag: &str| {
         std::fs::write(folder.path().join("sys_vendor"), vendor).unwrap();

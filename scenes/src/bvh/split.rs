@@ -215,7 +215,7 @@ mod tests {
     /// Of ranges with fewer bins than there may be too: cuts by sides that lack some are cuts of
     /// slow trees, and no wrong ones.
     #[test]
-    fn the_right_side_of_a_cut_is_all_that_is_not_on_its_left() {
+    fn costs_from_the_right_match_a_full_count() {
         for count in 1..=BINS_MAX {
             let mut bins = EMPTY_BINS;
             for bin in 0..count {

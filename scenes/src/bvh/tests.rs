@@ -163,7 +163,7 @@ fn sizes_at_both_ends_of_the_range_build() {
 /// Each triangle is twice as far and as large as the last: the heuristic peels them off one at a
 /// time.
 #[test]
-fn depth_stays_within_the_stack_where_the_heuristic_would_peel_triangles_one_by_one() {
+fn tree_depth_stays_within_the_traversal_stack() {
     let mut triangles = Vec::new();
     for step in 0..120 {
         let size = 2f32.powi(step);
@@ -217,7 +217,7 @@ fn a_tree_does_not_depend_on_the_number_of_threads() {
 
 /// Walls, and one sliver whose box is larger than theirs and all but empty.
 #[test]
-fn shadow_rays_try_first_what_is_likely_in_the_way() {
+fn shadow_rays_visit_likely_blockers_first() {
     let mut triangles = vec![triangle([[0.0; 3], [40.0, 40.0, 40.0], [40.0, 40.0, 40.01]])];
     for wall in 0..6 {
         let x = 100.0 + 20.0 * wall as f32;

@@ -270,7 +270,7 @@ fn the_committed_file_shows_its_strip_twice() {
 }
 
 #[test]
-fn buffers_that_only_stand_for_compressed_views_are_not_asked_for() {
+fn fallback_buffers_of_compressed_views_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = plain();
     let packed = all().swap_remove(0);
@@ -376,7 +376,7 @@ fn numbers_that_do_not_fit_are_refused_with_their_place() {
 }
 
 #[test]
-fn what_cannot_be_there_is_refused_before_anybody_makes_room_for_it() {
+fn impossible_view_sizes_are_refused_before_allocation() {
     for (index, stride) in [(0, 12), (7, 2), (8, 2)] {
         let (mut file, packed, place) = one(index);
         let count = 3u64 << 40;
@@ -423,7 +423,7 @@ fn with_bytes(index: usize, change: impl Fn(&mut Vec<u8>)) -> Result<(), String>
 }
 
 #[test]
-fn broken_bytes_are_an_error_or_other_numbers() {
+fn broken_compressed_bytes_never_panic() {
     let mut state = 0x5eed_u64;
     let mut next = move || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

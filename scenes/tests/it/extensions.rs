@@ -57,7 +57,7 @@ fn a_hidden_node_hides_all_below_it_but_its_camera() {
 }
 
 #[test]
-fn pointers_at_a_nodes_place_are_played_and_others_are_passed_over() {
+fn animation_pointers_to_node_transforms_are_applied() {
     let mut file = of(json!({}));
     let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
     let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
@@ -85,7 +85,7 @@ fn pointers_at_a_nodes_place_are_played_and_others_are_passed_over() {
 }
 
 #[test]
-fn what_asks_for_nothing_to_be_seen_is_taken_as_it_is() {
+fn extensions_without_visible_effect_are_accepted() {
     let plain = at(&load_json(&triangle()).unwrap(), 0.0);
     let names = ["KHR_xmp", "KHR_xmp_json_ld", "KHR_node_hoverability", "KHR_node_selectability"];
     let mut file = triangle();
@@ -106,7 +106,7 @@ fn what_asks_for_nothing_to_be_seen_is_taken_as_it_is() {
 }
 
 #[test]
-fn extensions_that_are_not_applied_say_what_is_lost() {
+fn unsupported_extensions_say_what_is_lost() {
     for (name, lost) in [
         ("KHR_draco_mesh_compression", "uncompressed fallback"),
         ("KHR_gaussian_splatting", "splats are left out"),
@@ -152,7 +152,7 @@ fn emission_is_multiplied_by_its_strength() {
 }
 
 #[test]
-fn an_index_is_read_and_0_stands_for_an_infinite_one() {
+fn an_ior_is_read_and_0_means_infinite() {
     let with = |ior: Value| of(json!({ "extensions": { "KHR_materials_ior": { "ior": ior } } }));
     let read = |file: &Value| at(&load_json(file).unwrap(), 0.0).materials[0].ior;
     assert_eq!(
@@ -189,7 +189,7 @@ fn an_unlit_material_is_its_base_colour_and_nothing_else() {
 }
 
 #[test]
-fn a_texture_is_moved_turned_and_scaled_and_has_its_own_uv_set() {
+fn texture_transforms_and_uv_sets_are_applied() {
     let with = |transform: Value| {
         let info = json!({ "index": 0, "texCoord": 0,
             "extensions": { "KHR_texture_transform": transform } });
@@ -237,7 +237,7 @@ fn instances_are_scaled_and_turned_before_they_are_moved() {
 }
 
 #[test]
-fn a_spot_has_its_cones_and_a_light_that_is_none_is_refused_by_its_place() {
+fn spot_cones_are_read_and_invalid_lights_are_refused() {
     let with = |light: Value| {
         let mut file = triangle();
         file["extensions"] = json!({ "KHR_lights_punctual": { "lights": [light] } });
@@ -296,7 +296,7 @@ fn quantized_normals_and_uvs_mean_what_their_floats_mean() {
 }
 
 #[test]
-fn texels_that_two_textures_share_are_counted_once() {
+fn shared_texels_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     image::RgbaImage::from_pixel(4, 4, image::Rgba([9; 4]))
         .save(folder.path().join("a.png"))

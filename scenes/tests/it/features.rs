@@ -10,7 +10,7 @@ use tessera_scenes::{
 };
 
 #[test]
-fn a_bare_triangle_gets_flat_normals_a_camera_and_a_white_world() {
+fn a_bare_triangle_gets_normals_camera_and_white_light() {
     let scene = load_json(&triangle()).unwrap();
     let flat = at(&scene, 0.0);
     assert_eq!(flat.triangles[0].v1, [1.0, 0.0, 0.0]);
@@ -36,7 +36,7 @@ fn a_mirrored_node_keeps_its_front_and_says_so() {
 }
 
 #[test]
-fn quantized_positions_are_scaled_where_they_are_normalized() {
+fn normalized_quantized_positions_are_scaled() {
     let mut file = triangle();
     let bytes = [0, 0, 0, 0, 127, 0, 0, 0, 0, 128, 0, 0];
     let accessor = add_accessor(&mut file, "VEC3", 5120, 3, &bytes);
@@ -48,7 +48,7 @@ fn quantized_positions_are_scaled_where_they_are_normalized() {
 }
 
 #[test]
-fn sparse_entries_replace_elements_of_nothing_at_all() {
+fn a_sparse_accessor_needs_no_base_view() {
     let mut file = triangle();
     let indices = add_accessor(&mut file, "SCALAR", 5121, 2, &[1, 2]);
     let values = add_floats(&mut file, "VEC3", 3, &[5.0, 0.0, 0.0, 0.0, 6.0, 0.0]);
@@ -116,7 +116,7 @@ fn a_camera_on_an_animated_node_moves_over_still_geometry() {
 }
 
 #[test]
-fn a_lens_has_a_radius_or_an_f_number_and_a_distance_or_a_point_in_focus() {
+fn a_lens_takes_its_aperture_and_focus_in_either_form() {
     let scene = load_json(&triangle()).unwrap();
     let camera = CameraChoice::LookAt {
         eye: [1.0, 0.0, 5.0],
@@ -143,7 +143,7 @@ fn a_lens_has_a_radius_or_an_f_number_and_a_distance_or_a_point_in_focus() {
 }
 
 #[test]
-fn a_lens_of_blades_has_its_corners_on_the_circle_and_one_at_the_top() {
+fn a_bladed_lens_has_a_corner_at_the_top() {
     let scene = load_json(&triangle()).unwrap();
     let through = |blades| {
         let lens = Lens { aperture: Aperture::Radius(0.125), focus: Focus::Distance(3.5), blades };
@@ -252,7 +252,7 @@ fn an_unknown_extension_is_a_warning_or_an_error_by_name() {
 }
 
 #[test]
-fn channels_without_a_node_are_passed_over() {
+fn animation_channels_without_a_node_are_ignored() {
     let mut file = triangle();
     let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
     file["animations"] = json!([{ "samplers": [{ "input": times, "output": times }],
@@ -262,7 +262,7 @@ fn channels_without_a_node_are_passed_over() {
 }
 
 #[test]
-fn a_texture_is_decoded_per_use_and_a_bomb_is_not() {
+fn textures_are_decoded_per_use_and_bombs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let image = image::RgbaImage::from_pixel(2, 3, image::Rgba([255, 128, 0, 64]));
     image.save(folder.path().join("a b.png")).unwrap();
@@ -402,7 +402,7 @@ fn a_constant_environment_is_scaled_and_black_is_none() {
 }
 
 #[test]
-fn the_camera_that_is_placed_for_a_film_stands_still() {
+fn a_placed_camera_does_not_move_during_an_animation() {
     let mut file = triangle();
     let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
     let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);

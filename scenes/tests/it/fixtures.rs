@@ -116,11 +116,9 @@ fn changed(glb: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
 }
 
 #[test]
-fn made_tangents_are_those_that_an_exporter_made() {
+fn generated_tangents_match_an_exporters() {
     let Some(shared) = shared() else {
-        skipped(
-            "made_tangents_are_those_that_an_exporter_made (no shared/scenes beside the checkout)",
-        );
+        skipped("generated_tangents_match_an_exporters (no shared/scenes beside the checkout)");
         return;
     };
     let glb = std::fs::read(shared.join("NormalTangentMirrorTest.glb")).unwrap();
@@ -152,10 +150,10 @@ fn made_tangents_are_those_that_an_exporter_made() {
 }
 
 #[test]
-fn a_quantized_scene_is_its_plain_namesake_but_for_its_steps() {
+fn a_quantized_scene_matches_its_plain_version() {
     let Some(shared) = shared() else {
         skipped(
-            "a_quantized_scene_is_its_plain_namesake_but_for_its_steps (no shared/scenes beside \
+            "a_quantized_scene_matches_its_plain_version (no shared/scenes beside \
                 the checkout)",
         );
         return;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 #[test]
-fn accessors_beyond_their_bytes_are_refused_before_anything_is_allocated() {
+fn oversized_accessors_are_refused_before_allocation() {
     let mut file = triangle();
     file["accessors"][0]["count"] = json!(u64::MAX);
     assert!(
@@ -29,14 +29,14 @@ fn accessors_beyond_their_bytes_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn zeros_without_bytes_are_bounded() {
+fn accessors_without_bytes_are_bounded() {
     let mut file = triangle();
     file["accessors"][0] = json!({ "componentType": 5126, "count": 1 << 23, "type": "VEC3" });
     assert!(refusal(&file).contains("accessors[0].count"));
 }
 
 #[test]
-fn numbers_that_are_none_name_their_element() {
+fn invalid_numbers_are_refused_with_their_element() {
     let mut file = triangle();
     let accessor =
         add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 1.0, f32::NAN, 0.0, 0.0, 1.0, 0.0]);
@@ -45,7 +45,7 @@ fn numbers_that_are_none_name_their_element() {
 }
 
 #[test]
-fn indices_that_point_nowhere_name_their_place() {
+fn invalid_indices_are_refused_with_their_place() {
     for (pointer, place) in [
         (
             "/meshes/0/primitives/0/attributes/POSITION",
@@ -65,7 +65,7 @@ fn indices_that_point_nowhere_name_their_place() {
 }
 
 #[test]
-fn cycles_and_second_parents_name_their_node() {
+fn cycles_and_second_parents_are_refused_with_their_node() {
     let mut file = triangle();
     file["nodes"] =
         json!([{ "mesh": 0 }, { "name": "a", "children": [2] }, { "name": "b", "children": [1] }]);
@@ -87,7 +87,7 @@ fn uris_that_leave_the_folder_are_refused() {
 }
 
 #[test]
-fn files_that_are_no_scene_say_so() {
+fn files_that_are_not_scenes_are_refused() {
     let message = |bytes: &[u8]| load_bytes(bytes).unwrap_err().to_string();
     assert!(message(b"\x89PNG\r\n").contains("not a glTF 2.0 file"));
     assert!(message(b"").contains("not a glTF 2.0 file"));
@@ -117,7 +117,7 @@ fn must_end(bytes: &[u8], what: &str) {
 }
 
 #[test]
-fn damaged_files_end_in_a_scene_or_an_error() {
+fn damaged_files_give_a_scene_or_an_error() {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("library");
     let mut files = vec![library.join("cornell-box.gltf"), library.join("spinning-cube.gltf")];
     match crate::fixtures::shared() {

@@ -69,7 +69,7 @@ fn points_alike(a: [f32; 3], b: [f32; 3]) -> bool {
 }
 
 #[test]
-fn a_mesh_that_is_held_once_shows_what_copies_show() {
+fn an_instanced_mesh_renders_like_its_copies() {
     let file = placed_four_times();
     let copied = at(&loaded(&file, u64::MAX), 0.0);
     let scene = loaded(&file, 1);
@@ -114,7 +114,7 @@ fn a_mesh_that_is_held_once_shows_what_copies_show() {
 }
 
 #[test]
-fn what_is_far_from_its_files_origin_keeps_its_digits() {
+fn distant_geometry_keeps_its_precision() {
     let mut file = placed_four_times();
     // Brought back to the world's origin: a float at a thousand metres is good for 0.06 mm, a mesh
     // about its own centre for far less.
@@ -126,7 +126,7 @@ fn what_is_far_from_its_files_origin_keeps_its_digits() {
 }
 
 #[test]
-fn what_bends_or_shines_or_is_shown_once_is_copied() {
+fn deforming_emissive_and_single_meshes_are_copied() {
     let instances = |change: fn(&mut Value)| {
         let mut file = placed_four_times();
         change(&mut file);
@@ -154,7 +154,7 @@ fn what_bends_or_shines_or_is_shown_once_is_copied() {
 }
 
 #[test]
-fn instances_move_and_their_meshes_stay() {
+fn moving_instances_keep_their_meshes() {
     let mut file = placed_four_times();
     let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 1.0]);
     let values = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 0.0, 8.0, 0.0]);
@@ -169,7 +169,7 @@ fn instances_move_and_their_meshes_stay() {
 }
 
 #[test]
-fn a_mesh_that_is_held_once_counts_once() {
+fn an_instanced_mesh_is_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("scene.gltf"), placed_four_times().to_string()).unwrap();
     // The mesh, and the copies for its mirrored place and its flat one.
@@ -190,7 +190,7 @@ fn a_mesh_that_is_held_once_counts_once() {
 }
 
 #[test]
-fn more_triangles_are_shown_than_any_scene_may_hold() {
+fn instances_may_show_more_triangles_than_the_limit() {
     let (triangles, places) = (4096, 20_000);
     let mut file = triangle();
     let corner = |index: usize, k: usize| ((index * 37 + k * 11) % 101) as f32 * 0.01 + k as f32;

@@ -16,7 +16,7 @@ fn flat(extensions: Value) -> FlatScene {
 }
 
 #[test]
-fn a_plain_material_and_one_whose_extensions_say_nothing_have_no_layers() {
+fn materials_without_effective_extensions_have_no_layers() {
     for extensions in [
         json!({}),
         json!({ "KHR_materials_specular": {} }),
@@ -147,7 +147,7 @@ fn factors_beyond_their_range_are_clamped() {
 }
 
 #[test]
-fn what_is_no_number_is_refused_by_its_place() {
+fn nan_and_infinity_are_refused_with_their_place() {
     for (extension, key, value) in [
         ("clearcoat", "clearcoatFactor", json!("much")),
         ("clearcoat", "clearcoatRoughnessFactor", json!(1e300)),

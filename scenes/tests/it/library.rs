@@ -32,7 +32,7 @@ fn the_library_is_what_its_generator_writes() {
 }
 
 #[test]
-fn the_cornell_box_stands_as_measured() {
+fn the_cornell_box_has_its_measured_geometry() {
     let scene = load(&folder(), "cornell-box.gltf", &LoadOptions::default()).unwrap();
     let flat = scene.flatten(&FlattenOptions::still(256, 256)).unwrap();
     assert_eq!(flat.triangles.len(), 2 * (5 + 1 + 2 * 5));
@@ -65,7 +65,7 @@ fn four_hundred_panels_and_twelve_points_light_the_room() {
 }
 
 #[test]
-fn the_drink_knows_what_comes_before_what() {
+fn the_drink_has_its_media_in_priority_order() {
     let scene = load(&folder(), "drink.gltf", &LoadOptions::default()).unwrap();
     let flat = scene.flatten(&FlattenOptions::still(64, 64)).unwrap();
     let media: Vec<(f32, i32)> =

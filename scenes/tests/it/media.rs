@@ -58,7 +58,7 @@ fn a_priority_is_a_whole_number_near_zero() {
 }
 
 #[test]
-fn a_priority_of_what_encloses_nothing_is_told() {
+fn a_priority_without_a_medium_is_a_warning() {
     let file = of(vec![json!({ "extras": { "tessera_medium_priority": 1, "more": true } })]);
     let scene = load_json(&file).unwrap();
     let warnings = scene.report().warnings.join("\n");

@@ -89,7 +89,7 @@ fn a_variant_may_need_tangents_that_another_does_not() {
 }
 
 #[test]
-fn an_unknown_variant_is_told_with_those_there_are() {
+fn an_unknown_variant_is_refused_with_the_known_ones() {
     let message = |file: &Value, name: &str| load_variant(file, name).unwrap_err().to_string();
     let error = message(&lamp(), "noon");
     assert!(error.contains("\"noon\"") && error.contains("\"day\", \"night\""), "{error}");
@@ -103,7 +103,7 @@ fn an_unknown_variant_is_told_with_those_there_are() {
 }
 
 #[test]
-fn a_mapping_that_points_nowhere_is_refused_whichever_is_chosen() {
+fn an_invalid_variant_mapping_is_always_refused() {
     let mapping = "/meshes/0/primitives/0/extensions/KHR_materials_variants/mappings/1";
     for (field, value) in [("material", json!(3)), ("variants", json!([0, 2]))] {
         let mut file = lamp();

@@ -113,7 +113,7 @@ fn bytes_of(length: usize) -> (Vec<u8>, BlobHash) {
 fn quiet(_: u64, _: u64) {}
 
 #[tokio::test]
-async fn a_blob_goes_and_comes_back() {
+async fn a_blob_survives_upload_and_download() {
     let bench = Bench::new();
     let client = bench.client().await;
     for length in [0, 1, 3_000_001] {
@@ -141,7 +141,7 @@ async fn a_blob_goes_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_get_goes_on_where_it_was_interrupted() {
+async fn an_interrupted_get_resumes() {
     let bench = Bench::new();
     let (bytes, hash) = bytes_of(2_000_000);
     bench.shelf.add(hash, &bytes);
@@ -178,7 +178,7 @@ async fn a_get_goes_on_where_it_was_interrupted() {
 }
 
 #[tokio::test]
-async fn a_put_goes_on_where_it_was_interrupted() {
+async fn an_interrupted_put_resumes() {
     let bench = Bench::new();
     let (bytes, hash) = bytes_of(2_000_000);
     let source = bench.path("source");
@@ -232,7 +232,7 @@ async fn a_corrupt_blob_leaves_no_file() {
 }
 
 #[tokio::test]
-async fn a_damaged_rest_of_a_former_get_is_replaced() {
+async fn a_damaged_partial_get_is_replaced() {
     let bench = Bench::new();
     let client = bench.client().await;
     let (bytes, hash) = bytes_of(400_000);
@@ -279,7 +279,7 @@ async fn absent_refused_and_oversized_blobs_are_named() {
 }
 
 #[tokio::test]
-async fn a_file_that_became_shorter_fails_its_put() {
+async fn a_file_truncated_during_a_put_fails_it() {
     let bench = Bench::new();
     let client = bench.client().await;
     let (bytes, hash) = bytes_of(1000);
@@ -308,7 +308,7 @@ async fn two_puts_of_the_same_blob_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn a_peer_that_stops_within_a_blob_is_found_silent() {
+async fn a_peer_that_stalls_within_a_blob_times_out() {
     let bench = Bench::new();
     let (served, dialled) = bench.farm.pair(&bench.farm.identity("ada")).await;
     let (_, hash) = bytes_of(1000);

@@ -25,7 +25,7 @@ async fn both_ends_know_each_other() {
 }
 
 #[tokio::test]
-async fn an_identity_of_another_farm_finds_no_coordinator() {
+async fn an_identity_of_another_farm_is_refused() {
     let farm = Farm::start(Timing::default());
     let stranger = Authority::generate().unwrap().issue(&user("eve")).unwrap();
     let ours = hello();
@@ -74,7 +74,7 @@ fn forge(trusting: &Identity, own: &Identity) -> Identity {
 }
 
 #[tokio::test]
-async fn a_port_where_nobody_listens_is_told_at_once() {
+async fn a_closed_port_is_reported_at_once() {
     let free = std::net::UdpSocket::bind(LOOPBACK).unwrap().local_addr().unwrap();
     let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
     let started = Instant::now();
@@ -85,7 +85,7 @@ async fn a_port_where_nobody_listens_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_silent_port_is_given_up() {
+async fn a_silent_port_times_out() {
     let silent = std::net::UdpSocket::bind(LOOPBACK).unwrap();
     let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
     let timing = Timing { dial: Duration::from_millis(400), ..Timing::default() };
@@ -121,7 +121,7 @@ async fn deaf_to_the_first(server: std::net::SocketAddr, relay: tokio::net::UdpS
 }
 
 #[tokio::test]
-async fn a_handshake_of_which_nothing_is_heard_has_another_beside_it() {
+async fn a_silent_handshake_is_joined_by_another() {
     let farm = Farm::start(Timing::default());
     let relay = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
     let address = relay.local_addr().unwrap().into();
@@ -135,7 +135,7 @@ async fn a_handshake_of_which_nothing_is_heard_has_another_beside_it() {
 }
 
 #[tokio::test]
-async fn a_host_without_an_address_is_named() {
+async fn an_unresolvable_host_is_named_in_the_error() {
     let identity = Authority::generate().unwrap().issue(&user("ada")).unwrap();
     let address = "no-such-host.invalid:7420".parse().unwrap();
     let error = connect(&address, &identity, &hello(), Timing::default()).await.unwrap_err();

@@ -105,7 +105,7 @@ async fn an_expired_a_used_and_a_foreign_token_are_refused() {
 }
 
 #[tokio::test]
-async fn a_token_for_a_name_makes_nobody_else() {
+async fn a_token_for_a_name_enrols_only_that_name() {
     let farm = Farm::start(Timing::default());
     let (token, record) = invitation(&farm, Role::Node);
     let node = Some(NodeId(uuid::Uuid::now_v7()));
@@ -157,7 +157,7 @@ async fn a_wrong_certificate_in_the_answer_is_not_taken() {
 }
 
 #[test]
-fn requests_that_are_none_are_refused() {
+fn malformed_requests_are_refused() {
     let authority = Authority::generate().unwrap();
     for request in [vec![], vec![0x30], vec![0xff; 100], vec![0x30; 20_000]] {
         let peer = user("ada");
@@ -215,7 +215,7 @@ fn a_missing_or_damaged_identity_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_peer_without_a_certificate_is_known_as_nobody() {
+async fn a_peer_without_a_certificate_has_no_identity() {
     // Whoever enrols may open any stream; the coordinator sees that it has no identity.
     let farm = Farm::start(Timing::default());
     let (token, _) = invitation(&farm, Role::Artist);

@@ -56,7 +56,7 @@ async fn messages_arrive_in_order_and_the_end_is_clean() {
 }
 
 #[tokio::test]
-async fn a_message_may_come_byte_by_byte_to_a_receiver_that_is_dropped_between() {
+async fn a_dropped_receive_loses_no_byte_of_a_message() {
     let (_farm, served, dialled) = connected("ada").await;
     let body = tessera_protocol::encode(&heartbeat(7)).unwrap();
     let bytes = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
@@ -74,7 +74,7 @@ async fn a_message_may_come_byte_by_byte_to_a_receiver_that_is_dropped_between()
 }
 
 #[tokio::test]
-async fn an_oversized_length_is_refused_before_its_bytes_are_awaited() {
+async fn an_oversized_length_is_refused_before_its_bytes_arrive() {
     let (_farm, served, dialled) = connected("ada").await;
     for length in [u32::MAX, MESSAGE_BYTES_MAX as u32 + 1] {
         let (_sender, receiver) = raw(&served, &dialled, &length.to_le_bytes()).await;

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn its_files_are_the_libraries_the_cache_and_a_folder_of_its_own() {
+    fn a_worker_can_open_only_libraries_cache_and_its_folder() {
         let data = tempfile::tempdir().unwrap();
         let config = Config::new("localhost:1", data.path().join("node"), "n");
         let cache = data.path().join("jit");

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_fails_now_and_then_is_restarted_for_ever() {
+    fn occasional_failures_always_lead_to_a_restart() {
         let mut health = device();
         for _ in 0..10 {
             assert!(matches!(health.on_fault(Fault::Worker), Next::Restart(_)));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_end_in_quarantine_and_waits_grow_until_then() {
+    fn repeated_failures_back_off_and_end_in_quarantine() {
         let mut health = device();
         let nexts: Vec<Next> = (0..4).map(|_| health.on_fault(Fault::Worker)).collect();
         assert!(nexts[..3].iter().all(|next| matches!(next, Next::Restart(_))), "{nexts:?}");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn two_wrong_answers_are_enough_whatever_lies_between() {
+    fn two_wrong_answers_quarantine_a_device() {
         let mut health = device();
         assert!(matches!(health.on_fault(Fault::WrongAnswer), Next::Restart(_)));
         (0..10_000).for_each(|_| health.on_unit());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_fails_every_few_units_is_quarantined_in_the_end() {
+    fn frequent_failures_end_in_quarantine() {
         let mut health = device();
         let ends = |health: &mut Health| {
             (0..10).for_each(|_| health.on_unit());

@@ -28,7 +28,7 @@ fn hold(held: &mut Held, number: u64, now: Instant) -> Ends {
 }
 
 #[test]
-fn a_right_answer_lets_go_what_was_given_before_it() {
+fn a_right_answer_releases_the_results_before_it() {
     let (mut held, now) = (Held::default(), Instant::now());
     let (first, second) = (hold(&mut held, 1, now), hold(&mut held, 3, now));
     assert!(first.try_recv().is_err(), "not before the test");
@@ -40,7 +40,7 @@ fn a_right_answer_lets_go_what_was_given_before_it() {
 }
 
 #[test]
-fn a_wrong_answer_gives_all_of_it_back() {
+fn a_wrong_answer_returns_all_held_units() {
     let (mut held, now) = (Held::default(), Instant::now());
     let ends = [hold(&mut held, 1, now), hold(&mut held, 2, now)];
     assert_eq!(held.give_up(), 2);
@@ -51,7 +51,7 @@ fn a_wrong_answer_gives_all_of_it_back() {
 }
 
 #[test]
-fn a_test_is_due_when_enough_waits_or_long_enough_or_nothing_else_is_to_do() {
+fn a_self_test_is_due_by_count_time_or_idleness() {
     let (mut held, now) = (Held::default(), Instant::now());
     assert!(!held.is_due(1, true, now + HELD_MAX), "nothing waits for it");
     let _first = hold(&mut held, 1, now);

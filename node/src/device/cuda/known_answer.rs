@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_exact_sums_are_the_answer() {
+    fn only_exact_sums_pass_the_known_answer() {
         let answer = KnownAnswer::of(4).unwrap();
         assert_eq!(answer.params.sample_count, 1);
         let mut sums: Vec<u8> = answer.sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_devices_get_more_to_do() {
+    fn larger_devices_get_a_larger_known_answer() {
         assert_eq!(KnownAnswer::of(132).unwrap().params.sample_count, 33);
         assert_eq!(KnownAnswer::of(0).unwrap().params.sample_count, 1);
         assert_eq!(params(SAMPLES_MAX).sample_count, 256);

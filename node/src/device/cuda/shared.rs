@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_compute_jobs_hold_counts_as_held_until_their_worker_ends() {
+    fn compute_memory_counts_as_held_until_the_worker_ends() {
         let shared = Shared::new("cuda:0".into(), &FoundDevice::default());
         shared.compute_holds(5);
         assert_eq!(shared.telemetry().memory_held, None, "nobody has said how much is free");

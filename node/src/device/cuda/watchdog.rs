@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_may_take_many_times_its_time_and_never_less_than_the_floor() {
+    fn the_watchdog_allows_many_times_the_expected_time() {
         let watchdog = Watchdog { floor: Duration::from_secs(10), ..Watchdog::default() };
         let mut rate = Rate::default();
         assert_eq!(rate.allowed(&watchdog, u64::MAX), watchdog.floor);

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_out_as_they_went_in() {
+    fn worker_messages_round_trip() {
         let mut pipe = Vec::new();
         send(&mut pipe, &(7u32, "seven"), b"raw").unwrap();
         send(&mut pipe, &(8u32, ""), b"").unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_beyond_the_bounds_are_refused_before_anything_is_allocated() {
+    fn oversized_lengths_are_refused_before_allocation() {
         let heads = [[0xff; 8], [0, 0, 0, 0, 1, 0, 0, 4], [1, 0, 16, 0, 0, 0, 0, 0]];
         for head in heads {
             let refused = receive::<u32>(&mut head.as_slice());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_cut_short_is_the_end_and_a_false_one_an_error() {
+    fn a_cut_frame_is_the_end_and_a_corrupt_one_an_error() {
         let mut pipe = Vec::new();
         send(&mut pipe, &1u64, b"payload").unwrap();
         for length in 0..pipe.len() {
