@@ -67,29 +67,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     if let Some(pool) = &spec.pool {
         field("pool", pool.clone());
     }
-    let files = spec.kind.files();
-    let total = bytes(files.iter().map(|(_, _, length)| length).sum());
-    match &spec.kind {
-        JobKind::Render(render) => {
-            field("scene", format!("{}, {} files, {total}", render.scene, files.len()));
-            let RenderSpec { width, height, spp, depth, .. } = render;
-            let samples = match render.time_secs {
-                Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
-                None => format!("{spp} spp"),
-            };
-            let clamped =
-                render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
-            field("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}"));
-        }
-        JobKind::Compute(compute) => {
-            field("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len()));
-            let ComputeSpec { domain, channels, element, .. } = compute;
-            let reduced = compute.reduction.map_or("", |reduction| reduction.name());
-            field(
-                "domain",
-                format!("{domain}, {channels} × {element} {reduced}").trim_end().to_owned(),
-            );
-        }
+    for (name, value) in subject(&spec.kind) {
+        field(name, value);
     }
     let frames_wanted = spec.kind.frames();
     field("frames", format!("{frames_wanted}: {} of {} done", summary.frames_done, summary.frames));
@@ -119,6 +98,36 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));
     }
     text
+}
+
+/// What a job makes, and from what: a field and its value each.
+fn subject(kind: &JobKind) -> [(&'static str, String); 2] {
+    let files = kind.files();
+    let total = bytes(files.iter().map(|(_, _, length)| length).sum());
+    match kind {
+        JobKind::Render(render) => {
+            let RenderSpec { width, height, spp, depth, .. } = render;
+            let samples = match render.time_secs {
+                Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
+                None => format!("{spp} spp"),
+            };
+            let clamped =
+                render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
+            [
+                ("scene", format!("{}, {} files, {total}", render.scene, files.len())),
+                ("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}")),
+            ]
+        }
+        JobKind::Compute(compute) => {
+            let ComputeSpec { domain, channels, element, .. } = compute;
+            let reduced = compute.reduction.map_or("", |reduction| reduction.name());
+            let domain = format!("{domain}, {channels} × {element} {reduced}");
+            [
+                ("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len())),
+                ("domain", domain.trim_end().to_owned()),
+            ]
+        }
+    }
 }
 
 /// Units that two nodes worked on at once, and what that cost.

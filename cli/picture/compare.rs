@@ -90,7 +90,7 @@ impl NonFinite {
 /// Compares a picture with a reference of the same size.
 ///
 /// # Errors
-/// Where the sizes differ.
+/// If the sizes differ.
 pub fn compare(first: &Picture, second: &Picture) -> Result<Comparison, PictureError> {
     if first.size() != second.size() {
         return Err(PictureError::Sizes { first: first.size(), second: second.size() });

@@ -17,7 +17,7 @@ const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// other chunks say, and decoded to linear.
 ///
 /// # Errors
-/// Where the file cannot be read, is neither, is broken, has no colours, or is larger than a frame
+/// If the file cannot be read, is neither, is broken, has no colours, or is larger than a frame
 /// may be.
 pub fn read(path: &Path) -> Result<Picture, PictureError> {
     let failed = |source| PictureError::Read { path: path.to_path_buf(), source };

@@ -56,7 +56,7 @@ pub struct Report {
 /// Reads two files and compares the first with the second, the reference.
 ///
 /// # Errors
-/// Where a file is no picture, the sizes differ, or an option makes no sense.
+/// If a file is no picture, the sizes differ, or an option makes no sense.
 pub fn run(first: &Path, second: &Path, options: &DiffOptions) -> Result<Report, DiffError> {
     if !DiffOptions::PIXELS_PER_DEGREE_RANGE.contains(&options.pixels_per_degree) {
         return Err(DiffError::PixelsPerDegree(options.pixels_per_degree));

@@ -1,5 +1,5 @@
-//! How long to wait before the next try: longer each time, and not the same for every node. Owns no
-//! clock.
+//! Computes the wait before the next attempt: longer each time, and different for every node. Owns
+//! no clock.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Backoff {
         whole.mul_f64(0.5 + 0.5 * share)
     }
 
-    /// Nothing will change soon: the next wait is a longest one.
+    /// Makes the next wait the longest one, because nothing will change soon.
     pub(crate) fn slow(&mut self) {
         self.tries = self.tries.max(16);
     }

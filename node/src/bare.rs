@@ -1,5 +1,5 @@
-//! A frame straight on a device, without a farm: what benchmarks and tests compare the farm with.
-//! Scenes are read in this process: they are the user's own.
+//! Renders a frame on a device without a farm, for benchmarks and tests to compare with. Scenes are
+//! read in this process: they are the user's own.
 
 use crate::device::{self, Device, DeviceError, PreparedFrame, UnitOutput};
 use crate::job;

@@ -149,7 +149,8 @@ impl BlobCache {
         Ok(true)
     }
 
-    /// Where the arriving bytes of a blob go, and how many are there from an earlier try.
+    /// Returns the file for the arriving bytes of a blob, and how many are there from an earlier
+    /// attempt.
     pub(crate) fn partial(&self, hash: BlobHash) -> (PathBuf, u64) {
         let path = self.path(hash).with_extension("part");
         let held = fs::metadata(&path).map_or(0, |metadata| metadata.len());
@@ -187,7 +188,7 @@ impl BlobCache {
     }
 
     /// Removes the longest unused until the bound holds. A blob that has just come stays even where
-    /// it alone is too large: somebody is about to use it.
+    /// it is larger than the whole cache: it is about to be used.
     fn evict(&self, just_came: Option<BlobHash>) -> Result<(), CacheError> {
         loop {
             let oldest = {

@@ -1,5 +1,4 @@
-//! What a node is told at its start. Owns no defaults that depend on the machine; those are found
-//! when the node starts.
+//! Settings of a node. Defaults that depend on the machine are found when the node starts.
 
 use crate::device::cuda::Watchdog;
 use crate::import::ImportLimits;

@@ -15,7 +15,7 @@ pub enum FolderError {
         "data folder `{0}` is in use by another node; stop that one, or give this one its own folder"
     )]
     Locked(PathBuf),
-    /// Not what a node writes.
+    /// The file is not what a node writes.
     #[error("`{path}` does not hold {expected}; move it away to start as a new node")]
     Damaged {
         /// The file.
@@ -87,23 +87,23 @@ impl DataFolder {
         self.process
     }
 
-    /// Where the identity is kept.
+    /// Returns the folder of the identity.
     pub fn identity(&self) -> PathBuf {
         self.root.join("identity")
     }
 
-    /// Where scene files are kept.
+    /// Returns the folder of the scene cache.
     pub(crate) fn cache(&self) -> PathBuf {
         self.root.join("cache")
     }
 
-    /// Where results wait.
+    /// Returns the folder of the outbox.
     pub(crate) fn outbox(&self) -> PathBuf {
         self.root.join("outbox")
     }
 
-    /// Where scenes stand as folders while they are read. On the cache's file system, so that hard
-    /// links work.
+    /// Returns the folder in which scenes stand while they are read. On the cache's file system, so
+    /// that hard links work.
     pub(crate) fn views(&self) -> PathBuf {
         self.root.join("views")
     }

@@ -58,9 +58,9 @@ pub enum NodeError {
          remove its identity and enrol it with a token for that pool"
     )]
     OtherPool {
-        /// As its certificate has it.
+        /// Pool in its certificate.
         fixed: String,
-        /// As it was started.
+        /// Pool that it was started with.
         claimed: String,
     },
     /// The coordinator does not let it join the farm.

@@ -268,8 +268,8 @@ mod tests {
             bytes[position] ^= 0x40;
             fs::write(&path, &bytes).unwrap();
             let opened = Outbox::open(folder.path(), OURS, 1000).unwrap();
-            // Device time and rays are told to people alone and stand outside the hash, as does the
-            // first sample, which the coordinator compares with its own; all else must be noticed.
+            // Device time and rays are only for people and are outside the hash, as does the first
+            // sample, which the coordinator compares with its own; all else must be noticed.
             for lease in opened.leases() {
                 let (read, bytes) = opened.read(lease).unwrap();
                 assert_eq!(

@@ -93,11 +93,15 @@ impl Document {
         let json = self.at(&self.root.accessors, index, path, "accessors")?;
         let place = format!("accessors[{index}]");
         let Checked::Valid(component) = json.component_type else {
-            return Err(self
-                .invalid(format!("{place}.componentType"), "is none of glTF's; export it again"));
+            return Err(self.invalid(
+                format!("{place}.componentType"),
+                "is not one of glTF's; export it again",
+            ));
         };
         let Checked::Valid(kind) = json.type_ else {
-            return Err(self.invalid(format!("{place}.type"), "is none of glTF's; export it again"));
+            return Err(
+                self.invalid(format!("{place}.type"), "is not one of glTF's; export it again")
+            );
         };
         let components = match kind {
             Type::Scalar => 1,
@@ -193,7 +197,9 @@ impl Document {
         let Some(sparse) = &checked.json.sparse else { return Ok(()) };
         let place = format!("accessors[{index}].sparse");
         let Checked::Valid(component) = sparse.indices.component_type else {
-            return Err(self.invalid(format!("{place}.indices.componentType"), "is none of glTF's"));
+            return Err(
+                self.invalid(format!("{place}.indices.componentType"), "is not one of glTF's")
+            );
         };
         let width = component_bytes(component.0);
         let size = checked.components * component_bytes(checked.component);

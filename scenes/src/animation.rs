@@ -167,8 +167,9 @@ fn read_curve(
     let json = &document.root.animations[index].samplers[sampler];
     let path = format!("animations[{index}].samplers[{sampler}]");
     let Checked::Valid(interpolation) = json.interpolation else {
-        return Err(document
-            .invalid(format!("{path}.interpolation"), "is none of STEP, LINEAR, CUBICSPLINE"));
+        return Err(
+            document.invalid(format!("{path}.interpolation"), "is not STEP, LINEAR or CUBICSPLINE")
+        );
     };
     let (input, output) = (format!("{path}.input"), format!("{path}.output"));
     let times = document.floats::<1>(json.input.value(), &input)?;

@@ -252,8 +252,8 @@ fn sizes(json: &ViewJson, name: &str) -> Result<(usize, usize), String> {
     Ok((count, stride as usize))
 }
 
-/// Bytes that so many elements take at the very least, so that nobody makes room for what cannot be
-/// there. Strides are checked.
+/// Bytes that so many elements take at the very least, so that no memory is reserved for what
+/// cannot be there. Strides are checked.
 fn least_bytes(json: &ViewJson) -> u64 {
     match json.mode {
         // A byte of header, two bits for each byte of an element in each block, and the first

@@ -35,7 +35,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads the main file alone.
+    /// Reads only the main file.
     pub(crate) fn open(source: &Source) -> Result<Self, SceneError> {
         let file = source.main.clone();
         let bytes = source.read_main()?;

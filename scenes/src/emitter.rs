@@ -1,5 +1,5 @@
 //! Which triangles emit, and how strongly each light should be picked. Power is an estimate: it
-//! steers samples, and a wrong one costs noise, never truth.
+//! steers samples, and a wrong one costs noise, never correctness.
 //!
 //! - point: 4π I; spot: 2π I (1 - (cos inner + cos outer)/2); directional: E π R²
 //! - triangle: π A times the mean radiance over it, twice where it is double sided

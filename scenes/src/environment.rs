@@ -1,7 +1,7 @@
 //! Light at infinity: reading `.hdr` and `.exr` maps, and the table that importance-samples them.
 //!
 //! The map is equirectangular, +Y up: row i lies at polar angle π(i + ½)/height from +Y, the centre
-//! column towards +Z, and u grows to the right of somebody who looks out from the centre.
+//! column towards +Z, and u grows to the right of an observer at the centre.
 
 use crate::environment_file;
 use crate::error::SceneError;
@@ -27,7 +27,7 @@ pub(crate) struct LoadedEnvironment {
     pub(crate) cells: Arc<Vec<EnvironmentCell>>,
     /// ∫ luminance dω over the sphere, before any intensity.
     flux: f64,
-    /// In words, for the report.
+    /// Describes the environment for the report.
     pub(crate) description: String,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct MapSize {
     pub(crate) file_bytes: u64,
 }
 
-/// Reads a map's header alone. The error says what is wrong and what to do.
+/// Reads only a map's header. The error says what is wrong and what to do.
 pub(crate) fn size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
     if bytes.starts_with(&EXR_MAGIC) {
         return exr_size(bytes, texels_max);
@@ -114,7 +114,7 @@ fn exr_size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
         if channels.len() > CHANNELS_MAX {
             let count = channels.len();
             return Err(format!(
-                "it has {count} channels, more than {CHANNELS_MAX}; write red, green and blue alone"
+                "it has {count} channels, more than {CHANNELS_MAX}; write only red, green and blue"
             ));
         }
         let texels = u64::from(width) * u64::from(height);

@@ -1,4 +1,4 @@
-//! What can be wrong with a scene: which file, where in it, and what to do. Owns no recovery.
+//! Errors of scenes: which file, where in it, and what to do.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! Which files a scene consists of, for whoever sends it elsewhere. Does not read their contents
-//! beyond the JSON.
+//! Lists the files of a scene, for sending it elsewhere. Reads only the JSON.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// that is only the plain form of compressed views is none.
 ///
 /// # Errors
-/// Where the main file cannot be parsed, a URI leaves the folder, or a link leads out of it.
+/// If the main file cannot be parsed, a URI leaves the folder, or a link leads out of it.
 pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
     let missing = |source| SceneError::Read { path: path.to_path_buf(), source };
     let name = path.file_name().and_then(|name| name.to_str());

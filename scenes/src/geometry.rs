@@ -67,7 +67,7 @@ pub(crate) fn read(
 ) -> Result<Option<Geometry>, SceneError> {
     let Checked::Valid(mode) = primitive.mode else {
         return Err(
-            document.invalid(format!("{path}.mode"), "is none of glTF's seven; export it again")
+            document.invalid(format!("{path}.mode"), "is not one of glTF's seven; export it again")
         );
     };
     let Some(topology) = Topology::of(mode) else { return Ok(None) };

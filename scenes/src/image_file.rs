@@ -95,7 +95,7 @@ fn format(bytes: &[u8]) -> Result<Format, String> {
         Ok(ImageFormat::Jpeg) => Ok(Format::Jpeg),
         Ok(ImageFormat::WebP) => Ok(Format::WebP),
         _ if bytes.starts_with(&ktx2_file::IDENTIFIER) => Ok(Format::Ktx2),
-        _ => Err("it is none of PNG, JPEG, WebP and KTX2; convert it".into()),
+        _ => Err("it is not PNG, JPEG, WebP or KTX2; convert it".into()),
     }
 }
 

@@ -20,8 +20,8 @@ fn short(name: &str) -> String {
     shortened(name, NAME_CHARS_MAX)
 }
 
-/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where
-/// nobody would read on.
+/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where a
+/// reader would stop.
 pub(crate) fn report(
     scene: &LoadedScene,
     document: &Document,

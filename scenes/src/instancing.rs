@@ -72,7 +72,8 @@ impl Instancing {
     }
 
     /// A mesh in a place, its ids still to be given, and the box that it fills. None where it is to
-    /// be copied: it is none of these, or the place mirrors, flattens it or is beyond every float.
+    /// be copied: it is not one of these, or the place mirrors, flattens it or is beyond every
+    /// float.
     pub(crate) fn place(&self, mesh: usize, world: &Affine) -> Option<(Instance, [[f32; 3]; 2])> {
         let held = self.held.get(mesh)?.as_ref()?;
         let centered = Affine { linear: Affine::IDENTITY.linear, offset: held.center };

@@ -282,7 +282,7 @@ mod tests {
         assert!(error.contains("has 18446744073709551615 bytes"), "{error}");
     }
 
-    /// The transcoder alone would read past the end of this file.
+    /// Without our checks, the transcoder would read past the end of this file.
     #[test]
     fn key_value_data_is_ignored() {
         let (_, bytes, hash, ..) = SAMPLES[1];

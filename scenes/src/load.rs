@@ -1,4 +1,4 @@
-//! From files to a scene in memory: the order in which parts are read, and what is said about them.
+//! Loads a scene: the order in which its parts are read, and the warnings about them.
 
 use crate::animation::{self, Clip};
 use crate::camera::{self, ShownCamera};

@@ -83,7 +83,7 @@ impl LoadedScene {
     /// its hierarchy where no node that carries geometry moves.
     ///
     /// # Errors
-    /// Where the camera does not exist, an option is no number, or an animation moves something
+    /// If the camera does not exist, an option is no number, or an animation moves something
     /// beyond every float.
     pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, SceneError> {
         check(options)?;

@@ -127,9 +127,7 @@ fn read(
     let path = format!("materials[{index}]");
     let pbr = &json.pbr_metallic_roughness;
     let Checked::Valid(alpha_mode) = json.alpha_mode else {
-        return Err(
-            document.invalid(format!("{path}.alphaMode"), "is none of OPAQUE, MASK and BLEND")
-        );
+        return Err(document.invalid(format!("{path}.alphaMode"), "is not OPAQUE, MASK or BLEND"));
     };
     let mut material = default_material();
     material.base_color =

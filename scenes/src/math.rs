@@ -71,7 +71,8 @@ impl Affine {
     pub(crate) const IDENTITY: Self =
         Self { linear: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], offset: [0.0; 3] };
 
-    /// From glTF's sixteen numbers by columns. The last row is taken to be 0, 0, 0, 1.
+    /// Makes a matrix from glTF's sixteen numbers, by columns. The last row is taken to be 0, 0, 0,
+    /// 1.
     pub(crate) fn from_columns(m: [f32; 16]) -> Self {
         let at = |row: usize, column: usize| f64::from(m[column * 4 + row]);
         let row = |r: usize| [at(r, 0), at(r, 1), at(r, 2)];

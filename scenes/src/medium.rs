@@ -25,7 +25,7 @@ impl Layered {
     /// Adds a material's layers, and what they enclose. Equal media have one number.
     ///
     /// # Errors
-    /// Where a scene has more media than a path can tell from each other.
+    /// If a scene has more media than a path can tell from each other.
     pub(crate) fn add(
         &mut self,
         document: &Document,
@@ -59,7 +59,7 @@ impl Layered {
 /// The priority that a material's `extras` give its medium, 0 by default.
 ///
 /// # Errors
-/// Where it is no whole number, or far from 0.
+/// If it is no whole number, or far from 0.
 pub(crate) fn priority(document: &Document, index: usize) -> Result<i32, SceneError> {
     let Some(value) = given(document, index) else { return Ok(0) };
     let number =

@@ -1,5 +1,4 @@
-//! The forest of nodes: who stands on whom, in which order, and where. Does not know what nodes
-//! carry beyond numbers.
+//! The forest of nodes: parents, order and transforms. Knows what nodes carry only by number.
 
 use crate::document::Document;
 use crate::error::SceneError;

@@ -1,5 +1,5 @@
-//! What a caller chooses: light at infinity, limits, and what one frame looks like. Owns no
-//! defaults of the command line.
+//! Options of loading and flattening: environment, limits, and the view of a frame. The command
+//! line's defaults are elsewhere.
 
 use crate::bvh::BuilderKind;
 use crate::instancing::INSTANCED_FROM;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Where light comes from at infinity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum EnvironmentSource {
-    /// The scene's own lights alone. A scene without any gets a plain white environment and a
+    /// Only the scene's own lights. A scene without any gets a plain white environment and a
     /// warning.
     #[default]
     None,

@@ -68,7 +68,7 @@ fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual,
         "point" => LightKind::Point,
         "spot" => LightKind::Spot,
         "directional" => LightKind::Directional,
-        _ => return wrong("type", "is none of point, spot and directional"),
+        _ => return wrong("type", "is not point, spot or directional"),
     };
     let intensity = json.intensity.unwrap_or(1.0);
     let emission = json.color.unwrap_or([1.0; 3]).map(|value| value * intensity);

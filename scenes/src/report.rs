@@ -1,4 +1,4 @@
-//! What `tessera inspect` tells about a scene. Owns no formatting.
+//! The report that `tessera inspect` prints about a scene. Owns no formatting.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,5 +1,4 @@
-//! What a scene comes to, counted against its limits before it is made. Owns no limit and makes
-//! nothing.
+//! Counts what a scene needs against its limits, before anything is made.
 
 use crate::error::SceneError;
 use crate::mesh::Mesh;

@@ -67,8 +67,8 @@ struct Surface<'a> {
     values: Vec<Values>,
     /// Triangles that the crate is given.
     faces: Vec<u32>,
-    /// What came of each corner of each triangle; None where nothing did, and the vertex's other
-    /// corners decide.
+    /// The tangent of each corner of each triangle; None where there is none, and the vertex's
+    /// other corners decide.
     corners: Vec<[Option<[f32; 4]>; 3]>,
 }
 

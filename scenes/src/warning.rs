@@ -1,4 +1,4 @@
-//! What will look different from what the file asks for, each said once and in a fixed order.
+//! Warnings: what will look different from what the file asks for, each once and in a fixed order.
 
 /// Warnings kept at most; a hostile file could otherwise fill the memory with them.
 const WARNINGS_MAX: usize = 256;

@@ -6,6 +6,7 @@ mod arrows;
 mod circles;
 mod dependencies;
 mod functions;
+mod environment;
 mod pages;
 mod sizes;
 mod texts;

@@ -20,7 +20,7 @@ pub struct Address {
 /// Why a text is no address, or an address leads nowhere.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// Not of the form.
+    /// The text does not have the form.
     #[error(
         "`{text}` is not an address ({problem}); write HOST:PORT, such as farm.example:7420 or \
             [::1]:7420"

@@ -1,5 +1,5 @@
-//! The farm's own certificate authority: ECDSA P-256, one key in one folder, no one above it.
-//! Decides nothing about who may be signed; its caller does.
+//! The farm's own certificate authority: ECDSA P-256, self-signed, one key in one folder. Its
+//! caller decides who is signed.
 
 use crate::files::{self, Access};
 use crate::identity::Identity;
@@ -71,7 +71,7 @@ pub enum AuthorityError {
             again after that"
     )]
     Rotating(u64),
-    /// The request is none.
+    /// The request is malformed.
     #[error("the certificate request is malformed: {0}")]
     Request(&'static str),
     /// The identity cannot be signed.
@@ -90,8 +90,8 @@ impl Authority {
         )
     }
 
-    /// The authority kept in a folder; a new one where the folder has none. The key is readable by
-    /// its owner alone.
+    /// The authority kept in a folder; a new one where the folder has none. Only its owner can read
+    /// the key.
     pub fn open_or_create(folder: &Path) -> Result<Self, AuthorityError> {
         let (key_path, certificate_path) = (folder.join(KEY_FILE), folder.join(CERTIFICATE_FILE));
         let failed = |path: &Path| {
@@ -290,7 +290,7 @@ fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
     KeyPair::from_pkcs8_pem_and_sign_algo(text, &PKCS_ECDSA_P256_SHA256).map_err(|_| broken())
 }
 
-/// The SubjectPublicKeyInfo (DER) of a certificate; None where it is none.
+/// The SubjectPublicKeyInfo (DER) of a certificate; None if the bytes are not a certificate.
 pub(crate) fn public_key_info(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
     use x509_parser::prelude::{FromDer, X509Certificate};
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;

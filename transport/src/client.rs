@@ -1,4 +1,4 @@
-//! What a command needs of a farm: requests, watching, blobs. Prints nothing and retries nothing.
+//! The client's end: requests, watching, blobs. Prints nothing and retries nothing.
 
 use crate::address::Address;
 use crate::blob::{self, BlobError};
@@ -59,7 +59,7 @@ impl FarmClient {
     }
 
     /// Asks, and waits for the one answer. [`Response::Error`] comes as [`ClientError::Request`].
-    /// For [`Request::Watch`] see [`Self::watch`].
+    /// [`Request::Watch`] goes through [`Self::watch`].
     pub async fn request(&self, request: &Request) -> Result<Response, ClientError> {
         let (mut sender, mut receiver) = self.ask(request).await?;
         sender.finish();

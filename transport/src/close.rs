@@ -1,5 +1,4 @@
-//! Why a connection or a stream was ended, as numbers both sides know. The numbers are part of the
-//! protocol: never reused.
+//! Close codes of connections and streams. The numbers are part of the protocol: never reused.
 
 use quinn::VarInt;
 

@@ -1,5 +1,5 @@
-//! The dialling end: resolves, connects, exchanges hellos, and says exactly what failed. Within the
-//! time to dial it asks more than once; after that it does not try again, but its caller may.
+//! Dials a coordinator: resolves, connects, exchanges hellos, and says exactly what failed. It
+//! begins several handshakes within the time to dial; later attempts are the caller's.
 
 use crate::address::Address;
 use crate::error::ConnectError;
@@ -18,9 +18,9 @@ use tessera_protocol::Hello;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// When handshakes begin that go on beside those before, in shares of the time to dial. One alone
-/// is fragile: a coordinator that hears nothing of it for three seconds forgets it, and on a line
-/// that loses every fifth datagram that is met once in some dozens.
+/// When handshakes begin that go on beside those before, in shares of the time to dial. A single
+/// one is fragile: a coordinator that hears nothing of it for three seconds forgets it, and on a
+/// line that loses every fifth datagram that is met once in some dozens.
 const TRIES: [f32; 3] = [0.0, 0.2, 0.5];
 
 /// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn,

@@ -117,9 +117,9 @@ fn accept(
         return Err(EnrolError::Wrong("it is of another authority"));
     }
     let identity = Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)
-        .map_err(|_| EnrolError::Wrong("it names nobody"))?;
+        .map_err(|_| EnrolError::Wrong("it names no identity"))?;
     if identity.peer.name != applicant.name || identity.peer.node != applicant.node {
-        return Err(EnrolError::Wrong("it names somebody else"));
+        return Err(EnrolError::Wrong("it names another identity"));
     }
     Ok(identity)
 }

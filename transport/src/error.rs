@@ -1,5 +1,5 @@
-//! Why a connection was not made, or has ended, in terms that a person can act on. Names no exit
-//! status; the command line does.
+//! Errors of connections: why one was not made, or has ended, in words that a user can act on. Exit
+//! statuses are the command line's.
 
 use crate::address::{Address, AddressError};
 use crate::close::{CLOSE_REASON_MAX, CloseCode, cut};
@@ -25,7 +25,7 @@ pub enum Ended {
         /// The peer's words; from an authenticated peer, but still only text.
         reason: String,
     },
-    /// Nothing was heard for too long.
+    /// The peer was silent for too long.
     #[error("the connection timed out")]
     TimedOut,
     /// This side closed it.
@@ -63,70 +63,70 @@ fn printable(bytes: &[u8]) -> String {
 /// Why there is no connection to a coordinator.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is none, or its host has none.
+    /// The address is malformed, or its host has no address.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// This machine gives no socket.
+    /// The system opened no socket.
     #[error("cannot open a UDP socket")]
     Socket(#[source] std::io::Error),
     /// The key or the certificate of this side cannot be used.
     #[error("cannot use the identity: {0}")]
     Identity(String),
-    /// The packets go nowhere.
+    /// There is no route to the address.
     #[error("no way to `{address}`")]
     NoRoute {
-        /// Where to.
+        /// The address dialled.
         address: Address,
         /// What the system said.
         #[source]
         source: std::io::Error,
     },
-    /// Nobody answered.
+    /// No answer came in time.
     #[error("no answer from `{address}` within {} s", within.as_secs_f32())]
     Unreachable {
-        /// Where to.
+        /// The address dialled.
         address: Address,
-        /// How long was waited.
+        /// The time waited.
         within: Duration,
     },
     /// The machine is there, but nothing listens at the port.
     #[error("nothing listens at `{address}`")]
     Refused {
-        /// Where to.
+        /// The address dialled.
         address: Address,
     },
     /// The server has a certificate of another authority.
     #[error("the server at `{address}` is not this farm's coordinator: {problem}")]
     Foreign {
-        /// Where to.
+        /// The address dialled.
         address: Address,
         /// What is wrong with its certificate.
         problem: String,
     },
-    /// The server takes our certificate for nobody's.
+    /// The server does not accept our certificate.
     #[error("the coordinator at `{address}` rejects this identity: {reason}")]
     Rejected {
-        /// Where to.
+        /// The address dialled.
         address: Address,
         /// What it said.
         reason: String,
     },
-    /// The server takes our certificate for one that is over, and too long ago to be renewed.
+    /// The server says that our certificate has expired, too long ago to be renewed.
     #[error("the certificate of this identity has expired, says the coordinator at `{address}`")]
     Expired {
-        /// Where to.
+        /// The address dialled.
         address: Address,
     },
     /// The server speaks something else.
     #[error("the server at `{address}` does not speak the Tessera protocol")]
     NotTessera {
-        /// Where to.
+        /// The address dialled.
         address: Address,
     },
     /// No protocol version in common, as this side sees it.
     #[error("this build and the coordinator at `{address}` cannot work together")]
     Version {
-        /// Where to.
+        /// The address dialled.
         address: Address,
         /// The versions.
         #[source]
@@ -135,15 +135,15 @@ pub enum ConnectError {
     /// No protocol version in common, as the coordinator sees it.
     #[error("this build and the coordinator at `{address}` cannot work together: {reason}")]
     VersionRefused {
-        /// Where to.
+        /// The address dialled.
         address: Address,
         /// The coordinator's words.
         reason: String,
     },
-    /// The connection ended before it was of use.
+    /// The connection ended before it was ready.
     #[error("the connection to `{address}` ended")]
     Ended {
-        /// Where to.
+        /// The address dialled.
         address: Address,
         /// How.
         #[source]

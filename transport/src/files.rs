@@ -1,4 +1,4 @@
-//! Small files that are whole or absent, and synced. Does not know what is in them.
+//! Writes small files whole and synced, or not at all. Does not know their content.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The owner alone: mode 0600.
+    /// Only the owner: mode 0600.
     Secret,
     /// Everybody: mode 0644.
     Public,

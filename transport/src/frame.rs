@@ -15,7 +15,7 @@ use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{CodecError, decode, encode};
 
 const LENGTH_BYTES: usize = 4;
-/// Bytes taken from QUIC at once: a length's word alone never makes this side allocate more than
+/// Bytes taken from QUIC at once: a length word never by itself makes this side allocate more than
 /// this ahead of what arrives.
 const STEP_BYTES: usize = 64 << 10;
 
@@ -34,7 +34,7 @@ pub enum FrameError {
     /// The stream ended where a message was due.
     #[error("the stream ended where a message was due")]
     Missing,
-    /// Nothing (or not all) came in time.
+    /// The message did not arrive in time, or not all of it.
     #[error("the peer was silent for {} s", .0.as_secs_f32())]
     Silent(Duration),
     /// The first byte names no kind of stream.
@@ -155,7 +155,7 @@ pub struct FrameSender {
 }
 
 impl FrameSender {
-    /// Of the sending half of an accepted stream.
+    /// Wraps the sending half of an accepted stream.
     pub fn new(stream: SendStream) -> Self {
         Self { stream }
     }
@@ -227,12 +227,12 @@ pub struct FrameReceiver {
 }
 
 impl FrameReceiver {
-    /// Of the receiving half of a stream whose kind has been read, or is known.
+    /// Wraps the receiving half of a stream whose kind has been read, or is known.
     pub fn new(stream: RecvStream) -> Self {
         Self { stream, meter: None, buffer: Vec::new() }
     }
 
-    /// From now on, what comes is counted for its sender, who waits where it sends too much.
+    /// Counts arriving bytes for their sender from now on, and slows a sender that sends too much.
     pub fn metered(mut self, meter: Arc<Meter>) -> Self {
         meter.count_message();
         self.meter = Some(meter);

@@ -1,5 +1,5 @@
-//! Which certificates of peers are let in: the farm's, and for a time after their end those that
-//! may be renewed. What an expired one may do is not decided here.
+//! Accepts the farm's certificates, and expired ones for a grace time so that they can be renewed.
+//! What an expired one may do is decided elsewhere.
 
 use crate::peer::PeerIdentity;
 use crate::validity::{Lifetimes, Validity};

@@ -12,10 +12,10 @@ use tessera_protocol::{Hello, HelloError};
 /// Why two sides did not get past the hello.
 #[derive(Debug, thiserror::Error)]
 pub enum HelloFailure {
-    /// Theirs is none, or of other versions.
+    /// The peer's hello is malformed, or of other versions.
     #[error(transparent)]
     Hello(#[from] HelloError),
-    /// It did not come.
+    /// The hello did not arrive.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// Another stream came first.

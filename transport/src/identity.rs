@@ -22,7 +22,7 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 pub struct Identity {
     /// Who.
     pub peer: PeerIdentity,
-    /// Where the farm's coordinator was when this was made, for commands that are not told
+    /// Address of the farm's coordinator when this was made, for commands that are not told
     /// otherwise.
     pub coordinator: Option<Address>,
     key: PrivatePkcs8KeyDer<'static>,
@@ -103,7 +103,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Keeps the identity in a folder (made if need be), readable by its owner alone. The identity
+    /// Keeps the identity in a folder (made if need be), readable only by its owner. The identity
     /// that was there is replaced as a whole.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         let failed = |path: PathBuf| move |source| IdentityError::File { path, source };
@@ -127,7 +127,7 @@ impl Identity {
         &self.chain[1]
     }
 
-    /// For how long its certificate holds; None where that is not readable.
+    /// Returns the validity of its certificate; None if that is unreadable.
     pub fn validity(&self) -> Option<Validity> {
         Validity::of_certificate(&self.chain[0])
     }
@@ -153,7 +153,7 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// The hint is a comfort: one that cannot be read is none.
+/// The hint is optional: an unreadable one counts as absent.
 fn read_address(path: &Path) -> Option<Address> {
     let bytes = files::read_bounded(path, 1024).ok()?;
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()

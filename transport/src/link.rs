@@ -1,5 +1,4 @@
-//! A connection that is ready for use: the peer is known and a protocol version is agreed. Owns its
-//! closing.
+//! A connection ready for use: the peer is known and a protocol version is agreed.
 
 use crate::authority::public_key_info;
 use crate::close::{CloseCode, close};
@@ -20,16 +19,16 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 pub struct Credential {
     /// Who it is.
     pub peer: PeerIdentity,
-    /// For how long. It may have expired already: within the farm's grace such a peer is let in, to
-    /// renew it and do nothing else.
+    /// Its certificate's validity. It may have expired already: within the farm's grace such a peer
+    /// is let in, to renew it and do nothing else.
     pub validity: Validity,
     /// The authority that the peer names as the signer's; None where it names none.
     pub authority: Option<AuthorityPin>,
 }
 
 impl Credential {
-    /// Of whoever is at the other end of a connection; None for a peer without a certificate (it
-    /// may only enrol).
+    /// Reads the identity at the other end of a connection; None for a peer without a certificate
+    /// (it may only enrol).
     pub fn of_connection(connection: &Connection) -> Result<Option<Self>, PeerError> {
         let Some(identity) = connection.peer_identity() else { return Ok(None) };
         let chain = identity

@@ -1,6 +1,6 @@
-//! How much a peer may send: messages and bytes a second, over all its connections together. Who
-//! goes too fast is read more slowly, and waits by QUIC's flow control; nothing is thrown away.
-//! Keeps no list of peers.
+//! Limits the messages and bytes per second of a peer over all its connections. A faster peer is
+//! read more slowly, and QUIC's flow control makes it wait; nothing is dropped. Keeps no list of
+//! peers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

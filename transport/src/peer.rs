@@ -1,5 +1,5 @@
-//! Who a certificate is about: one URI among its alternative names, `tessera://ROLE/NAME`. Checks
-//! no signature; TLS has.
+//! The identity in a certificate: one URI among its alternative names, `tessera://ROLE/NAME`.
+//! Checks no signature; TLS does.
 
 use rustls::pki_types::CertificateDer;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct PeerIdentity {
 /// Why a certificate tells no identity, or an identity cannot stand in one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
-    /// Not a certificate.
+    /// The bytes are not a certificate.
     #[error("the certificate cannot be read")]
     Malformed,
     /// No Tessera identity in it, or several.
@@ -37,7 +37,7 @@ pub enum PeerError {
     #[error("name {0:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`")]
     Name(String),
     /// A node without an id, or an id without a node.
-    #[error("a node needs an id, and nobody else has one")]
+    #[error("a node needs an id, and only a node has one")]
     NodeId,
     /// The token is for another.
     #[error(
@@ -45,13 +45,13 @@ pub enum PeerError {
             or another token"
     )]
     OtherName {
-        /// Whom it is for.
+        /// The name that the token is for.
         granted: String,
-        /// Who came.
+        /// The name that was given.
         claimed: String,
     },
-    /// A pool of people.
-    #[error("nodes are in pools, and nobody else is")]
+    /// A pool for an identity that is not a node.
+    #[error("only nodes can belong to a pool")]
     Pool,
 }
 

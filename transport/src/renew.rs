@@ -1,6 +1,6 @@
-//! The next certificate, over a connection that stands: asked for at half of a certificate's life,
-//! signed for whoever the connection is of. Keys are made where they are used. Decides nothing
-//! about who is denied; the coordinator does, before it answers.
+//! Renews certificates over an open connection: at half of a certificate's life, for the identity
+//! of the connection. Keys are made where they are used. Decides nothing about who is denied; the
+//! coordinator does, before it answers.
 
 use crate::authority::{Authority, public_key_info};
 use crate::close::cut;
@@ -44,16 +44,16 @@ pub enum RenewError {
     Crypto(#[source] rcgen::Error),
 }
 
-/// What came of a question.
+/// The answer to a request for renewal.
 #[derive(Debug)]
 pub enum Renewal {
-    /// The identity from now on; kept nowhere yet.
+    /// The new identity, not stored yet.
     Renewed(Identity),
-    /// The one in use will do for now; ask again after so long.
+    /// The certificate in use is fresh enough; ask again after this time.
     NotYet(Duration),
 }
 
-/// Asks for the next certificate. The key is made here and never leaves.
+/// Asks for the next certificate. The key is made on this side and never sent.
 pub async fn ask(
     connection: &Connection,
     identity: &Identity,
@@ -75,21 +75,21 @@ pub async fn ask(
     }
 }
 
-/// Checks that what came is for this key and this identity. The authority may be a new one: the
-/// connection is the coordinator's, by the word of the authority that this side trusts, and says
-/// who signs from now on.
+/// Checks that the certificate is for this key and this identity. The authority may be a new one:
+/// the connection is the coordinator's, by the word of the authority that this side trusts, and
+/// says who signs from now on.
 fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, former: &Identity) -> Result<Identity, RenewError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
     let [own, _authority] = chain.as_slice() else {
-        return Err(RenewError::Wrong("its chain is not of two"));
+        return Err(RenewError::Wrong("its chain does not have two certificates"));
     };
     if public_key_info(own).as_deref() != Some(&key.subject_public_key_info()) {
-        return Err(RenewError::Wrong("it is of another key"));
+        return Err(RenewError::Wrong("it is for another key"));
     }
     let mut identity = Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)
-        .map_err(|_| RenewError::Wrong("it names nobody"))?;
+        .map_err(|_| RenewError::Wrong("it names no identity"))?;
     if (&identity.peer.name, identity.peer.node) != (&former.peer.name, former.peer.node) {
-        return Err(RenewError::Wrong("it names somebody else"));
+        return Err(RenewError::Wrong("it names another identity"));
     }
     identity.coordinator.clone_from(&former.coordinator);
     Ok(identity)

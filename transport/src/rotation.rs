@@ -1,6 +1,5 @@
-//! A new authority beside the old one: made, kept and ended. While both are trusted, servers show
-//! the new one vouched for by the old one, and certificates of either are taken. The old key is
-//! gone from the moment of the rotation.
+//! Rotation of the authority. While both are trusted, servers present the new one, cross-signed by
+//! the old one, and accept certificates of either. The old key is deleted at the rotation.
 
 use crate::authority::{
     AUTHORITY_NAME, AUTHORITY_VALIDITY, Authority, AuthorityError, CERTIFICATE_FILE,
@@ -73,9 +72,9 @@ impl Authority {
     ) -> Result<Option<Self>, AuthorityError> {
         match self.former_until() {
             Some(until) if until <= now_secs => {
-                let alone = Self::open(folder)?.with_lifetimes(self.lifetimes);
+                let current = Self::open(folder)?.with_lifetimes(self.lifetimes);
                 remove(&folder.join(FORMER_FILE))?;
-                Ok(Some(Self { former: None, ..alone }))
+                Ok(Some(Self { former: None, ..current }))
             }
             _ => Ok(None),
         }
@@ -196,8 +195,8 @@ mod tests {
             assert!(!place(ROTATION_FILE).exists());
         }
         assert!(second.past_overlap(folder.path(), 149).unwrap().is_none());
-        let alone = second.past_overlap(folder.path(), 150).unwrap().unwrap();
-        assert_eq!((alone.pin(), alone.former_until()), (second.pin(), None));
+        let current = second.past_overlap(folder.path(), 150).unwrap().unwrap();
+        assert_eq!((current.pin(), current.former_until()), (second.pin(), None));
         assert_eq!(Authority::open(folder.path()).unwrap().former_until(), None);
     }
 }

@@ -47,13 +47,13 @@ pub enum AcceptError {
     /// TLS or QUIC failed: a foreign certificate, say.
     #[error(transparent)]
     Handshake(#[from] Ended),
-    /// It took too long.
+    /// The handshake took too long.
     #[error("the peer did not finish its handshake within {} s", .0.as_secs_f32())]
     Slow(Duration),
-    /// Its certificate, though the authority's, names nobody.
+    /// Its certificate is the authority's, but names no identity.
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// Its hello is none, or of other versions.
+    /// Its hello is malformed, or of other versions.
     #[error(transparent)]
     Hello(#[from] HelloFailure),
 }
@@ -85,7 +85,7 @@ impl Server {
         Ok(())
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.endpoint.local_addr()
     }
@@ -137,7 +137,7 @@ pub struct Arriving {
 }
 
 impl Arriving {
-    /// Where it comes from.
+    /// Returns the address of the peer.
     pub fn remote_address(&self) -> SocketAddr {
         self.incoming.remote_address()
     }

@@ -1,4 +1,4 @@
-//! How long a peer may be silent. Owns no clock.
+//! Time limits of connections. Owns no clock.
 
 use std::time::Duration;
 

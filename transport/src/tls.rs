@@ -55,7 +55,7 @@ pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// The dialling side with an identity: trusts its farm's authority alone.
+/// TLS of a dialling side with an identity: trusts only its farm's authority.
 pub(crate) fn client(identity: &Identity) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?

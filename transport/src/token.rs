@@ -1,5 +1,5 @@
-//! Join tokens: what lets a machine or a person ask for a certificate. Keeps no ledger; the
-//! coordinator does.
+//! Join tokens, with which a machine or a user can ask for a certificate. The coordinator keeps the
+//! list of them.
 //!
 //! Text form: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash, 32 bytes of
 //! secret, and 4 bytes of checksum (the start of BLAKE3 over the other 64), so that a token cut
@@ -47,7 +47,7 @@ pub struct JoinToken {
 /// Why a token does not let its bearer in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Not a token's text.
+    /// The text is not a token.
     #[error("not a join token: {0}; `tessera token create` prints one that begins with {PREFIX}")]
     Form(&'static str),
     /// Another secret.

@@ -1,5 +1,5 @@
-//! How long certificates hold: what a farm gives, and what a certificate says. Reads no clock but
-//! where it says so.
+//! Lifetimes of certificates: what a farm gives, and what a certificate says. Only functions that
+//! say so read the clock.
 
 use rustls::pki_types::CertificateDer;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,9 +21,9 @@ pub const GRACE_MAX: Duration = Duration::from_secs(31 * 86_400);
 /// do nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// Of nodes' certificates: 2 s to 31 days.
+    /// Lifetime of nodes' certificates: 2 s to 31 days.
     pub node: Duration,
-    /// Of people's certificates: 2 s to 31 days.
+    /// Lifetime of users' certificates: 2 s to 31 days.
     pub user: Duration,
     /// After a node's certificate has expired: 0 to 31 days.
     pub node_grace: Duration,
@@ -55,7 +55,7 @@ impl Lifetimes {
         life.clamp(LIFE_MIN, LIFE_MAX)
     }
 
-    /// For how long an expired one may be renewed.
+    /// How long an expired certificate can be renewed.
     pub fn grace(&self, role: Role) -> Duration {
         let grace = if role == Role::Node { self.node_grace } else { self.user_grace };
         grace.min(GRACE_MAX)
@@ -73,7 +73,7 @@ impl Lifetimes {
 pub struct Validity {
     /// When it was made.
     pub issued_at: u64,
-    /// From when on it holds no more.
+    /// End of the validity.
     pub expires_at: u64,
 }
 

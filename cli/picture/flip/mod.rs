@@ -51,7 +51,7 @@ pub struct Flip {
 /// unless both have the same bits.
 ///
 /// # Errors
-/// Where the sizes differ.
+/// If the sizes differ.
 pub fn flip(
     first: &Picture,
     second: &Picture,

@@ -1,5 +1,5 @@
-//! What a node does about its leases: a pure state machine. Messages and events go in, [`Action`]s
-//! come out; no clock, no socket, no file, no thread.
+//! Decides what a node does about its leases: a pure state machine. Messages and events go in,
+//! [`Action`]s come out; no clock, no socket, no file, no thread.
 //!
 //! A lease is waiting (for its frame, or for room on a device), given to a device, or storing (its
 //! result goes to disk). Then it is finished: the outbox has it until the coordinator says that it
@@ -39,7 +39,7 @@ pub(crate) enum Action<F> {
     Withdraw(Lease),
     /// End a unit at the next sample; what there is by then is its output.
     Cut(Lease),
-    /// Stop a unit; nobody wants to hear of it any more.
+    /// Stop a unit; its result is no longer wanted.
     Cancel(Lease),
     /// Send a result of the outbox; where that fails, call [`Agent::on_offer_failed`].
     Offer(Lease),
@@ -52,7 +52,7 @@ pub(crate) enum Action<F> {
 /// How an attempt ended on its device.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Rendered {
-    /// With sums, after this much device time.
+    /// The unit is done, after this much device time.
     Done(Duration),
     /// Without.
     Failed(Failure),
@@ -303,7 +303,7 @@ impl<F: Clone> Agent<F> {
     /// A frame is prepared, or cannot be: then all its units have failed.
     pub(crate) fn on_frame(&mut self, frame: FrameKey, result: Result<F, Failure>) {
         match result {
-            // Nobody waits for it any more where it is no longer asked for.
+            // If it is no longer asked for, no unit waits for it.
             Ok(handle) => {
                 if let Some(state) = self.frames.get_mut(&frame) {
                     *state = Frame::Ready(handle);
@@ -454,7 +454,7 @@ impl<F: Clone> Agent<F> {
         self.actions.extend(begun.map(|(lease, _)| Action::Cut(*lease)));
     }
 
-    /// Takes no new work and gives back every unit, begun or not: somebody else can begin it at
+    /// Takes no new work and gives back every unit, begun or not: another node can begin it at
     /// once. Results in the outbox stay there for the next start.
     pub(crate) fn give_up(&mut self) {
         self.drain();
@@ -481,7 +481,7 @@ impl<F: Clone> Agent<F> {
             }
         }
         self.waiting = kept;
-        // A frame that nobody waits for is given up here; devices have their own hold on it while
+        // A frame that no unit waits for is dropped here; devices have their own hold on it while
         // they work.
         let units = self.waiting.iter().filter_map(|lease| self.units.get(lease));
         let needed: BTreeSet<FrameKey> = units.map(|unit| key(&unit.assignment)).collect();

@@ -386,7 +386,7 @@ fn a_unit_moves_to_a_device_with_room_or_fails() {
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     let device = devices_of(&actions(&mut agent))[0];
     assert!(!agent.on_rendered(device, lease(0), Rendered::Failed(shortage(device as u8))));
-    // Its frame is asked for anew where nobody else waits for it.
+    // Its frame is requested again if no other unit waits for it.
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     let told = actions(&mut agent);
     assert_eq!(devices_of(&told), [1 - device], "{told:?}");

@@ -9,7 +9,7 @@ use tessera_ptx::{Kernel, Module, ParseError, Type, TypeKind, Variable};
 /// Why a kernel cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// Not PTX.
+    /// The text is not PTX.
     #[error("the PTX cannot be read")]
     Parse(#[from] ParseError),
     /// No entry of that name, or with other parameters.

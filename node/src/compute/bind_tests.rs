@@ -110,10 +110,7 @@ fn a_kernel_that_stores_another_type_is_refused() {
         PTX.replace("{ ret; }", &format!("{{\n{notes} ret; }}"))
     };
     assert_eq!(stored_elements(PTX).len(), 0);
-    assert!(
-        bind(PTX, &spec(&[])).is_ok(),
-        "a kernel may write by itself, and then nobody knows what"
-    );
+    assert!(bind(PTX, &spec(&[])).is_ok(), "a kernel that writes by itself has an unknown type");
     assert!(bind(&noting(&["f32"]), &spec(&[])).is_ok());
     assert!(
         bind(&noting(&["u32", "f32"]), &spec(&[])).is_ok(),

@@ -1,5 +1,5 @@
-//! Users' CUDA C++ to the PTX that every node takes: one architecture, fixed options, one header.
-//! Finds no compiler.
+//! Compiles users' CUDA C++ to the PTX that every node takes: one architecture, fixed options, one
+//! header.
 
 use tessera_kernels::compute::{HEADER, HEADER_NAME};
 use tessera_nvrtc::{Nvrtc, NvrtcError, Program, STRICT_OPTIONS, Target, portable_ptx};

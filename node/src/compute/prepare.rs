@@ -1,4 +1,4 @@
-//! A compute job's files into memory: fetched, checked, read. Blocks nothing but its own task.
+//! Fetches, checks and reads the files of a compute job. Blocks only its own task.
 
 use super::bind::builtin_numbers;
 use super::{LoadedArray, PreparedCompute, Source};

@@ -64,7 +64,11 @@ fn inputs_larger_than_memory_are_refused_with_both_sizes() {
         );
     }
     assert!(Preparations::new(1, 1, 0).check_memory(&spec(u64::MAX)).is_err());
-    assert_eq!(Preparations::new(0, 0, 0).check_memory(&spec(u64::MAX)), Ok(()), "nobody knows");
+    assert_eq!(
+        Preparations::new(0, 0, 0).check_memory(&spec(u64::MAX)),
+        Ok(()),
+        "memory is unknown"
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl CpuDevice {
     /// instruction set unless one is named.
     ///
     /// # Errors
-    /// Where this processor lacks the instruction set, or the system refuses so many threads.
+    /// If this processor lacks the instruction set, or the system refuses so many threads.
     pub fn open(threads: Option<usize>, isa: Option<Isa>) -> Result<Self, DeviceOpenError> {
         let isa = isa.unwrap_or_else(best_isa);
         if !available_isas().contains(&isa) {

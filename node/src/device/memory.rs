@@ -9,17 +9,16 @@ use tessera_layout::FlatScene;
 /// Bytes of a frame's scene, its hierarchy included; what units need to work is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SceneMemory {
-    /// In main memory, for processors.
+    /// Main memory, for the CPU.
     pub processor_bytes: u64,
-    /// On a GPU, where the hierarchy is a compressed one.
+    /// GPU memory, with a compressed hierarchy.
     pub gpu_bytes: u64,
 }
 
 impl SceneMemory {
     /// Lays the scene out for both.
     ///
-    /// # Errors
-    /// Where it is none that kernels may have.
+    /// # Errors If it is not a scene that kernels accept.
     pub fn of(scene: FlatScene) -> Result<Self, SceneError> {
         let processor_bytes = scene.bytes();
         let scene = CheckedScene::new(Arc::new(scene))?;

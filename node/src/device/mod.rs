@@ -66,7 +66,7 @@ pub struct UnitOutput {
     /// units add up.
     pub device_time: Duration,
     /// Bytes that it needed on the device at least: its scene, and the workspace of the smallest
-    /// plan; 0 where nobody measures.
+    /// plan; 0 if it is not measured.
     pub device_bytes: u64,
 }
 
@@ -131,7 +131,7 @@ pub enum Work {
 }
 
 impl UnitOutput {
-    /// Of a compute unit.
+    /// The output of a compute unit.
     pub(crate) fn of_chunk(chunk: ChunkValues, device_time: Duration, device_bytes: u64) -> Self {
         Self {
             sums: TileSums::empty(0, 0, 0),
@@ -187,7 +187,7 @@ impl Begun {
 pub fn begin(device: &dyn Device, frame: &Arc<PreparedFrame>, params: UnitParams) -> Begun {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     let finish: Finish = Box::new(move |result| {
-        // Nobody has to wait.
+        // No caller has to wait.
         let _ = sender.send(result);
     });
     let work = Work::Render { frame: frame.clone(), params };

@@ -132,7 +132,7 @@ fn a_pool_closed_during_a_unit_returns_no_film() {
     let (reached, heard) = mpsc::channel();
     let reached = Mutex::new(reached);
     let renderer = move |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
-        // Nobody listens after the first.
+        // The receiver leaves after the first.
         let _ = reached.lock().unwrap().send(());
         std::thread::sleep(Duration::from_millis(2));
         Ok(add_pattern(params, film))

@@ -103,7 +103,7 @@ impl XidTable {
         Ok(Self { rows })
     }
 
-    /// What to do, and what it means. A code that nobody has described is written down.
+    /// What to do, and what it means. An unknown code is only logged.
     pub fn look_up(&self, code: u64) -> (XidAction, &str) {
         match self.rows.get(&code) {
             Some(row) => (row.action, &row.meaning),

@@ -49,7 +49,7 @@ fn part<T>(array: &Arc<Vec<T>>, last: Option<&Arc<Vec<T>>>) -> Part {
 }
 
 impl FrameHead {
-    /// The head of a frame, for somebody who has kept [`kept`] of the last one.
+    /// The head of a frame, for a receiver that has kept [`kept`] of the last one.
     pub(super) fn of(scene: &FlatScene, last: Option<&FlatScene>) -> Self {
         let same_bvh = last.is_some_and(|last| Arc::ptr_eq(&last.bvh, &scene.bvh));
         let bvh = |count: usize| if same_bvh { Part::Same } else { Part::New(count as u64) };

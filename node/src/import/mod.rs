@@ -1,6 +1,6 @@
 //! Importing scenes in a child process: whatever a scene's files do to an importer, they do it to a
-//! process that has limits, no network, no keys and no other files, and that nobody else needs.
-//! Owns the process and its limits, not what it reads.
+//! process that has limits, no network, no keys and no other files, and that nothing else depends
+//! on. Owns the process and its limits, not what it reads.
 //!
 //! ```text
 //! Importer ─ load ─► child: sandbox, tessera_scenes::load ─ report ─► ImportedScene ─ flatten ─► child ─ arrays ─► FlatScene

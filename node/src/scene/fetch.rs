@@ -53,7 +53,7 @@ pub(crate) enum FetchError {
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     cache: Arc<BlobCache>,
-    /// The connection of the session, None while there is none.
+    /// The connection of the session; None between sessions.
     connection: watch::Receiver<Option<Connection>>,
     /// How long the coordinator may be silent.
     answer: Duration,

@@ -1,4 +1,4 @@
-//! What reaches the shell of a node from its tasks, its devices and its owner.
+//! Events that reach the shell of a node from its tasks, its devices and its owner.
 
 use crate::agent::FrameKey;
 use crate::compute::PreparedCompute;
@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 /// A frame that units can be started on.
 #[derive(Clone, Debug)]
 pub(super) enum Prepared {
-    /// Of a render job.
+    /// A frame of a render job.
     Scene(Arc<PreparedFrame>),
-    /// Of a compute job.
+    /// A frame of a compute job.
     Compute(Arc<PreparedCompute>),
 }
 

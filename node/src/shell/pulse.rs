@@ -1,5 +1,5 @@
-//! The pulse of a node: since when each device has got no further with what it was given. Owns no
-//! clock and no policy; who watches over the node decides how long is too long.
+//! The pulse of a node: how long each device has made no progress with its work. Owns no clock; the
+//! service manager decides how long is too long.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 pub struct Vitals {
     /// When its loop last turned; it turns at least every half second, work or none.
     pub turned: Instant,
-    /// For how long some device has had work and got no further with it, the longest of all; zero
-    /// where every device gets on or has nothing to do.
+    /// The longest time that a device has had work without progress; zero if every device makes
+    /// progress or has nothing to do.
     pub stalled: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Pulse {
         }
     }
 
-    /// Looks at the device times; one that has grown is a device that gets on within its units.
+    /// Looks at the device times; one that has grown means progress within a unit.
     pub(super) fn look(&mut self, busy: impl Iterator<Item = Duration>, now: Instant) -> Vitals {
         for (beat, busy) in self.0.iter_mut().zip(busy) {
             if std::mem::replace(&mut beat.busy, busy) != busy {

@@ -1,5 +1,4 @@
-//! The way of a result: from a device's output to a file in the outbox, and from there to the
-//! coordinator.
+//! Takes results from devices into the outbox, and from there to the coordinator.
 
 use super::event::Event;
 use crate::device::UnitOutput;

@@ -115,7 +115,7 @@ impl Dialler {
                         link.close(CloseCode::Done, "the node leaves").await;
                         return;
                     }
-                    // The shell owns the other end and outlives this task; where it is gone nobody
+                    // The shell owns the other end and outlives this task; if it is gone, no task
                     // listens.
                     let _ = self.events.send(Event::Lost(number));
                     if begun.elapsed() >= GOOD_SESSION {
@@ -206,7 +206,7 @@ impl Dialler {
         }
     }
 
-    /// The identity of the data folder; a token gets one where none is, or where that one is over.
+    /// The identity of the data folder; a token gets one if there is none, or if it has expired.
     async fn identity(&mut self) -> Result<Identity, Failed> {
         let needed = self.enrol_again || !Identity::is_at(&self.identity_folder);
         let Some(token) = self.token.as_ref().filter(|_| needed) else {

@@ -16,7 +16,7 @@ pub(super) enum MetadataError {
     /// The network.
     #[error("cannot ask `{0}`")]
     Io(String, #[source] std::io::Error),
-    /// Nothing came in time.
+    /// No answer came in time.
     #[error("no answer from `{0}`")]
     Silent(String),
     /// Something came that is no answer.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where the clouds' metadata services listen, on every machine of theirs.
+/// Address of the clouds' metadata services, the same on every machine.
 const METADATA: &str = "169.254.169.254:80";
 /// Pause between two questions. The shortest notice is 30 s.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ pub enum Cloud {
 pub enum Spot {
     /// None's.
     Off,
-    /// Those of the cloud that this machine looks like one of.
+    /// Notices of the cloud that this machine seems to be in.
     #[default]
     Auto,
     /// This one's.
@@ -102,7 +102,7 @@ impl Cloud {
         match text("sys_vendor").trim() {
             "Amazon EC2" => Some(Self::Aws),
             "Google" => Some(Self::Gcp),
-            // Microsoft's name stands in its laptops too; this tag in its cloud alone.
+            // Microsoft's name stands in its laptops too; this tag only in its cloud.
             "Microsoft Corporation"
                 if text("chassis_asset_tag").trim() == "7783-7084-3265-9085-8269-3286-77" =>
             {

@@ -6,7 +6,7 @@
 //! instances ─ padded boxes ─ the same ─────────────────────────────────────────┘
 //! ```
 //!
-//! A tree depends on the triangles and the builder alone, not on the number of threads.
+//! A tree depends only on the triangles and the builder, not on the number of threads.
 
 mod binary;
 mod bounds;
@@ -75,8 +75,7 @@ pub(crate) struct Placed<'a> {
 /// magnitude in metres of any coordinate that a ray can start from outside the triangles themselves
 /// (cameras with their lens).
 ///
-/// # Panics
-/// With more than [`TRIANGLES_MAX`] triangles, which importers refuse long before.
+/// # Panics If there are more than [`TRIANGLES_MAX`] triangles, which importers refuse.
 pub fn build(triangles: &[Triangle], kind: BuilderKind, origin_max: f32) -> Bvh {
     build_with(triangles, Placed::default(), kind, origin_max)
 }

@@ -71,7 +71,7 @@ struct Prospect {
 }
 
 impl Prospect {
-    /// Of an instance, whose mesh nobody asks here.
+    /// A node of an instance, whose mesh is not needed here.
     const UNKNOWN: Prospect = Prospect { chance: 0.5, cost: 1.0 };
     /// Chances are never taken for certain.
     const CHANCE_MAX: f32 = 0.95;

@@ -20,7 +20,7 @@ pub(crate) fn shared() -> Option<PathBuf> {
 /// Says what is left out, and why: straight to standard error, since a passing test's own output is
 /// not shown.
 pub(crate) fn skipped(what: &str) {
-    // Where standard error is closed, nobody listens.
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 

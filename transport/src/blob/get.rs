@@ -1,4 +1,4 @@
-//! Fetching a blob, and giving it.
+//! Downloads of blobs: the fetching end and the serving end.
 
 use super::part::Part;
 use super::{BlobError, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};

@@ -18,14 +18,15 @@ const STEP_BYTES: usize = 256 << 10;
 /// Blob bytes go after every message of the same connection.
 const PRIORITY: i32 = -1;
 
-/// Where the serving side keeps its blobs. All methods may block; they are called off the runtime's
-/// own threads.
+/// The serving side's store of blobs. All methods may block; they are called off the runtime's own
+/// threads.
 pub trait BlobStore: Send + Sync + 'static {
     /// The file that holds this blob, whole; None where it is not here.
     fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>>;
 
-    /// Where an upload of this blob is written, and continued after an interruption. May a blob of
-    /// this length (bytes) come at all? `Err` says why not, in words for the client.
+    /// Returns the file that an upload of this blob is written to, and continued in after an
+    /// interruption. May a blob of this length (bytes) come at all? `Err` says why not, in words
+    /// for the client.
     fn begin(&self, hash: BlobHash, length: u64) -> Result<PathBuf, String>;
 
     /// The file is whole, synced, and has this hash: gives it its place, durably. Harmless where

@@ -1,5 +1,5 @@
-//! A blob while it arrives: a file that grows, the hash of what it holds, and a lock so that one
-//! writer has it.
+//! A partly received blob: a growing file, the hash of its bytes so far, and a lock for its one
+//! writer.
 
 use super::{BlobError, STEP_BYTES, blocking, file_error};
 use crate::files::{TEMPORARY_PREFIX, folder_of};

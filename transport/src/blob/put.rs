@@ -1,4 +1,4 @@
-//! Sending a blob, and taking it.
+//! Uploads of blobs: the sending end and the receiving end.
 
 use super::get::send_file;
 use super::part::Part;

@@ -41,7 +41,8 @@ async fn an_identity_of_another_farm_is_refused() {
 
 #[tokio::test]
 async fn a_certificate_of_another_authority_is_rejected_by_the_coordinator() {
-    // This client trusts the right coordinator, but its own certificate is signed by somebody else.
+    // This client trusts the right coordinator, but its own certificate is signed by another
+    // authority.
     let farm = Farm::start(Timing::default());
     let forged =
         forge(&farm.identity("ada"), &Authority::generate().unwrap().issue(&user("ada")).unwrap());

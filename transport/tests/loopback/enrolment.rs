@@ -153,7 +153,7 @@ async fn a_wrong_certificate_in_the_answer_is_not_taken() {
     let (_, result) =
         tokio::join!(theirs, enrol(&farm.address, applicant, &ours, Timing::default()));
     let error = result.unwrap_err();
-    assert!(matches!(error, EnrolError::Wrong("it names somebody else")), "{error:?}");
+    assert!(matches!(error, EnrolError::Wrong("it names another identity")), "{error:?}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ async fn a_request_and_its_refusal_reach_the_client() {
         assert_eq!(error.to_string(), "no such job");
     };
     tokio::join!(coordinator, asking);
-    // A stream that nobody reads does no harm to the close.
+    // A stream that is never read does not delay the close.
     let _stream = open_both(&client.link().connection, StreamKind::Request).await.unwrap();
     client.close().await;
 }

@@ -50,7 +50,7 @@ async fn messages_arrive_in_order_and_the_end_is_clean() {
         assert_eq!(receiver.receive::<Heartbeat>().await.unwrap(), Some(heartbeat(sequence)));
     }
     assert_eq!(receiver.receive::<Heartbeat>().await.unwrap(), None);
-    // Nobody answers: that is silence, not an end.
+    // No answer comes: that is silence, not an end.
     let error = answers.expect::<Heartbeat>(short().answer).await.unwrap_err();
     assert!(matches!(error, FrameError::Silent(_)), "{error:?}");
 }

@@ -1,5 +1,4 @@
-//! One worker process as its node holds it: started, spoken to, ended. Knows no unit and decides
-//! nothing.
+//! One worker process: starts it, talks to it, ends it. Knows no unit and decides nothing.
 
 use super::command::WorkerCommand;
 use crate::compute::PreparedCompute;
@@ -132,8 +131,8 @@ impl Drop for Child {
         let Some(mut process) = self.process.take() else { return };
         // It may have ended already; then there is nothing to end.
         let _ = process.kill();
-        // A process in the midst of a call to a driver that hangs does not end, not even now:
-        // nobody waits for it but this thread.
+        // A process in the midst of a call to a driver that hangs does not end, not even now: only
+        // this thread waits for it.
         let waiting =
             std::thread::Builder::new().name("worker ends".into()).spawn(move || process.wait());
         if let Err(error) = waiting {

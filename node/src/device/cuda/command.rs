@@ -1,4 +1,4 @@
-//! How workers are started: program, environment, files that they may touch. Starts none.
+//! The command that starts a worker: program, environment, files that it may open.
 
 use crate::config::Config;
 use crate::device::worker::Allowed;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const PASSED: &[&str] = &["LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*", "RUST_BACKTRACE", FAKE, NVRTC];
 /// Configuration of the driver that tests put in the place of NVIDIA's.
 const FAKE: &str = "TESSERA_FAKE_CUDA";
-/// Where the user's NVRTC is.
+/// Path of the user's NVRTC.
 const NVRTC: &str = "TESSERA_NVRTC";
 /// `off` leaves workers unconfined.
 const SANDBOX: &str = "TESSERA_SANDBOX";
@@ -30,7 +30,7 @@ pub(crate) struct WorkerCommand {
 }
 
 impl WorkerCommand {
-    /// From a node's settings and this process's environment.
+    /// Makes the command from a node's settings and this process's environment.
     ///
     /// # Errors
     /// There is no place for temporary files.
@@ -89,7 +89,7 @@ fn value<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a 
 /// user's cache, else with the node's data.
 fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
     let absolute = |path: &OsString| Path::new(path).is_absolute();
-    // A service has a cache folder of its own; its user's home is none.
+    // A service has a cache folder of its own; its user has no home.
     if let Some(service) = std::env::var_os("CACHE_DIRECTORY").filter(absolute) {
         return value(environment, "CUDA_CACHE_PATH")
             .map_or(PathBuf::from(service).join("cuda"), PathBuf::from);

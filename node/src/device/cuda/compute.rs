@@ -149,7 +149,7 @@ impl Lane {
     /// gets them anew when one does.
     fn make_renderer_give_up(&self) {
         let (gave_up, heard) = channel();
-        // Where the device is closed, or its worker has ended, there is nobody to wait for.
+        // Where the device is closed, or its worker has ended, no answer will come.
         if self.supervisor.send(Event::GiveUp(gave_up)).is_ok() {
             let _ = heard.recv_timeout(GIVE_UP);
         }
@@ -162,7 +162,7 @@ impl Lane {
             DeviceError::Program(_) | DeviceError::NoCompiler(_) => {}
             DeviceError::Kernel(_) => {
                 self.end_worker();
-                // Nobody listens once the device is closed.
+                // The receiver is gone once the device is closed.
                 let _ = self.supervisor.send(Event::Doubt);
             }
             _ => self.end_worker(),
@@ -234,7 +234,7 @@ impl Lane {
         let (sender, heard) = channel();
         let slot = self.shared.info().slot;
         let tell = move |heard| {
-            // Nobody listens to a worker that is given up.
+            // The messages of an abandoned worker are dropped.
             let _ = sender.send(heard);
         };
         let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());

@@ -7,7 +7,7 @@ use crate::device::{DeviceError, UnitOutput};
 use std::time::{Duration, Instant};
 
 /// A result waits for its test so long at most: far less than the work that a node holds ahead, so
-/// that nobody waits for it, and far more than a test takes.
+/// that no one notices the wait, and far more than a test takes.
 const HELD_MAX: Duration = Duration::from_millis(250);
 
 /// What a device has done since it was last found right.
@@ -50,8 +50,7 @@ impl Held {
         count
     }
 
-    /// Nobody can say whether these are right: they go back to be done elsewhere. How many results
-    /// that is.
+    /// These may be wrong: they go back to be done elsewhere. How many results that is.
     pub(super) fn give_up(&mut self) -> usize {
         self.since = None;
         let results = std::mem::take(&mut self.results);

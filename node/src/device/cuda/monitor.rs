@@ -92,7 +92,7 @@ impl Watching {
         }
     }
 
-    /// With one watcher to its end; false where there is nothing to watch with, or nobody wants it
+    /// Runs one watcher to its end; false if there is nothing to watch with, or no device wants it
     /// any more.
     fn watch(&mut self, stopped: &Receiver<()>) -> bool {
         let (sender, heard) = channel();

@@ -1,5 +1,5 @@
-//! Which devices there are: asked of a worker, so that a driver that hangs or crashes does so
-//! elsewhere. Opens none.
+//! Lists the CUDA devices through a worker, so that a driver that hangs or crashes does so
+//! elsewhere.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// slow.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// Why nobody knows of any device.
+/// Why no device could be listed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProbeError {
     /// The driver says so.
@@ -142,7 +142,7 @@ impl Asked {
     fn start(command: &WorkerCommand) -> Result<Self, ProbeError> {
         let (sender, heard) = channel();
         let child = Child::start(command, None, "probe", move |heard| {
-            // Nobody listens where the answer came too late.
+            // The receiver is gone if the answer came too late.
             let _ = sender.send(heard);
         });
         let program = command.program.display();

@@ -1,4 +1,4 @@
-//! What the rest of the node sees of a CUDA device. Decides nothing.
+//! The state of a CUDA device that the rest of the node reads. Decides nothing.
 
 use crate::device::worker::FoundDevice;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -190,7 +190,7 @@ mod tests {
     fn compute_memory_counts_as_held_until_the_worker_ends() {
         let shared = Shared::new("cuda:0".into(), &FoundDevice::default());
         shared.compute_holds(5);
-        assert_eq!(shared.telemetry().memory_held, None, "nobody has said how much is free");
+        assert_eq!(shared.telemetry().memory_held, None, "free memory is unknown");
         shared.holds(100, 20);
         assert_eq!(shared.telemetry().memory_held, Some(25));
         shared.measured(

@@ -39,7 +39,7 @@ const YOUNG: Duration = Duration::from_secs(2);
 pub(super) enum Event {
     /// A unit to do.
     Submit(DeviceUnit),
-    /// From the worker of that number.
+    /// A message from the worker of that number.
     Heard(u64, Heard),
     /// The driver has reported an event of this device.
     Xid { code: u64, action: XidAction, meaning: String },
@@ -80,7 +80,7 @@ enum Stage {
         until: Instant,
     },
     Up(Box<Live>),
-    /// Not used any more.
+    /// The device is no longer used.
     Out,
 }
 
@@ -156,7 +156,7 @@ impl Supervisor {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        // The worker goes first, so that nobody waits for what it still does.
+        // The worker goes first, so that no caller waits for its remaining work.
         let stage = std::mem::replace(&mut self.state.stage, Stage::Out);
         if let Stage::Up(live) = stage {
             let Live { child, mut flights, .. } = *live;
@@ -229,7 +229,7 @@ impl Supervisor {
         self.state.workers += 1;
         let (worker, sender) = (self.state.workers, self.sender.clone());
         let heard = move |heard| {
-            // Nobody listens once the device is closed.
+            // The receiver is gone once the device is closed.
             let _ = sender.send(Event::Heard(worker, heard));
         };
         let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());
@@ -460,7 +460,7 @@ impl Supervisor {
                 "what it did since the last right answer is done again"
             );
             let reason = "it does not give the known answer";
-            // What it has begun is not blamed: nobody could use what it gives.
+            // Its begun units are not blamed: their results would be unusable.
             return self.fail(Fault::WrongAnswer, reason, |_| DeviceError::Cancelled);
         }
         for _ in 0..self.state.held.release(test, Instant::now()) {

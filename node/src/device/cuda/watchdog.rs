@@ -53,7 +53,7 @@ impl Rate {
     /// How long a unit of so many samples may go without progress.
     pub(super) fn allowed(&self, watchdog: &Watchdog, samples: u64) -> Duration {
         let predicted = self.secs_per_sample.unwrap_or(0.0) * samples as f64 * watchdog.factor;
-        // Beyond a day nobody waits, and a Duration has an end.
+        // A day is long enough, and a Duration has a maximum.
         let predicted = Duration::from_secs_f64(predicted.clamp(0.0, 86_400.0));
         predicted.max(watchdog.floor)
     }

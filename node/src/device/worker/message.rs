@@ -75,7 +75,7 @@ pub(crate) enum Report {
     Ready(SandboxReport),
     /// What devices there are.
     Devices(Vec<FoundDevice>),
-    /// The device cannot be used, or there is none.
+    /// The device is unusable or absent.
     Refused(Refusal),
     /// The device is open and the kernels are loaded.
     Opened(Opened),
@@ -114,7 +114,7 @@ pub(crate) enum Report {
     Truth(Vec<DeviceTruth>),
     /// The driver has reported an event of a device.
     Xid { uuid: String, code: u64 },
-    /// What came of [`Order::TryForbidden`]: None where it was possible, else the error.
+    /// The outcome of [`Order::TryForbidden`]: None if it was possible, else the error.
     Tried {
         connect: Option<String>,
         bind: Option<String>,

@@ -100,7 +100,7 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
             Order::TryForbidden { port, file } => {
                 outlet.send(&self_check::attempt(port, &file), &[])
             }
-            // What is for an open device alone makes no sense yet.
+            // Orders for an open device make no sense yet.
             _ => return ExitCode::FAILURE,
         }
     }

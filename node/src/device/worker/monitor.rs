@@ -1,6 +1,6 @@
 //! The worker that watches: what NVML says of every device, now and then, and its Xid events at
-//! once. It never opens CUDA, so a device that hangs takes nothing along; a library that hangs
-//! takes this process alone.
+//! once. It never opens CUDA, so a device that hangs takes nothing along; a library that hangs ends
+//! only this process.
 
 use super::message::{FoundDevice, Order, Report};
 use super::{Orders, Outlet, next};

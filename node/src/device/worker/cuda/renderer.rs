@@ -1,4 +1,4 @@
-//! The thread that tells the device what to do. It waits for its orders alone: units go to the
+//! The thread that tells the device what to do. It waits only for its orders: units go to the
 //! device in their order, the next one while this one computes and the last one is copied back
 //! (`waiter.rs`), scenes come in beside them.
 
@@ -147,8 +147,7 @@ impl Renderer {
                 self.paths = self.shape.paths_in_flight();
                 let begun = loop {
                     match self.scenes.begin(scene, bytes, &view, &in_use) {
-                        // A workspace that nobody works in gives way to a scene: a plan can be made
-                        // smaller.
+                        // An unused workspace gives way to a scene: a plan can be made smaller.
                         Err(SceneFault::OutOfMemory) if self.shrink_free_lanes() => {}
                         other => break other,
                     }
@@ -260,13 +259,13 @@ impl Renderer {
         };
         let whole = lane.tell(&plan, &view, self.streams, launch, || cancelled.has(unit.number))?;
         let done = if whole { Done::Sums } else { Done::Cancelled };
-        // The waiter ends with the process alone.
+        // The waiter ends only with the process.
         let _ = self.waiter.send(Waiting { lane, unit: unit.number, device_bytes, done });
         Ok(())
     }
 
-    /// A plan that fits: where memory is short, scenes that nobody uses go first, then the other
-    /// lanes' workspaces, then half of the paths in flight, again and again down to the least.
+    /// A plan that fits: where memory is short, unused scenes go first, then the other lanes'
+    /// workspaces, then half of the paths in flight, again and again down to the least.
     fn plan(&mut self, unit: &Unit, lane: &mut Lane) -> Call<Result<Plan, UnitError>> {
         let in_use: Vec<u64> = self.in_use(u64::MAX);
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);

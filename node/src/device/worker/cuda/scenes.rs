@@ -1,5 +1,5 @@
 //! Scenes on the device: uploaded once, kept while there is room, the least recently used given up
-//! first. Asks nobody for one.
+//! first. Requests none.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream, is_out_of_memory};
 use crate::device::worker::message::CallError;

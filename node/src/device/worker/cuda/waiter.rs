@@ -56,7 +56,7 @@ pub(super) fn run(
                 );
             }
         }
-        // The renderer ends with the process alone.
+        // The renderer ends only with the process.
         let _ = free.send(Task::Free { lane, unit });
     }
     Ok(())

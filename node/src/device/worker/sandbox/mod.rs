@@ -39,7 +39,7 @@ pub enum FileConfinement {
     Full,
     /// The kernel knows less than this build asks for; reading and writing files is confined.
     Partial,
-    /// Not at all: the kernel lacks Landlock, or it is switched off.
+    /// No confinement: the kernel lacks Landlock, or it is switched off.
     None,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
 }
 
 /// Confines a scene importer: it reads these folders and files and no other, has no socket beyond
-/// the one it was given, and this much memory. Without `confine` the memory alone is limited.
+/// the one it was given, and this much memory. Without `confine`, only the memory is limited.
 pub(crate) fn enter_importer(
     readable: &[PathBuf],
     confine: bool,

@@ -1,0 +1,54 @@
+//! Environment variables: each `TESSERA_*` name in the sources is in docs/environment.md, and the
+//! other way round.
+
+use crate::{files, none, root, shown};
+use std::collections::{BTreeMap, BTreeSet};
+
+const PAGE: &str = "docs/environment.md";
+const PREFIX: &str = "TESSERA_";
+
+/// The `TESSERA_*` names in a text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(PREFIX).filter_map(|(at, _)| {
+        let rest = &text[at..];
+        let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+        let is_whole = name.len() > PREFIX.len() && !text[..at].ends_with(is_name);
+        is_whole.then_some(name)
+    })
+}
+
+#[test]
+fn every_environment_variable_is_in_the_table() {
+    let page = std::fs::read_to_string(root().join(PAGE)).expect("the page can be read");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let listed: BTreeSet<&str> =
+        rows.filter_map(|row| row.split(" | ").next()).flat_map(names).collect();
+    let mut used: BTreeMap<String, String> = BTreeMap::new();
+    for path in files(&["rs", "sh", "py", "service", "toml"]) {
+        // Their TESSERA_* are macros of the C++ preprocessor.
+        if shown(&path).starts_with("kernels/source/") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("sources are text");
+        for name in names(&text) {
+            used.entry(name.to_owned()).or_insert_with(|| shown(&path));
+        }
+    }
+    let missing = used
+        .iter()
+        .filter(|(name, _)| !listed.contains(name.as_str()))
+        .map(|(name, place)| format!("{name} ({place}) is not in {PAGE}"));
+    let unused = listed
+        .iter()
+        .filter(|name| !used.contains_key(**name))
+        .map(|name| format!("{name} is in {PAGE}, and no source has it"));
+    none("environment variables", missing.chain(unused).collect());
+}
+
+#[test]
+fn names_are_found_whole() {
+    let text = "env('?A_B') $?C1: ? NOT_?D".replace('?', PREFIX);
+    let expected = ["A_B", "C1"].map(|name| format!("{PREFIX}{name}"));
+    assert_eq!(names(&text).collect::<Vec<_>>(), expected);
+}
