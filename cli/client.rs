@@ -66,7 +66,8 @@ impl Farm {
         let folder = identity_folder(args)?;
         let identity = Identity::load(&folder).map_err(|error| {
             CliError::from(error).hint(
-                "the coordinator's first start leaves an admin identity in DATA/admin (--identity DATA/admin); \
+                "the coordinator's first start leaves an admin identity in \
+                 DATA/admin (--identity DATA/admin); \
                  others get one by `tessera enrol --token-file FILE`",
             )
         })?;

@@ -2,7 +2,8 @@
 //! that a library user would want.
 //!
 //! ```text
-//! arguments + environment + config files ─► args ─► commands ─► coordinator, node, transport, scenes
+//! arguments + environment + config files ─► args ─► commands ─► coordinator, node,
+//!                                                               transport, scenes
 //! ```
 
 pub mod args;
@@ -13,6 +14,7 @@ mod config;
 mod doctor;
 mod error;
 mod frame_files;
+mod idle_exit;
 mod job_id;
 mod json;
 mod local_farm;
@@ -27,7 +29,6 @@ mod signals;
 mod small_file;
 mod srgb;
 mod standard;
-mod stay;
 mod submission;
 mod table;
 pub mod vectors;

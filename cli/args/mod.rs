@@ -157,7 +157,8 @@ pub enum Command {
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{}\nOptions:\n{{options}}{{after-help}}",
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{}\nOptions:\n{{options}}\
+         {{after-help}}",
         grouped(&command)
     );
     hide_env_values(command.help_template(template))

@@ -5,10 +5,10 @@ use crate::args::devices::DeviceArgs;
 use crate::args::node::NodeArgs;
 use crate::config;
 use crate::error::{CliError, Status};
+use crate::idle_exit::{IdleExit, Reason};
 use crate::notices::{Heard, Notices};
 use crate::service::{Manager, counted, is_alive};
 use crate::signals::Stops;
-use crate::stay::{Reason, Stay};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tessera_node::{Config, Ended, Node, NodeStatus, RunningNode};
@@ -28,11 +28,11 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
     let mut looks = tokio::time::interval(manager.interval());
     let max_idle = args.max_idle.map(Duration::from_secs);
     let now = Instant::now();
-    let stay = Stay::new(args.once, max_idle, now);
-    let mut keeper = Keeper {
+    let idle_exit = IdleExit::new(args.once, max_idle, now);
+    let mut supervision = Supervision {
         node,
         manager,
-        stay,
+        idle_exit,
         coordinator: args.coordinator,
         started: now,
         seen: NodeStatus::default(),
@@ -41,41 +41,41 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
     let mut notices = Notices::of(args.spot);
     loop {
         tokio::select! {
-            ended = keeper.node.join() => return conclude(ended?, leaves),
+            ended = supervision.node.join() => return conclude(ended?, leaves),
             () = stops.next() => {
                 match leaves {
                     Leaves::No | Leaves::ByItself(_) => {
                         tracing::info!("draining: what is in work will be finished and delivered; \
                             a second signal hands it back and ends the node at once");
-                        keeper.leave("draining");
+                        supervision.leave("draining");
                         leaves = Leaves::Asked;
                         if let Some(secs) = args.hand_in_after {
                             notices.hand_in_after(Duration::from_secs(secs));
                         }
                     }
-                    Leaves::Asked => keeper.node.stop_now(),
+                    Leaves::Asked => supervision.node.stop_now(),
                 }
             }
             heard = notices.next() => match heard {
                 Heard::Notice(notice) => {
                     tracing::warn!(notice = notice.what, "draining: this machine is to go");
-                    keeper.leave("draining: this machine is to go");
+                    supervision.leave("draining: this machine is to go");
                     leaves = Leaves::Asked;
                 }
                 Heard::HandIn => {
                     tracing::warn!("units end at the next sample, and what they have is handed in: \
                         time is nearly up");
-                    keeper.node.hand_in();
+                    supervision.node.hand_in();
                 }
                 Heard::Over => {
                     tracing::warn!("what is not delivered is handed back: time is up");
-                    keeper.node.stop_now();
+                    supervision.node.stop_now();
                 }
             },
             _ = looks.tick() => {
-                if let (Some(reason), Leaves::No) = (keeper.look(Instant::now()), leaves) {
+                if let (Some(reason), Leaves::No) = (supervision.look(Instant::now()), leaves) {
                     tracing::info!(?reason, "leaving: no work");
-                    keeper.leave("leaving: no work");
+                    supervision.leave("leaving: no work");
                     leaves = Leaves::ByItself(reason);
                 }
             }
@@ -91,18 +91,18 @@ enum Leaves {
     Asked,
 }
 
-/// A node, and those who want to know how it is.
-struct Keeper {
+/// A running node with what supervises it: the service manager and the rules for leaving.
+struct Supervision {
     node: RunningNode,
     manager: Manager,
-    stay: Stay,
+    idle_exit: IdleExit,
     coordinator: String,
     started: Instant,
     seen: NodeStatus,
 }
 
-impl Keeper {
-    /// Tells the service manager how the node is; whether the node has a reason to leave.
+impl Supervision {
+    /// Reports the state of the node to the service manager; returns a reason to leave, if any.
     fn look(&mut self, now: Instant) -> Option<Reason> {
         let status = self.node.status();
         if status.connected || now.saturating_duration_since(self.started) >= JOIN_WAIT {
@@ -114,7 +114,7 @@ impl Keeper {
             self.manager.alive();
         }
         let before = std::mem::replace(&mut self.seen, status);
-        self.stay.look(&before, &self.seen, now)
+        self.idle_exit.look(&before, &self.seen, now)
     }
 
     fn line(&self, status: &NodeStatus) -> String {

@@ -295,6 +295,8 @@ impl Report {
         });
         let frames: Vec<Value> = frames.collect();
         let first = frames.first().map(|frame| frame["pixels_sha256"].clone());
+        let files: Vec<_> =
+            frames.iter().filter_map(|frame| frame["files"].as_array()).flatten().collect();
         Ok(json!({
             "render_s": self.render_secs(),
             "build_s": build,
@@ -306,7 +308,7 @@ impl Report {
             "rays": self.status.rays,
             "peak_bytes": self.used.peak_bytes,
             "pixels_sha256": first.filter(|_| frames.len() == 1),
-            "files": frames.iter().filter_map(|frame| frame["files"].as_array()).flatten().collect::<Vec<_>>(),
+            "files": files,
             "frames": frames,
             "clamp": clamp,
             "version": env!("CARGO_PKG_VERSION"),

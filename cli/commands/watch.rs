@@ -55,7 +55,9 @@ pub(super) async fn unless_interrupted(
         summary = following => summary,
         _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; the \
             job goes on")
-            .hint(format!("`tessera watch {job}` follows it again, `tessera cancel {job}` ends it"))),
+            .hint(format!(
+                "`tessera watch {job}` follows it again, `tessera cancel {job}` ends it"
+            ))),
     }
 }
 

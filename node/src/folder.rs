@@ -12,7 +12,8 @@ use tessera_transport::files::{Access, sync_folder, write_whole};
 pub enum FolderError {
     /// Another node runs in it.
     #[error(
-        "data folder `{0}` is in use by another node; stop that one, or give this one its own folder"
+        "data folder `{0}` is in use by another node; stop that one, or give this one its own \
+            folder"
     )]
     Locked(PathBuf),
     /// The file is not what a node writes.

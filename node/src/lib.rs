@@ -2,7 +2,9 @@
 //! Does not decide what to render next.
 //!
 //! ```text
-//! session ─ lease ─► agent ─ prepare ─► scene ─ frame ─► device ─ sums ─► outbox ─ offer ─► session
+//! session ─ lease ─► agent ─ prepare ─► scene ─ frame ─► device
+//!    ▲                                                         │ sums
+//!    └──────────────────────── offer ─ outbox ◄────────────────┘
 //! ```
 
 mod agent;
@@ -21,6 +23,7 @@ mod outbox;
 mod scene;
 mod shell;
 pub mod spot;
+mod status;
 #[cfg(test)]
 mod test_scene;
 
@@ -28,9 +31,10 @@ pub use cache::{BlobCache, CacheError};
 pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use device::worker;
 pub use folder::{DataFolder, FolderError};
-pub use node::{Ended, Node, NodeError, NodeStatus, RunningNode};
+pub use node::{Node, RunningNode};
 pub use outbox::{Outbox, OutboxError};
 pub use shell::Vitals;
+pub use status::{Ended, NodeError, NodeStatus};
 pub use tessera_kernels::host::Isa;
 
 /// The version hash of this build's kernels, scene flattening and film: results of different ones

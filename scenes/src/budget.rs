@@ -81,7 +81,8 @@ impl Budget {
         }
         let (ratio, free) = (self.expansion_ratio, self.expansion_bytes);
         Err(format!(
-            "with it, images of {packed} bytes give {total}, more than {free} and {ratio} for each byte; make it smaller"
+            "with it, images of {packed} bytes give {total}, more than {free} and \
+             {ratio} for each byte; make it smaller"
         ))
     }
 }

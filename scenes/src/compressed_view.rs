@@ -303,7 +303,8 @@ macro_rules! elements_of {
 fn attributes(packed: &[u8], count: usize, stride: usize) -> meshopt::Result<Vec<u8>> {
     elements_of!(stride / 4, packed, count,
         1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
-        33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
+        33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+        62 63 64
     )
 }
 

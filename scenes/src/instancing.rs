@@ -12,10 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
 
-/// Copies of a mesh that come to fewer triangles than this are copied: they are a little faster to
-/// trace, and small.
-pub(crate) const INSTANCED_FROM: u64 = 1 << 16;
-
 /// A mesh that is held once.
 #[derive(Clone, Copy, Debug)]
 struct Held {

@@ -41,7 +41,8 @@ impl Layered {
             if known.is_none() {
                 if self.media.len() == MEDIA_MAX {
                     let problem = format!(
-                        "encloses one of more than {} different media; give materials that look alike the same index of \
+                        "encloses one of more than {} different media; give materials that \
+                         look alike the same index of \
                          refraction, attenuation, dispersion and priority",
                         MEDIA_MAX - 1
                     );

@@ -2,8 +2,11 @@
 //! line's defaults are elsewhere.
 
 use crate::bvh::BuilderKind;
-use crate::instancing::INSTANCED_FROM;
 use serde::{Deserialize, Serialize};
+
+/// Copies of a mesh that come to fewer triangles than this are copied: they are a little faster to
+/// trace, and small.
+pub(crate) const INSTANCED_FROM: u64 = 1 << 16;
 
 /// Where light comes from at infinity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

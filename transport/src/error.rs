@@ -209,9 +209,10 @@ impl ConnectError {
                 "enrol again with a join token of this farm, and check both machines' clocks"
             }
             Self::Expired { .. } => {
-                "ask whoever runs the farm for a join token (`tessera token create`), and enrol again with it: people by `tessera enrol --replace \
-                 --token-file FILE`, a node by its start with --token-file FILE; check this \
-                 machine's clock if that should not be"
+                "ask an administrator of the farm for a join token (`tessera token create`), and \
+                 enrol again with it: users by `tessera enrol --replace --token-file FILE`, nodes \
+                 by a start with --token-file FILE; check this machine's clock if the certificate \
+                 should still be valid"
             }
             Self::NotTessera { .. } => {
                 "check the port: it is the coordinator's UDP port, 7420 unless changed"

@@ -12,7 +12,7 @@ pub mod cuda;
 mod memory;
 mod open;
 mod pool;
-pub mod truth;
+pub mod reading;
 pub mod worker;
 pub mod xid;
 

@@ -3,7 +3,8 @@
 //! on. Owns the process and its limits, not what it reads.
 //!
 //! ```text
-//! Importer ─ load ─► child: sandbox, tessera_scenes::load ─ report ─► ImportedScene ─ flatten ─► child ─ arrays ─► FlatScene
+//! Importer ─ load ─► child: sandbox, tessera_scenes::load ─ report ─► ImportedScene
+//! ImportedScene ─ flatten ─► child ─ arrays ─► FlatScene
 //! ```
 //!
 //! One child stands for one loaded scene and ends with it. What comes back is bounded by the

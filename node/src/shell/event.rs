@@ -3,7 +3,7 @@
 use crate::agent::FrameKey;
 use crate::compute::PreparedCompute;
 use crate::device::{DeviceError, PreparedFrame, UnitOutput};
-use crate::node::NodeError;
+use crate::status::NodeError;
 use quinn::Connection;
 use std::sync::Arc;
 use std::time::Duration;

@@ -17,10 +17,10 @@ use crate::device::{
 use crate::folder::DataFolder;
 use crate::import::Importer;
 use crate::job::unit_params;
-use crate::node::{Ended, NodeError, NodeStatus};
 use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
+use crate::status::{Ended, NodeError, NodeStatus};
 use event::{Command, Event, Prepared, Session};
 use pulse::Pulse;
 pub use pulse::Vitals;

@@ -4,8 +4,8 @@
 use super::event::{Event, Session};
 use crate::backoff::Backoff;
 use crate::config::Config;
-use crate::node::NodeError;
 use crate::scene::chain;
+use crate::status::NodeError;
 use quinn::Connection;
 use std::path::PathBuf;
 use std::sync::Arc;

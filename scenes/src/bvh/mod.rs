@@ -2,8 +2,9 @@
 //! and why it does not depend on anything decided here, stands in `kernels/source/bvh/traverse.h`.
 //!
 //! ```text
-//! triangles ─ padded boxes ─ binary tree (split rule) ─ cheapest eight-wide tree ─ nodes and triangle blocks
-//! instances ─ padded boxes ─ the same ─────────────────────────────────────────┘
+//! triangles ─ padded boxes ─ binary tree (split rule) ─ cheapest eight-wide tree
+//!                            instances ─ padded boxes ─ the same ───────┤
+//!                                             nodes and triangle blocks ◄┘
 //! ```
 //!
 //! A tree depends only on the triangles and the builder, not on the number of threads.

@@ -4,8 +4,8 @@
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
+use super::event::Event;
 use super::shared::Shared;
-use super::supervisor::Event;
 use crate::compute::{PreparedCompute, Source, bind};
 use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Order, Report, UnitError};

@@ -10,6 +10,7 @@
 mod child;
 mod command;
 mod compute;
+mod event;
 mod flight;
 mod health;
 mod held;
@@ -30,13 +31,14 @@ use super::worker::{FoundDevice, Refusal};
 use super::{Device, DeviceError, DeviceUnit, Work};
 use crate::backoff::Backoff;
 use compute::ComputeLane;
+use event::Event;
 use health::Health;
 use shared::Shared;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use supervisor::{Event, FirstStart, State, Supervisor};
+use supervisor::{FirstStart, State, Supervisor};
 use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
 
 /// How long one look at a device that is being opened waits.

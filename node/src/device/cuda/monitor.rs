@@ -3,9 +3,9 @@
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
+use super::event::Event;
 use super::shared::Shared;
-use super::supervisor::Event;
-use crate::device::truth::{DeviceTruth, same_uuid};
+use crate::device::reading::{DeviceReading, same_uuid};
 use crate::device::worker::message::{Order, Report};
 use crate::device::xid::{XidAction, XidTable};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Monitor {
         let (stop, stopped) = channel();
         let (looked, first_look) = channel();
         let watching =
-            Watching { command, listeners, table, truths: Vec::new(), first: Some(looked) };
+            Watching { command, listeners, table, readings: Vec::new(), first: Some(looked) };
         let thread = std::thread::Builder::new().name("monitor".into());
         let thread = thread.spawn(move || watching.run(&stopped))?;
         // Whether it comes or not: without NVML devices work all the same.
@@ -77,7 +77,7 @@ struct Watching {
     command: WorkerCommand,
     listeners: Vec<Listener>,
     table: XidTable,
-    truths: Vec<DeviceTruth>,
+    readings: Vec<DeviceReading>,
     /// Hears of the first look, or of its end without one.
     first: Option<Sender<()>>,
 }
@@ -109,7 +109,7 @@ impl Watching {
             match heard.recv_timeout(Duration::from_millis(100)) {
                 Ok(Heard::Report(report, _)) => {
                     last = Instant::now();
-                    if matches!(&report, Report::Truth(truths) if truths.is_empty()) {
+                    if matches!(&report, Report::Readings(readings) if readings.is_empty()) {
                         tracing::info!(
                             "no NVML: temperatures, power and driver events are not watched"
                         );
@@ -132,16 +132,16 @@ impl Watching {
 
     fn on_report(&mut self, report: Report) {
         match report {
-            Report::Truth(truths) => {
+            Report::Readings(readings) => {
                 for listener in &self.listeners {
                     let uuid = listener.uuid();
-                    if let Some(truth) = truths.iter().find(|truth| truth.is(&uuid)) {
+                    if let Some(reading) = readings.iter().find(|reading| reading.is(&uuid)) {
                         listener
                             .shared
-                            .measured(truth.telemetry.clone(), |info| truth.complete(info));
+                            .measured(reading.telemetry.clone(), |info| reading.complete(info));
                     }
                 }
-                self.truths = truths;
+                self.readings = readings;
                 // Dropped, it ends the wait.
                 self.first = None;
             }
@@ -155,8 +155,8 @@ impl Watching {
         let (action, meaning) = self.table.look_up(code);
         for listener in &self.listeners {
             let uuid = listener.uuid();
-            let truth = self.truths.iter().find(|truth| truth.is(&uuid));
-            let parent = truth.and_then(|truth| truth.mig_parent.as_deref());
+            let reading = self.readings.iter().find(|reading| reading.is(&uuid));
+            let parent = reading.and_then(|reading| reading.mig_parent.as_deref());
             if same_uuid(&uuid, device) || parent.is_some_and(|parent| same_uuid(parent, device)) {
                 let event = Event::Xid { code, action, meaning: meaning.to_owned() };
                 // A device that is closed has no events.

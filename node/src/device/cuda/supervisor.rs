@@ -5,6 +5,7 @@
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
 use super::compute::ToLane;
+use super::event::Event;
 use super::flight::{Flight, Flights, Purpose, sums_of};
 use super::health::{Fault, Health, Next};
 use super::held::Held;
@@ -34,23 +35,6 @@ const SQUEEZED_MAX: Duration = Duration::from_secs(90);
 /// A worker younger than this is not restarted for an event of the driver: the event was its
 /// forerunner's.
 const YOUNG: Duration = Duration::from_secs(2);
-
-/// What reaches the thread.
-pub(super) enum Event {
-    /// A unit to do.
-    Submit(DeviceUnit),
-    /// A message from the worker of that number.
-    Heard(u64, Heard),
-    /// The driver has reported an event of this device.
-    Xid { code: u64, action: XidAction, meaning: String },
-    /// Test the device before it gets more: a user's kernel has failed on it.
-    Doubt,
-    /// Give up what no unit uses of the device's memory, for a compute job; then say so, or drop
-    /// the way to say it.
-    GiveUp(Sender<()>),
-    /// Let everything go.
-    Stop,
-}
 
 /// How the first start went.
 #[derive(Debug)]

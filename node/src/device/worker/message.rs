@@ -2,7 +2,7 @@
 //! versions; they are bounded (`frame.rs`) and checked all the same.
 
 use super::sandbox::{Allowed, SandboxReport};
-use crate::device::truth::DeviceTruth;
+use crate::device::reading::DeviceReading;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) enum Order {
     List,
     /// Look for NVRTC: [`Report::Compiler`].
     FindCompiler,
-    /// Watch the devices by NVML: [`Report::Truth`] every so often, [`Report::Xid`] at once.
+    /// Watch the devices by NVML: [`Report::Readings`] every so often, [`Report::Xid`] at once.
     Watch { period: Duration },
     /// Open a device and serve it: [`Report::Opened`].
     Open { ordinal: u32, uuid: String },
@@ -111,7 +111,7 @@ pub(crate) enum Report {
     /// The driver has failed: the context is dead, and so is the worker.
     Broken(CallError),
     /// The devices now.
-    Truth(Vec<DeviceTruth>),
+    Readings(Vec<DeviceReading>),
     /// The driver has reported an event of a device.
     Xid { uuid: String, code: u64 },
     /// The outcome of [`Order::TryForbidden`]: None if it was possible, else the error.

@@ -4,7 +4,7 @@
 
 use super::message::{FoundDevice, Order, Report};
 use super::{Orders, Outlet, next};
-use crate::device::truth::{DeviceTruth, same_uuid};
+use crate::device::reading::{DeviceReading, same_uuid};
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::bitmasks::event::EventTypes;
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
@@ -96,7 +96,7 @@ pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> Ex
         Ok(_) => return ExitCode::FAILURE,
         Err(error) => {
             eprintln!("NVML is not available: {error}");
-            outlet.send(&Report::Truth(Vec::new()), &[]);
+            outlet.send(&Report::Readings(Vec::new()), &[]);
             return ExitCode::SUCCESS;
         }
     };
@@ -105,7 +105,7 @@ pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> Ex
     loop {
         if Instant::now() >= due {
             due = Instant::now() + period;
-            outlet.send(&Report::Truth(sample(&nvml)), &[]);
+            outlet.send(&Report::Readings(sample(&nvml)), &[]);
         }
         let left = due.saturating_duration_since(Instant::now()).min(WAIT_MAX);
         match &events {
@@ -157,20 +157,20 @@ fn wait(events: &EventSet<'_>, uuids: &BTreeMap<usize, String>, left: Duration, 
     }
 }
 
-fn sample(nvml: &Nvml) -> Vec<DeviceTruth> {
+fn sample(nvml: &Nvml) -> Vec<DeviceReading> {
     let driver = nvml.sys_driver_version().unwrap_or_default();
-    let mut truths = Vec::new();
+    let mut readings = Vec::new();
     for device in devices(nvml) {
-        let Some(whole) = truth(&device, &driver) else { continue };
+        let Some(whole) = reading(&device, &driver) else { continue };
         let slices = mig_devices(&device);
         if slices.is_empty() {
-            truths.push(whole);
+            readings.push(whole);
             continue;
         }
         for slice in slices {
             let Ok(uuid) = slice.uuid() else { continue };
             let memory_free = slice.memory_info().ok().map(|memory| memory.free);
-            truths.push(DeviceTruth {
+            readings.push(DeviceReading {
                 mig_parent: Some(whole.uuid.clone()),
                 uuid,
                 name: slice.name().unwrap_or_else(|_| whole.name.clone()),
@@ -179,10 +179,10 @@ fn sample(nvml: &Nvml) -> Vec<DeviceTruth> {
             });
         }
     }
-    truths
+    readings
 }
 
-fn truth(device: &Device<'_>, driver: &str) -> Option<DeviceTruth> {
+fn reading(device: &Device<'_>, driver: &str) -> Option<DeviceReading> {
     let link = (device.current_pcie_link_gen(), device.current_pcie_link_width());
     let ecc = |kind| device.total_ecc_errors(kind, EccCounter::Volatile).ok();
     let telemetry = DeviceTelemetry {
@@ -196,7 +196,7 @@ fn truth(device: &Device<'_>, driver: &str) -> Option<DeviceTruth> {
         ecc_uncorrected: ecc(MemoryError::Uncorrected),
         ..DeviceTelemetry::default()
     };
-    Some(DeviceTruth {
+    Some(DeviceReading {
         uuid: device.uuid().ok()?,
         name: device.name().unwrap_or_default(),
         driver: driver.to_owned(),

@@ -4,7 +4,7 @@
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
 use super::{guard, module};
-use crate::device::truth::same_uuid;
+use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
 use cudarc::driver::result;

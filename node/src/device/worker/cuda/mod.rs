@@ -7,14 +7,15 @@ mod lane;
 mod module;
 mod renderer;
 mod scenes;
+mod task;
 mod waiter;
 
-pub(crate) use renderer::{Cancelled, Task};
 pub(crate) use scenes::PIECE_BYTES;
+pub(crate) use task::{Cancelled, Task};
 
 use super::Outlet;
 use super::message::{CallError, FoundDevice, Opened, Refusal, Report};
-use crate::device::truth::same_uuid;
+use crate::device::reading::same_uuid;
 use driver::{Context, Stream, memory};
 use lane::{Lane, Streams};
 use module::Modules;

@@ -6,66 +6,17 @@ use super::driver::{Call, Context, Stream, is_out_of_memory, memory};
 use super::lane::{Lane, Streams};
 use super::module::Modules;
 use super::scenes::{SceneFault, Scenes};
+use super::task::{Cancelled, Task};
 use super::waiter::{Done, Waiting};
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Report, UnitError};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use tessera_kernels::cuda::{DeviceScene, DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
 use tessera_layout::UnitParams;
 
 /// Units under way at a time: one computes, one is told, one is copied back.
 pub(super) const LANES: usize = 2;
-
-/// Units that are to stop, by number.
-#[derive(Clone, Default)]
-pub(crate) struct Cancelled(Arc<Mutex<BTreeSet<u64>>>);
-
-impl Cancelled {
-    pub(crate) fn add(&self, unit: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(unit);
-    }
-
-    pub(super) fn has(&self, unit: u64) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&unit)
-    }
-
-    pub(super) fn forget(&self, unit: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&unit);
-    }
-}
-
-/// What the thread is told.
-pub(crate) enum Task {
-    Scene {
-        scene: u64,
-        bytes: u64,
-        view: Vec<u8>,
-    },
-    SceneBytes {
-        scene: u64,
-        offset: u64,
-        last: bool,
-        bytes: Vec<u8>,
-    },
-    NoScene {
-        scene: u64,
-        problem: String,
-    },
-    Render {
-        unit: u64,
-        scene: u64,
-        params: UnitParams,
-    },
-    /// What no unit uses is to go.
-    GiveUp,
-    /// A lane is free again.
-    Free {
-        lane: Lane,
-        unit: u64,
-    },
-}
 
 struct Unit {
     number: u64,

@@ -3,7 +3,7 @@
 
 use super::driver::{Call, Context};
 use super::lane::Lane;
-use super::renderer::Task;
+use super::task::Task;
 use crate::device::worker::Outlet;
 use crate::device::worker::message::Report;
 use std::sync::mpsc::{Receiver, SyncSender};

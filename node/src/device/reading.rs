@@ -1,5 +1,5 @@
-//! What the driver says of a device now: who it is, and how it is. Owns no library; the monitor
-//! fills it in.
+//! A reading of a device by the driver: its identity and its state now. Owns no library; the
+//! monitor fills it in.
 
 use serde::{Deserialize, Serialize};
 use tessera_protocol::device::{CudaInfo, DeviceTelemetry};
@@ -7,7 +7,7 @@ use tessera_protocol::device::{CudaInfo, DeviceTelemetry};
 /// One device or MIG slice at one moment. What the driver does not say is None or empty: NVML may
 /// be absent, a device may lack a sensor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DeviceTruth {
+pub struct DeviceReading {
     /// `GPU-…` or `MIG-…`, as `nvidia-smi -L` shows it.
     pub uuid: String,
     /// Its maker's name for it.
@@ -24,7 +24,7 @@ pub struct DeviceTruth {
     pub telemetry: DeviceTelemetry,
 }
 
-impl DeviceTruth {
+impl DeviceReading {
     /// Whether this is the device that CUDA calls `uuid`. CUDA writes `GPU-` before a slice's id,
     /// too, in some versions.
     pub fn is(&self, uuid: &str) -> bool {

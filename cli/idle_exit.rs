@@ -20,14 +20,14 @@ pub(crate) enum Reason {
 
 /// The rules, and since when there has been nothing to do.
 #[derive(Debug)]
-pub(crate) struct Stay {
+pub(crate) struct IdleExit {
     once: bool,
     max_idle: Option<Duration>,
     joined: bool,
     idle_since: Instant,
 }
 
-impl Stay {
+impl IdleExit {
     /// Starts with a node that is idle from `now` on.
     pub(crate) fn new(once: bool, max_idle: Option<Duration>, now: Instant) -> Self {
         Self { once, max_idle, joined: false, idle_since: now }
@@ -70,43 +70,43 @@ mod tests {
     #[test]
     fn without_either_option_a_node_stays() {
         let start = Instant::now();
-        let mut stay = Stay::new(false, None, start);
+        let mut rules = IdleExit::new(false, None, start);
         let status = idle(0, start);
-        assert_eq!(stay.look(&status, &status, start + 1_000_000 * SECOND), None);
+        assert_eq!(rules.look(&status, &status, start + 1_000_000 * SECOND), None);
     }
 
     #[test]
     fn once_waits_for_the_first_work_and_leaves_when_it_has_run_out() {
         let start = Instant::now();
-        let mut stay = Stay::new(true, None, start);
+        let mut rules = IdleExit::new(true, None, start);
         let (none, some) = (idle(0, start), idle(3, start));
-        assert_eq!(stay.look(&none, &none, start + 500 * SECOND), None);
+        assert_eq!(rules.look(&none, &none, start + 500 * SECOND), None);
         let busy = NodeStatus { held: 2, ..some.clone() };
-        assert_eq!(stay.look(&none, &busy, start + 501 * SECOND), None);
+        assert_eq!(rules.look(&none, &busy, start + 501 * SECOND), None);
         // Done, but not yet acknowledged.
         let unacknowledged = NodeStatus { finished: 1, ..some.clone() };
-        assert_eq!(stay.look(&some, &unacknowledged, start + 520 * SECOND), None);
-        assert_eq!(stay.look(&some, &some, start + 524 * SECOND), None);
-        assert_eq!(stay.look(&some, &some, start + 525 * SECOND), Some(Reason::RanOut));
+        assert_eq!(rules.look(&some, &unacknowledged, start + 520 * SECOND), None);
+        assert_eq!(rules.look(&some, &some, start + 524 * SECOND), None);
+        assert_eq!(rules.look(&some, &some, start + 525 * SECOND), Some(Reason::RanOut));
     }
 
     #[test]
     fn work_between_two_looks_counts() {
         let start = Instant::now();
-        let mut stay = Stay::new(true, Some(10 * SECOND), start);
-        assert_eq!(stay.look(&idle(0, start), &idle(1, start), start + 20 * SECOND), None);
-        assert_eq!(stay.look(&idle(1, start), &idle(1, start), start + 24 * SECOND), None);
+        let mut rules = IdleExit::new(true, Some(10 * SECOND), start);
+        assert_eq!(rules.look(&idle(0, start), &idle(1, start), start + 20 * SECOND), None);
+        assert_eq!(rules.look(&idle(1, start), &idle(1, start), start + 24 * SECOND), None);
     }
 
     #[test]
     fn max_idle_ends_a_node_without_work_and_one_without_a_farm() {
         let start = Instant::now();
-        let mut stay = Stay::new(false, Some(60 * SECOND), start);
+        let mut rules = IdleExit::new(false, Some(60 * SECOND), start);
         let away = NodeStatus::default();
-        assert_eq!(stay.look(&away, &away, start + 59 * SECOND), None);
-        assert_eq!(stay.look(&away, &away, start + 60 * SECOND), Some(Reason::NeverJoined));
+        assert_eq!(rules.look(&away, &away, start + 59 * SECOND), None);
+        assert_eq!(rules.look(&away, &away, start + 60 * SECOND), Some(Reason::NeverJoined));
         assert_eq!(
-            stay.look(&idle(0, start), &idle(0, start), start + 61 * SECOND),
+            rules.look(&idle(0, start), &idle(0, start), start + 61 * SECOND),
             Some(Reason::Idle)
         );
     }
