@@ -213,7 +213,7 @@ mod tests {
         for (file, part) in [
             ("sppp = 7", "`sppp` is no option"),
             ("[render]\nidentity = 'x'", "`identity` is no option of `tessera render`"),
-            ("[paint]\nspp = 1", "[paint] is no command"),
+            ("[paint]\nspp = 1", "[paint] is not a command"),
             ("spp = 1979-05-27", "no text, number or list"),
             ("spp = ", "TOML"),
         ] {

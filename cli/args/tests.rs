@@ -23,7 +23,8 @@ fn every_command_is_in_one_group_of_the_help() {
 #[test]
 fn help_has_no_wide_line_and_no_riddle() {
     walk(&command(), &mut |command| {
-        for text in [command.clone().render_help(), command.clone().render_long_help()] {
+        let mut command = command.clone().term_width(100);
+        for text in [command.render_help(), command.render_long_help()] {
             let text = text.to_string();
             let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 100).collect();
             assert!(wide.is_empty(), "{}: over 100 columns: {wide:#?}", command.get_name());

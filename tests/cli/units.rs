@@ -117,7 +117,7 @@ fn a_named_settings_file_is_the_only_one_and_has_to_be_there() {
     };
     let (status, error) = run(&folder.path().join("absent.toml"));
     assert_eq!(status, Some(2));
-    assert!(error.contains("it is not there") && error.contains("hint: "), "{error}");
+    assert!(error.contains("does not exist") && error.contains("hint: "), "{error}");
     let there = folder.path().join("there.toml");
     std::fs::write(&there, "").expect("settings");
     assert_eq!(run(&there), (Some(0), String::new()));
