@@ -5,8 +5,8 @@
 mod arrows;
 mod circles;
 mod dependencies;
-mod functions;
 mod environment;
+mod functions;
 mod pages;
 mod sizes;
 mod texts;
