@@ -3,8 +3,9 @@
 
 use crate::access::tokens::Ledger;
 use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
-use crate::api::audit;
-use crate::blobs::Blobs;
+use crate::api::{Api, Context};
+use crate::blobs::{DiskBlobs, GuardedBlobs};
+use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver::{Driver, Event, Surroundings};
@@ -14,7 +15,7 @@ use crate::housekeeping::{self, Keeping};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
 use crate::secret;
-use crate::spool::{SpoolError, SpoolFiles};
+use crate::spool::{DiskSpools, SpoolError, Spools};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -28,13 +29,11 @@ use tessera_transport::identity::IdentityError;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
 use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Events that wait for the driver at most; whoever brings more waits.
 const EVENTS_WAITING_MAX: usize = 1024;
-/// Finished frames that a slow watcher may be behind before it looks at the job anew.
-const FINISHED_WAITING_MAX: usize = 4096;
 
 /// Why a coordinator does not start, or has ended.
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +118,7 @@ struct Opened {
     folder: DataFolder,
     authority: Authority,
     journal: Journal,
-    spools: SpoolFiles,
+    spools: DiskSpools,
     tokens: std::collections::BTreeMap<[u8; 32], tessera_transport::TokenRecord>,
     core: Core,
     /// Sequences of the newest record and of the newest snapshot.
@@ -135,7 +134,7 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let secret = secret::open_or_create(&folder)?;
     let (core, sequences) = replay(config, secret, &loaded, clock)?;
     journal.tidy()?;
-    let (spools, problems) = SpoolFiles::open(&folder.spool(), loaded.spools, true)?;
+    let (spools, problems) = DiskSpools::open(&folder.spool(), loaded.spools, true)?;
     for problem in problems {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone; the audit names them");
@@ -196,57 +195,61 @@ impl Coordinator {
         let admin = kept.refresh(&opened.authority)?;
         let denied = Denied::open(&opened.folder.denied())?;
         let log = open_log(&opened.folder)?;
-        let access =
-            Arc::new(Access::new((opened.authority, opened.folder.authority()), denied, log));
+        let listening = server.clone();
+        let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
+        let authority = (opened.authority, opened.folder.authority());
+        let access = Arc::new(Access::new(authority, denied, log, doors));
         opened.folder.sync()?;
 
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
-        let spools = opened.folder.spool();
-        let blobs = Arc::new(Blobs::open(&opened.folder, config.disk_reserve_bytes));
+        let blobs = DiskBlobs::open(&opened.folder, config.disk_reserve_bytes);
+        let blobs = GuardedBlobs::new(Arc::new(blobs));
+        let spools = opened.spools.reader();
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
-        let (revision, revision_receiver) = watch::channel(0);
-        let finished = broadcast::Sender::new(FINISHED_WAITING_MAX);
+        let (publisher, changes) = Publisher::new();
         let around = Surroundings {
             clock,
             writer: writer.clone(),
             resolver: orders,
-            revision,
-            finished: finished.clone(),
+            publisher,
             snapshot_records: config.snapshot_records.max(1),
         };
-        let shared = Arc::new(Shared {
-            server: server.clone(),
-            hello: Hello::ours(config.fingerprint),
+        let context = Arc::new(Context {
             access: access.clone(),
             ledger: Ledger::new(opened.tokens, writer.queue()),
             blobs: blobs.clone(),
+            spools: spools.clone(),
             clock,
             events: events.clone(),
             writer,
-            revision: revision_receiver,
-            finished,
+            changes,
+        });
+        let shared = Arc::new(Shared {
+            hello: Hello::ours(config.fingerprint),
+            api: Api::new(context.clone()),
+            access: access.clone(),
+            blobs: Arc::new(blobs.clone()),
+            events: events.clone(),
             result_memory: Arc::new(Semaphore::new(result_kib(&config))),
             next_session: AtomicU64::new(0),
             gate: quic::limits::Gate::new(config.limits),
-            spools: spools.clone(),
         });
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let housekeeping =
-            tokio::spawn(housekeeping::run(keeping, (*blobs).clone(), clock, events.clone()));
-        let resolver =
-            tokio::spawn(orders::run(orders_receiver, ((*blobs).clone(), spools), events));
+            tokio::spawn(housekeeping::run(keeping, blobs.clone(), clock, events.clone()));
+        let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
-        let serving = tokio::spawn(quic::serve(server.clone(), shared.clone()));
-        let keeping = tokio::spawn(keep(access, server.clone(), kept));
+        let serving = tokio::spawn(quic::serve(server.clone(), shared));
+        let keeping = tokio::spawn(keep(access, kept));
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
             admin,
-            shared,
+            context,
             server,
             driver: Some(driver),
             resolver,
@@ -277,7 +280,7 @@ impl Probe {
 pub struct RunningCoordinator {
     address: SocketAddr,
     admin: Identity,
-    shared: Arc<Shared>,
+    context: Arc<Context>,
     server: Arc<Server>,
     driver: Option<JoinHandle<Result<(), StoreError>>>,
     resolver: JoinHandle<()>,
@@ -298,9 +301,14 @@ impl RunningCoordinator {
         &self.admin
     }
 
+    /// Its requests, for another door in this process.
+    pub fn api(&self) -> Api {
+        Api::new(self.context.clone())
+    }
+
     /// A look at it that outlives a borrow.
     pub fn probe(&self) -> Probe {
-        Probe(self.shared.events.clone())
+        Probe(self.context.events.clone())
     }
 
     /// A new identity of this farm, its key made here: for nodes and clients within this process.
@@ -312,23 +320,23 @@ impl RunningCoordinator {
         node: Option<NodeId>,
     ) -> Result<Identity, CoordinatorError> {
         let mut identity =
-            self.shared.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
+            self.context.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
         identity.coordinator = Some(reachable(self.address).into());
         Ok(identity)
     }
 
     /// A join token of this scope, made by the coordinator itself; durable on return.
     pub async fn create_token(&self, scope: TokenScope) -> Result<JoinToken, RequestError> {
-        let now = self.shared.clock.now().secs();
-        self.shared
+        let now = self.context.clock.now().secs();
+        self.context
             .ledger
-            .create(&self.shared.access.authority(), scope, "the coordinator", now)
+            .create(&self.context.access.authority(), scope, "the coordinator", now)
             .await
     }
 
     /// Checks the store against its own records, blobs and spools.
     pub async fn audit(&self) -> Result<AuditReport, RequestError> {
-        audit::running(&self.shared).await
+        self.api().audit().await
     }
 
     /// Waits until the coordinator ends by itself, which it does where its store fails: what is not
@@ -352,7 +360,7 @@ impl RunningCoordinator {
         self.server.close(CloseCode::ShuttingDown, "the coordinator stops").await;
         let mut result = Ok(());
         // The driver may have ended by itself.
-        let _ = self.shared.events.send(Event::Stop).await;
+        let _ = self.context.events.send(Event::Stop).await;
         if let Some(driver) = self.driver.take() {
             result = match driver.await {
                 Ok(ended) => ended.map_err(CoordinatorError::from),
@@ -360,7 +368,7 @@ impl RunningCoordinator {
             };
         }
         self.housekeeping.abort();
-        let writer = self.shared.writer.clone();
+        let writer = self.context.writer.clone();
         let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
         for task in [&mut self.serving, &mut self.resolver] {
             if let Err(error) = task.await {
@@ -388,7 +396,7 @@ impl Drop for RunningCoordinator {
         self.housekeeping.abort();
         // Joins the store's thread, so that the folder's lock, which goes next, guards a folder
         // that nobody writes.
-        self.shared.writer.stop();
+        self.context.writer.stop();
     }
 }
 

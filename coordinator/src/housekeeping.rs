@@ -1,7 +1,7 @@
 //! Housekeeping: has old jobs forgotten, and blobs swept that no job names. Decides when; what is
 //! old is the core's and the sweeper's to say.
 
-use crate::blobs::Blobs;
+use crate::blobs::GuardedBlobs;
 use crate::blobs::sweep::{self, Now, PAUSE, Swept};
 use crate::clock::Clock;
 use crate::driver::Event;
@@ -22,7 +22,12 @@ pub(crate) struct Keeping {
 }
 
 /// Keeps house until the coordinator ends.
-pub(crate) async fn run(keeping: Keeping, blobs: Blobs, clock: Clock, events: mpsc::Sender<Event>) {
+pub(crate) async fn run(
+    keeping: Keeping,
+    blobs: GuardedBlobs,
+    clock: Clock,
+    events: mpsc::Sender<Event>,
+) {
     let grace = keeping.grace.max(GRACE_MIN);
     let pause = PAUSE.min(grace);
     // A little longer than the pause, so that what one round marks is due in the next.
@@ -53,7 +58,7 @@ pub(crate) async fn run(keeping: Keeping, blobs: Blobs, clock: Clock, events: mp
 
 /// None where the coordinator ends.
 async fn round(
-    blobs: &Blobs,
+    blobs: &GuardedBlobs,
     times: (Duration, Duration),
     events: &mpsc::Sender<Event>,
 ) -> Option<Swept> {

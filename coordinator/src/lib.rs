@@ -5,9 +5,10 @@
 //! durable.
 
 mod access;
-mod api;
+pub mod api;
 pub mod backup;
 pub mod blobs;
+mod changes;
 mod clock;
 pub mod config;
 pub mod coordinator;
@@ -26,9 +27,8 @@ pub mod store;
 mod sync;
 
 pub use access::DeniedError;
-pub use api::audit::{AuditError, audit};
 pub use config::{Config, Limits};
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
-pub use fsck::{Depth, Finding, FsckReport, Severity, fsck};
+pub use fsck::{AuditError, Depth, Finding, FsckReport, Severity, audit, fsck};
 pub use store::{ExportError, ExportSummary, export};
 pub use tessera_core::Census;

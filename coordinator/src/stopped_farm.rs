@@ -2,7 +2,7 @@
 //! cancelled, and one with 7 of the 16 units of its first frame committed.
 
 use crate::folder::DataFolder;
-use crate::spool::{EntryHeader, SpoolEntry, SpoolFiles, SpoolKey};
+use crate::spool::{DiskSpools, EntryHeader, SpoolEntry, SpoolKey, Spools};
 use crate::store::{Changes, Journal, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,7 +62,7 @@ pub(crate) fn make(root: &Path) {
     }
     let key = SpoolKey { job: open_job(), frame: OPEN_FRAME };
     let entries: Vec<SpoolEntry> = (0..7).map(|unit| entry(key, unit)).collect();
-    let (mut spools, _) = SpoolFiles::open(&folder.spool(), BTreeMap::new(), true).unwrap();
+    let (mut spools, _) = DiskSpools::open(&folder.spool(), BTreeMap::new(), true).unwrap();
     changes.spools = spools
         .append(&entries)
         .unwrap()

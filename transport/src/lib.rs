@@ -36,7 +36,7 @@ mod tls;
 
 pub use address::{Address, AddressError};
 pub use authority::{Authority, AuthorityError};
-pub use blob::{BlobError, BlobStore};
+pub use blob::{BlobError, BlobRead, BlobSink, BlobStore, PartFile, SinkError};
 pub use client::{Backup, ClientError, FarmClient, Watch};
 pub use close::CloseCode;
 pub use dial::connect;

@@ -1,13 +1,11 @@
-//! The standing of one live connection: whose it is, and until when its certificate holds. Decides
+//! The peer of one live connection: whose it is, and until when its certificate holds. Decides
 //! nothing else.
 
 use super::Live;
 use super::denied::{Denied, Subject};
 use crate::sync::lock;
-use quinn::Connection;
 use std::sync::{Arc, Mutex};
 use tessera_protocol::access::DeniedIdentity;
-use tessera_transport::close::close;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{CloseCode, Credential, PeerIdentity};
 
@@ -18,18 +16,27 @@ pub(crate) struct Refusal {
     pub(crate) text: String,
 }
 
-/// Of one connection.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    connection: Connection,
+/// A connection of any transport, as far as access needs it.
+pub(crate) trait PeerConnection: Send + Sync {
+    /// Ends it, with a reason for the peer.
+    fn close(&self, code: CloseCode, text: &str);
+}
+
+/// A peer with a live connection.
+pub(crate) struct LivePeer {
+    connection: Box<dyn PeerConnection>,
     peer: PeerIdentity,
     subject: Subject,
     credential: Mutex<Credential>,
     denied: Arc<Denied>,
 }
 
-impl Standing {
-    pub(super) fn new(connection: Connection, credential: Credential, denied: Arc<Denied>) -> Self {
+impl LivePeer {
+    pub(super) fn new(
+        connection: Box<dyn PeerConnection>,
+        credential: Credential,
+        denied: Arc<Denied>,
+    ) -> Self {
         let peer = credential.peer.clone();
         let subject = Subject::of(&peer);
         Self { connection, peer, subject, credential: Mutex::new(credential), denied }
@@ -73,7 +80,7 @@ impl Standing {
 
     /// Ends the connection.
     pub(crate) fn close(&self, refusal: &Refusal) {
-        close(&self.connection, refusal.code, &refusal.text);
+        self.connection.close(refusal.code, &refusal.text);
     }
 }
 
@@ -87,16 +94,15 @@ pub(super) fn denial(entry: &DeniedIdentity) -> String {
 }
 
 /// A connection that was let in; its place is given up with this.
-#[derive(Debug)]
 pub(crate) struct Admitted {
-    pub(super) standing: Arc<Standing>,
+    pub(super) peer: Arc<LivePeer>,
     pub(super) live: Arc<Live>,
     pub(super) number: u64,
 }
 
 impl Admitted {
-    pub(crate) fn standing(&self) -> Arc<Standing> {
-        self.standing.clone()
+    pub(crate) fn peer(&self) -> Arc<LivePeer> {
+        self.peer.clone()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Who may be here, and until when: the authority in use, the standing of every live connection,
-//! and what keeps both fresh. Serves no stream; [`crate::quic`] asks here.
+//! Who may be here, and until when: the authority in use, every live connection,
+//! and what keeps both fresh. Serves no stream; the doors ask here.
 
 pub(crate) mod audit_log;
 mod denied;
@@ -10,17 +10,17 @@ mod upkeep;
 pub(crate) use audit_log::Log;
 pub use denied::DeniedError;
 pub(crate) use denied::{Denied, Subject};
-pub(crate) use live_peer::{Admitted, Refusal, Standing};
+pub(crate) use live_peer::{Admitted, LivePeer, PeerConnection, Refusal};
 pub(crate) use upkeep::{ADMIN_NAME, Kept, KeptError, keep};
 
 use crate::sync::lock;
-use quinn::Connection;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tessera_protocol::access::DeniedIdentity;
 use tessera_protocol::renewal::{RenewReply, RenewRequest};
+use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, AuthorityError, Credential, PeerIdentity};
 
@@ -31,19 +31,30 @@ pub(crate) struct Access {
     live: Arc<Live>,
     /// The authority's folder.
     folder: PathBuf,
+    doors: TellDoors,
     pub(crate) log: Arc<Log>,
 }
 
+/// Tells everything that listens of a new authority.
+pub(crate) type TellDoors = Box<dyn Fn(&Authority) -> Result<(), ServeError> + Send + Sync>;
+
 /// Every live connection that has a certificate, by a number of its own.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Live {
-    connections: Mutex<(u64, BTreeMap<u64, Arc<Standing>>)>,
+    connections: Mutex<(u64, BTreeMap<u64, Arc<LivePeer>>)>,
 }
 
 impl Access {
-    /// Under this authority, without those who are denied.
-    pub(crate) fn new((authority, folder): (Authority, PathBuf), denied: Denied, log: Log) -> Self {
+    /// Under this authority, without those who are denied. `doors` tells everything that listens of
+    /// a new authority.
+    pub(crate) fn new(
+        (authority, folder): (Authority, PathBuf),
+        denied: Denied,
+        log: Log,
+        doors: TellDoors,
+    ) -> Self {
         Self {
+            doors,
             authority: RwLock::new(Arc::new(authority)),
             denied: Arc::new(denied),
             live: Arc::default(),
@@ -97,6 +108,11 @@ impl Access {
         Ok(authority.clone())
     }
 
+    /// Tells everything that listens of an authority.
+    pub(crate) fn tell_doors(&self, authority: &Authority) -> Result<(), ServeError> {
+        (self.doors)(authority)
+    }
+
     /// Ends the former authority, where its time is over; None where it is not. Blocks.
     fn end_overlap(&self) -> Result<Option<Arc<Authority>>, AuthorityError> {
         let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
@@ -122,41 +138,40 @@ impl Access {
 
     /// Lets a connection in, until what comes back is dropped. One whose certificate has expired is
     /// let in too: it may renew it.
-    pub(crate) fn admit(&self, connection: &Connection, credential: Credential) -> Admitted {
-        let standing = Arc::new(Standing::new(connection.clone(), credential, self.denied.clone()));
+    pub(crate) fn admit(
+        &self,
+        connection: Box<dyn PeerConnection>,
+        credential: Credential,
+    ) -> Admitted {
+        let peer = Arc::new(LivePeer::new(connection, credential, self.denied.clone()));
         let mut connections = lock(&self.live.connections);
         connections.0 += 1;
         let number = connections.0;
-        connections.1.insert(number, standing.clone());
-        Admitted { standing, live: self.live.clone(), number }
+        connections.1.insert(number, peer.clone());
+        Admitted { peer, live: self.live.clone(), number }
     }
 
     /// Answers a peer that wants its next certificate.
-    pub(crate) fn renew(&self, standing: &Standing, request: &RenewRequest) -> RenewReply {
-        if let Err(refusal) = standing.check_denied() {
+    pub(crate) fn renew(&self, peer: &LivePeer, request: &RenewRequest) -> RenewReply {
+        if let Err(refusal) = peer.check_denied() {
             return RenewReply::Refused(refusal.text);
         }
-        let (authority, credential) = (self.authority(), standing.credential());
+        let (authority, credential) = (self.authority(), peer.credential());
         let (reply, validity) =
             tessera_transport::renew::answer(&authority, &credential, request, now_secs());
         if let Some(validity) = validity {
-            standing.renewed(Credential {
-                validity,
-                authority: Some(authority.pin()),
-                ..credential
-            });
+            peer.renewed(Credential { validity, authority: Some(authority.pin()), ..credential });
         }
         reply
     }
 
     /// Closes the connections whose peers may not be here any more.
     fn sweep(&self, now_secs: u64) {
-        let standings: Vec<Arc<Standing>> =
-            lock(&self.live.connections).1.values().cloned().collect();
-        for standing in standings {
-            if let Err(refusal) = standing.check(now_secs) {
-                tracing::warn!(peer = %standing.peer(), reason = refusal.text, "connection closed");
-                standing.close(&refusal);
+        let peers: Vec<Arc<LivePeer>> = lock(&self.live.connections).1.values().cloned().collect();
+        for peer in peers {
+            if let Err(refusal) = peer.check(now_secs) {
+                tracing::warn!(peer = %peer.peer(), reason = refusal.text, "connection closed");
+                peer.close(&refusal);
             }
         }
     }

@@ -152,7 +152,7 @@ fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
     }
     match pool {
         Some(_) if *role != Role::Node => Err(RequestError::Invalid(format!(
-            "nodes are in pools, and a token of role {role} makes none"
+            "only nodes belong to a pool, and this token is for the role {role}"
         ))),
         Some(pool) if !is_name(pool) => Err(RequestError::Invalid(format!(
             "pool {pool:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`"

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tessera_protocol::client::Role;
 use tessera_transport::identity::IdentityError;
 use tessera_transport::validity::now_secs;
-use tessera_transport::{Authority, AuthorityError, Identity, PeerIdentity, Server};
+use tessera_transport::{Authority, AuthorityError, Identity, PeerIdentity};
 
 /// Name of the admin identity that the first start makes, and that the coordinator itself keeps.
 pub(crate) const ADMIN_NAME: &str = "admin";
@@ -98,14 +98,14 @@ fn is_due(identity: &Identity, authority: &Authority) -> bool {
 }
 
 /// Where the time of a former authority is over, it is trusted no more.
-async fn end_overlap(access: &Arc<Access>, server: &Server) {
+async fn end_overlap(access: &Arc<Access>) {
     if access.authority().former_until().is_none_or(|until| until > now_secs()) {
         return;
     }
     let ending = access.clone();
     let ended = tokio::task::spawn_blocking(move || ending.end_overlap()).await;
     let reason = match ended {
-        Ok(Ok(Some(authority))) => match server.set_authority(&authority) {
+        Ok(Ok(Some(authority))) => match access.tell_doors(&authority) {
             Ok(()) => {
                 tracing::info!("the former authority has ended");
                 let about = String::new();
@@ -124,13 +124,13 @@ async fn end_overlap(access: &Arc<Access>, server: &Server) {
 }
 
 /// Runs for as long as the coordinator does.
-pub(crate) async fn keep(access: Arc<Access>, server: Arc<Server>, kept: Kept) {
+pub(crate) async fn keep(access: Arc<Access>, kept: Kept) {
     let mut server_made = Instant::now();
     let mut warned = false;
     loop {
         tokio::time::sleep(PERIOD).await;
         access.sweep(now_secs());
-        end_overlap(&access, &server).await;
+        end_overlap(&access).await;
         let authority = access.authority();
         let (kept, renewing) = (kept.clone(), authority.clone());
         let refreshed =
@@ -145,7 +145,7 @@ pub(crate) async fn keep(access: Arc<Access>, server: Arc<Server>, kept: Kept) {
             Ok(Ok(())) => warned = false,
         }
         if server_made.elapsed() >= SERVER_PERIOD {
-            if let Err(error) = server.set_authority(&authority) {
+            if let Err(error) = access.tell_doors(&authority) {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
                     "the coordinator's certificate is not renewed"

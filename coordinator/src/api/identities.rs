@@ -1,54 +1,53 @@
-//! Requests about identities: tokens, and who is denied. Their roles have been looked at.
+//! Requests about identities: tokens, and who is denied. The roles have been checked.
 
+use super::caller::Caller;
+use super::context::{Context, blocking, unavailable};
 use crate::access::{ADMIN_NAME, Subject};
 use crate::driver::Question;
-use crate::quic::Shared;
-use crate::quic::client::{blocking, question, room};
-use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::NodeId;
 use tessera_protocol::access::{AuthorityStatus, DeniedIdentity, LOG_PAGE_MAX, TokenScope};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::limits::REASON_MAX;
+use tessera_transport::Authority;
 use tessera_transport::close::cut;
 use tessera_transport::validity::{GRACE_MAX, LIFE_MAX, now_secs};
-use tessera_transport::{Authority, PeerIdentity};
 
-pub(crate) async fn create_token(
-    shared: &Shared,
-    peer: &PeerIdentity,
+pub(super) async fn create_token(
+    context: &Context,
+    caller: &Caller,
     scope: TokenScope,
 ) -> Result<Response, RequestError> {
-    room(shared)?;
-    let (now, role) = (shared.clock.now().secs(), scope.role);
+    context.room()?;
+    let (now, role) = (context.clock.now().secs(), scope.role);
     let token =
-        shared.ledger.create(&shared.access.authority(), scope, &peer.to_string(), now).await?;
-    tracing::info!(%role, by = %peer, "token created");
+        context.ledger.create(&context.access.authority(), scope, &caller.to_string(), now).await?;
+    tracing::info!(%role, by = %caller, "token created");
     Ok(Response::Token(token.to_string()))
 }
 
-pub(crate) async fn revoke_token(
-    shared: &Shared,
-    peer: &PeerIdentity,
+pub(super) async fn revoke_token(
+    context: &Context,
+    caller: &Caller,
     id: &str,
 ) -> Result<Response, RequestError> {
-    room(shared)?;
-    let token = shared.ledger.revoke(id).await?;
-    tracing::info!(token = token.id, role = %token.role, by = %peer, "token revoked");
+    context.room()?;
+    let token = context.ledger.revoke(id).await?;
+    tracing::info!(token = token.id, role = %token.role, by = %caller, "token revoked");
     Ok(Response::Done)
 }
 
 /// Denies an identity with a reason, or with None allows it again.
-pub(crate) async fn deny(
-    shared: &Arc<Shared>,
-    peer: &PeerIdentity,
+pub(super) async fn deny(
+    context: &Context,
+    caller: &Caller,
     identity: &str,
     reason: Option<String>,
 ) -> Result<Response, RequestError> {
-    room(shared)?;
-    let (subject, name) = find(shared, identity).await?;
+    context.room()?;
+    let (subject, name) = find(context, identity).await?;
     if reason.is_some() {
-        let own = Subject::of(peer) == subject;
+        let own = Subject::of(caller.identity()) == subject;
         // The coordinator renews this one itself, so whoever has the data folder is never shut out
         // of the farm.
         if own || subject == Subject::User(ADMIN_NAME.to_owned()) {
@@ -63,24 +62,24 @@ pub(crate) async fn deny(
     let entry = DeniedIdentity {
         identity: subject.to_string(),
         name,
-        by: peer.to_string(),
+        by: caller.to_string(),
         at: now_secs(),
         reason: cut(reason.as_deref().unwrap_or_default(), REASON_MAX).to_owned(),
     };
-    let (access, new) = (shared.access.clone(), reason.is_some().then(|| entry.clone()));
+    let (access, new) = (context.access.clone(), reason.is_some().then(|| entry.clone()));
     let there = blocking(move || access.deny(subject, new)).await?;
-    let there = there.map_err(|error| RequestError::Unavailable(error.to_string()))?;
+    let there = there.map_err(unavailable)?;
     if reason.is_none() && !there {
         return Err(RequestError::NotFound(format!("{} is not denied", entry.identity)));
     }
-    tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %peer, "deny-list \
+    tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %caller, "deny-list \
         changed");
     Ok(Response::Denied(vec![entry]))
 }
 
 /// The audit log's chain, checked, and its newest entries.
-pub(crate) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestError> {
-    let (log, last) = (shared.access.log.clone(), (last as usize).min(LOG_PAGE_MAX));
+pub(super) async fn log(context: &Context, last: u32) -> Result<Response, RequestError> {
+    let (log, last) = (context.access.log.clone(), (last as usize).min(LOG_PAGE_MAX));
     let report = blocking(move || log.report(last)).await?;
     let unreadable =
         |error| RequestError::Unavailable(format!("the audit log cannot be read: {error}"));
@@ -88,42 +87,40 @@ pub(crate) async fn log(shared: &Shared, last: u32) -> Result<Response, RequestE
 }
 
 /// The authority as its admins see it.
-pub(crate) fn authority(authority: &Authority) -> Response {
+pub(super) fn authority(authority: &Authority) -> Response {
     let pin = authority.pin().0.iter().map(|byte| format!("{byte:02x}")).collect();
     Response::Authority(AuthorityStatus { pin, former_until: authority.former_until() })
 }
 
 /// Puts a new authority in the place of this one.
-pub(crate) async fn rotate(
-    shared: &Shared,
-    peer: &PeerIdentity,
+pub(super) async fn rotate(
+    context: &Context,
+    caller: &Caller,
     overlap_secs: Option<u64>,
 ) -> Result<Response, RequestError> {
-    room(shared)?;
+    context.room()?;
     let longest = (LIFE_MAX + GRACE_MAX).as_secs();
     if overlap_secs.is_some_and(|secs| secs > longest) {
         return Err(RequestError::Invalid(format!(
             "an overlap of more than {longest} s serves nobody"
         )));
     }
-    let access = shared.access.clone();
+    let access = context.access.clone();
     let rotated = blocking(move || access.rotate(overlap_secs.map(Duration::from_secs))).await?;
-    let new = rotated.map_err(|error| RequestError::Unavailable(error.to_string()))?;
-    let serving = shared.server.set_authority(&new);
-    serving.map_err(|error| {
-        RequestError::Unavailable(format!("{error}; start the coordinator anew"))
-    })?;
-    tracing::warn!(by = %peer, until = new.former_until(), "authority rotated");
+    let new = rotated.map_err(unavailable)?;
+    let serving = context.access.tell_doors(&new);
+    serving.map_err(|error| unavailable(format!("{error}; restart the coordinator")))?;
+    tracing::warn!(by = %caller, until = new.former_until(), "authority rotated");
     Ok(authority(&new))
 }
 
 /// Whom a text means, and a node's name.
-async fn find(shared: &Arc<Shared>, text: &str) -> Result<(Subject, String), RequestError> {
+async fn find(context: &Context, text: &str) -> Result<(Subject, String), RequestError> {
     let (kind, name) = match text.split_once(':') {
         Some((kind @ ("node" | "user"), name)) => (kind, name),
         _ => ("", text),
     };
-    let Response::Nodes(nodes) = question(shared, Question::Nodes).await? else {
+    let Response::Nodes(nodes) = context.question(Question::Nodes).await? else {
         return Err(RequestError::Unavailable("the nodes cannot be listed".into()));
     };
     let id: Option<NodeId> = name.parse().ok();
@@ -143,6 +140,6 @@ async fn find(shared: &Arc<Shared>, text: &str) -> Result<(Subject, String), Req
     }
     let subject = format!("user:{name}").parse();
     let subject =
-        subject.map_err(|()| RequestError::Invalid(format!("{name:?} is nobody's name")))?;
+        subject.map_err(|()| RequestError::Invalid(format!("{name:?} is no valid name")))?;
     Ok((subject, String::new()))
 }

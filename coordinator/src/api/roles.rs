@@ -1,27 +1,38 @@
-//! Which role each request needs: the one table. Who owns a job is the core's to look at.
+//! Who may ask what: the one table of roles and owners. The core applies the owner's rule, in the
+//! same step that changes the job.
 
+use super::caller::Caller;
 use tessera_protocol::client::{Request, RequestError, Role};
-use tessera_transport::PeerIdentity;
 
-/// The least role that may ask this. A new request has no place until it is given one here.
-pub(crate) fn needed(request: &Request) -> Role {
+/// Whose things a request may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The farm's: the role decides.
+    Farm,
+    /// One job: its owner's, or from operator on anybody's.
+    OwnJob,
+}
+
+/// Who may ask this: the least role, and whose things it reaches. A new request does not compile
+/// until it has a line here.
+pub(super) fn rule(request: &Request) -> (Role, Reach) {
     match request {
         Request::Jobs
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
-        | Request::Nodes => Role::Viewer,
-        // An artist's own jobs; the core knows whose they are.
-        Request::MissingBlobs(_)
-        | Request::Submit { .. }
+        | Request::Nodes => (Role::Viewer, Reach::Farm),
+        Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),
+        // A repeated submit is of the same job: its owner's.
+        Request::Submit { .. }
         | Request::Cancel(_)
         | Request::Pause(_)
         | Request::Resume(_)
         | Request::Retry(_)
-        | Request::Forget(_) => Role::Artist,
-        Request::Drain { .. } => Role::Operator,
-        // Whoever adds machines need not be able to add people.
-        Request::CreateToken(scope) if scope.role == Role::Node => Role::Operator,
+        | Request::Forget(_) => (Role::Artist, Reach::OwnJob),
+        Request::Drain { .. } => (Role::Operator, Reach::Farm),
+        // Adding machines does not need the right to add people.
+        Request::CreateToken(scope) if scope.role == Role::Node => (Role::Operator, Reach::Farm),
         Request::CreateToken(_)
         | Request::Tokens { .. }
         | Request::RevokeToken { .. }
@@ -32,26 +43,30 @@ pub(crate) fn needed(request: &Request) -> Role {
         | Request::Authority
         | Request::RotateAuthority { .. }
         | Request::Audit
-        | Request::Backup => Role::Admin,
+        | Request::Backup => (Role::Admin, Reach::Farm),
     }
 }
 
-/// May this peer touch what others own?
-pub(crate) fn rules_others(peer: &PeerIdentity) -> bool {
-    peer.role.covers(Role::Operator)
+/// The least role that may read blobs.
+pub(super) const BLOB_GET: Role = Role::Viewer;
+/// The least role that may give blobs.
+pub(super) const BLOB_PUT: Role = Role::Artist;
+
+/// The caller as the core's owner rule wants it.
+pub(super) fn owner(caller: &Caller) -> tessera_core::Caller {
+    tessera_core::Caller {
+        name: caller.name().to_owned(),
+        admin: caller.role().covers(Role::Operator),
+    }
 }
 
-/// The least role that may give blobs.
-pub(crate) const BLOB_PUT: Role = Role::Artist;
-
-/// May this peer do what needs this role?
-pub(crate) fn check(peer: &PeerIdentity, needed: Role) -> Result<(), RequestError> {
-    if peer.role.covers(needed) {
+/// Fails unless the caller's role covers this one.
+pub(super) fn check(caller: &Caller, needed: Role) -> Result<(), RequestError> {
+    if caller.role().covers(needed) {
         return Ok(());
     }
     Err(RequestError::NotAllowed(format!(
-        "this needs the role {needed}, and this identity is {peer}; an admin can make a token \
-         for another: \
-         `tessera token create --role {needed}`"
+        "this needs the role {needed}, and this identity is {caller}; an admin can make a token \
+         for another: `tessera token create --role {needed}`"
     )))
 }

@@ -1,94 +1,108 @@
 //! Watching a job: its summary at each change, at most ten times a second, with the frames that
 //! have finished since. The end is told at once.
 
+use super::context::Context;
 use super::finished_frames::FinishedFrames;
+use crate::changes::Changes;
 use crate::driver::Event;
-use crate::quic::{Shared, Trouble};
+use std::sync::Arc;
 use std::time::Duration;
-use tessera_protocol::client::{Progress, RequestError, Response};
+use tessera_protocol::client::{Progress, RequestError};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{FrameNumber, JobId};
-use tessera_transport::FrameSender;
-use tokio::sync::oneshot;
 
-/// Pause after a message: at most ten a second.
+/// Pause after an update: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// One watcher.
-struct Watcher<'a> {
-    shared: &'a Shared,
+/// A job as it was seen, with frames that have finished.
+type Seen = (JobSummary, Vec<FrameNumber>);
+
+/// A stream of a job's progress.
+pub struct Watch {
+    context: Arc<Context>,
     job: JobId,
     finished: FinishedFrames,
+    changes: Changes,
+    /// Seen, and not given yet.
+    next: Option<Seen>,
+    /// The newest summary that was given.
+    last: Option<JobSummary>,
 }
 
-/// Sends progress until the job has ended or the watcher has gone.
-pub(crate) async fn serve(
-    shared: &Shared,
-    job: JobId,
-    sender: &mut FrameSender,
-) -> Result<(), Trouble> {
-    // Before the first look, so that no frame falls between.
-    let finished = FinishedFrames::new(job, shared.finished.subscribe());
-    let mut revision = shared.revision.clone();
-    let mut watcher = Watcher { shared, job, finished };
-    revision.mark_unchanged();
-    let Some((mut summary, mut frames)) = watcher.look().await? else {
-        let error = RequestError::NotFound(format!("there is no job {job}"));
-        sender.send(&Response::Error(error)).await?;
-        sender.finish();
-        return Ok(());
-    };
-    loop {
-        watcher.finished.tell(&frames);
-        let ended = summary.state.is_final();
-        // A job has at most as many frames as a set.
-        let finished = FrameSet::from_frames(std::mem::take(&mut frames)).unwrap_or_default();
-        let progress = Progress { summary: summary.clone(), finished };
-        sender.send(&Response::Progress(Box::new(progress))).await?;
-        if ended {
-            sender.finish();
-            return Ok(());
-        }
-        watcher.pause(&summary).await;
-        loop {
-            revision.changed().await.map_err(|_| Trouble::Stopping)?;
-            revision.mark_unchanged();
-            let Some((now, new)) = watcher.look_again().await? else { return Ok(()) };
-            if now != summary || !new.is_empty() {
-                (summary, frames) = (now, new);
-                break;
-            }
-            watcher.pause(&summary).await;
-        }
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("job", &self.job).finish_non_exhaustive()
     }
 }
 
-impl Watcher<'_> {
-    /// Waits before the next message; no longer than until the last frame has finished.
+impl Watch {
+    /// Looks at the job for the first time. Subscribes before it looks, so that no frame falls
+    /// between.
+    pub(super) async fn begin(context: Arc<Context>, job: JobId) -> Result<Self, RequestError> {
+        let mut changes = context.changes.clone();
+        let finished = FinishedFrames::new(job, changes.finished_frames());
+        changes.mark_seen();
+        let mut watch = Self { context, job, finished, changes, next: None, last: None };
+        match watch.look().await? {
+            None => Err(RequestError::NotFound(format!("there is no job {job}"))),
+            seen => {
+                watch.next = seen;
+                Ok(watch)
+            }
+        }
+    }
+
+    /// The next update; None after the job's end, or where the coordinator stops.
+    pub async fn next(&mut self) -> Option<Progress> {
+        if self.next.is_none() {
+            self.next = self.change().await;
+        }
+        let (summary, frames) = self.next.take()?;
+        self.finished.tell(&frames);
+        self.last = Some(summary.clone());
+        // A job has at most as many frames as a set.
+        let finished = FrameSet::from_frames(frames).unwrap_or_default();
+        Some(Progress { summary, finished })
+    }
+
+    /// Waits until something has changed that the watcher has not seen.
+    async fn change(&mut self) -> Option<Seen> {
+        let last = self.last.clone().filter(|last| !last.state.is_final())?;
+        self.pause(&last).await;
+        loop {
+            if !self.changes.changed().await {
+                return None;
+            }
+            let (summary, frames) = self.look_again().await.ok()??;
+            if summary != last || !frames.is_empty() {
+                return Some((summary, frames));
+            }
+            self.pause(&last).await;
+        }
+    }
+
+    /// Waits before the next update; no longer than until the last frame has finished.
     async fn pause(&mut self, last: &JobSummary) {
         let ended = last.frames_done.saturating_add(last.frames_failed);
         self.finished.pause(PAUSE, last.frames.saturating_sub(ended) as usize).await;
     }
 
     /// The job and all its finished frames that have not been told; None for no such job.
-    async fn look(&mut self) -> Result<Option<(JobSummary, Vec<FrameNumber>)>, Trouble> {
-        let (reply, told) = oneshot::channel();
-        let event = Event::Progress { job: self.job, reply };
-        self.shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
-        let mut answer = told.await.map_err(|_| Trouble::Stopping)?;
-        if let Some((_, frames)) = &mut answer {
+    async fn look(&mut self) -> Result<Option<Seen>, RequestError> {
+        let job = self.job;
+        let mut seen = self.context.send(|reply| Event::Progress { job, reply }).await?;
+        if let Some((_, frames)) = &mut seen {
             *frames = self.finished.new_ones(std::mem::take(frames));
         }
-        Ok(answer)
+        Ok(seen)
     }
 
-    /// The job and the frames that finished since, as they were finished.
-    async fn look_again(&mut self) -> Result<Option<(JobSummary, Vec<FrameNumber>)>, Trouble> {
-        let (reply, told) = oneshot::channel();
-        let event = Event::Summary { job: self.job, reply };
-        self.shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
-        let Some(summary) = told.await.map_err(|_| Trouble::Stopping)? else { return Ok(None) };
+    /// The job and the frames that finished since, as they were announced.
+    async fn look_again(&mut self) -> Result<Option<Seen>, RequestError> {
+        let job = self.job;
+        let summary = self.context.send(|reply| Event::Summary { job, reply }).await?;
+        let Some(summary) = summary else { return Ok(None) };
         match self.finished.take() {
             Some(frames) => Ok(Some((summary, frames))),
             None => self.look().await,

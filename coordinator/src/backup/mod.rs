@@ -13,29 +13,21 @@ pub use archive::{ArchiveError, BackupSummary, verify};
 pub use restore::{RestoreError, restore};
 
 use crate::access::audit_log::{HEAD_FILE, Still};
-use crate::api::audit::AuditError;
-use crate::blobs::Blobs;
+use crate::blobs::{BlobRead, Blobs};
 use crate::folder::DataFolder;
-use crate::fsck::{Places, decode};
-use crate::quic::Shared;
-use crate::spool::SpoolKey;
+use crate::fsck::{AuditError, Places, decode};
+use crate::spool::{SpoolKey, SpoolRead};
 use crate::store::{Journal, Loaded, Store, StoreError, values_of};
 use archive::{ArchiveWriter, Kind};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use tessera_core::{Core, Moment, Settings};
 use tessera_protocol::BlobHash;
-use tessera_protocol::client::RequestError;
-use tessera_transport::PeerIdentity;
-use tokio::sync::mpsc;
 
 /// Bytes that are sent at once.
 pub const PIECE_BYTES: usize = 256 << 10;
-/// Pieces that wait for the network at most.
-const PIECES_WAITING_MAX: usize = 4;
 /// Largest file of keys: a certificate chain has a few KiB.
 const KEY_BYTES_MAX: u64 = 1 << 20;
 /// What the audit log is called in errors.
@@ -109,11 +101,11 @@ pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupErr
     let folder = DataFolder::inspect(data)?;
     let loaded = Journal::open(&folder, true)?.load()?;
     let log = Still::of(&folder.audit_log()).map_err(|error| part(AUDIT_LOG, &error))?;
-    write(&loaded, &Places { blobs: Blobs::open(&folder, 0), spools: folder.spool() }, log, out)
+    write(&loaded, &Places::of(&folder), log, out)
 }
 
 /// Writes all but the keys.
-fn write(
+pub(crate) fn write(
     loaded: &Loaded,
     places: &Places,
     log: Still,
@@ -127,18 +119,18 @@ fn write(
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         archive.bytes(Kind::Value, &name, &value).map_err(BackupError::Write)?;
     }
-    for (key, length) in loaded.spools.iter().filter(|(key, _)| is_needed(&core, **key)) {
+    for (key, extent) in loaded.spools.iter().filter(|(key, _)| is_needed(&core, **key)) {
         let what = format!("spool {key}");
-        let opened = File::open(key.path(&places.spools));
-        let mut file = opened.map_err(|error| part(&what, &error))?.take(*length);
+        let spool = places.spools.open(*key, extent).map_err(|error| part(&what, &error))?;
+        let mut bytes = SpoolBytes { spool, at: 0, length: extent.length };
         let name = format!("{}/{}", key.job, key.frame.0);
         archive
-            .file(Kind::Spool, &name, *length, &mut file)
+            .file(Kind::Spool, &name, extent.length, &mut bytes)
             .map_err(|error| broken(&what, error))?;
     }
     let named: BTreeSet<BlobHash> = core.named_blobs().into_iter().collect();
     for hash in named {
-        write_blob(&mut archive, &places.blobs, hash)?;
+        write_blob(&mut archive, &*places.blobs, hash)?;
     }
     write_log(&mut archive, log)?;
     archive.end().map_err(BackupError::Write)
@@ -163,17 +155,50 @@ fn is_needed(core: &Core, key: SpoolKey) -> bool {
 
 fn write_blob<W: Write>(
     archive: &mut ArchiveWriter<W>,
-    blobs: &Blobs,
+    blobs: &dyn Blobs,
     hash: BlobHash,
 ) -> Result<(), BackupError> {
     let what = format!("blob {hash}");
-    let length = blobs.length(hash).ok_or_else(|| part(&what, &"it is not there"))?;
-    let mut file = blobs.open_file(hash).map_err(|error| part(&what, &error))?.take(length);
-    let found = archive.file(Kind::Blob, &hash.to_string(), length, &mut file);
+    let blob = blobs.open(hash).map_err(|error| part(&what, &error.source))?;
+    let blob = blob.ok_or_else(|| part(&what, &"it is not there"))?;
+    let length = blob.length();
+    let mut bytes = BlobBytes { blob, at: 0 }.take(length);
+    let found = archive.file(Kind::Blob, &hash.to_string(), length, &mut bytes);
     let found = found.map_err(|error| broken(&what, error))?;
     match found == hash {
         true => Ok(()),
         false => Err(part(&what, &format!("its bytes have the hash {found}"))),
+    }
+}
+
+/// A blob's bytes, in order.
+struct BlobBytes {
+    blob: Box<dyn BlobRead>,
+    at: u64,
+}
+
+impl Read for BlobBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.blob.read_at(self.at, buffer)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// The durable bytes of a spool, in order.
+struct SpoolBytes {
+    spool: Box<dyn SpoolRead>,
+    at: u64,
+    length: u64,
+}
+
+impl Read for SpoolBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.length - self.at).unwrap_or(usize::MAX);
+        let count = buffer.len().min(left);
+        self.spool.read_exact_at(self.at, &mut buffer[..count])?;
+        self.at += count as u64;
+        Ok(count)
     }
 }
 
@@ -186,71 +211,6 @@ fn broken(what: &str, error: io::Error) -> BackupError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => part(what, &"it is cut short"),
         _ => BackupError::Write(error),
-    }
-}
-
-/// Bytes of a backup on their way to a client; the end, or why there is none.
-pub(crate) type Pieces = mpsc::Receiver<Result<Vec<u8>, RequestError>>;
-
-/// Begins a backup of a running coordinator: as it is now, while it goes on. Spools and blobs that
-/// are done with stay until it has ended.
-pub(crate) async fn running(
-    shared: &Arc<Shared>,
-    peer: &PeerIdentity,
-) -> Result<Pieces, RequestError> {
-    let held = (shared.blobs.hold(), shared.writer.hold_spools());
-    let loaded = crate::api::audit::inspect(shared).await?;
-    let log = still(shared).await.map_err(|error| RequestError::Unavailable(error.to_string()))?;
-    tracing::info!(by = %peer, records = loaded.records.len(), "backup begins");
-    let places = Places { blobs: (*shared.blobs).clone(), spools: shared.spools.clone() };
-    let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
-    tokio::task::spawn_blocking(move || {
-        let _held = held;
-        let mut out = Sending { piece: Vec::new(), sender };
-        let written = write(&loaded, &places, log, &mut out);
-        match written.and_then(|()| out.flush().map_err(BackupError::Write)) {
-            Ok(()) => tracing::info!("backup is sent"),
-            Err(error) => {
-                let mut text = error.to_string();
-                if let Some(cause) = std::error::Error::source(&error) {
-                    text = format!("{text}: {cause}");
-                }
-                tracing::warn!(error = text, "backup has failed");
-                // Whoever asked may be gone, which may be the reason.
-                drop(out.sender.blocking_send(Err(RequestError::Unavailable(text))));
-            }
-        }
-    });
-    Ok(pieces)
-}
-
-/// The audit log as it is now: what asked for this backup is in it.
-async fn still(shared: &Shared) -> Result<Still, BackupError> {
-    let log = shared.access.log.clone();
-    let taken = tokio::task::spawn_blocking(move || log.still()).await;
-    taken.map_err(io::Error::other).flatten().map_err(|error| part(AUDIT_LOG, &error))
-}
-
-/// A writer whose bytes go to a client, in pieces.
-struct Sending {
-    piece: Vec<u8>,
-    sender: mpsc::Sender<Result<Vec<u8>, RequestError>>,
-}
-
-impl Write for Sending {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
-        if self.piece.len() == PIECE_BYTES {
-            self.flush()?;
-        }
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let piece = std::mem::take(&mut self.piece);
-        let sent = self.sender.blocking_send(Ok(piece));
-        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "whoever asked for it is gone"))
     }
 }
 

@@ -3,10 +3,10 @@
 
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
 use crate::access::audit_log::{self, Log};
-use crate::blobs::{BlobError, Blobs};
+use crate::blobs::{BlobError, Blobs, DiskBlobs, hash_named};
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck::decode;
-use crate::spool::SpoolKey;
+use crate::spool::{DiskSpools, SpoolKey};
 use crate::store::{Changes, Journal, Store, StoreError};
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -66,7 +66,7 @@ pub fn restore(backup: &Path, data: &Path) -> Result<BackupSummary, RestoreError
     let mut reader = ArchiveReader::begin(BufReader::new(file))?;
     let mut target = Target {
         journal: Journal::open(&folder, true)?,
-        blobs: Blobs::open(&folder, 0),
+        blobs: DiskBlobs::open(&folder, 0),
         values: Vec::new(),
         folder,
     };
@@ -81,7 +81,7 @@ pub fn restore(backup: &Path, data: &Path) -> Result<BackupSummary, RestoreError
 struct Target {
     folder: DataFolder,
     journal: Journal,
-    blobs: Blobs,
+    blobs: DiskBlobs,
     /// Values of the journal that are not written yet.
     values: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -126,19 +126,16 @@ impl Target {
             }
             Kind::Spool => {
                 let key = spool_key(&entry.name).ok_or_else(wrong)?;
-                let path = key.path(&self.folder.spool());
-                let folder = path.parent().ok_or_else(wrong)?.to_path_buf();
-                std::fs::create_dir_all(&folder).map_err(RestoreError::Write)?;
-                let mut file = File::create(&path).map_err(RestoreError::Write)?;
+                let root = self.folder.spool();
+                let mut file = DiskSpools::create(&root, key).map_err(RestoreError::Write)?;
                 reader.read(entry, &mut file)?;
-                file.sync_all().map_err(RestoreError::Write)?;
-                files::sync_folder(&folder).map_err(RestoreError::Write)?;
+                DiskSpools::sync_new(&root, key, &file).map_err(RestoreError::Write)?;
             }
             Kind::Blob => {
-                let hash = crate::blobs::hash_named(&entry.name).ok_or_else(wrong)?;
-                let mut file = self.blobs.temporary()?;
-                reader.read(entry, &mut file)?;
-                let (found, _) = self.blobs.adopt(file)?;
+                let hash = hash_named(&entry.name).ok_or_else(wrong)?;
+                let mut writer = self.blobs.writer()?;
+                reader.read(entry, &mut writer)?;
+                let (found, _) = writer.finish()?;
                 if found != hash {
                     return Err(RestoreError::Journal(format!("blob {hash} has the hash {found}")));
                 }

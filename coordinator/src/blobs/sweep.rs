@@ -7,9 +7,9 @@
 //! anew; the marks are kept in memory, by a clock that nobody sets, so that neither a crash between
 //! mark and sweep nor a wall clock that jumps lets a blob go between its upload and its job.
 
-use crate::blobs::Blobs;
+use super::guard::GuardedBlobs;
+use super::store::Blobs;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 use tessera_protocol::BlobHash;
 
@@ -44,51 +44,33 @@ pub struct Swept {
     pub uploads: u64,
 }
 
-/// The sweeper's memory between rounds.
-#[derive(Debug, Default)]
-pub(crate) struct Marks(BTreeMap<BlobHash, Instant>);
-
-impl Marks {
-    /// Somebody wants the blob: it begins anew.
-    pub(crate) fn remove(&mut self, hash: BlobHash) {
-        self.0.remove(&hash);
-    }
-
-    /// Whether the blob was marked so long ago that it may go; marks it where it was not.
-    fn is_due(&mut self, hash: BlobHash, now: Instant, pause: Duration) -> bool {
-        now.saturating_duration_since(*self.0.entry(hash).or_insert(now)) >= pause
-    }
-}
-
 /// One round: marks what `named` does not hold, and sweeps what has been marked and old for long
 /// enough.
 pub(crate) fn round(
-    blobs: &Blobs,
+    blobs: &GuardedBlobs,
     named: &BTreeSet<BlobHash>,
     (grace, pause): (Duration, Duration),
     now: Now,
 ) -> Swept {
     let mut swept = Swept::default();
-    let mut seen = Vec::new();
-    blobs.visit(&mut |path, hash, length| {
-        if let Some(hash) = hash {
-            seen.push((hash, path.to_path_buf(), length));
-        }
+    let store = blobs.store();
+    let mut seen = BTreeMap::new();
+    let listed = store.list(&mut |entry| seen.extend(entry.hash.map(|hash| (hash, entry.length))));
+    if let Err(error) = listed {
+        tracing::warn!(place = error.place, error = %error.source, "blobs cannot be listed");
+        return swept;
+    }
+    blobs.with_marks(|marks| {
+        marks.retain(|hash| seen.contains_key(hash) && !named.contains(hash));
     });
-    let here: BTreeSet<BlobHash> = seen.iter().map(|(hash, ..)| *hash).collect();
-    blobs
-        .with_marks(|marks| marks.0.retain(|hash, _| here.contains(hash) && !named.contains(hash)));
-    for (hash, path, length) in seen {
-        if named.contains(&hash) {
-            continue;
-        }
+    let before = now.wall.checked_sub(grace).unwrap_or(SystemTime::UNIX_EPOCH);
+    for (hash, length) in seen.into_iter().filter(|(hash, _)| !named.contains(hash)) {
         // Under the lock by which a blob is claimed: it is claimed before, and stays, or after, and
         // is not there any more.
         let gone = blobs.with_marks(|marks| {
             marks.is_due(hash, now.steady, pause)
-                && is_older(&path, grace, now.wall)
                 && !blobs.is_held()
-                && remove(&path)
+                && delete(&*store, hash, before)
         });
         if gone {
             tracing::info!(%hash, length, "blob that no job names is deleted");
@@ -99,34 +81,20 @@ pub(crate) fn round(
             swept.marked += 1;
         }
     }
-    swept.uploads = sweep_uploads(blobs, grace, now.wall);
+    swept.uploads = blobs.with_marks(|_| match blobs.is_held() {
+        true => 0,
+        false => store.delete_uploads(before),
+    });
     swept
 }
 
-fn sweep_uploads(blobs: &Blobs, grace: Duration, now: SystemTime) -> u64 {
-    let parts = std::fs::read_dir(blobs.uploads()).into_iter().flatten().flatten();
-    let old = parts.filter(|part| {
-        blobs.with_marks(|_| {
-            is_older(&part.path(), grace, now) && !blobs.is_held() && remove(&part.path())
-        })
-    });
-    old.count() as u64
-}
-
-/// Last written longer ago than the grace; false where that cannot be told.
-fn is_older(path: &Path, grace: Duration, now: SystemTime) -> bool {
-    let written = std::fs::metadata(path).and_then(|metadata| metadata.modified());
-    written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= grace))
-}
-
-fn remove(path: &Path) -> bool {
-    match std::fs::remove_file(path) {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "what no job names cannot be deleted");
-            false
-        }
-    }
+/// Deletes a blob that was last written before this time.
+fn delete(store: &dyn Blobs, hash: BlobHash, before: SystemTime) -> bool {
+    let deleted = store.delete_if_older(hash, before);
+    deleted.unwrap_or_else(|error| {
+        tracing::warn!(place = error.place, error = %error.source, "a blob cannot be deleted");
+        false
+    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Tests of the sweeper: what is named, young, claimed, held or not marked before stays.
 
 use super::*;
+use crate::blobs::DiskBlobs;
 use crate::folder::DataFolder;
-use std::io::Write;
-use tessera_transport::BlobStore;
+use std::sync::Arc;
 
 const GRACE: Duration = Duration::from_secs(86_400);
 const DAY: Duration = Duration::from_secs(86_401);
@@ -11,21 +11,23 @@ const DAY: Duration = Duration::from_secs(86_401);
 struct Bench {
     _root: tempfile::TempDir,
     _folder: DataFolder,
-    blobs: Blobs,
+    blobs: GuardedBlobs,
     now: Now,
+}
+
+fn guarded(folder: &DataFolder) -> GuardedBlobs {
+    GuardedBlobs::new(Arc::new(DiskBlobs::open(folder, 0)))
 }
 
 impl Bench {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
-        Self { blobs: Blobs::open(&folder, 0), _folder: folder, _root: root, now: Now::read() }
+        Self { blobs: guarded(&folder), _folder: folder, _root: root, now: Now::read() }
     }
 
     fn put(&self, text: &str) -> BlobHash {
-        let mut file = self.blobs.temporary().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        self.blobs.adopt(file).unwrap().0
+        self.blobs.put(text.as_bytes()).unwrap()
     }
 
     fn pass(&mut self, time: Duration) {
@@ -37,7 +39,7 @@ impl Bench {
     }
 
     fn has(&self, hash: BlobHash) -> bool {
-        self.blobs.length(hash).is_some()
+        self.blobs.length(hash).unwrap().is_some()
     }
 }
 
@@ -64,7 +66,7 @@ fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
         "a clock that jumped makes it old, and no round had marked it"
     );
     // The next process: the marks are gone with the last one.
-    let again = Blobs::open(&bench._folder, 0);
+    let again = guarded(&bench._folder);
     bench.pass(PAUSE);
     assert_eq!(round(&again, &BTreeSet::new(), (GRACE, PAUSE), bench.now).blobs, 0);
     assert!(bench.has(uploaded));
@@ -111,10 +113,12 @@ fn a_backup_holds_everything_while_it_reads() {
 #[test]
 fn interrupted_uploads_go_after_the_grace() {
     let mut bench = Bench::new();
-    let part = bench.blobs.begin(BlobHash::of(b"never whole"), 11).unwrap();
-    std::fs::write(&part, b"never").unwrap();
+    let hash = BlobHash::of(b"never whole");
+    let mut part = bench.blobs.upload(hash, 11).unwrap();
+    part.write(b"never").unwrap();
+    drop(part);
     assert_eq!(bench.round(&[]).uploads, 0);
     bench.pass(DAY);
     assert_eq!(bench.round(&[]).uploads, 1);
-    assert!(!part.exists());
+    assert_eq!(bench.blobs.upload(hash, 11).unwrap().held(), 0);
 }

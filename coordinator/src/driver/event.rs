@@ -1,6 +1,6 @@
 //! What reaches the driver, from sessions, clients, the resolver and the server.
 
-use super::SessionHandle;
+use super::sessions::SessionHandle;
 use bytes::Bytes;
 use tessera_core::{Arrived, Caller, Census, Input, RequestId, SessionId};
 use tessera_protocol::client::Response;

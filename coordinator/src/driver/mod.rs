@@ -4,7 +4,7 @@
 //! The core goes on while a step is being synced; steps are performed in their order, each after
 //! its own sync.
 
-mod event;
+pub(crate) mod event;
 mod not_durable;
 mod perform;
 mod sessions;
@@ -12,6 +12,7 @@ mod sessions;
 pub(crate) use event::{Ask, Event, Question};
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 
+use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::resolve::orders::ResolveOrder;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
@@ -21,8 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tessera_core::{Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing};
 use tessera_protocol::client::Response;
-use tessera_protocol::{FrameNumber, JobId, Lease};
-use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot, watch};
+use tessera_protocol::{JobId, Lease};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 /// Events handled before their step is taken, at most: they share one commit.
 const EVENTS_MAX: usize = 256;
@@ -59,10 +60,7 @@ pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) writer: Arc<StoreWriter>,
     pub(crate) resolver: mpsc::UnboundedSender<ResolveOrder>,
-    /// Counts the steps that may have changed what watchers see.
-    pub(crate) revision: watch::Sender<u64>,
-    /// Frames as they finish.
-    pub(crate) finished: broadcast::Sender<(JobId, FrameNumber)>,
+    pub(crate) publisher: Publisher,
     pub(crate) snapshot_records: u64,
 }
 
@@ -233,7 +231,15 @@ impl Driver {
                     drop(self.take_waiting(session, lease))
                 }
                 (Timing::AnyTime, action) => self.perform(After::Action(action)),
-                (_, action) => after.push(After::Action(action)),
+                (_, action) => {
+                    if let Action::ResolveFrame { job, frame }
+                    | Action::MeasureFrame { job, frame } = action
+                    {
+                        // All results are in: the spool is sealed with the last of them.
+                        commit.sealed.push(SpoolKey { job, frame });
+                    }
+                    after.push(After::Action(action));
+                }
             }
         }
         if self.sequence - self.snapshot_at >= self.around.snapshot_records {

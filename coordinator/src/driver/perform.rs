@@ -42,29 +42,28 @@ impl Driver {
             Action::ResolveFrame { job, frame } => self.order(Wanted::Files, job, frame),
             Action::MeasureFrame { job, frame } => self.order(Wanted::Noise, job, frame),
             Action::FrameFinished { job, frame } => {
-                // Nobody may be watching.
-                drop(self.around.finished.send((job, frame)));
+                self.around.publisher.frame_finished(job, frame);
                 self.forget_spools(vec![SpoolKey { job, frame }]);
             }
             Action::FrameFailed { job, frame } => self.forget_spools(vec![SpoolKey { job, frame }]),
             Action::JobEnded { job } => self.forget_spools(self.around.writer.spools_of(job)),
         }
-        self.around.revision.send_modify(|revision| *revision += 1);
+        self.around.publisher.changed();
     }
 
     fn order(&self, wanted: Wanted, job: JobId, frame: FrameNumber) {
         let Some(detail) = self.core.job(job) else { return };
         let kind = detail.spec.kind;
-        let length = self.around.writer.spool_length(SpoolKey { job, frame }).unwrap_or(0);
+        let extent = self.around.writer.spool_extent(SpoolKey { job, frame }).unwrap_or_default();
         let (fingerprint, rounds) = (detail.fingerprint, self.core.frame_rounds(job, frame));
-        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, length };
+        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, extent };
         // The resolver ends with the coordinator; after a restart the core asks again.
         drop(self.around.resolver.send(order));
     }
 
     /// Deletes spools. Nobody waits for it: the next start deletes what a crash leaves.
     fn forget_spools(&self, keys: Vec<SpoolKey>) {
-        let known = |key: &SpoolKey| self.around.writer.spool_length(*key).is_some();
+        let known = |key: &SpoolKey| self.around.writer.spool_extent(*key).is_some();
         let finished: Vec<SpoolKey> = keys.into_iter().filter(known).collect();
         if !finished.is_empty() {
             let (mut commit, _) = Commit::new();

@@ -2,13 +2,13 @@
 //! read.
 
 use super::Driver;
-use crate::access::Standing;
+use crate::access::{LivePeer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_core::{Input, SessionId};
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Task};
 use tessera_protocol::{BlobHash, JobId, JobKind, NodeId, ProcessEpoch};
-use tessera_transport::close::{CloseCode, close};
+use tessera_transport::CloseCode;
 use tessera_transport::validity::now_secs;
 use tokio::sync::mpsc;
 
@@ -22,13 +22,12 @@ pub(crate) enum Outgoing {
 }
 
 /// One session.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct SessionHandle {
     pub(crate) session: SessionId,
     pub(crate) outgoing: mpsc::Sender<Outgoing>,
     pub(crate) readable: Readable,
-    pub(crate) connection: quinn::Connection,
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) peer: Arc<LivePeer>,
 }
 
 impl SessionHandle {
@@ -37,9 +36,9 @@ impl SessionHandle {
     /// reaches it.
     pub(super) fn send(&self, message: CoordinatorToNode) {
         if matches!(message, CoordinatorToNode::Work(_))
-            && let Err(refusal) = self.standing.check(now_secs())
+            && let Err(refusal) = self.peer.check(now_secs())
         {
-            return self.standing.close(&refusal);
+            return self.peer.close(&refusal);
         }
         self.readable.follow(&message);
         self.push(Outgoing::Message(Box::new(message)));
@@ -52,7 +51,8 @@ impl SessionHandle {
 
     fn push(&self, outgoing: Outgoing) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.outgoing.try_send(outgoing) {
-            close(&self.connection, CloseCode::Silent, "control messages are not read");
+            let text = "control messages are not read".into();
+            self.peer.close(&Refusal { code: CloseCode::Silent, text });
         }
     }
 }

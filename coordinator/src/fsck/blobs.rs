@@ -1,7 +1,8 @@
 //! Blobs against their names, and against what jobs need of them.
 
-use super::{Depth, FindingKind, FsckReport};
-use crate::blobs::Blobs;
+use super::finding::FindingKind;
+use super::report::{Depth, FsckReport};
+use crate::blobs::{Blobs, Listed};
 use crate::folder::DataFolder;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,15 +14,15 @@ use tessera_protocol::status::FrameState;
 type Needed = BTreeMap<BlobHash, (u64, String)>;
 
 /// Checks every blob, needed or not.
-pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &Blobs, depth: Depth) {
+pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &dyn Blobs, depth: Depth) {
     let needed = needed(core);
     check_wanted(report, &needed, blobs, depth);
     let (mut unnamed, mut unnamed_bytes) = (0u64, 0u64);
-    blobs.visit(&mut |path, hash, length| {
+    let listed = blobs.list(&mut |Listed { name, hash, length, .. }| {
         report.blobs += 1;
         report.blob_bytes += length;
         let Some(hash) = hash else {
-            return report.find(FindingKind::ForeignFile, shown(path), "no blob has such a name");
+            return report.find(FindingKind::ForeignFile, name, "no blob has such a name");
         };
         if needed.contains_key(&hash) {
             return;
@@ -31,9 +32,13 @@ pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &Blobs, depth: 
         if depth == Depth::Whole
             && let Some(problem) = blobs.verify(hash, length)
         {
-            report.find(FindingKind::DamagedBlob, shown(path), problem);
+            report.find(FindingKind::DamagedBlob, name, problem);
         }
     });
+    if let Err(error) = listed {
+        let problem = format!("it cannot be listed: {}", error.source);
+        report.find(FindingKind::LostBlob, error.place, problem);
+    }
     if unnamed > 0 {
         let problem = format!("{unnamed} files of {unnamed_bytes} bytes are named by no job");
         report.find(FindingKind::UnnamedBlobs, "blobs", problem);
@@ -41,14 +46,14 @@ pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &Blobs, depth: 
 }
 
 /// Checks the blobs that jobs need.
-pub(super) fn check_needed(report: &mut FsckReport, core: &Core, blobs: &Blobs, depth: Depth) {
+pub(super) fn check_needed(report: &mut FsckReport, core: &Core, blobs: &dyn Blobs, depth: Depth) {
     check_wanted(report, &needed(core), blobs, depth);
 }
 
-fn check_wanted(report: &mut FsckReport, needed: &Needed, blobs: &Blobs, depth: Depth) {
+fn check_wanted(report: &mut FsckReport, needed: &Needed, blobs: &dyn Blobs, depth: Depth) {
     for (hash, (length, whose)) in needed {
         let place = format!("blob {hash}");
-        match (blobs.length(*hash), depth) {
+        match (blobs.length(*hash).ok().flatten(), depth) {
             (None, _) => report.find(
                 FindingKind::LostBlob,
                 place,

@@ -2,99 +2,59 @@
 //! other, spools and blobs against the records. Repairs nothing.
 
 mod blobs;
+mod decode;
 mod finding;
+mod report;
 mod spools;
 
+pub(crate) use decode::decode;
 pub use finding::{Finding, FindingKind, Severity};
+pub use report::{Depth, FsckReport};
 
-use crate::api::audit::AuditError;
-use crate::blobs::Blobs;
-use crate::folder::DataFolder;
-use crate::spool::SpoolKey;
-use crate::store::{Journal, Loaded, Survey, snapshot};
-use serde::Serialize;
-use std::path::{Path, PathBuf};
-use tessera_core::{Core, Moment, Record, Settings, SnapshotPart};
+use crate::blobs::{Blobs, DiskBlobs};
+use crate::folder::{DataFolder, FolderError};
+use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
+use crate::store::{Journal, Loaded, StoreError, Survey};
+use std::path::Path;
+use std::sync::Arc;
+use tessera_core::{Core, Moment, Settings};
+use tessera_protocol::client::AuditReport;
 
-/// Findings listed at most: a disk that lost a folder has one for each file.
-const FINDINGS_MAX: usize = 1000;
-
-/// How much is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// Blobs are looked for, by name and length.
-    Quick,
-    /// Every byte of every blob is read.
-    Whole,
-}
-
-/// What `fsck` saw.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FsckReport {
-    /// Values of the journal.
-    pub values: u64,
-    /// Records and parts of the snapshot.
-    pub records: u64,
-    /// Jobs.
-    pub jobs: u64,
-    /// Jobs that have not ended.
-    pub jobs_open: u64,
-    /// Units committed.
-    pub units_committed: u64,
-    /// Units committed more than once: must be 0.
-    pub units_committed_twice: u64,
-    /// Units of open jobs that wait for a result, each of which can be leased.
-    pub units_open: u64,
-    /// Finished frames.
-    pub frames: u64,
-    /// Join tokens.
-    pub tokens: u64,
-    /// Spools, and the results in them.
-    pub spools: u64,
-    /// Results in spools.
-    pub results: u64,
-    /// Files among the blobs.
-    pub blobs: u64,
-    /// Their bytes.
-    pub blob_bytes: u64,
-    /// Everything that is not as it should be.
-    pub findings: Vec<Finding>,
-    /// Findings that are not listed, because there are too many.
-    pub findings_left_out: u64,
-}
-
-impl FsckReport {
-    /// Adds a finding.
-    fn find(&mut self, kind: FindingKind, place: impl Into<String>, problem: impl Into<String>) {
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(Finding::new(kind, place, problem));
-        } else {
-            self.findings_left_out += 1;
-        }
-    }
-
-    /// Findings that say that something is lost.
-    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.severity == Severity::Error)
-    }
-
-    /// Nothing that was promised is lost.
-    pub fn is_clean(&self) -> bool {
-        self.findings_left_out == 0 && self.errors().next().is_none()
-    }
+/// Why there is no audit.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The folder cannot be used; one that is in use is audited by asking its coordinator.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The store cannot be read at all.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Where a coordinator keeps things.
 pub(crate) struct Places {
-    pub(crate) blobs: Blobs,
-    pub(crate) spools: PathBuf,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) spools: Arc<dyn SpoolReader>,
+}
+
+impl Places {
+    /// Those of a data folder.
+    pub(crate) fn of(folder: &DataFolder) -> Self {
+        let blobs = Arc::new(DiskBlobs::open(folder, 0));
+        Self { blobs, spools: DiskSpools::reader_of(&folder.spool()) }
+    }
+}
+
+/// Audits the data folder of a coordinator that is not running. Changes nothing.
+pub fn audit(data: &Path) -> Result<AuditReport, AuditError> {
+    fsck(data, Depth::Whole).map(|report| report.audit())
 }
 
 /// Checks the data folder of a coordinator that is not running.
 pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     let folder = DataFolder::inspect(data)?;
     let survey = Journal::open(&folder, true)?.survey()?;
-    let places = Places { blobs: Blobs::open(&folder, 0), spools: folder.spool() };
+    let places = Places::of(&folder);
     let mut report = FsckReport::default();
     if !folder.authority().join("authority.key").is_file() {
         report.find(FindingKind::NoAuthority, "authority", "there is no key");
@@ -102,11 +62,11 @@ pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     take_survey(&mut report, &survey);
     let whole = report.is_clean();
     let core = check_records(&mut report, &survey.loaded);
-    spools::check_strays(&mut report, &places.spools, &survey.loaded);
+    spools::check_strays(&mut report, &*places.spools, &survey.loaded);
     if let Some(core) = core.filter(|_| whole) {
         check_state(&mut report, &core);
-        spools::check(&mut report, &core, &survey.loaded, &places.spools, &|_| true);
-        blobs::check(&mut report, &core, &places.blobs, depth);
+        spools::check(&mut report, &core, &survey.loaded, &*places.spools, &|_| true);
+        blobs::check(&mut report, &core, &*places.blobs, depth);
     }
     blobs::check_uploads(&mut report, &folder);
     Ok(report)
@@ -122,8 +82,8 @@ pub(crate) fn check_running(
     let mut report = FsckReport::default();
     if let Some(core) = check_records(&mut report, loaded) {
         check_state(&mut report, &core);
-        spools::check(&mut report, &core, loaded, &places.spools, still_there);
-        blobs::check_needed(&mut report, &core, &places.blobs, Depth::Whole);
+        spools::check(&mut report, &core, loaded, &*places.spools, still_there);
+        blobs::check_needed(&mut report, &core, &*places.blobs, Depth::Whole);
     }
     report
 }
@@ -143,21 +103,6 @@ fn take_survey(report: &mut FsckReport, survey: &Survey) {
         let problem = format!("{} large values that no record names", survey.unnamed);
         report.find(FindingKind::Leftovers, "records", problem);
     }
-}
-
-/// The snapshot's parts and the records after it; a value that is not readable is named by the
-/// error.
-pub(crate) fn decode(loaded: &Loaded) -> Result<(Vec<SnapshotPart>, Vec<Record>), String> {
-    let parts = match &loaded.snapshot {
-        Some((sequence, bytes)) => snapshot::decode(bytes)
-            .map_err(|problem| format!("the snapshot after record {sequence}: {problem}"))?,
-        None => Vec::new(),
-    };
-    let record = |(sequence, bytes): &(u64, Vec<u8>)| {
-        Record::from_bytes(bytes).map_err(|error| format!("record {sequence}: {error}"))
-    };
-    let records = loaded.records.iter().map(record).collect::<Result<_, _>>()?;
-    Ok((parts, records))
 }
 
 /// The records against each other, by bookkeeping of the audit's own and by replay; the state that

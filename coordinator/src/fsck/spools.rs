@@ -1,12 +1,12 @@
 //! Spools against the journal: every committed result there once, by its lease and hash, with the
 //! bytes that it had; and nothing else.
 
-use super::{FindingKind, FsckReport};
-use crate::fsck::decode;
-use crate::spool::{EntryHeader, SpoolError, SpoolIndex, SpoolKey};
+use super::decode::decode;
+use super::finding::FindingKind;
+use super::report::FsckReport;
+use crate::spool::{EntryHeader, SpoolError, SpoolExtent, SpoolIndex, SpoolKey, SpoolReader};
 use crate::store::Loaded;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
 use tessera_core::{Core, KeptPart, Record};
 use tessera_protocol::status::{FrameState, FrameStatus};
 use tessera_protocol::{BlobHash, Epoch, JobId, UnitIndex};
@@ -20,7 +20,7 @@ pub(super) fn check(
     report: &mut FsckReport,
     core: &Core,
     loaded: &Loaded,
-    root: &Path,
+    spools: &dyn SpoolReader,
     still_there: &dyn Fn(SpoolKey) -> bool,
 ) {
     let commits = commits(loaded);
@@ -32,7 +32,8 @@ pub(super) fn check(
         while let Some(page) = core.frames(job, from).filter(|page| !page.is_empty()) {
             from += page.len() as u32;
             for key in page.iter().filter_map(|status| key_of(job, status)) {
-                let mut check = Check { root, commits: &commits, problems: Vec::new(), results: 0 };
+                let mut check =
+                    Check { spools, commits: &commits, problems: Vec::new(), results: 0 };
                 let wanted = Wanted {
                     committed: core.committed_units(key.job, key.frame).unwrap_or_default(),
                     parts: core.parts(key.job, key.frame),
@@ -40,7 +41,7 @@ pub(super) fn check(
                 if wanted.committed.is_empty() && wanted.parts.is_empty() {
                     continue;
                 }
-                check.spool(key, loaded.spools.get(&key).copied(), &wanted);
+                check.spool(key, loaded.spools.get(&key), &wanted);
                 report.spools += 1;
                 report.results += check.results;
                 if still_there(key) {
@@ -82,7 +83,7 @@ fn commits(loaded: &Loaded) -> Commits {
 }
 
 struct Check<'a> {
-    root: &'a Path,
+    spools: &'a dyn SpoolReader,
     commits: &'a Commits,
     problems: Vec<(FindingKind, String)>,
     results: u64,
@@ -93,14 +94,14 @@ impl Check<'_> {
         self.problems.push((kind, problem.into()));
     }
 
-    fn spool(&mut self, key: SpoolKey, length: Option<u64>, wanted: &Wanted) {
-        let Some(length) = length else {
+    fn spool(&mut self, key: SpoolKey, extent: Option<&SpoolExtent>, wanted: &Wanted) {
+        let Some(extent) = extent else {
             let results = wanted.committed.len() + wanted.parts.len();
             let problem =
                 format!("{results} results are committed, and the journal knows no spool");
             return self.find(FindingKind::LostSpool, problem);
         };
-        let index = match SpoolIndex::read(self.root, key, length) {
+        let index = match SpoolIndex::read(self.spools, key, extent) {
             Ok(index) => index,
             Err(error @ (SpoolError::Short { .. } | SpoolError::Io { .. })) => {
                 return self.find(FindingKind::LostSpool, with_cause(&error));
@@ -179,13 +180,11 @@ fn with_cause(error: &SpoolError) -> String {
     }
 }
 
-/// Spools on the disk that the journal does not know.
-pub(super) fn check_strays(report: &mut FsckReport, root: &Path, loaded: &Loaded) {
-    let known: BTreeSet<_> = loaded.spools.keys().map(|key| key.path(root)).collect();
-    let folders = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let files =
-        folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    let strays = files.filter(|file| !known.contains(&file.path())).count();
+/// Spools that the journal does not know.
+pub(super) fn check_strays(report: &mut FsckReport, spools: &dyn SpoolReader, loaded: &Loaded) {
+    let known = |key: &Option<SpoolKey>| key.is_some_and(|key| loaded.spools.contains_key(&key));
+    let listed = spools.list().unwrap_or_default();
+    let strays = listed.iter().filter(|(_, key)| !known(key)).count();
     if strays > 0 {
         report.find(
             FindingKind::Leftovers,

@@ -4,6 +4,7 @@
 use super::*;
 use crate::stopped_farm;
 use std::fs;
+use std::path::PathBuf;
 
 struct Farm(tempfile::TempDir);
 
@@ -22,7 +23,7 @@ impl Farm {
 
     fn spool(&self) -> PathBuf {
         let (job, frame) = (stopped_farm::open_job(), stopped_farm::OPEN_FRAME);
-        SpoolKey { job, frame }.path(&self.path().join("spool"))
+        crate::spool::path_of(&self.path().join("spool"), SpoolKey { job, frame })
     }
 
     /// The largest blob: the finished frame's EXR.

@@ -4,7 +4,7 @@
 
 mod noise;
 
-use crate::resolve::ResolveError;
+use crate::resolve::error::ResolveError;
 use crate::spool::SpoolIndex;
 use noise::{Half, noise_of};
 use rayon::prelude::*;

@@ -2,12 +2,10 @@
 
 use super::{Closing, Shared, Trouble, settle, wrong_kind};
 use std::sync::Arc;
-use tessera_protocol::client::{EnrolReply, EnrolRequest};
-use tessera_protocol::limits::REASON_MAX;
+use tessera_protocol::client::EnrolRequest;
 use tessera_protocol::stream::StreamKind;
-use tessera_transport::close::cut;
 use tessera_transport::frame::{accept_kind, within};
-use tessera_transport::{FrameSender, Link, PeerIdentity};
+use tessera_transport::{FrameSender, Link};
 
 pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
     let _closing = Closing(&link);
@@ -27,24 +25,8 @@ async fn exchange(link: &Link, shared: &Shared) -> Result<(), Trouble> {
         return Err(wrong_kind(kind));
     }
     let request: EnrolRequest = receiver.expect(limit).await?;
-    let (authority, now) = (shared.access.authority(), shared.clock.now().secs());
-    let admits = |peer: &PeerIdentity| shared.access.admits(peer);
-    let reply = match shared.ledger.enrol(&authority, &request, now, admits).await {
-        Ok((peer, reply)) => {
-            let about = format!("{peer}, from {}", link.connection.remote_address());
-            shared
-                .access
-                .tell(peer.to_string(), "enrolled by a token", about)
-                .await
-                .map_err(|_| Trouble::Stopping)?;
-            tracing::info!(from = %link.connection.remote_address(), %peer, "enrolled");
-            reply
-        }
-        Err(reason) => {
-            tracing::warn!(from = %link.connection.remote_address(), reason, "enrolment refused");
-            EnrolReply::Refused(cut(&reason, REASON_MAX).to_owned())
-        }
-    };
+    let from = link.connection.remote_address().to_string();
+    let reply = shared.api.enrol(&request, &from).await.map_err(|_| Trouble::Stopping)?;
     let mut sender = FrameSender::new(sender);
     sender.send(&reply).await?;
     sender.finish();

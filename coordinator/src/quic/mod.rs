@@ -1,7 +1,7 @@
-//! The server: accepts connections, finds out who is there, and gives each stream to whoever serves
+//! The QUIC door: accepts connections, finds out who is there, and gives each stream to whoever serves
 //! its kind. Decides nothing.
 
-pub(crate) mod client;
+mod client;
 mod clock;
 mod enrol;
 pub(crate) mod limits;
@@ -9,22 +9,20 @@ mod node;
 mod renew;
 mod results;
 
-use crate::access::Access;
-use crate::access::tokens::Ledger;
-use crate::blobs::Blobs;
-use crate::clock::Clock;
+use crate::access::{Access, PeerConnection};
+use crate::api::Api;
+use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
-use crate::store::StoreWriter;
 use limits::{Gate, Guest, Verdict};
 use quinn::{Connection, SendStream};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use tessera_protocol::Hello;
 use tessera_protocol::client::Role;
-use tessera_protocol::{FrameNumber, Hello, JobId};
 use tessera_transport::close::close;
 use tessera_transport::frame::accept_kind;
 use tessera_transport::{Arriving, CloseCode, FrameError, Link, Meter, Server, Timing};
-use tokio::sync::{Semaphore, broadcast, mpsc, watch as watching};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Streams of one connection that are served at the same time, at most.
@@ -33,23 +31,20 @@ const STREAMS_SERVED_MAX: usize = 256;
 /// What every connection needs.
 pub(crate) struct Shared {
     pub(crate) hello: Hello,
+    pub(crate) api: Api,
     pub(crate) access: Arc<Access>,
-    /// For a new authority.
-    pub(crate) server: Arc<Server>,
-    pub(crate) ledger: Ledger,
-    pub(crate) blobs: Arc<Blobs>,
-    pub(crate) clock: Clock,
+    pub(crate) blobs: Arc<GuardedBlobs>,
     pub(crate) events: mpsc::Sender<Event>,
-    pub(crate) writer: Arc<StoreWriter>,
-    /// Steps that may have changed what watchers see.
-    pub(crate) revision: watching::Receiver<u64>,
-    pub(crate) finished: broadcast::Sender<(JobId, FrameNumber)>,
     /// Memory for results, in KiB.
     pub(crate) result_memory: Arc<Semaphore>,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
-    /// The folder of the spools.
-    pub(crate) spools: std::path::PathBuf,
+}
+
+impl PeerConnection for Connection {
+    fn close(&self, code: CloseCode, text: &str) {
+        close(self, code, text);
+    }
 }
 
 /// Accepts until the server is closed.
@@ -94,21 +89,21 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     };
     link.welcome();
     tracing::debug!(%from, %peer, build = link.hello.build, "connected");
-    let admitted = shared.access.admit(&link.connection, credential);
-    let standing = admitted.standing();
-    if let Err(refusal) = standing.check_denied() {
+    let admitted = shared.access.admit(Box::new(link.connection.clone()), credential);
+    let live = admitted.peer();
+    if let Err(refusal) = live.check_denied() {
         tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
-        return standing.close(&refusal);
+        return live.close(&refusal);
     }
-    if standing.is_expired()
-        && let Err(trouble) = renew::before_all(&shared, &standing, &link).await
+    if live.is_expired()
+        && let Err(trouble) = renew::before_all(&shared, &live, &link).await
     {
         return settle(&link.connection, Err(trouble));
     }
     match peer.role {
-        Role::Node => node::serve(link, shared, (standing, meter)).await,
+        Role::Node => node::serve(link, shared, (live, meter)).await,
         Role::Viewer | Role::Artist | Role::Operator | Role::Admin => {
-            client::serve(link, shared, (standing, meter)).await;
+            client::serve(link, shared, (live, meter)).await;
         }
     }
     tracing::debug!(%from, %peer, "disconnected");
@@ -152,7 +147,7 @@ async fn make_room(tasks: &mut JoinSet<()>) {
 
 /// Why a stream was not served.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+enum Trouble {
     /// The peer broke the protocol, fell silent, or is gone.
     #[error(transparent)]
     Frame(#[from] FrameError),

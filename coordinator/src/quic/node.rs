@@ -2,18 +2,23 @@
 //! reads.
 
 use super::{Closing, Shared, Trouble, make_room, renew, results, settle, wrong_kind};
-use crate::access::Standing;
+use crate::access::LivePeer;
+use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tessera_core::{Input, SessionId};
+use tessera_protocol::BlobHash;
 use tessera_protocol::job::is_label;
 use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::close::{CloseCode, close};
 use tessera_transport::frame::accept_kind;
-use tessera_transport::{FrameReceiver, FrameSender, Link, Meter, PeerIdentity};
+use tessera_transport::{
+    BlobSink, BlobStore, FrameReceiver, FrameSender, Link, Meter, PeerIdentity,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -31,11 +36,11 @@ const SCENES_MAX: usize = 4096;
 pub(super) async fn serve(
     link: Link,
     shared: Arc<Shared>,
-    (standing, meter): (Arc<Standing>, Arc<Meter>),
+    (live, meter): (Arc<LivePeer>, Arc<Meter>),
 ) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
-    let result = run(&link, &shared, session, (standing, meter)).await;
+    let result = run(&link, &shared, session, (live, meter)).await;
     settle(&link.connection, result);
     // A session that never joined is unknown to the core, which does not mind.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));
@@ -46,11 +51,11 @@ async fn run(
     link: &Link,
     shared: &Arc<Shared>,
     session: SessionId,
-    (standing, meter): (Arc<Standing>, Arc<Meter>),
+    (live, meter): (Arc<LivePeer>, Arc<Meter>),
 ) -> Result<(), Trouble> {
     let limit = link.timing.answer;
     let (sender, control) =
-        renew::first_other(shared, &standing, link, StreamKind::NodeControl).await?;
+        renew::first_other(shared, &live, link, StreamKind::NodeControl).await?;
     let mut control = control.metered(meter.clone());
     let mut join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,
@@ -59,14 +64,8 @@ async fn run(
     check_join(&mut join, link.peer.as_ref())?;
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let readable = Readable::default();
-    let connection = link.connection.clone();
-    let handle = SessionHandle {
-        session,
-        outgoing,
-        readable: readable.clone(),
-        connection,
-        standing: standing.clone(),
-    };
+    let handle =
+        SessionHandle { session, outgoing, readable: readable.clone(), peer: live.clone() };
     let input = Input::NodeJoined {
         session,
         join: Box::new(join),
@@ -86,7 +85,7 @@ async fn run(
     ));
     tasks.spawn(serve_blobs(
         shared.clone(),
-        (readable, standing),
+        (readable, live),
         (link.connection.clone(), link.timing),
         meter,
     ));
@@ -239,17 +238,17 @@ async fn telemetry(
 /// Blobs of the jobs that the node was told of, and its next certificates.
 async fn serve_blobs(
     shared: Arc<Shared>,
-    (readable, standing): (Readable, Arc<Standing>),
+    (readable, live): (Readable, Arc<LivePeer>),
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
     super::serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
-        let (shared, standing) = (shared.clone(), standing.clone());
+        let (shared, live) = (shared.clone(), live.clone());
         async move {
             if kind == StreamKind::Renew {
-                return super::renew::serve(&shared, &standing, sender, receiver, timing).await;
+                return super::renew::serve(&shared, &live, sender, receiver, timing).await;
             }
             if kind != StreamKind::BlobGet {
                 return Err(wrong_kind(kind));
@@ -264,23 +263,16 @@ async fn serve_blobs(
 
 /// The blobs, as far as a node may read them.
 struct ReadableBlobs {
-    blobs: Arc<crate::blobs::Blobs>,
+    blobs: Arc<GuardedBlobs>,
     readable: Readable,
 }
 
-impl tessera_transport::BlobStore for ReadableBlobs {
-    fn find(
-        &self,
-        hash: tessera_protocol::BlobHash,
-    ) -> std::io::Result<Option<std::path::PathBuf>> {
-        if self.readable.contains(hash) { self.blobs.find(hash) } else { Ok(None) }
+impl BlobStore for ReadableBlobs {
+    fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>> {
+        if self.readable.contains(hash) { BlobStore::open(&*self.blobs, hash) } else { Ok(None) }
     }
 
-    fn begin(&self, _: tessera_protocol::BlobHash, _: u64) -> Result<std::path::PathBuf, String> {
+    fn begin(&self, _: BlobHash, _: u64) -> Result<Box<dyn BlobSink>, String> {
         Err("a node gives no blobs".into())
-    }
-
-    fn keep(&self, _: tessera_protocol::BlobHash, _: &std::path::Path) -> std::io::Result<()> {
-        Err(std::io::ErrorKind::PermissionDenied.into())
     }
 }

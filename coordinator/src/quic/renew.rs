@@ -2,7 +2,7 @@
 //! [`crate::access`].
 
 use super::{Shared, Trouble, clock, wrong_kind};
-use crate::access::Standing;
+use crate::access::LivePeer;
 use quinn::SendStream;
 use tessera_protocol::renewal::RenewRequest;
 use tessera_protocol::stream::StreamKind;
@@ -12,13 +12,13 @@ use tessera_transport::{FrameReceiver, FrameSender, Link, Timing};
 /// Serves one question.
 pub(super) async fn serve(
     shared: &Shared,
-    standing: &Standing,
+    live: &LivePeer,
     sender: SendStream,
     mut receiver: FrameReceiver,
     timing: Timing,
 ) -> Result<(), Trouble> {
     let request: RenewRequest = receiver.expect(timing.answer).await?;
-    let reply = shared.access.renew(standing, &request);
+    let reply = shared.access.renew(live, &request);
     let mut sender = FrameSender::new(sender);
     sender.send(&reply).await?;
     sender.finish();
@@ -28,7 +28,7 @@ pub(super) async fn serve(
 /// A peer whose certificate has expired renews it before anything else.
 pub(super) async fn before_all(
     shared: &Shared,
-    standing: &Standing,
+    live: &LivePeer,
     link: &Link,
 ) -> Result<(), Trouble> {
     let limit = link.timing.answer;
@@ -37,11 +37,11 @@ pub(super) async fn before_all(
     if kind != StreamKind::Renew {
         return Err(Trouble::Expired);
     }
-    serve(shared, standing, sender, receiver, link.timing).await?;
-    if standing.is_expired() {
+    serve(shared, live, sender, receiver, link.timing).await?;
+    if live.is_expired() {
         return Err(Trouble::Expired);
     }
-    let (who, from) = (standing.peer().to_string(), link.connection.remote_address());
+    let (who, from) = (live.peer().to_string(), link.connection.remote_address());
     let told = shared.access.tell(who, "renewed in its grace", format!("from {from}")).await;
     told.map_err(|_| Trouble::Stopping)
 }
@@ -49,7 +49,7 @@ pub(super) async fn before_all(
 /// The first stream of a node that asks for none of this, those that do being served.
 pub(super) async fn first_other(
     shared: &Shared,
-    standing: &Standing,
+    live: &LivePeer,
     link: &Link,
     wanted: StreamKind,
 ) -> Result<(SendStream, FrameReceiver), Trouble> {
@@ -58,7 +58,7 @@ pub(super) async fn first_other(
         let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
         match accept_kind(receiver, limit).await? {
             (StreamKind::Renew, receiver) => {
-                serve(shared, standing, sender, receiver, link.timing).await?
+                serve(shared, live, sender, receiver, link.timing).await?
             }
             (StreamKind::Clock, _) => clock::tell(&mut FrameSender::new(sender)).await?,
             (kind, receiver) if kind == wanted => return Ok((sender, receiver)),

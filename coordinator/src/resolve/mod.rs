@@ -10,6 +10,7 @@
 
 mod band;
 mod denoise;
+pub(crate) mod error;
 mod exr_file;
 pub(crate) mod orders;
 mod out_file;
@@ -17,17 +18,16 @@ mod png_file;
 mod tone;
 mod values;
 
-use crate::blobs::{BlobError, Blobs};
-use crate::spool::{SpoolError, SpoolIndex};
+use crate::blobs::Blobs;
+use crate::spool::SpoolIndex;
 use band::{Band, Tiles};
 use denoise::Denoiser;
+pub use error::ResolveError;
 use exr_file::{ExrFile, ExrRows};
 use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
-use std::io;
-use tessera_core::{FrameRounds, Grid, ResolveFailure};
-use tessera_kernels::denoise::DenoiseError;
+use tessera_core::{FrameRounds, Grid};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
@@ -51,62 +51,6 @@ pub struct Frame<'a> {
     pub rounds: Option<&'a FrameRounds>,
 }
 
-/// Why a frame could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum ResolveError {
-    /// The spool is not whole.
-    #[error("results of the frame are damaged")]
-    Spool(#[from] SpoolError),
-    /// A unit's film has another shape than the unit.
-    #[error("the film of unit {unit} has another shape than the unit")]
-    Shape {
-        /// The unit's index.
-        unit: u32,
-    },
-    /// A unit's result is no chunk of the job.
-    #[error("the result of unit {unit} is no chunk of the job: {problem}")]
-    Chunk {
-        /// The unit's index.
-        unit: u32,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// A file could not be written.
-    #[error("frame file cannot be written")]
-    Write(#[source] io::Error),
-    /// The denoiser refused.
-    #[error("frame cannot be denoised")]
-    Denoise(#[from] DenoiseError),
-    /// The encoder refused.
-    #[error("frame file cannot be encoded: {0}")]
-    Encode(String),
-    /// The blob store refused.
-    #[error("frame file cannot be stored")]
-    Blob(#[from] BlobError),
-}
-
-impl ResolveError {
-    /// What the core should make of it: trouble with the disk may pass, damage will not.
-    pub fn failure(&self) -> ResolveFailure {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        match self {
-            Self::Write(_) | Self::Blob(_) | Self::Spool(SpoolError::Io { .. }) => {
-                ResolveFailure::Retry(text)
-            }
-            Self::Spool(_)
-            | Self::Shape { .. }
-            | Self::Chunk { .. }
-            | Self::Denoise(_)
-            | Self::Encode(_) => ResolveFailure::Fatal(text),
-        }
-    }
-}
-
 impl Frame<'_> {
     /// Samples per pixel, or the most that a pixel has.
     fn samples(&self) -> u32 {
@@ -119,7 +63,7 @@ impl Frame<'_> {
 
 /// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
 /// error nothing of them is left.
-pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
+pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     match frame.rounds {
         Some(rounds) => frame.spool.check_rounds(rounds)?,
         None => frame.spool.check_complete(Grid::of(frame.spec).units())?,
@@ -127,7 +71,7 @@ pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Resol
     let mut exr = None;
     let mut png = None;
     for format in &frame.spec.formats {
-        let out = OutFile::new(blobs.temporary()?);
+        let out = OutFile::new(blobs.writer()?);
         match format {
             FormatSpec::Exr => exr = Some(out),
             FormatSpec::Png | FormatSpec::Png16 => png = Some(begin_png(out, frame.spec, *format)?),
@@ -148,7 +92,7 @@ pub fn resolve(frame: &Frame<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Resol
                 format.extension()
             )));
         };
-        let (hash, length) = blobs.adopt(out.finish().map_err(ResolveError::Write)?)?;
+        let (hash, length) = out.finish().map_err(ResolveError::Write)?.finish()?;
         files.push(FrameFile {
             format: format.extension().to_owned(),
             hash,

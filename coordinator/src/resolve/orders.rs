@@ -2,11 +2,11 @@
 //! task.
 
 use super::{Frame, ResolveError, Values, assemble, resolve};
-use crate::blobs::Blobs;
-use crate::driver::Event;
+use crate::blobs::{Blobs, GuardedBlobs};
+use crate::driver::event::Event;
 use crate::measure::noisy_tiles;
-use crate::spool::{SpoolIndex, SpoolKey};
-use std::path::PathBuf;
+use crate::spool::{SpoolExtent, SpoolIndex, SpoolKey, SpoolReader};
+use std::sync::Arc;
 use tessera_core::{FrameRounds, Input, ResolveFailure, TileSet};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::status::FrameFile;
@@ -31,20 +31,20 @@ pub(crate) struct ResolveOrder {
     pub(crate) fingerprint: Option<Fingerprint>,
     /// Where it is sampled in rounds.
     pub(crate) rounds: Option<FrameRounds>,
-    /// Durable bytes of the frame's spool.
-    pub(crate) length: u64,
+    /// The durable part of the frame's spool.
+    pub(crate) extent: SpoolExtent,
 }
 
-/// Takes orders, one at a time, until nobody gives any more.
+/// Takes orders, one at a time, until the driver gives no more. What came of each goes to the core.
 pub(crate) async fn run(
     mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
-    (blobs, spools): (Blobs, PathBuf),
+    (blobs, spools): (GuardedBlobs, Arc<dyn SpoolReader>),
     events: mpsc::Sender<Event>,
 ) {
     while let Some(order) = orders.recv().await {
         let (job, frame) = (order.job, order.frame);
         let (blobs, spools) = (blobs.clone(), spools.clone());
-        let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &spools)).await;
+        let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &*spools)).await;
         let input = match made {
             Ok(Ok(input)) => input,
             Ok(Err(error)) => {
@@ -65,11 +65,11 @@ pub(crate) async fn run(
 
 fn make(
     order: &ResolveOrder,
-    blobs: &Blobs,
-    spools: &std::path::Path,
+    blobs: &dyn Blobs,
+    spools: &dyn SpoolReader,
 ) -> Result<Input, ResolveError> {
     let (job, frame) = (order.job, order.frame);
-    let spool = SpoolIndex::read(spools, SpoolKey { job, frame }, order.length)?;
+    let spool = SpoolIndex::read(spools, SpoolKey { job, frame }, &order.extent)?;
     match order.wanted {
         Wanted::Files => {
             Ok(Input::FrameResolved { job, frame, files: files(order, blobs, &spool)? })
@@ -83,7 +83,7 @@ fn make(
 
 fn files(
     order: &ResolveOrder,
-    blobs: &Blobs,
+    blobs: &dyn Blobs,
     spool: &SpoolIndex,
 ) -> Result<Vec<FrameFile>, ResolveError> {
     let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);

@@ -1,26 +1,25 @@
 //! A file in the making that remembers its first failure: encoders that finish in a destructor
 //! cannot report one.
 
+use crate::blobs::BlobWriter;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use tempfile::NamedTempFile;
 
 /// Bytes gathered before a write.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A buffered temporary file; deleted with this value unless finished.
-#[derive(Debug)]
+/// A buffered blob in the making; nothing is left of it unless finished.
 pub(super) struct OutFile {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<Box<dyn BlobWriter>>,
     failure: Option<io::Error>,
 }
 
 impl OutFile {
-    pub(super) fn new(file: NamedTempFile) -> Self {
+    pub(super) fn new(file: Box<dyn BlobWriter>) -> Self {
         Self { file: BufWriter::with_capacity(BUFFER_BYTES, file), failure: None }
     }
 
     /// The whole file, or the first thing that went wrong with it.
-    pub(super) fn finish(mut self) -> io::Result<NamedTempFile> {
+    pub(super) fn finish(mut self) -> io::Result<Box<dyn BlobWriter>> {
         self.flush()?;
         match self.failure.take() {
             Some(failure) => Err(failure),

@@ -38,7 +38,7 @@ pub struct Values<'a> {
 
 /// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
 /// error nothing of them is left.
-pub fn assemble(values: &Values<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, ResolveError> {
+pub fn assemble(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     values.spool.check_complete(Chunks::of(values.spec).units())?;
     let mut files = Files::begin(values, blobs)?;
     let hash = match values.spec.reduction {
@@ -49,7 +49,7 @@ pub fn assemble(values: &Values<'_>, blobs: &Blobs) -> Result<Vec<FrameFile>, Re
         }
         None => files.fill(values)?,
     };
-    files.finish(values.spec, blobs, hash)
+    files.finish(values.spec, hash)
 }
 
 impl Values<'_> {
@@ -109,11 +109,11 @@ struct Files {
 }
 
 impl Files {
-    fn begin(values: &Values<'_>, blobs: &Blobs) -> Result<Self, ResolveError> {
+    fn begin(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Self, ResolveError> {
         let mut files = Self { npy: None, exr: None, png: None };
         let spec = values.spec;
         for format in &spec.formats {
-            let mut out = OutFile::new(blobs.temporary()?);
+            let mut out = OutFile::new(blobs.writer()?);
             match format {
                 ComputeFormat::Npy => {
                     let header = npy::header_bytes(spec.result_element(), &spec.result_shape());
@@ -196,7 +196,6 @@ impl Files {
     fn finish(
         self,
         spec: &ComputeSpec,
-        blobs: &Blobs,
         pixels_sha256: [u8; 32],
     ) -> Result<Vec<FrameFile>, ResolveError> {
         let (mut npy, mut exr) = (self.npy, self.exr);
@@ -212,7 +211,7 @@ impl Files {
             let out = out.ok_or_else(|| {
                 ResolveError::Encode(format!("format `{format}` is asked for twice"))
             })?;
-            let (hash, length) = blobs.adopt(out.finish().map_err(ResolveError::Write)?)?;
+            let (hash, length) = out.finish().map_err(ResolveError::Write)?.finish()?;
             files.push(FrameFile { format: format.to_owned(), hash, length, pixels_sha256 });
         }
         Ok(files)

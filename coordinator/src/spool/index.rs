@@ -1,54 +1,47 @@
 //! The reading side: where each unit's results stand in a spool, and the results themselves,
 //! checked.
 
-use super::{EntryError, EntryHeader, HEADER_BYTES, SpoolError, SpoolKey};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use super::entry::{EntryError, EntryHeader, HEADER_BYTES};
+use super::extent::{SegmentName, SpoolExtent};
+use super::store::{SpoolError, SpoolKey, SpoolRead, SpoolReader};
+use std::path::PathBuf;
 use tessera_core::FrameRounds;
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
 /// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px
 /// tiles. A unit in parts has several, in the order of their samples.
-#[derive(Debug)]
 pub struct SpoolIndex {
     path: PathBuf,
-    file: File,
+    spool: Box<dyn SpoolRead>,
     entries: Vec<(EntryHeader, u64)>,
 }
 
+impl std::fmt::Debug for SpoolIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpoolIndex").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 impl SpoolIndex {
-    /// Reads the headers of the first `length` bytes, the durable ones.
-    pub fn read(root: &Path, key: SpoolKey, length: u64) -> Result<Self, SpoolError> {
-        let path = key.path(root);
-        let failed = |source| SpoolError::Io { path: path.clone(), source };
-        let file = File::open(&path).map_err(failed)?;
-        let found = file.metadata().map_err(failed)?.len();
-        if found < length {
-            return Err(SpoolError::Short { path, found, expected: length });
-        }
-        let mut entries = Vec::new();
-        let mut offset = 0;
-        while offset < length {
-            let mut bytes = [0; HEADER_BYTES];
-            let there = usize::try_from(length - offset).unwrap_or(usize::MAX).min(HEADER_BYTES);
-            file.read_exact_at(&mut bytes[..there], offset).map_err(failed)?;
-            let damaged = || SpoolError::Damaged { path: path.clone(), offset };
-            let header = EntryHeader::from_bytes(&bytes[..there]).map_err(|error| match error {
-                EntryError::Damaged => damaged(),
-                EntryError::Version(source) => {
-                    SpoolError::Version { path: path.clone(), offset, source }
-                }
-            })?;
-            let start = offset + HEADER_BYTES as u64;
-            let end = start + u64::from(header.length);
-            if end > length {
-                return Err(damaged());
+    /// Reads the headers of the durable part, and checks them against the seals.
+    pub fn read(
+        spools: &dyn SpoolReader,
+        key: SpoolKey,
+        extent: &SpoolExtent,
+    ) -> Result<Self, SpoolError> {
+        let spool = spools.open(key, extent)?;
+        let mut reading = Reading { path: spool.place(), spool, entries: Vec::new() };
+        let mut start = 0;
+        for segment in &extent.sealed {
+            let end = start + segment.length;
+            if reading.headers(start, end)? != segment.hash {
+                return Err(SpoolError::Seal { path: reading.path, hash: segment.hash });
             }
-            entries.push((header, start));
-            offset = end;
+            start = end;
         }
-        Ok(Self { path, file, entries: newest(entries) })
+        reading.headers(start, extent.length)?;
+        let Reading { path, spool, entries } = reading;
+        Ok(Self { path, spool, entries: newest(entries) })
     }
 
     /// The headers, by unit, and those of a unit by their samples.
@@ -117,8 +110,8 @@ impl SpoolIndex {
     fn read_entry(&self, (header, start): &(EntryHeader, u64)) -> Result<Vec<u8>, SpoolError> {
         let path = || self.path.clone();
         let mut bytes = vec![0; header.length as usize];
-        self.file
-            .read_exact_at(&mut bytes, *start)
+        self.spool
+            .read_exact_at(*start, &mut bytes)
             .map_err(|source| SpoolError::Io { path: path(), source })?;
         if BlobHash::of(&bytes) != header.hash {
             return Err(SpoolError::Hash { path: path(), unit: header.unit });
@@ -157,6 +150,44 @@ impl SpoolIndex {
     }
 }
 
+/// A spool while its headers are read.
+struct Reading {
+    path: PathBuf,
+    spool: Box<dyn SpoolRead>,
+    entries: Vec<(EntryHeader, u64)>,
+}
+
+impl Reading {
+    /// Reads the headers of a range of whole entries; gives the name of a segment of them.
+    fn headers(&mut self, mut offset: u64, end: u64) -> Result<BlobHash, SpoolError> {
+        let mut name = SegmentName::default();
+        while offset < end {
+            let mut bytes = [0; HEADER_BYTES];
+            let damaged = || SpoolError::Damaged { path: self.path.clone(), offset };
+            if end - offset < HEADER_BYTES as u64 {
+                return Err(damaged());
+            }
+            let failed = |source| SpoolError::Io { path: self.path.clone(), source };
+            self.spool.read_exact_at(offset, &mut bytes).map_err(failed)?;
+            let header = EntryHeader::from_bytes(&bytes).map_err(|error| match error {
+                EntryError::Damaged => damaged(),
+                EntryError::Version(source) => {
+                    SpoolError::Version { path: self.path.clone(), offset, source }
+                }
+            })?;
+            let start = offset + HEADER_BYTES as u64;
+            let next = start + u64::from(header.length);
+            if next > end {
+                return Err(damaged());
+            }
+            name.add(&header);
+            self.entries.push((header, start));
+            offset = next;
+        }
+        Ok(name.hash())
+    }
+}
+
 /// The entries that count, by unit and samples. What was taken back and done again stands in a
 /// spool twice: of a unit, the newest lease's result counts, and, where it does not begin with the
 /// unit's first sample, the parts that were committed before it, back to the one that does. Several
@@ -180,43 +211,30 @@ fn newest(mut entries: Vec<(EntryHeader, u64)>) -> Vec<(EntryHeader, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spool::{SpoolEntry, SpoolFiles};
+    use crate::spool::contract::{entry, key};
+    use crate::spool::{DiskSpools, SpoolEntry, Spools, path_of};
     use bytes::Bytes;
     use std::collections::BTreeMap;
-    use tessera_protocol::{Epoch, FrameNumber, JobId};
+    use std::path::Path;
+    use tessera_protocol::Epoch;
 
-    fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
-        let mut film = TileSums::empty(4, 4, 3);
-        film.samples = unit + 1;
-        let bytes = Bytes::from(film.to_bytes());
-        let header = EntryHeader {
-            unit: UnitIndex(unit),
-            epoch: Epoch(100 + u64::from(unit)),
-            first: 0,
-            samples: unit + 1,
-            length: bytes.len() as u32,
-            hash: BlobHash::of(&bytes),
-        };
-        SpoolEntry { key, header, bytes }
-    }
-
-    fn key(frame: u32) -> SpoolKey {
-        SpoolKey { job: JobId::new(), frame: FrameNumber(frame) }
+    fn read(root: &Path, key: SpoolKey, extent: &SpoolExtent) -> Result<SpoolIndex, SpoolError> {
+        SpoolIndex::read(&*DiskSpools::reader_of(root), key, extent)
     }
 
     #[test]
     fn results_are_found_by_unit_whatever_their_order() {
         let root = tempfile::tempdir().unwrap();
         let key = key(7);
-        let (mut files, problems) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (mut files, problems) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         assert!(problems.is_empty());
         for units in [&[2, 0][..], &[1]] {
             let group: Vec<_> = units.iter().map(|unit| entry(key, *unit)).collect();
             let lengths = files.append(&group).unwrap();
             files.accept(lengths);
         }
-        let length = files.lengths()[&key];
-        let index = SpoolIndex::read(root.path(), key, length).unwrap();
+        let length = files.extents()[&key].clone();
+        let index = read(root.path(), key, &length).unwrap();
         index.check_complete(3).unwrap();
         assert!(matches!(index.check_complete(4), Err(SpoolError::Count { count: 0, .. })));
         assert!(matches!(index.check_complete(2), Err(SpoolError::Count { count: 1, .. })));
@@ -229,15 +247,15 @@ mod tests {
     fn of_a_unit_that_was_done_again_the_newer_result_counts() {
         let root = tempfile::tempdir().unwrap();
         let key = key(3);
-        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         let mut again = entry(key, 1);
         again.header.epoch = Epoch(500);
         let lengths = files.append(&[entry(key, 1), entry(key, 0), again.clone()]).unwrap();
-        let index = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        let index = read(root.path(), key, &lengths[&key]).unwrap();
         index.check_complete(2).unwrap();
         assert_eq!(index.headers().map(|header| header.epoch.0).collect::<Vec<_>>(), [100, 500]);
         let lengths = files.append(&[again.clone(), again]).unwrap();
-        let twice = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        let twice = read(root.path(), key, &lengths[&key]).unwrap();
         assert!(twice.check_complete(2).is_err(), "one lease has one result");
     }
 
@@ -245,7 +263,7 @@ mod tests {
     fn a_unit_in_parts_is_their_sum_and_parts_that_were_dropped_do_not_count() {
         let root = tempfile::tempdir().unwrap();
         let key = key(3);
-        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         let part = |epoch: u64, first: u32, samples: u32| {
             let mut film = TileSums::empty(4, 4, 3);
             film.samples = samples;
@@ -271,13 +289,13 @@ mod tests {
             part(4, 5, 3),
             part(5, 8, 2),
         ];
-        let mut length = 0;
+        let mut length = SpoolExtent::default();
         for entry in &group {
             let lengths = files.append(std::slice::from_ref(entry)).unwrap();
-            length = lengths[&key];
+            length = lengths[&key].clone();
             files.accept(lengths);
         }
-        let index = SpoolIndex::read(root.path(), key, length).unwrap();
+        let index = read(root.path(), key, &length).unwrap();
         index.check_complete(2).unwrap();
         let film = index.film(UnitIndex(1)).unwrap();
         assert_eq!((film.samples, film.values[7]), (10, (5 << 3) + (3 << 4) + (2 << 5)));
@@ -286,12 +304,12 @@ mod tests {
 
         // One that was taken back whole, and done again whole.
         let lengths = files.append(&[part(6, 0, 10)]).unwrap();
-        let again = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        let again = read(root.path(), key, &lengths[&key]).unwrap();
         again.check_complete(2).unwrap();
         assert_eq!(again.film(UnitIndex(1)).unwrap().values[0], 10 << 6);
         // A part is missing.
         let lengths = files.append(&[part(6, 0, 4), part(7, 5, 5)]).unwrap();
-        let gap = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        let gap = read(root.path(), key, &lengths[&key]).unwrap();
         assert!(matches!(gap.check_complete(2), Err(SpoolError::Gap { first: 5, samples: 4, .. })));
     }
 
@@ -299,18 +317,21 @@ mod tests {
     fn a_torn_tail_is_cut_and_overwritten() {
         let root = tempfile::tempdir().unwrap();
         let key = key(1);
-        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         let lengths = files.append(&[entry(key, 0)]).unwrap();
         files.accept(lengths.clone());
         // Written, but the journal never heard of it: the process was killed in between.
         files.append(&[entry(key, 1)]).unwrap();
         drop(files);
 
-        let (mut files, problems) = SpoolFiles::open(root.path(), lengths.clone(), true).unwrap();
+        let (mut files, problems) = DiskSpools::open(root.path(), lengths.clone(), true).unwrap();
         assert!(problems.is_empty());
-        assert_eq!(std::fs::metadata(key.path(root.path())).unwrap().len(), lengths[&key]);
+        assert_eq!(
+            std::fs::metadata(path_of(root.path(), key)).unwrap().len(),
+            lengths[&key].length
+        );
         let longer = files.append(&[entry(key, 2)]).unwrap();
-        let index = SpoolIndex::read(root.path(), key, longer[&key]).unwrap();
+        let index = read(root.path(), key, &longer[&key]).unwrap();
         assert_eq!(index.headers().map(|header| header.unit.0).collect::<Vec<_>>(), [0, 2]);
     }
 
@@ -318,29 +339,29 @@ mod tests {
     fn lost_and_changed_bytes_are_seen() {
         let root = tempfile::tempdir().unwrap();
         let key = key(1);
-        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         let lengths = files.append(&[entry(key, 0), entry(key, 1)]).unwrap();
         drop(files);
-        let path = key.path(root.path());
+        let path = path_of(root.path(), key);
         let whole = std::fs::read(&path).unwrap();
 
         let mut changed = whole.clone();
         *changed.last_mut().unwrap() ^= 1;
         std::fs::write(&path, &changed).unwrap();
-        let index = SpoolIndex::read(root.path(), key, lengths[&key]).unwrap();
+        let index = read(root.path(), key, &lengths[&key]).unwrap();
         assert!(index.film(UnitIndex(0)).is_ok());
         assert!(matches!(index.film(UnitIndex(1)), Err(SpoolError::Hash { .. })));
 
         std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-        let (_, problems) = SpoolFiles::open(root.path(), lengths.clone(), true).unwrap();
+        let (_, problems) = DiskSpools::open(root.path(), lengths.clone(), true).unwrap();
         assert!(matches!(problems[..], [SpoolError::Short { .. }]));
-        let short = SpoolIndex::read(root.path(), key, lengths[&key]);
+        let short = read(root.path(), key, &lengths[&key]);
         assert!(matches!(short, Err(SpoolError::Short { .. })));
 
         let mut foreign = whole;
         foreign[0] = b'X';
         std::fs::write(&path, &foreign).unwrap();
-        let damaged = SpoolIndex::read(root.path(), key, lengths[&key]);
+        let damaged = read(root.path(), key, &lengths[&key]);
         assert!(matches!(damaged, Err(SpoolError::Damaged { offset: 0, .. })));
     }
 
@@ -348,14 +369,14 @@ mod tests {
     fn spools_that_the_journal_does_not_know_are_deleted() {
         let root = tempfile::tempdir().unwrap();
         let (kept, left) = (key(1), key(2));
-        let (mut files, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         let mut lengths = files.append(&[entry(kept, 0), entry(left, 0)]).unwrap();
         lengths.remove(&left);
         drop(files);
-        let (mut files, _) = SpoolFiles::open(root.path(), lengths, true).unwrap();
-        assert!(kept.path(root.path()).exists() && !left.path(root.path()).exists());
+        let (mut files, _) = DiskSpools::open(root.path(), lengths, true).unwrap();
+        assert!(path_of(root.path(), kept).exists() && !path_of(root.path(), left).exists());
         files.forget(&[kept]);
-        files.remove(&[kept]);
+        files.delete(&[kept]);
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
     }
 }

@@ -11,7 +11,7 @@ mod writer;
 pub use self::sled::{ExportError, ExportSummary, Journal, Survey, export, values_of};
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
-use crate::spool::{SpoolError, SpoolKey};
+use crate::spool::{SpoolError, SpoolExtent, SpoolKey};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ pub type TokenHash = [u8; 32];
 pub struct Changes {
     /// New records.
     pub records: Vec<(Sequence, Vec<u8>)>,
-    /// Durable lengths of spools; None where a spool is done with.
-    pub spools: BTreeMap<SpoolKey, Option<u64>>,
+    /// Durable extents of spools; None where a spool is done with.
+    pub spools: BTreeMap<SpoolKey, Option<SpoolExtent>>,
     /// Tokens made and changed; None where one is used up.
     pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
     /// The state after the record of this sequence: records up to it are not needed any more.
@@ -43,8 +43,8 @@ pub struct Loaded {
     pub snapshot: Option<(Sequence, Vec<u8>)>,
     /// Records after the snapshot, in order, without a gap.
     pub records: Vec<(Sequence, Vec<u8>)>,
-    /// Durable lengths of spools.
-    pub spools: BTreeMap<SpoolKey, u64>,
+    /// Durable extents of spools.
+    pub spools: BTreeMap<SpoolKey, SpoolExtent>,
     /// Tokens that can still be used or have expired.
     pub tokens: BTreeMap<TokenHash, TokenRecord>,
 }

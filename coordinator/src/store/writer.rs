@@ -2,11 +2,12 @@
 //! callers.
 
 use super::{Changes, Loaded, Sequence, Store, StoreError, TokenHash};
-use crate::spool::{SpoolEntry, SpoolFiles, SpoolKey};
+use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
+use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
@@ -30,6 +31,8 @@ pub struct Commit {
     pub records: Vec<(Sequence, Vec<u8>)>,
     /// Results that the records accept.
     pub results: Vec<SpoolEntry>,
+    /// Spools whose results are all in: they are sealed.
+    pub sealed: Vec<SpoolKey>,
     /// Spools that the records make needless.
     pub finished: Vec<SpoolKey>,
     /// Tokens made or changed; None where one is used up.
@@ -49,6 +52,7 @@ impl Commit {
         let commit = Self {
             records: Vec::new(),
             results: Vec::new(),
+            sealed: Vec::new(),
             finished: Vec::new(),
             token: None,
             snapshot: None,
@@ -98,13 +102,13 @@ pub struct StoreWriter {
 struct Shared {
     full: AtomicBool,
     stop: AtomicBool,
-    lengths: Mutex<BTreeMap<SpoolKey, u64>>,
+    extents: Mutex<BTreeMap<SpoolKey, SpoolExtent>>,
     /// Readers of spools that are done with.
     holds: AtomicUsize,
     failure: Mutex<Option<StoreError>>,
 }
 
-/// No file of a spool is deleted while it lives.
+/// No spool is deleted while it lives.
 #[derive(Debug)]
 pub struct SpoolHold(Arc<Shared>);
 
@@ -125,12 +129,12 @@ impl StoreWriter {
     /// Starts the thread.
     pub fn start(
         store: impl Store,
-        spools: SpoolFiles,
+        spools: impl Spools,
         limits: WriterLimits,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
-        *lock(&shared.lengths) = spools.lengths().clone();
+        *lock(&shared.extents) = spools.extents().clone();
         let path = limits.root.clone();
         let watched = limits.clone();
         let shared_with = shared.clone();
@@ -175,19 +179,19 @@ impl StoreWriter {
 
     /// Every spool.
     pub fn spools(&self) -> Vec<SpoolKey> {
-        lock(&self.shared.lengths).keys().copied().collect()
+        lock(&self.shared.extents).keys().copied().collect()
     }
 
     /// Frames of a job that have a spool.
     pub fn spools_of(&self, job: JobId) -> Vec<SpoolKey> {
         let (first, last) = (FrameNumber(0), FrameNumber(u32::MAX));
         let range = SpoolKey { job, frame: first }..=SpoolKey { job, frame: last };
-        lock(&self.shared.lengths).range(range).map(|(key, _)| *key).collect()
+        lock(&self.shared.extents).range(range).map(|(key, _)| *key).collect()
     }
 
-    /// Durable length of a spool.
-    pub fn spool_length(&self, key: SpoolKey) -> Option<u64> {
-        lock(&self.shared.lengths).get(&key).copied()
+    /// Durable extent of a spool.
+    pub fn spool_extent(&self, key: SpoolKey) -> Option<SpoolExtent> {
+        lock(&self.shared.extents).get(&key).cloned()
     }
 
     /// Why the thread has given up, once it has.
@@ -209,9 +213,9 @@ impl StoreWriter {
     }
 }
 
-struct Writer<S> {
+struct Writer<S, P> {
     store: S,
-    spools: SpoolFiles,
+    spools: P,
     limits: WriterLimits,
     shared: Arc<Shared>,
     receiver: mpsc::UnboundedReceiver<Message>,
@@ -221,7 +225,7 @@ struct Writer<S> {
     stopping: bool,
 }
 
-impl<S: Store> Writer<S> {
+impl<S: Store, P: Spools> Writer<S, P> {
     fn run(&mut self) {
         while !self.stopping
             && let Some(Message::Commit(first)) = self.receiver.blocking_recv()
@@ -311,19 +315,39 @@ impl<S: Store> Writer<S> {
             changes.tokens.extend(commit.token.clone());
             changes.snapshot = commit.snapshot.clone().or(changes.snapshot);
         }
-        let lengths = self.spools.append(&results)?;
-        changes.spools.extend(lengths.iter().map(|(key, length)| (*key, Some(*length))));
+        let mut extents = self.spools.append(&results)?;
+        self.seal(group, &mut extents)?;
+        let touched = extents.iter().map(|(key, extent)| (*key, Some(extent.clone())));
+        changes.spools.extend(touched);
         let finished: Vec<SpoolKey> =
             group.iter().flat_map(|commit| commit.finished.clone()).collect();
         changes.spools.extend(finished.iter().map(|key| (*key, None)));
         self.store.commit(&changes)?;
-        self.spools.accept(lengths);
+        self.spools.accept(extents);
         self.spools.forget(&finished);
         self.later.extend(finished);
         if self.shared.holds.load(Ordering::SeqCst) == 0 {
-            self.spools.remove(&std::mem::take(&mut self.later));
+            self.spools.delete(&std::mem::take(&mut self.later));
         }
-        lock(&self.shared.lengths).clone_from(self.spools.lengths());
+        lock(&self.shared.extents).clone_from(self.spools.extents());
+        Ok(())
+    }
+
+    /// Seals the spools whose results are all in, and those that have grown to a segment.
+    fn seal(
+        &mut self,
+        group: &[Commit],
+        extents: &mut BTreeMap<SpoolKey, SpoolExtent>,
+    ) -> Result<(), StoreError> {
+        let grown = extents.iter().filter(|(_, extent)| extent.open_length() >= SEGMENT_BYTES);
+        let mut keys: Vec<SpoolKey> = grown.map(|(key, _)| *key).collect();
+        keys.extend(group.iter().flat_map(|commit| &commit.sealed));
+        for key in keys {
+            let extent = extents.get(&key).or_else(|| self.spools.extents().get(&key));
+            if let Some(extent) = extent.filter(|extent| extent.open_length() > 0).cloned() {
+                extents.insert(key, self.spools.seal(key, extent)?);
+            }
+        }
         Ok(())
     }
 
@@ -355,10 +379,6 @@ fn is_full(error: &StoreError) -> bool {
         }
         _ => false,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tests of the writer thread: order, groups, and a disk without room.
 
 use super::*;
-use crate::spool::EntryHeader;
+use crate::spool::{DiskSpools, EntryHeader, path_of};
 use std::sync::mpsc as sync;
 use tessera_protocol::{BlobHash, Epoch, UnitIndex};
 
@@ -23,9 +23,9 @@ impl Store for Slow {
 
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         // What the journal is about to speak of stands in the spool already.
-        for (key, length) in &changes.spools {
-            let found = std::fs::metadata(key.path(&self.spool)).unwrap().len();
-            assert_eq!(Some(found), *length);
+        for (key, extent) in &changes.spools {
+            let found = std::fs::metadata(path_of(&self.spool, *key)).unwrap().len();
+            assert_eq!(Some(found), extent.as_ref().map(|extent| extent.length));
         }
         self.seen.send(changes.records.iter().map(|(sequence, _)| *sequence).collect()).unwrap();
         self.go_on.recv().unwrap_or(Ok(()))
@@ -41,7 +41,7 @@ struct Bench {
 
 fn bench(reserve_bytes: u64) -> Bench {
     let root = tempfile::tempdir().unwrap();
-    let (spools, _) = SpoolFiles::open(root.path(), BTreeMap::new(), true).unwrap();
+    let (spools, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
     let (seen_by, seen) = sync::channel();
     let (go_on, waits) = sync::channel();
     let store = Slow { seen: seen_by, go_on: waits, spool: root.path().to_path_buf() };
@@ -83,10 +83,10 @@ fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
         })
         .collect();
     assert!(first_told.try_recv().is_err());
-    assert_eq!(bench.writer.spool_length(key()), None);
+    assert_eq!(bench.writer.spool_extent(key()), None);
     bench.go_on.send(Ok(())).unwrap();
     first_told.blocking_recv().unwrap();
-    assert_eq!(bench.writer.spool_length(key()), Some(64));
+    assert_eq!(bench.writer.spool_extent(key()), Some(SpoolExtent::open(64)));
     // What came meanwhile is one group.
     assert_eq!(bench.seen.recv().unwrap(), [2, 3, 4, 5]);
     assert!(others.iter_mut().all(|told| told.try_recv().is_err()));
@@ -94,6 +94,27 @@ fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
     for told in others {
         told.blocking_recv().unwrap();
     }
+    bench.writer.stop();
+}
+
+#[test]
+fn a_spool_whose_results_are_all_in_is_sealed_with_the_last_one() {
+    let bench = bench(0);
+    let (mut last, told) = commit(1);
+    last.results.push(entry());
+    last.sealed.push(key());
+    bench.writer.queue().send(last).unwrap();
+    bench.go_on.send(Ok(())).unwrap();
+    told.blocking_recv().unwrap();
+    let extent = bench.writer.spool_extent(key()).unwrap();
+    assert_eq!((extent.sealed.len(), extent.open_length()), (1, 0));
+    // Sealing what is sealed changes nothing.
+    let (mut again, told) = commit(2);
+    again.sealed.push(key());
+    bench.writer.queue().send(again).unwrap();
+    bench.go_on.send(Ok(())).unwrap();
+    told.blocking_recv().unwrap();
+    assert_eq!(bench.writer.spool_extent(key()), Some(extent));
     bench.writer.stop();
 }
 
@@ -125,7 +146,7 @@ fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
     }
     assert!(told.try_recv().is_err());
     assert!(bench.seen.try_recv().is_err(), "the store is not touched");
-    assert!(!key().path(bench.root.path()).exists(), "nor the spool");
+    assert!(!path_of(bench.root.path(), key()).exists(), "nor the spool");
     bench.writer.stop();
     assert!(told.blocking_recv().is_err(), "it never became durable");
 }

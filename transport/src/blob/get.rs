@@ -1,7 +1,7 @@
 //! Downloads of blobs: the fetching end and the serving end.
 
-use super::part::Part;
-use super::{BlobError, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};
+use super::part::{Filling, PartFile};
+use super::{BlobError, BlobRead, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};
 use crate::files::rename_synced;
 use crate::frame::{FrameReceiver, FrameSender, open_both, within};
 use crate::timing::Timing;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 use tessera_protocol::BlobHash;
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 /// Bytes that a peer must take within the time for an answer: 16 KiB in 10 s is the slowest line
 /// that is served.
@@ -30,23 +29,34 @@ pub async fn get(
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
-    let mut part = Part::open(&part_path(target), length_max).await?;
+    let mut part = open_part(target, hash, length_max).await?;
     let resumed = part.held() > 0;
-    let mut result = fetch(connection, hash, length_max, &mut part, timing, progress).await;
+    let mut result = fetch(connection, (hash, target), length_max, &part, timing, progress).await;
     if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
         // What was left of a former fetch may have been at fault (its disk, or another blob's
         // bytes): once more, from nothing.
-        part = Part::open(&part_path(target), length_max).await?;
-        result = fetch(connection, hash, length_max, &mut part, timing, progress).await;
+        part = open_part(target, hash, length_max).await?;
+        result = fetch(connection, (hash, target), length_max, &part, timing, progress).await;
     }
     let length = result?;
-    let (from, to) = (part.path().to_owned(), target.to_owned());
-    blocking(move || rename_synced(&from, &to))
-        .await
-        .and_then(|result| result)
-        .map_err(file_error(target))?;
-    part.forget();
+    let to = target.to_owned();
+    let renamed = part.with(move |part| {
+        rename_synced(part.path(), &to)?;
+        part.forget();
+        Ok(())
+    });
+    renamed.await.and_then(|result| result).map_err(file_error(target))?;
     Ok(length)
+}
+
+async fn open_part(
+    target: &Path,
+    hash: BlobHash,
+    length_max: u64,
+) -> Result<Filling<PartFile>, BlobError> {
+    let path = part_path(target);
+    let opened = blocking(move || PartFile::open(&path, hash, length_max)).await;
+    opened.and_then(|part| part).map(Filling::new).map_err(file_error(target))
 }
 
 fn part_path(target: &Path) -> PathBuf {
@@ -57,9 +67,9 @@ fn part_path(target: &Path) -> PathBuf {
 
 async fn fetch(
     connection: &Connection,
-    hash: BlobHash,
+    (hash, target): (BlobHash, &Path),
     length_max: u64,
-    part: &mut Part,
+    part: &Filling<PartFile>,
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
@@ -81,7 +91,8 @@ async fn fetch(
         return Err(BlobError::TooLong { hash, length, limit: length_max });
     }
     if offset == 0 && part.held() > 0 {
-        part.restart().await?;
+        let restarted = part.with(PartFile::restart).await.and_then(|result| result);
+        restarted.map_err(file_error(target))?;
     }
     if offset != part.held() || offset > length {
         return Err(BlobError::Protocol {
@@ -90,8 +101,8 @@ async fn fetch(
         });
     }
     progress(offset, length);
-    part.fill(&mut receiver, length, timing, progress).await?;
-    part.check(hash).await?;
+    part.fill(&mut receiver, (length, target), timing, progress).await?;
+    part.finish(hash, target).await?;
     Ok(length)
 }
 
@@ -105,7 +116,7 @@ pub async fn serve_get<S: BlobStore>(
 ) -> Result<u64, BlobError> {
     let BlobRequest { hash, offset } = receiver.expect(timing.answer).await?;
     sender.set_priority(PRIORITY);
-    let (mut file, path, length) = match open_held(store, hash).await {
+    let blob = match open_held(store, hash).await {
         Ok(Some(held)) => held,
         Ok(None) => {
             sender.send(&BlobReply::Absent).await?;
@@ -119,11 +130,12 @@ pub async fn serve_get<S: BlobStore>(
             return Err(error);
         }
     };
+    let length = blob.length();
     // A part that is longer than the blob is another blob's: from the start.
     let offset = if offset > length { 0 } else { offset };
     sender.send(&BlobReply::From { offset, length }).await?;
-    file.seek(SeekFrom::Start(offset)).await.map_err(file_error(&path))?;
-    send_file(&mut file, &path, offset..length, sender, timing, &mut |_, _| {}).await?;
+    let name = hash.to_string();
+    send(blob, Path::new(&name), offset..length, sender, timing, &mut |_, _| {}).await?;
     sender.finish();
     Ok(length - offset)
 }
@@ -131,21 +143,28 @@ pub async fn serve_get<S: BlobStore>(
 async fn open_held<S: BlobStore>(
     store: &Arc<S>,
     hash: BlobHash,
-) -> Result<Option<(tokio::fs::File, PathBuf, u64)>, BlobError> {
+) -> Result<Option<Box<dyn BlobRead>>, BlobError> {
     let shared = store.clone();
-    let found = blocking(move || shared.find(hash)).await.and_then(|result| result);
-    let Some(path) = found.map_err(file_error(Path::new(&hash.to_string())))? else {
-        return Ok(None);
-    };
-    let file = tokio::fs::File::open(&path).await.map_err(file_error(&path))?;
-    let length = file.metadata().await.map_err(file_error(&path))?.len();
-    Ok(Some((file, path, length)))
+    let opened = blocking(move || shared.open(hash)).await.and_then(|result| result);
+    opened.map_err(file_error(Path::new(&hash.to_string())))
 }
 
-/// Sends the bytes of a range of a file that stands at the range's start. A file that has become
-/// shorter resets the stream.
-pub(super) async fn send_file(
-    file: &mut tokio::fs::File,
+/// A file to be sent.
+impl BlobRead for std::fs::File {
+    fn length(&self) -> u64 {
+        self.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        use std::io::{Read, Seek};
+        self.seek(SeekFrom::Start(offset))?;
+        self.read(buffer)
+    }
+}
+
+/// Sends a range of a blob's bytes. A blob that has become shorter resets the stream.
+pub(super) async fn send(
+    mut blob: Box<dyn BlobRead>,
     path: &Path,
     range: std::ops::Range<u64>,
     sender: &mut FrameSender,
@@ -156,7 +175,13 @@ pub(super) async fn send_file(
     let mut at = range.start;
     while at < range.end {
         let wanted = (range.end - at).min(STEP_BYTES as u64) as usize;
-        let count = file.read(&mut buffer[..wanted]).await.map_err(file_error(path))?;
+        let read = blocking(move || {
+            let count = blob.read_at(at, &mut buffer[..wanted]);
+            (count, blob, buffer)
+        });
+        let (count, given_back, bytes) = read.await.map_err(file_error(path))?;
+        (blob, buffer) = (given_back, bytes);
+        let count = count.map_err(file_error(path))?;
         if count == 0 {
             sender.reset(crate::close::CloseCode::Failed);
             let source =

@@ -6,6 +6,7 @@ mod part;
 mod put;
 
 pub use get::{get, serve_get};
+pub use part::PartFile;
 pub use put::{put, serve_put};
 
 use crate::frame::FrameError;
@@ -18,20 +19,66 @@ const STEP_BYTES: usize = 256 << 10;
 /// Blob bytes go after every message of the same connection.
 const PRIORITY: i32 = -1;
 
-/// The serving side's store of blobs. All methods may block; they are called off the runtime's own
-/// threads.
+/// The serving side's store of blobs: a disk, or an object store. All methods may block; they are
+/// called off the runtime's own threads.
 pub trait BlobStore: Send + Sync + 'static {
-    /// The file that holds this blob, whole; None where it is not here.
-    fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>>;
+    /// Opens a blob that is here whole; None where it is not here.
+    fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>>;
 
-    /// Returns the file that an upload of this blob is written to, and continued in after an
-    /// interruption. May a blob of this length (bytes) come at all? `Err` says why not, in words
-    /// for the client.
-    fn begin(&self, hash: BlobHash, length: u64) -> Result<PathBuf, String>;
+    /// Begins to take a blob of this length (bytes), or goes on where an interrupted upload
+    /// stopped. `Err` says why it may not come, in words for the client.
+    fn begin(&self, hash: BlobHash, length: u64) -> Result<Box<dyn BlobSink>, String>;
+}
 
-    /// The file is whole, synced, and has this hash: gives it its place, durably. Harmless where
-    /// the blob is here already.
-    fn keep(&self, hash: BlobHash, file: &Path) -> io::Result<()>;
+/// A whole blob, open for reading. May block.
+pub trait BlobRead: Send {
+    /// Bytes in all.
+    fn length(&self) -> u64;
+
+    /// Reads bytes from `offset` on; fewer than asked for only at the end.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// A blob that arrives. May block. Dropped before it is finished, it may keep what has come for
+/// the next attempt.
+pub trait BlobSink: Send {
+    /// Bytes that are here already.
+    fn held(&self) -> u64;
+
+    /// Takes the next bytes.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// All bytes have come: checks their hash, makes the blob durable and gives it its place.
+    /// Harmless where the blob is here already.
+    fn finish(&mut self) -> Result<(), SinkError>;
+}
+
+/// Why a blob that has arrived is not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// Its bytes have another hash. None of them is kept.
+    #[error("its bytes have the hash {found}")]
+    Corrupt {
+        /// What came.
+        found: BlobHash,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl<T: BlobSink + ?Sized> BlobSink for Box<T> {
+    fn held(&self) -> u64 {
+        (**self).held()
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        (**self).write(bytes)
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        (**self).finish()
+    }
 }
 
 /// Why a blob did not come, or did not go.

@@ -1,21 +1,23 @@
 //! A partly received blob: a growing file, the hash of its bytes so far, and a lock for its one
 //! writer.
 
-use super::{BlobError, STEP_BYTES, blocking, file_error};
+use super::{BlobError, BlobSink, STEP_BYTES, SinkError, blocking, file_error};
 use crate::files::{TEMPORARY_PREFIX, folder_of};
 use crate::frame::{FrameError, FrameReceiver, within};
 use crate::timing::Timing;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempPath;
 use tessera_protocol::BlobHash;
-use tokio::io::AsyncWriteExt;
 
-/// An open part file.
-pub(super) struct Part {
+/// An open part file: what came of a blob, kept over interruptions. All methods may block.
+#[derive(Debug)]
+pub struct PartFile {
     path: PathBuf,
-    file: tokio::fs::File,
+    hash: BlobHash,
+    file: File,
     hasher: blake3::Hasher,
     held: u64,
     // Another writer has the shared part file: this one is private, and goes away unless it is
@@ -23,96 +25,141 @@ pub(super) struct Part {
     private: Option<TempPath>,
 }
 
-impl Part {
-    /// Opens the part at `path` (made if need be) and hashes what it holds already. Where it holds
-    /// more than `length_max` bytes, it starts anew. Where another writer has it, a private file
-    /// beside it is used.
-    pub(super) async fn open(path: &Path, length_max: u64) -> Result<Self, BlobError> {
-        let owned = path.to_owned();
-        let opened =
-            blocking(move || open_blocking(&owned, length_max)).await.and_then(|result| result);
-        opened.map_err(file_error(path))
-    }
-
-    /// Bytes held.
-    pub(super) fn held(&self) -> u64 {
-        self.held
+impl PartFile {
+    /// Opens the part of this blob at `path` (made if need be) and hashes what it holds already.
+    /// Where it holds more than `length_max` bytes, it starts anew. Where another writer has it, a
+    /// private file beside it is used.
+    pub fn open(path: &Path, hash: BlobHash, length_max: u64) -> io::Result<Self> {
+        let (mut file, path, private) = claim(path)?;
+        if file.metadata()?.len() > length_max {
+            file.set_len(0)?;
+        }
+        let (mut hasher, mut held) = (blake3::Hasher::new(), 0);
+        let mut buffer = vec![0; STEP_BYTES];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                count => {
+                    hasher.update(&buffer[..count]);
+                    held += count as u64;
+                }
+            }
+        }
+        file.seek(SeekFrom::Start(held))?;
+        Ok(Self { path, hash, file, hasher, held, private })
     }
 
     /// The file's path.
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Forgets what is held.
-    pub(super) async fn restart(&mut self) -> Result<(), BlobError> {
-        use tokio::io::AsyncSeekExt;
-        self.file.set_len(0).await.map_err(file_error(&self.path))?;
-        self.file.seek(SeekFrom::Start(0)).await.map_err(file_error(&self.path))?;
+    pub(super) fn restart(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
         self.hasher = blake3::Hasher::new();
         self.held = 0;
         Ok(())
     }
 
-    /// Takes raw bytes from a stream until `length` bytes are held. What has come is on file even
-    /// where this fails.
-    pub(super) async fn fill(
-        &mut self,
-        receiver: &mut FrameReceiver,
-        length: u64,
-        timing: &Timing,
-        progress: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<(), BlobError> {
-        // Packets are small; files and hashes are fast with large steps.
-        let mut buffer = vec![0; STEP_BYTES];
-        while self.held < length {
-            let wanted = (length - self.held).min(STEP_BYTES as u64) as usize;
-            let (count, result) = gather(receiver, &mut buffer[..wanted], timing).await;
-            self.append(&buffer[..count]).await?;
-            progress(self.held, length);
-            result?;
+    /// Removes the file.
+    fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    async fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
-        let written = async {
-            self.file.write_all(bytes).await?;
-            // tokio's file writes behind our back; an error may show only here.
-            self.file.flush().await
-        };
-        written.await.map_err(file_error(&self.path))?;
+    /// Lets go of the file, which now has another name or none.
+    pub fn forget(&mut self) {
+        if let Some(private) = self.private.take() {
+            // The name is gone; there is nothing to remove, and an error about that says nothing.
+            let _ = private.keep();
+        }
+    }
+}
+
+impl BlobSink for PartFile {
+    fn held(&self) -> u64 {
+        self.held
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
         self.hasher.update(bytes);
         self.held += bytes.len() as u64;
         Ok(())
     }
 
     /// Syncs a part that is whole, and checks its hash. A corrupt part is removed.
-    pub(super) async fn check(&mut self, hash: BlobHash) -> Result<(), BlobError> {
+    fn finish(&mut self) -> Result<(), SinkError> {
         let found = BlobHash(*self.hasher.finalize().as_bytes());
-        if found != hash {
-            self.remove().await?;
-            return Err(BlobError::Corrupt { hash, found });
+        if found != self.hash {
+            self.remove()?;
+            return Err(SinkError::Corrupt { found });
         }
-        self.file.sync_all().await.map_err(file_error(&self.path))
+        Ok(self.file.sync_all()?)
+    }
+}
+
+/// A sink that is written off the runtime's own threads.
+pub(super) struct Filling<S>(Arc<Mutex<S>>);
+
+impl<S> Filling<S> {
+    pub(super) fn new(sink: S) -> Self {
+        Self(Arc::new(Mutex::new(sink)))
+    }
+}
+
+impl<S: BlobSink + 'static> Filling<S> {
+    /// Does something with the sink that may block.
+    pub(super) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut S) -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let sink = self.0.clone();
+        blocking(move || work(&mut sink.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    /// Removes the file.
-    async fn remove(&mut self) -> Result<(), BlobError> {
-        match tokio::fs::remove_file(&self.path).await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(file_error(&self.path)(error))
-            }
-            _ => Ok(()),
-        }
+    /// Bytes held.
+    pub(super) fn held(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).held()
     }
 
-    /// Lets go of the file, which now has another name or none.
-    pub(super) fn forget(self) {
-        if let Some(private) = self.private {
-            // The name is gone; there is nothing to remove, and an error about that says nothing.
-            let _ = private.keep();
+    /// Takes raw bytes from a stream until `length` bytes are held. What has come is written even
+    /// where this fails.
+    pub(super) async fn fill(
+        &self,
+        receiver: &mut FrameReceiver,
+        (length, path): (u64, &Path),
+        timing: &Timing,
+        progress: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<(), BlobError> {
+        // Packets are small; files and hashes are fast with large steps.
+        let mut buffer = vec![0; STEP_BYTES];
+        let mut held = self.held();
+        while held < length {
+            let wanted = (length - held).min(STEP_BYTES as u64) as usize;
+            let (count, result) = gather(receiver, &mut buffer[..wanted], timing).await;
+            let written = self.with(move |sink| (sink.write(&buffer[..count]), buffer)).await;
+            let (written, given_back) = written.map_err(file_error(path))?;
+            written.map_err(file_error(path))?;
+            buffer = given_back;
+            held += count as u64;
+            progress(held, length);
+            result?;
         }
+        Ok(())
+    }
+
+    /// Checks and syncs a blob that is whole.
+    pub(super) async fn finish(&self, hash: BlobHash, path: &Path) -> Result<(), BlobError> {
+        let finished = self.with(S::finish).await.map_err(file_error(path))?;
+        finished.map_err(|error| match error {
+            SinkError::Corrupt { found } => BlobError::Corrupt { hash, found },
+            SinkError::Io(source) => file_error(path)(source),
+        })
     }
 }
 
@@ -173,24 +220,4 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
-}
-
-fn open_blocking(path: &Path, length_max: u64) -> io::Result<Part> {
-    let (mut file, path, private) = claim(path)?;
-    if file.metadata()?.len() > length_max {
-        file.set_len(0)?;
-    }
-    let (mut hasher, mut held) = (blake3::Hasher::new(), 0);
-    let mut buffer = vec![0; STEP_BYTES];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            count => {
-                hasher.update(&buffer[..count]);
-                held += count as u64;
-            }
-        }
-    }
-    file.seek(SeekFrom::Start(held))?;
-    Ok(Part { path, file: tokio::fs::File::from_std(file), hasher, held, private })
 }

@@ -1,20 +1,18 @@
 //! Uploads of blobs: the sending end and the receiving end.
 
-use super::get::send_file;
-use super::part::Part;
-use super::{BlobError, BlobStore, PRIORITY, blocking, file_error};
+use super::get::send;
+use super::part::Filling;
+use super::{BlobError, BlobSink, BlobStore, PRIORITY, blocking, file_error};
 use crate::close::cut;
 use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both};
 use crate::timing::Timing;
 use quinn::Connection;
-use std::io::SeekFrom;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::BlobHash;
 use tessera_protocol::limits::{BLOB_BYTES_MAX, REASON_MAX};
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, StreamKind};
-use tokio::io::AsyncSeekExt;
 
 /// After the last byte, the taking side may need to hash what it held before and to sync gigabytes
 /// to a slow disk.
@@ -30,7 +28,9 @@ pub async fn put(
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
-    let mut file = tokio::fs::File::open(source).await.map_err(file_error(source))?;
+    let path = source.to_owned();
+    let opened = blocking(move || std::fs::File::open(path)).await.and_then(|result| result);
+    let file = opened.map_err(file_error(source))?;
     let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobPut).await?;
     sender.set_priority(PRIORITY);
     sender.send(&BlobOffer { hash, length }).await?;
@@ -57,9 +57,8 @@ pub async fn put(
             });
         }
     };
-    file.seek(SeekFrom::Start(offset)).await.map_err(file_error(source))?;
     progress(offset, length);
-    let sent = send_file(&mut file, source, offset..length, &mut sender, timing, progress).await;
+    let sent = send(Box::new(file), source, offset..length, &mut sender, timing, progress).await;
     match sent {
         // The taking side stops us where it cannot go on, and then its receipt says why.
         Ok(()) | Err(BlobError::Frame(FrameError::Reset(_))) => sender.finish(),
@@ -80,8 +79,8 @@ pub async fn serve_put<S: BlobStore>(
     timing: &Timing,
 ) -> Result<(BlobHash, u64), BlobError> {
     let BlobOffer { hash, length } = receiver.expect(timing.answer).await?;
-    let mut part = match admit(store, hash, length).await {
-        Ok(Some(part)) => part,
+    let sink = match admit(store, hash, length).await {
+        Ok(Some(sink)) => sink,
         Ok(None) => {
             sender.send(&BlobReply::Held).await?;
             sender.finish();
@@ -93,13 +92,10 @@ pub async fn serve_put<S: BlobStore>(
             return Err(error);
         }
     };
-    sender.send(&BlobReply::From { offset: part.held(), length }).await?;
-    let result = take(store, &mut part, (hash, length), receiver, timing).await;
+    sender.send(&BlobReply::From { offset: sink.held(), length }).await?;
+    let result = take(&sink, (hash, length), receiver, timing).await;
     let receipt = match &result {
-        Ok(()) => {
-            part.forget();
-            BlobReceipt::Stored
-        }
+        Ok(()) => BlobReceipt::Stored,
         Err(error) => {
             receiver.stop(crate::close::CloseCode::Failed);
             BlobReceipt::Refused(words(error))
@@ -112,39 +108,39 @@ pub async fn serve_put<S: BlobStore>(
     result.map(|()| (hash, length))
 }
 
-/// The part to fill; None where the blob is here.
+/// The sink to fill; None where the blob is here.
 async fn admit<S: BlobStore>(
     store: &Arc<S>,
     hash: BlobHash,
     length: u64,
-) -> Result<Option<Part>, BlobError> {
+) -> Result<Option<Filling<Box<dyn BlobSink>>>, BlobError> {
     if length > BLOB_BYTES_MAX {
         return Err(BlobError::TooLong { hash, length, limit: BLOB_BYTES_MAX });
     }
+    let name = hash.to_string();
     let shared = store.clone();
-    let found = blocking(move || shared.find(hash)).await.and_then(|result| result);
-    if found.map_err(file_error(Path::new(&hash.to_string())))?.is_some() {
-        return Ok(None);
+    let begun = blocking(move || match shared.open(hash) {
+        Ok(Some(_)) => Ok(None),
+        Ok(None) => Ok(Some(shared.begin(hash, length))),
+        Err(error) => Err(error),
+    });
+    let begun = begun.await.and_then(|result| result).map_err(file_error(Path::new(&name)))?;
+    match begun {
+        None => Ok(None),
+        Some(Ok(sink)) => Ok(Some(Filling::new(sink))),
+        Some(Err(reason)) => Err(BlobError::Refused { hash, reason }),
     }
-    let shared = store.clone();
-    let begun =
-        blocking(move || shared.begin(hash, length)).await.map_err(file_error(Path::new("")))?;
-    let path: PathBuf = begun.map_err(|reason| BlobError::Refused { hash, reason })?;
-    Part::open(&path, length).await.map(Some)
 }
 
-async fn take<S: BlobStore>(
-    store: &Arc<S>,
-    part: &mut Part,
+async fn take(
+    sink: &Filling<Box<dyn BlobSink>>,
     (hash, length): (BlobHash, u64),
     receiver: &mut FrameReceiver,
     timing: &Timing,
 ) -> Result<(), BlobError> {
-    part.fill(receiver, length, timing, &mut |_, _| {}).await?;
-    part.check(hash).await?;
-    let (shared, path) = (store.clone(), part.path().to_owned());
-    let kept = blocking(move || shared.keep(hash, &path)).await.and_then(|result| result);
-    kept.map_err(file_error(part.path()))
+    let name = hash.to_string();
+    sink.fill(receiver, (length, Path::new(&name)), timing, &mut |_, _| {}).await?;
+    sink.finish(hash, Path::new(&name)).await
 }
 
 /// An error for the other side: with its cause, without this side's paths.

@@ -3,30 +3,39 @@
 use crate::farm::*;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tessera_protocol::BlobHash;
 use tessera_protocol::limits::BLOB_BYTES_MAX;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest, StreamKind};
 use tessera_transport::blob::{get, put, serve_get, serve_put};
 use tessera_transport::frame::{FrameReceiver, FrameSender, accept_kind, open_both};
-use tessera_transport::{BlobError, BlobStore, CloseCode, FarmClient, FrameError, Link, Timing};
+use tessera_transport::{
+    BlobError, BlobRead, BlobSink, BlobStore, CloseCode, FarmClient, FrameError, Link, PartFile,
+    SinkError, Timing,
+};
 
 /// Files in one folder; the whole ones are listed.
 struct Shelf {
     folder: tempfile::TempDir,
-    whole: Mutex<BTreeMap<BlobHash, PathBuf>>,
+    whole: Whole,
 }
+
+type Whole = Arc<Mutex<BTreeMap<BlobHash, PathBuf>>>;
 
 impl Shelf {
     fn new() -> Arc<Self> {
-        Arc::new(Self { folder: tempfile::tempdir().unwrap(), whole: Mutex::default() })
+        Arc::new(Self { folder: tempfile::tempdir().unwrap(), whole: Whole::default() })
     }
 
     fn add(&self, hash: BlobHash, bytes: &[u8]) {
         let path = self.folder.path().join(hash.to_string());
         std::fs::write(&path, bytes).unwrap();
         self.whole.lock().unwrap().insert(hash, path);
+    }
+
+    fn find(&self, hash: BlobHash) -> Option<PathBuf> {
+        self.whole.lock().unwrap().get(&hash).cloned()
     }
 
     fn part(&self, hash: BlobHash) -> PathBuf {
@@ -39,18 +48,44 @@ impl Shelf {
 }
 
 impl BlobStore for Shelf {
-    fn find(&self, hash: BlobHash) -> io::Result<Option<PathBuf>> {
-        Ok(self.whole.lock().unwrap().get(&hash).cloned())
+    fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>> {
+        let path = self.find(hash);
+        path.map(|path| Ok(Box::new(std::fs::File::open(path)?) as Box<dyn BlobRead>)).transpose()
     }
 
-    fn begin(&self, hash: BlobHash, length: u64) -> Result<PathBuf, String> {
-        if length == 13 { Err("the disk is full".into()) } else { Ok(self.part(hash)) }
+    fn begin(&self, hash: BlobHash, length: u64) -> Result<Box<dyn BlobSink>, String> {
+        if length == 13 {
+            return Err("the disk is full".into());
+        }
+        let part = PartFile::open(&self.part(hash), hash, length);
+        let part = part.map_err(|error| error.to_string())?;
+        let (path, whole) = (self.folder.path().join(hash.to_string()), self.whole.clone());
+        Ok(Box::new(Upload { part, hash, path, whole }))
+    }
+}
+
+/// A part that gets its place among the whole ones.
+struct Upload {
+    part: PartFile,
+    hash: BlobHash,
+    path: PathBuf,
+    whole: Whole,
+}
+
+impl BlobSink for Upload {
+    fn held(&self) -> u64 {
+        self.part.held()
     }
 
-    fn keep(&self, hash: BlobHash, file: &Path) -> io::Result<()> {
-        let path = self.folder.path().join(hash.to_string());
-        tessera_transport::files::rename_synced(file, &path)?;
-        self.whole.lock().unwrap().insert(hash, path);
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.part.write(bytes)
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        self.part.finish()?;
+        tessera_transport::files::rename_synced(self.part.path(), &self.path)?;
+        self.part.forget();
+        self.whole.lock().unwrap().insert(self.hash, self.path.clone());
         Ok(())
     }
 }
@@ -202,7 +237,7 @@ async fn an_interrupted_put_resumes() {
     let client = bench.client().await;
     let sent = client.put_blob((hash, 2_000_000), &source, &mut quiet).await.unwrap();
     assert_eq!(sent, 1_200_000);
-    assert_eq!(std::fs::read(bench.shelf.find(hash).unwrap().unwrap()).unwrap(), bytes);
+    assert_eq!(std::fs::read(bench.shelf.find(hash).unwrap()).unwrap(), bytes);
     assert!(!bench.shelf.part(hash).exists());
 }
 
@@ -228,7 +263,7 @@ async fn a_corrupt_blob_leaves_no_file() {
         "{error:?}"
     );
     assert!(!bench.shelf.part(other).exists());
-    assert_eq!(bench.shelf.find(other).unwrap(), None);
+    assert_eq!(bench.shelf.find(other), None);
 }
 
 #[tokio::test]
@@ -287,7 +322,7 @@ async fn a_file_truncated_during_a_put_fails_it() {
     std::fs::write(&source, &bytes[..999]).unwrap();
     let error = client.put_blob((hash, 1000), &source, &mut quiet).await.unwrap_err();
     assert!(matches!(error, BlobError::File { .. }), "{error:?}");
-    assert_eq!(bench.shelf.find(hash).unwrap(), None);
+    assert_eq!(bench.shelf.find(hash), None);
 }
 
 #[tokio::test]
@@ -303,7 +338,7 @@ async fn two_puts_of_the_same_blob_do_not_disturb_each_other() {
         tokio::join!(first.put_blob(blob, &source, &mut a), second.put_blob(blob, &source, &mut b));
     one.unwrap();
     two.unwrap();
-    assert_eq!(std::fs::read(bench.shelf.find(hash).unwrap().unwrap()).unwrap(), bytes);
+    assert_eq!(std::fs::read(bench.shelf.find(hash).unwrap()).unwrap(), bytes);
     assert_eq!(bench.shelf.file_count(), 1);
 }
 

@@ -2,16 +2,19 @@
 //! memory gives.
 
 use super::*;
+use crate::blobs::{BlobError, DiskBlobs};
 use crate::folder::DataFolder;
-use crate::spool::{EntryHeader, SpoolEntry, SpoolFiles, SpoolKey};
+use crate::spool::{
+    DiskSpools, EntryHeader, SpoolEntry, SpoolError, SpoolExtent, SpoolKey, Spools,
+};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
+use tessera_core::ResolveFailure;
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::job::{AovSpec, FilterSpec};
 use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
-use tessera_transport::BlobStore;
 
 pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
     RenderSpec {
@@ -39,9 +42,9 @@ fn sum(unit: u32, channel: usize, x: u32, y: u32) -> i64 {
 pub(crate) struct Bench {
     _root: tempfile::TempDir,
     pub(crate) folder: DataFolder,
-    pub(crate) blobs: Blobs,
+    pub(crate) blobs: DiskBlobs,
     pub(crate) key: SpoolKey,
-    length: u64,
+    extent: SpoolExtent,
 }
 
 impl Bench {
@@ -58,17 +61,18 @@ impl Bench {
     pub(crate) fn of_films(films: Vec<(u32, TileSums)>) -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
-        let blobs = Blobs::open(&folder, 0);
+        let blobs = DiskBlobs::open(&folder, 0);
         let key = SpoolKey { job: JobId(uuid::Uuid::from_u128(5)), frame: FrameNumber(4) };
-        let (mut files, _) = SpoolFiles::open(&folder.spool(), BTreeMap::new(), true).unwrap();
+        let (mut files, _) = DiskSpools::open(&folder.spool(), BTreeMap::new(), true).unwrap();
         let entries: Vec<SpoolEntry> =
             films.into_iter().map(|(unit, film)| entry(key, unit, &film)).collect();
-        let length = files.append(&entries).unwrap()[&key];
-        Self { _root: root, folder, blobs, key, length }
+        let extent = files.append(&entries).unwrap()[&key].clone();
+        Self { _root: root, folder, blobs, key, extent }
     }
 
     pub(crate) fn spool(&self) -> SpoolIndex {
-        SpoolIndex::read(&self.folder.spool(), self.key, self.length).unwrap()
+        SpoolIndex::read(&*DiskSpools::reader_of(&self.folder.spool()), self.key, &self.extent)
+            .unwrap()
     }
 
     fn resolve(&self, spec: &RenderSpec) -> Result<Vec<FrameFile>, ResolveError> {
@@ -93,8 +97,8 @@ impl Bench {
     }
 
     pub(crate) fn open(&self, file: &FrameFile) -> BufReader<File> {
-        let opened = File::open(self.blobs.find(file.hash).unwrap().unwrap()).unwrap();
-        assert_eq!(self.blobs.length(file.hash), Some(file.length));
+        let opened = File::open(self.blobs.path(file.hash)).unwrap();
+        assert_eq!(self.blobs.length(file.hash).unwrap(), Some(file.length));
         assert_eq!(self.blobs.verify(file.hash, file.length), None);
         BufReader::new(opened)
     }
@@ -332,9 +336,8 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
         };
         // A device that takes no byte stands in for the disk.
         let full = || {
-            let named = bench.blobs.temporary().unwrap();
             let file = File::options().read(true).write(true).open("/dev/full").unwrap();
-            OutFile::new(tempfile::NamedTempFile::from_parts(file, named.into_temp_path()))
+            OutFile::new(Box::new(Full(file)))
         };
         let result = if spec.formats == [FormatSpec::Exr] {
             let mut out = full();
@@ -347,9 +350,34 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
                 rows.finish()?.finish().map_err(ResolveError::Write)
             })
         };
-        let error = result.unwrap_err();
+        let error = result.err().unwrap();
         assert!(matches!(error, ResolveError::Write(_)), "{error:?}");
         assert!(matches!(error.failure(), ResolveFailure::Retry(_)));
         assert_eq!(bench.left_over(), 0);
+    }
+}
+
+/// A blob on a disk without room.
+struct Full(File);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl std::io::Seek for Full {
+    fn seek(&mut self, position: std::io::SeekFrom) -> io::Result<u64> {
+        self.0.seek(position)
+    }
+}
+
+impl crate::blobs::BlobWriter for Full {
+    fn finish(self: Box<Self>) -> Result<(BlobHash, u64), BlobError> {
+        Err(BlobError::at("/dev/full")(io::Error::from_raw_os_error(28)))
     }
 }

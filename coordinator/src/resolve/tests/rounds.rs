@@ -4,6 +4,7 @@
 use super::band::half_of;
 use super::tests::{Bench, film, read_exr, spec};
 use super::*;
+use crate::spool::SpoolError;
 use tessera_core::Split;
 use tessera_protocol::UnitIndex;
 use tessera_protocol::job::{AovSpec, JobKind};

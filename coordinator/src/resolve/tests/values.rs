@@ -1,14 +1,14 @@
 //! Assembled frames, read back by other readers.
 
 use super::*;
+use crate::blobs::DiskBlobs;
 use crate::folder::DataFolder;
-use crate::spool::{EntryHeader, SpoolEntry, SpoolFiles, SpoolKey};
+use crate::spool::{DiskSpools, EntryHeader, SpoolEntry, SpoolKey, Spools};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use tessera_protocol::compute::{Domain, Element, Program, Reduction};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::{BlobHash, Epoch};
-use tessera_transport::BlobStore;
 
 fn spec(domain: &str, channels: u8, formats: &[ComputeFormat]) -> ComputeSpec {
     ComputeSpec {
@@ -48,14 +48,14 @@ fn result(spec: &ComputeSpec, unit: u32) -> ChunkValues {
 struct Bench {
     _root: tempfile::TempDir,
     folder: DataFolder,
-    blobs: Blobs,
+    blobs: DiskBlobs,
 }
 
 impl Bench {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
-        let blobs = Blobs::open(&folder, 0);
+        let blobs = DiskBlobs::open(&folder, 0);
         Self { _root: root, folder, blobs }
     }
 
@@ -67,7 +67,7 @@ impl Bench {
     ) -> Result<Vec<FrameFile>, ResolveError> {
         let key = SpoolKey { job: JobId::new(), frame: FrameNumber(1) };
         let (mut files, _) =
-            SpoolFiles::open(&self.folder.spool(), BTreeMap::new(), false).unwrap();
+            DiskSpools::open(&self.folder.spool(), BTreeMap::new(), false).unwrap();
         let entries: Vec<SpoolEntry> = results
             .iter()
             .map(|(unit, chunk)| {
@@ -83,8 +83,8 @@ impl Bench {
                 SpoolEntry { key, header, bytes }
             })
             .collect();
-        let length = files.append(&entries).unwrap()[&key];
-        let spool = SpoolIndex::read(&self.folder.spool(), key, length)?;
+        let extent = files.append(&entries).unwrap()[&key].clone();
+        let spool = SpoolIndex::read(&*files.reader(), key, &extent)?;
         let fingerprint = Some(Fingerprint([1; 32]));
         assemble(
             &Values { job: key.job, frame: key.frame, spec, fingerprint, spool: &spool },
@@ -99,7 +99,7 @@ impl Bench {
     }
 
     fn read(&self, file: &FrameFile) -> Vec<u8> {
-        std::fs::read(self.blobs.find(file.hash).unwrap().unwrap()).unwrap()
+        std::fs::read(self.blobs.path(file.hash)).unwrap()
     }
 }
 
@@ -141,7 +141,7 @@ fn pictures_hold_the_same_values() {
         let spec =
             spec("19x21", channels, &[ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png]);
         let files = bench.whole(&spec);
-        let path = bench.blobs.find(files[1].hash).unwrap().unwrap();
+        let path = bench.blobs.path(files[1].hash);
         let image = exr::prelude::read_first_flat_layer_from_file(path).unwrap();
         let list = &image.layer_data.channel_data.list;
         let plane = |name: &str| {
@@ -157,7 +157,7 @@ fn pictures_hold_the_same_values() {
         if channels != 1 {
             assert_eq!(plane("A")[5], if channels == 4 { value(5, 3) } else { 1.0 });
         }
-        let png = std::fs::File::open(bench.blobs.find(files[2].hash).unwrap().unwrap()).unwrap();
+        let png = std::fs::File::open(bench.blobs.path(files[2].hash)).unwrap();
         let mut reader = png::Decoder::new(std::io::BufReader::new(png)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut pixels).unwrap();

@@ -1,11 +1,16 @@
-//! The writing side: appends groups of results, and knows how much of each spool is durable.
+//! Spools as files: one append-only file a frame. A sealed segment is a range of that file which is
+//! not written again.
 
-use crate::spool::{HEADER_BYTES, SpoolEntry, SpoolError, SpoolKey};
+use crate::spool::entry::{EntryHeader, HEADER_BYTES};
+use crate::spool::extent::{Segment, SegmentName, SpoolExtent};
+use crate::spool::store::{SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tessera_protocol::FrameNumber;
 use tessera_transport::files;
 
 /// Spools held open at most: frames in flight are few, and a file beyond this number is opened
@@ -14,67 +19,76 @@ const OPEN_MAX: usize = 64;
 
 /// All spools of a coordinator. One thread owns it.
 #[derive(Debug)]
-pub struct SpoolFiles {
+pub struct DiskSpools {
     root: PathBuf,
-    lengths: BTreeMap<SpoolKey, u64>,
+    extents: BTreeMap<SpoolKey, SpoolExtent>,
     open: BTreeMap<SpoolKey, File>,
+    /// Names of the open parts, where they are known: up to what was accepted, and with what was
+    /// appended since.
+    names: BTreeMap<SpoolKey, SegmentName>,
+    appended: BTreeMap<SpoolKey, SegmentName>,
     sync: bool,
 }
 
-impl SpoolFiles {
-    /// Takes over the spools that the journal knows, with their durable lengths; cuts what is
-    /// beyond, and deletes files that the journal does not know. Also gives what is wrong with
-    /// them: those spools stay as they are.
+impl DiskSpools {
+    /// Takes over the spools that the journal knows, with their extents; cuts what is beyond, and
+    /// deletes files that the journal does not know. Also gives what is wrong with them: those
+    /// spools stay as they are. `sync` false leaves out the syncs.
     pub fn open(
         root: &Path,
-        lengths: BTreeMap<SpoolKey, u64>,
+        extents: BTreeMap<SpoolKey, SpoolExtent>,
         sync: bool,
     ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         let mut problems = Vec::new();
-        for (key, length) in &lengths {
-            let path = key.path(root);
+        for (key, SpoolExtent { length, .. }) in &extents {
+            let path = path_of(root, *key);
             match cut(&path, *length) {
                 Ok(found) if found >= *length => {}
                 Ok(found) => problems.push(SpoolError::Short { path, found, expected: *length }),
                 Err(source) => problems.push(SpoolError::Io { path, source }),
             }
         }
-        let known: BTreeSet<PathBuf> = lengths.keys().map(|key| key.path(root)).collect();
+        let known: BTreeSet<PathBuf> = extents.keys().map(|key| path_of(root, *key)).collect();
         remove_unknown(root, &known)
             .map_err(|source| SpoolError::Io { path: root.to_path_buf(), source })?;
-        Ok((Self { root: root.to_path_buf(), lengths, open: BTreeMap::new(), sync }, problems))
+        let spools = Self {
+            root: root.to_path_buf(),
+            extents,
+            open: BTreeMap::new(),
+            names: BTreeMap::new(),
+            appended: BTreeMap::new(),
+            sync,
+        };
+        Ok((spools, problems))
     }
 
-    /// Appends a group and syncs every spool it touched. Gives their new lengths, which count from
-    /// [`Self::accept`] on: until then the same bytes may be written again in the same place.
-    pub fn append(&mut self, group: &[SpoolEntry]) -> Result<BTreeMap<SpoolKey, u64>, SpoolError> {
-        let mut lengths = BTreeMap::new();
-        for entry in group {
-            debug_assert_eq!(entry.header.length as usize, entry.bytes.len());
-            let start = match lengths.get(&entry.key) {
-                Some(length) => *length,
-                None => self.lengths.get(&entry.key).copied().unwrap_or(0),
-            };
-            let failed = |source| SpoolError::Io { path: entry.key.path(&self.root), source };
-            let file = file(&mut self.open, &self.root, entry.key).map_err(failed)?;
-            file.write_all_at(&entry.header.to_bytes(), start).map_err(failed)?;
-            file.write_all_at(&entry.bytes, start + HEADER_BYTES as u64).map_err(failed)?;
-            lengths.insert(entry.key, start + HEADER_BYTES as u64 + u64::from(entry.header.length));
-        }
-        if self.sync {
-            self.sync(&lengths)?;
-        }
-        Ok(lengths)
+    /// A reader of the spools below this folder, whoever writes them.
+    pub fn reader_of(root: &Path) -> Arc<dyn SpoolReader> {
+        Arc::new(DiskReader { root: root.to_path_buf() })
     }
 
-    fn sync(&mut self, touched: &BTreeMap<SpoolKey, u64>) -> Result<(), SpoolError> {
+    /// Makes the file of a spool, to be filled and then synced by [`Self::sync_new`]: for a restore.
+    pub(crate) fn create(root: &Path, key: SpoolKey) -> io::Result<File> {
+        let path = path_of(root, key);
+        std::fs::create_dir_all(root.join(key.job.to_string()))?;
+        File::create(path)
+    }
+
+    /// Makes a new spool's file durable, and its name.
+    pub(crate) fn sync_new(root: &Path, key: SpoolKey, file: &File) -> io::Result<()> {
+        file.sync_all()?;
+        files::sync_folder(&root.join(key.job.to_string()))?;
+        files::sync_folder(root)
+    }
+
+    fn sync(&mut self, touched: &BTreeMap<SpoolKey, SpoolExtent>) -> Result<(), SpoolError> {
         for key in touched.keys() {
-            let path = key.path(&self.root);
+            let path = path_of(&self.root, *key);
             let failed = |source| SpoolError::Io { path: path.clone(), source };
             file(&mut self.open, &self.root, *key)
                 .and_then(|file| file.sync_data())
                 .map_err(failed)?;
-            if !self.lengths.contains_key(key) {
+            if !self.extents.contains_key(key) {
                 // A new file: its name and its folder's name must last too.
                 let folder = self.root.join(key.job.to_string());
                 files::sync_folder(&folder).map_err(failed)?;
@@ -84,26 +98,91 @@ impl SpoolFiles {
         Ok(())
     }
 
-    /// The journal has these lengths now.
-    pub fn accept(&mut self, lengths: BTreeMap<SpoolKey, u64>) {
-        self.lengths.extend(lengths);
+    /// The name so far of a spool's open part. After a start it is read from the headers once.
+    fn name(&self, key: SpoolKey, extent: &SpoolExtent) -> Result<SegmentName, SpoolError> {
+        if let Some(name) = self.appended.get(&key).or_else(|| self.names.get(&key)) {
+            return Ok(name.clone());
+        }
+        let mut name = SegmentName::default();
+        let mut offset = extent.sealed_length();
+        if offset == extent.length {
+            return Ok(name);
+        }
+        let path = path_of(&self.root, key);
+        let failed = |source| SpoolError::Io { path: path.clone(), source };
+        let file = File::open(&path).map_err(failed)?;
+        while offset < extent.length {
+            let mut bytes = [0; HEADER_BYTES];
+            file.read_exact_at(&mut bytes, offset).map_err(failed)?;
+            let header = EntryHeader::from_bytes(&bytes)
+                .map_err(|_| SpoolError::Damaged { path: path.clone(), offset })?;
+            name.add(&header);
+            offset += HEADER_BYTES as u64 + u64::from(header.length);
+        }
+        Ok(name)
+    }
+}
+
+impl Spools for DiskSpools {
+    fn append(
+        &mut self,
+        group: &[SpoolEntry],
+    ) -> Result<BTreeMap<SpoolKey, SpoolExtent>, SpoolError> {
+        let mut extents: BTreeMap<SpoolKey, SpoolExtent> = BTreeMap::new();
+        self.appended.clear();
+        for entry in group {
+            debug_assert_eq!(entry.header.length as usize, entry.bytes.len());
+            let key = entry.key;
+            let mut extent = match extents.remove(&key) {
+                Some(extent) => extent,
+                None => self.extents.get(&key).cloned().unwrap_or_default(),
+            };
+            let mut name = self.name(key, &extent)?;
+            name.add(&entry.header);
+            self.appended.insert(key, name);
+            let start = extent.length;
+            let failed = |source| SpoolError::Io { path: path_of(&self.root, key), source };
+            let file = file(&mut self.open, &self.root, key).map_err(failed)?;
+            file.write_all_at(&entry.header.to_bytes(), start).map_err(failed)?;
+            file.write_all_at(&entry.bytes, start + HEADER_BYTES as u64).map_err(failed)?;
+            extent.length = start + HEADER_BYTES as u64 + u64::from(entry.header.length);
+            extents.insert(key, extent);
+        }
+        if self.sync {
+            self.sync(&extents)?;
+        }
+        Ok(extents)
+    }
+
+    fn seal(&mut self, key: SpoolKey, mut extent: SpoolExtent) -> Result<SpoolExtent, SpoolError> {
+        let length = extent.open_length();
+        if length > 0 {
+            let hash = self.name(key, &extent)?.hash();
+            extent.sealed.push(Segment { hash, length });
+            self.appended.insert(key, SegmentName::default());
+        }
+        Ok(extent)
+    }
+
+    fn accept(&mut self, extents: BTreeMap<SpoolKey, SpoolExtent>) {
+        self.extents.extend(extents);
+        self.names.append(&mut self.appended);
         while self.open.len() > OPEN_MAX {
             self.open.pop_first();
         }
     }
 
-    /// The journal does not know these spools any more.
-    pub fn forget(&mut self, keys: &[SpoolKey]) {
+    fn forget(&mut self, keys: &[SpoolKey]) {
         for key in keys {
             self.open.remove(key);
-            self.lengths.remove(key);
+            self.names.remove(key);
+            self.extents.remove(key);
         }
     }
 
-    /// Deletes the files of spools that were forgotten.
-    pub fn remove(&mut self, keys: &[SpoolKey]) {
+    fn delete(&mut self, keys: &[SpoolKey]) {
         for key in keys {
-            let path = key.path(&self.root);
+            let path = path_of(&self.root, *key);
             if let Err(error) = std::fs::remove_file(&path)
                 && error.kind() != io::ErrorKind::NotFound
             {
@@ -116,10 +195,72 @@ impl SpoolFiles {
         }
     }
 
-    /// Durable spools and their lengths.
-    pub fn lengths(&self) -> &BTreeMap<SpoolKey, u64> {
-        &self.lengths
+    fn extents(&self) -> &BTreeMap<SpoolKey, SpoolExtent> {
+        &self.extents
     }
+
+    fn reader(&self) -> Arc<dyn SpoolReader> {
+        Self::reader_of(&self.root)
+    }
+}
+
+/// Reads the files below a folder.
+#[derive(Clone, Debug)]
+struct DiskReader {
+    root: PathBuf,
+}
+
+impl SpoolReader for DiskReader {
+    fn open(&self, key: SpoolKey, extent: &SpoolExtent) -> Result<Box<dyn SpoolRead>, SpoolError> {
+        let path = path_of(&self.root, key);
+        let failed = |source| SpoolError::Io { path: path.clone(), source };
+        let file = File::open(&path).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?.len();
+        if found < extent.length {
+            return Err(SpoolError::Short { path, found, expected: extent.length });
+        }
+        Ok(Box::new(SpoolFile { path, file }))
+    }
+
+    fn list(&self) -> Result<Vec<(String, Option<SpoolKey>)>, SpoolError> {
+        let failed = |source| SpoolError::Io { path: self.root.clone(), source };
+        let mut listed = Vec::new();
+        for job in std::fs::read_dir(&self.root).map_err(failed)? {
+            let job = job.map_err(failed)?;
+            for file in std::fs::read_dir(job.path()).into_iter().flatten().flatten() {
+                let key = key_of(&job.file_name().to_string_lossy(), &file.path());
+                let key = key.filter(|key| path_of(&self.root, *key) == file.path());
+                listed.push((file.path().display().to_string(), key));
+            }
+        }
+        Ok(listed)
+    }
+}
+
+#[derive(Debug)]
+struct SpoolFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl SpoolRead for SpoolFile {
+    fn place(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+}
+
+/// Where a spool stands below the spool folder.
+pub(crate) fn path_of(root: &Path, key: SpoolKey) -> PathBuf {
+    root.join(key.job.to_string()).join(format!("{:07}.sums", key.frame.0))
+}
+
+fn key_of(job: &str, file: &Path) -> Option<SpoolKey> {
+    let frame = file.file_stem()?.to_str()?.parse().ok()?;
+    Some(SpoolKey { job: job.parse().ok()?, frame: FrameNumber(frame) })
 }
 
 fn file<'a>(
@@ -131,7 +272,7 @@ fn file<'a>(
     match open.entry(key) {
         Entry::Occupied(entry) => Ok(entry.into_mut()),
         Entry::Vacant(entry) => {
-            let path = key.path(root);
+            let path = path_of(root, key);
             std::fs::create_dir_all(root.join(key.job.to_string()))?;
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
             Ok(entry.insert(file))
@@ -166,3 +307,6 @@ fn remove_unknown(root: &Path, known: &BTreeSet<PathBuf>) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use super::journal::Journal;
 use super::keys::{Key, parse_key};
 use crate::folder::{DataFolder, FolderError};
+use crate::spool::{Segment, SpoolExtent};
 use crate::store::{StoreError, snapshot};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -65,13 +66,14 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
             json!({ "kind": "record", "sequence": sequence, "record": record })
         }
         Some(Key::Spool(spool)) => {
-            let length =
-                <[u8; 8]>::try_from(value).map_err(|_| "a length has eight bytes".to_owned())?;
+            let extent = SpoolExtent::from_bytes(&value)?;
+            let segment = |segment: &Segment| json!({ "hash": segment.hash.to_string(), "length": segment.length });
             json!({
                 "kind": "spool",
                 "job": spool.job.to_string(),
                 "frame": spool.frame.0,
-                "length": u64::from_le_bytes(length),
+                "length": extent.length,
+                "sealed": extent.sealed.iter().map(segment).collect::<Vec<_>>(),
             })
         }
         Some(Key::Token(_) | Key::Count) => return Ok(None),

@@ -240,10 +240,10 @@ impl Store for Journal {
         for (sequence, bytes) in &changes.records {
             self.insert(&mut batch, &record_key(*sequence), bytes)?;
         }
-        for (spool, length) in &changes.spools {
+        for (spool, extent) in &changes.spools {
             let key = spool_key(*spool);
-            match length {
-                Some(length) => self.insert(&mut batch, &key, &length.to_le_bytes())?,
+            match extent {
+                Some(extent) => self.insert(&mut batch, &key, &extent.to_bytes())?,
                 None => batch.remove(&key[..]),
             }
         }

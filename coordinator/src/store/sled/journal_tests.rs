@@ -2,7 +2,7 @@
 //! intact gets in.
 
 use super::*;
-use crate::spool::SpoolKey;
+use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::export;
 use tessera_core::Record;
 use tessera_protocol::Epoch;
@@ -61,17 +61,19 @@ fn what_was_committed_is_there_after_a_reopen() {
     };
     let mut changes = records(1..=300);
     changes.records[7].1 = vec![7; 100_000];
-    changes.spools = [(spool(1), Some(56)), (spool(2), Some(1 << 40))].into();
+    changes.spools =
+        [(spool(1), Some(SpoolExtent::open(56))), (spool(2), Some(SpoolExtent::open(1 << 40)))]
+            .into();
     changes.tokens = [([1; 32], Some(token.clone())), ([2; 32], Some(token.clone()))].into();
     farm.commit(&changes);
     let mut more = records(301..=301);
-    more.spools = [(spool(1), None), (spool(2), Some(77))].into();
+    more.spools = [(spool(1), None), (spool(2), Some(SpoolExtent::open(77)))].into();
     more.tokens = [([2; 32], None)].into();
     farm.commit(&more);
 
     let loaded = farm.load().unwrap();
     assert_eq!(loaded.records, [changes.records, more.records].concat());
-    assert_eq!(loaded.spools, [(spool(2), 77)].into());
+    assert_eq!(loaded.spools, [(spool(2), SpoolExtent::open(77))].into());
     assert_eq!(loaded.tokens, [([1; 32], token)].into());
     assert_eq!(loaded.snapshot, None);
 }

@@ -1,8 +1,8 @@
 //! Keys of the sled store and what stands under them: `r` + sequence (big endian) is a record, `s`
-//! + job + frame a spool's length, `t` + hash a token, `m` the snapshot, `c` the number of commits.
+//! + job + frame a spool's extent, `t` + hash a token, `m` the snapshot, `c` the number of commits.
 //! Does no I/O.
 
-use crate::spool::SpoolKey;
+use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::{Loaded, Sequence, TokenHash};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
@@ -15,7 +15,7 @@ pub(super) const COUNT_KEY: &[u8] = b"c";
 pub(super) enum Key {
     /// A record.
     Record(Sequence),
-    /// A spool's durable length.
+    /// A spool's durable extent.
     Spool(SpoolKey),
     /// A token.
     Token(TokenHash),
@@ -73,10 +73,8 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
         .records
         .iter()
         .map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
-    let spools = loaded
-        .spools
-        .iter()
-        .map(|(key, length)| (spool_key(*key).to_vec(), length.to_le_bytes().to_vec()));
+    let spools =
+        loaded.spools.iter().map(|(key, extent)| (spool_key(*key).to_vec(), extent.to_bytes()));
     let tokens =
         loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
     snapshot.chain(records).chain(spools).chain(tokens)
@@ -86,7 +84,7 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
 pub(super) fn name_of(key: &[u8]) -> String {
     match parse_key(key) {
         Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
-        Some(Key::Spool(spool)) => format!("the length of spool {spool}"),
+        Some(Key::Spool(spool)) => format!("the extent of spool {spool}"),
         Some(Key::Token(_)) => "a token".into(),
         Some(Key::Snapshot) => "the snapshot".into(),
         Some(Key::Count) => "the number of commits".into(),
@@ -100,9 +98,7 @@ impl Loaded {
         match parse_key(key) {
             Some(Key::Record(sequence)) => self.records.push((sequence, value)),
             Some(Key::Spool(spool)) => {
-                let length = <[u8; 8]>::try_from(value)
-                    .map_err(|_| "a length has eight bytes".to_owned())?;
-                self.spools.insert(spool, u64::from_le_bytes(length));
+                self.spools.insert(spool, SpoolExtent::from_bytes(&value)?);
             }
             Some(Key::Token(hash)) => {
                 let token = TokenRecord::from_bytes(&value).map_err(|error| error.to_string())?;

@@ -1,0 +1,204 @@
+//! The way of a request: deny-list, role, audit log, and then whoever answers it.
+
+use super::backup::BackupPieces;
+use super::caller::Caller;
+use super::context::{Context, unavailable, unlogged};
+use super::roles::{self, Reach};
+use super::watch::Watch;
+use super::{audit, audit_entries, backup, identities, jobs, watch};
+use crate::changes::Changes;
+use crate::driver::{Ask, Event, Question};
+use std::sync::Arc;
+use tessera_core::Census;
+use tessera_protocol::client::{
+    AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
+};
+use tessera_protocol::limits::REASON_MAX;
+use tessera_transport::PeerIdentity;
+use tessera_transport::close::cut;
+
+/// The requests of a running coordinator. Clones are cheap and outlive no coordinator: after its
+/// end every answer is an error.
+#[derive(Clone)]
+pub struct Api {
+    pub(super) context: Arc<Context>,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// One answer, or why there is none.
+    Once(Response),
+    /// A job's progress, until it has ended.
+    Watch(Box<Watch>),
+    /// A backup, piece by piece.
+    Backup(BackupPieces),
+}
+
+impl Answer {
+    /// The next of its responses; None at the end. Waits for progress where a job is watched.
+    pub async fn next(&mut self) -> Option<Response> {
+        match self {
+            Self::Once(response) => {
+                let response = std::mem::replace(response, Response::Done);
+                *self = Self::Backup(BackupPieces::empty());
+                Some(response)
+            }
+            Self::Watch(watch) => {
+                watch.next().await.map(|progress| Response::Progress(Box::new(progress)))
+            }
+            Self::Backup(pieces) => pieces.next().await.map(|piece| match piece {
+                Ok(bytes) => Response::Backup(bytes),
+                Err(error) => Response::Error(bounded(error)),
+            }),
+        }
+    }
+}
+
+impl Api {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
+    /// Answers a request. What it changes is durable, and in the audit log, before the answer.
+    pub async fn answer(&self, caller: &Caller, request: Request) -> Answer {
+        let answered = async {
+            self.check(caller, &request)?;
+            self.logged(caller, request).await
+        };
+        answered.await.unwrap_or_else(|error| Answer::Once(Response::Error(bounded(error))))
+    }
+
+    /// Answers a peer that has a token and wants a certificate. `from` is where it comes from, for
+    /// the audit log.
+    pub async fn enrol(
+        &self,
+        request: &EnrolRequest,
+        from: &str,
+    ) -> Result<EnrolReply, RequestError> {
+        let context = &self.context;
+        let (authority, now) = (context.access.authority(), context.clock.now().secs());
+        let admits = |peer: &PeerIdentity| context.access.admits(peer);
+        match context.ledger.enrol(&authority, request, now, admits).await {
+            Ok((peer, reply)) => {
+                let about = format!("{peer}, from {from}");
+                let entry = context.access.tell(peer.to_string(), "enrolled by a token", about);
+                entry.await.map_err(|error| unlogged(&error))?;
+                tracing::info!(from, %peer, "enrolled");
+                Ok(reply)
+            }
+            Err(reason) => {
+                tracing::warn!(from, reason, "enrolment refused");
+                Ok(EnrolReply::Refused(cut(&reason, REASON_MAX).to_owned()))
+            }
+        }
+    }
+
+    /// Where a door hears that something changed. It never waits for a door.
+    pub fn changes(&self) -> Changes {
+        self.context.changes.clone()
+    }
+
+    /// The farm's counts, read by the loop that decides everything; None where it has ended.
+    pub async fn census(&self) -> Option<Census> {
+        self.context.send(Event::Census).await.ok()
+    }
+
+    pub(crate) async fn audit(&self) -> Result<AuditReport, RequestError> {
+        audit::audit(&self.context).await
+    }
+
+    fn check(&self, caller: &Caller, request: &Request) -> Result<(), RequestError> {
+        let admitted = self.context.access.admits(caller.identity());
+        admitted.map_err(RequestError::NotAllowed)?;
+        let (needed, _) = roles::rule(request);
+        roles::check(caller, needed)
+    }
+
+    /// Does what changes something only after the audit log has its entry.
+    async fn logged(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
+        let Some((what, about)) = audit_entries::entry_of(&request) else {
+            return self.begin(caller, request).await;
+        };
+        let access = &self.context.access;
+        let entry = access.tell(caller.to_string(), what, about.clone());
+        entry.await.map_err(|error| unlogged(&error))?;
+        let answer = self.begin(caller, request).await;
+        let error = match &answer {
+            Ok(Answer::Once(Response::Error(error))) | Err(error) => error,
+            Ok(_) => return answer,
+        };
+        let about = format!("{what}, {about}: {error}");
+        if let Err(error) = access.tell(caller.to_string(), "not done", about).await {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+        answer
+    }
+
+    async fn begin(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
+        match request {
+            Request::Watch(job) => {
+                let watch = watch::Watch::begin(self.context.clone(), job).await?;
+                Ok(Answer::Watch(Box::new(watch)))
+            }
+            Request::Backup => backup::begin(&self.context, caller).await.map(Answer::Backup),
+            request => self.answer_once(caller, request).await.map(Answer::Once),
+        }
+    }
+
+    async fn answer_once(
+        &self,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<Response, RequestError> {
+        let context = &*self.context;
+        match request {
+            Request::MissingBlobs(blobs) => jobs::missing_blobs(context, blobs).await,
+            Request::Jobs => context.question(Question::Jobs).await,
+            Request::Job(job) => context.question(Question::Job(job)).await,
+            Request::Frames { job, from } => context.question(Question::Frames { job, from }).await,
+            Request::Nodes => context.question(Question::Nodes).await,
+            Request::Submit { .. }
+            | Request::Cancel(_)
+            | Request::Pause(_)
+            | Request::Resume(_)
+            | Request::Retry(_)
+            | Request::Forget(_) => {
+                debug_assert_eq!(roles::rule(&request).1, Reach::OwnJob);
+                jobs::change(context, roles::owner(caller), request).await
+            }
+            Request::Drain { node, drain } => context.durably(Ask::Drain { node, drain }).await,
+            Request::CreateToken(scope) => identities::create_token(context, caller, scope).await,
+            Request::Tokens { from } => {
+                let now = context.clock.now().secs();
+                Ok(Response::Tokens(context.ledger.list(from, now).await))
+            }
+            Request::RevokeToken { id } => identities::revoke_token(context, caller, &id).await,
+            Request::Deny { identity, reason } => {
+                identities::deny(context, caller, &identity, Some(reason)).await
+            }
+            Request::Allow { identity } => identities::deny(context, caller, &identity, None).await,
+            Request::Log { last } => identities::log(context, last).await,
+            Request::Authority => Ok(identities::authority(&context.access.authority())),
+            Request::RotateAuthority { overlap_secs } => {
+                identities::rotate(context, caller, overlap_secs).await
+            }
+            Request::Denied => Ok(Response::Denied(context.access.denied())),
+            Request::Audit => audit::audit(context).await.map(Response::Audit),
+            Request::Watch(_) | Request::Backup => {
+                Err(unavailable("watching and backups are answered in several parts"))
+            }
+        }
+    }
+}
+
+/// An error whose text fits into a message.
+fn bounded(error: RequestError) -> RequestError {
+    let cut = |text: String| cut(&text, REASON_MAX).to_owned();
+    match error {
+        RequestError::NotFound(text) => RequestError::NotFound(cut(text)),
+        RequestError::NotAllowed(text) => RequestError::NotAllowed(cut(text)),
+        RequestError::Invalid(text) => RequestError::Invalid(cut(text)),
+        RequestError::Unavailable(text) => RequestError::Unavailable(cut(text)),
+    }
+}

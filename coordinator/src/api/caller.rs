@@ -1,0 +1,43 @@
+//! Who asks: an identity that a door has authenticated.
+
+use std::fmt;
+use tessera_protocol::client::Role;
+use tessera_transport::PeerIdentity;
+use tessera_transport::peer::PeerError;
+
+/// The identity behind a request. A door makes one only after it has authenticated the peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller(PeerIdentity);
+
+impl Caller {
+    /// A person of this name in this role.
+    pub fn new(role: Role, name: &str) -> Result<Self, PeerError> {
+        PeerIdentity::new(role, name, None).map(Self)
+    }
+
+    /// The role.
+    pub fn role(&self) -> Role {
+        self.0.role
+    }
+
+    /// The name, which owns the jobs that it submits.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(crate) fn identity(&self) -> &PeerIdentity {
+        &self.0
+    }
+}
+
+impl From<&PeerIdentity> for Caller {
+    fn from(peer: &PeerIdentity) -> Self {
+        Self(peer.clone())
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,100 @@
+//! What the requests work on: the driver's queue, the store, access and blobs; and the ways to ask
+//! them.
+
+use crate::access::Access;
+use crate::access::tokens::Ledger;
+use crate::blobs::GuardedBlobs;
+use crate::changes::Changes;
+use crate::clock::Clock;
+use crate::driver::{Ask, Event, Question};
+use crate::spool::SpoolReader;
+use crate::store::{Commit, Loaded, StoreWriter};
+use std::sync::Arc;
+use tessera_protocol::client::{RequestError, Response};
+use tokio::sync::{mpsc, oneshot};
+
+/// The parts of a running coordinator that requests touch.
+pub(crate) struct Context {
+    pub(crate) access: Arc<Access>,
+    pub(crate) ledger: Ledger,
+    pub(crate) blobs: GuardedBlobs,
+    pub(crate) spools: Arc<dyn SpoolReader>,
+    pub(crate) clock: Clock,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) writer: Arc<StoreWriter>,
+    pub(crate) changes: Changes,
+}
+
+impl Context {
+    /// Fails while the disk is full: a request for something durable would wait without a word.
+    pub(super) fn room(&self) -> Result<(), RequestError> {
+        if self.writer.has_room() { Ok(()) } else { Err(full()) }
+    }
+
+    /// Asks for something durable, if there is room for it.
+    pub(super) async fn durably(&self, ask: Ask) -> Result<Response, RequestError> {
+        self.room()?;
+        self.ask(ask).await
+    }
+
+    /// Asks the core to do something; the answer comes once it is durable.
+    pub(super) async fn ask(&self, ask: Ask) -> Result<Response, RequestError> {
+        self.send(|reply| Event::Ask { ask, reply }).await
+    }
+
+    /// Asks the core what it knows.
+    pub(super) async fn question(&self, question: Question) -> Result<Response, RequestError> {
+        self.send(|reply| Event::Question { question, reply }).await
+    }
+
+    /// Sends an event to the driver and waits for its answer.
+    pub(super) async fn send<T>(
+        &self,
+        event: impl FnOnce(oneshot::Sender<T>) -> Event,
+    ) -> Result<T, RequestError> {
+        let (reply, answer) = oneshot::channel();
+        self.events.send(event(reply)).await.map_err(|_| stopping())?;
+        answer.await.map_err(|_| stopping())
+    }
+
+    /// Everything in the store, at one moment.
+    pub(super) async fn inspect(&self) -> Result<Loaded, RequestError> {
+        let (mut commit, _) = Commit::new();
+        let (inspect, seen) = oneshot::channel();
+        commit.inspect = Some(inspect);
+        self.writer.queue().send(commit).map_err(|error| unreadable(&error))?;
+        seen.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
+    }
+}
+
+/// Runs what reads the disk off the runtime's own threads.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RequestError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
+}
+
+pub(super) fn unavailable(error: impl std::fmt::Display) -> RequestError {
+    RequestError::Unavailable(error.to_string())
+}
+
+pub(super) fn unreadable(error: &dyn std::fmt::Display) -> RequestError {
+    RequestError::Unavailable(format!("the store cannot be read: {error}"))
+}
+
+fn full() -> RequestError {
+    RequestError::Unavailable("the coordinator's disk is full; make room and try again".into())
+}
+
+fn stopping() -> RequestError {
+    RequestError::Unavailable("the coordinator is stopping".into())
+}
+
+/// Why the audit log cannot be written: without its entry nothing is done.
+pub(super) fn unlogged(error: &std::io::Error) -> RequestError {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded => full(),
+        _ => RequestError::Unavailable(format!("the audit log cannot be written: {error}")),
+    }
+}

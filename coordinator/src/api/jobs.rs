@@ -1,0 +1,98 @@
+//! Requests about jobs: submitting, changing, and the files that they need.
+
+use super::context::{Context, blocking};
+use crate::blobs::{Blobs, GuardedBlobs};
+use crate::driver::{Ask, Question};
+use tessera_core::Caller as Owner;
+use tessera_protocol::client::{Request, RequestError, Response};
+use tessera_protocol::job::{JobSpec, RawJobSpec};
+use tessera_protocol::{BlobHash, JobId};
+
+/// Blobs in one question at most: a scene's files and room to spare.
+const BLOBS_ASKED_MAX: usize = 1 << 16;
+
+/// Which of these blobs are not here.
+pub(super) async fn missing_blobs(
+    context: &Context,
+    asked: Vec<BlobHash>,
+) -> Result<Response, RequestError> {
+    if asked.len() > BLOBS_ASKED_MAX {
+        return Err(RequestError::Invalid(format!(
+            "{} blobs in one question are more than {BLOBS_ASKED_MAX}",
+            asked.len()
+        )));
+    }
+    let blobs = context.blobs.clone();
+    let missing = move || asked.into_iter().filter(|hash| blobs.claim(*hash).is_none()).collect();
+    Ok(Response::Blobs(blocking(missing).await?))
+}
+
+/// Changes one job, for its owner or for somebody who may change everybody's.
+pub(super) async fn change(
+    context: &Context,
+    caller: Owner,
+    request: Request,
+) -> Result<Response, RequestError> {
+    match request {
+        Request::Submit { job, spec } => submit(context, caller, job, *spec).await,
+        Request::Retry(job) => retry(context, caller, job).await,
+        Request::Cancel(job) => context.durably(Ask::Cancel { job, caller }).await,
+        Request::Pause(job) => context.durably(Ask::Pause { job, pause: true, caller }).await,
+        Request::Resume(job) => context.durably(Ask::Pause { job, pause: false, caller }).await,
+        Request::Forget(job) => context.durably(Ask::Forget { job, caller }).await,
+        _ => Err(RequestError::Invalid("this request changes no job".into())),
+    }
+}
+
+async fn submit(
+    context: &Context,
+    caller: Owner,
+    job: JobId,
+    spec: RawJobSpec,
+) -> Result<Response, RequestError> {
+    let spec = spec.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+    context.room()?;
+    let blobs = context.blobs.clone();
+    let spec = blocking(move || check_files(&blobs, spec)).await??;
+    context.ask(Ask::Submit { job, spec: Box::new(spec), caller }).await
+}
+
+/// The files of a job that has ended may have been deleted since.
+async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response, RequestError> {
+    context.room()?;
+    let detail = match context.question(Question::Job(job)).await? {
+        Response::Job(detail) => *detail,
+        Response::Error(error) => return Err(error),
+        _ => {
+            return Err(RequestError::Unavailable(
+                "the coordinator does not know its own jobs".into(),
+            ));
+        }
+    };
+    let blobs = context.blobs.clone();
+    let found = blocking(move || check_files(&blobs, detail.spec)).await?;
+    found.map_err(|error| match error {
+        RequestError::Invalid(text) => RequestError::Invalid(format!(
+            "{text}: files of jobs that have ended are deleted after the coordinator's \
+             --blob-grace; submit the scene again"
+        )),
+        error => error,
+    })?;
+    context.ask(Ask::Retry { job, caller }).await
+}
+
+/// The spec, if all its files are here with the lengths it says.
+fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
+    for (name, hash, expected) in spec.kind.files() {
+        let problem = match blobs.length(hash) {
+            Err(error) => return Err(RequestError::Unavailable(error.to_string())),
+            Ok(None) => "has not been uploaded".to_owned(),
+            Ok(Some(_)) => match blobs.claim(hash) {
+                Some(length) if length == expected => continue,
+                length => format!("has {} bytes, not {expected}", length.unwrap_or(0)),
+            },
+        };
+        return Err(RequestError::Invalid(format!("file {name:?} of the job ({hash}) {problem}")));
+    }
+    Ok(spec)
+}

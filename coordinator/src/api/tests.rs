@@ -1,0 +1,327 @@
+//! Tests of the requests without any transport: roles, owners, and every kind of request.
+
+use super::roles::{Reach, rule};
+use super::*;
+use crate::access::tokens::Ledger;
+use crate::access::{Access, Denied, Log};
+use crate::blobs::{DiskBlobs, GuardedBlobs};
+use crate::changes::Publisher;
+use crate::clock::Clock;
+use crate::driver::{Driver, Event, Surroundings};
+use crate::folder::DataFolder;
+use crate::spool::{DiskSpools, Spools};
+use crate::store::{Journal, StoreWriter, WriterLimits};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tessera_core::{Core, Settings};
+use tessera_protocol::access::TokenScope;
+use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::job::{AssetFile, JobKind};
+use tessera_protocol::status::JobState;
+use tessera_protocol::{BlobHash, JobId, JobSpec, RenderSpec};
+use tessera_transport::Authority;
+use tokio::sync::mpsc;
+
+const PEOPLE: [Role; 4] = [Role::Viewer, Role::Artist, Role::Operator, Role::Admin];
+
+/// A coordinator without a door.
+struct Farm {
+    _root: tempfile::TempDir,
+    _folder: DataFolder,
+    api: Api,
+}
+
+impl Farm {
+    fn start() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(root.path()).unwrap();
+        let authority = Authority::open_or_create(&folder.authority()).unwrap();
+        let denied = Denied::open(&folder.denied()).unwrap();
+        let log = Log::open(&folder.audit_log()).unwrap();
+        let doors = Box::new(|_: &Authority| Ok(()));
+        let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
+        let journal = Journal::open(&folder, false).unwrap();
+        let (spools, _) = DiskSpools::open(&folder.spool(), BTreeMap::new(), false).unwrap();
+        let (spool_reader, clock) = (spools.reader(), Clock::start());
+        let limits = WriterLimits { root: root.path().to_path_buf(), reserve_bytes: 0 };
+        let writer = Arc::new(StoreWriter::start(journal, spools, limits).unwrap());
+        let core = Core::replay(Settings::default(), vec![], vec![], clock.now()).unwrap();
+        let (events, receiver) = mpsc::channel(64);
+        let (publisher, changes) = Publisher::new();
+        let around = Surroundings {
+            clock,
+            writer: writer.clone(),
+            resolver: mpsc::unbounded_channel().0,
+            publisher,
+            snapshot_records: 1000,
+        };
+        tokio::spawn(Driver::new(core, (0, 0), around).run(receiver));
+        let context = Context {
+            access,
+            ledger: Ledger::new(BTreeMap::new(), writer.queue()),
+            blobs: GuardedBlobs::new(Arc::new(DiskBlobs::open(&folder, 0))),
+            spools: spool_reader,
+            clock,
+            events,
+            writer,
+            changes,
+        };
+        Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
+    }
+
+    /// The first response to a request.
+    async fn ask(&self, caller: &Caller, request: Request) -> Response {
+        self.api.answer(caller, request).await.next().await.expect("a request has an answer")
+    }
+
+    /// A submit of a job of one small picture, whose scene has been uploaded.
+    async fn job(&self, owner: &Caller) -> JobId {
+        let (job, spec) = (JobId::new(), self.spec(owner));
+        let answer = self.ask(owner, Request::Submit { job, spec: Box::new(spec.into()) }).await;
+        assert_eq!(answer, Response::Accepted(job));
+        job
+    }
+
+    fn spec(&self, owner: &Caller) -> JobSpec {
+        let scene = b"{}";
+        let hash = BlobHash::of(scene);
+        match self.api.put_blob(owner, hash, scene.len() as u64).unwrap() {
+            BlobPut::Held => {}
+            BlobPut::From(mut upload) => {
+                upload.write(scene).unwrap();
+                upload.finish().unwrap();
+            }
+        }
+        let file = AssetFile { path: "scene.gltf".into(), hash, length: scene.len() as u64 };
+        let render = RenderSpec::new("scene.gltf", vec![file]);
+        JobSpec::new("picture", JobKind::Render(render))
+    }
+}
+
+fn caller(role: Role, name: &str) -> Caller {
+    Caller::new(role, name).unwrap()
+}
+
+fn scope(role: Role) -> TokenScope {
+    TokenScope { role, pool: None, name: None, ttl_secs: 60, uses: 1 }
+}
+
+/// One request of every kind, the least role that may ask it, and whether it leaves an entry in the
+/// audit log.
+fn table(job: JobId) -> Vec<(Request, Role, bool)> {
+    let text = String::new;
+    let spec = JobSpec::new("none", JobKind::Render(RenderSpec::new("none.gltf", vec![])));
+    vec![
+        (Request::MissingBlobs(vec![BlobHash([1; 32])]), Role::Artist, false),
+        (Request::Submit { job, spec: Box::new(spec.into()) }, Role::Artist, true),
+        (Request::Jobs, Role::Viewer, false),
+        (Request::Job(job), Role::Viewer, false),
+        (Request::Frames { job, from: 0 }, Role::Viewer, false),
+        (Request::Watch(job), Role::Viewer, false),
+        (Request::Cancel(job), Role::Artist, true),
+        (Request::Nodes, Role::Viewer, false),
+        (Request::Drain { node: "none".into(), drain: true }, Role::Operator, true),
+        (Request::CreateToken(scope(Role::Node)), Role::Operator, true),
+        (Request::CreateToken(scope(Role::Viewer)), Role::Admin, true),
+        (Request::Audit, Role::Admin, false),
+        (Request::Tokens { from: 0 }, Role::Admin, false),
+        (Request::RevokeToken { id: text() }, Role::Admin, true),
+        (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin, true),
+        (Request::Allow { identity: "nobody".into() }, Role::Admin, true),
+        (Request::Denied, Role::Admin, false),
+        (Request::Log { last: 1 }, Role::Admin, false),
+        (Request::Authority, Role::Admin, false),
+        (Request::RotateAuthority { overlap_secs: Some(1 << 40) }, Role::Admin, true),
+        (Request::Forget(job), Role::Artist, true),
+        (Request::Backup, Role::Admin, true),
+        (Request::Pause(job), Role::Artist, true),
+        (Request::Resume(job), Role::Artist, true),
+        (Request::Retry(job), Role::Artist, true),
+    ]
+}
+
+/// Kinds of request. A new one does not compile until it has a number, and then fails the test
+/// until it has a line in the table.
+const KINDS: usize = 24;
+
+fn kind(request: &Request) -> usize {
+    match request {
+        Request::MissingBlobs(_) => 0,
+        Request::Submit { .. } => 1,
+        Request::Jobs => 2,
+        Request::Job(_) => 3,
+        Request::Frames { .. } => 4,
+        Request::Watch(_) => 5,
+        Request::Cancel(_) => 6,
+        Request::Nodes => 7,
+        Request::Drain { .. } => 8,
+        Request::CreateToken(_) => 9,
+        Request::Audit => 10,
+        Request::Tokens { .. } => 11,
+        Request::RevokeToken { .. } => 12,
+        Request::Deny { .. } => 13,
+        Request::Allow { .. } => 14,
+        Request::Denied => 15,
+        Request::Log { .. } => 16,
+        Request::Authority => 17,
+        Request::RotateAuthority { .. } => 18,
+        Request::Forget(_) => 19,
+        Request::Backup => 20,
+        Request::Pause(_) => 21,
+        Request::Resume(_) => 22,
+        Request::Retry(_) => 23,
+    }
+}
+
+#[test]
+fn every_kind_of_request_is_in_the_table() {
+    let kinds: BTreeSet<usize> =
+        table(JobId::new()).iter().map(|(request, ..)| kind(request)).collect();
+    assert_eq!(kinds, (0..KINDS).collect());
+}
+
+#[tokio::test]
+async fn every_role_may_ask_what_the_table_says_and_no_more() {
+    let farm = Farm::start();
+    for role in PEOPLE {
+        for (request, needed, _) in table(JobId::new()) {
+            let answer = farm.ask(&caller(role, "ada"), request.clone()).await;
+            let refused = matches!(&answer, Response::Error(RequestError::NotAllowed(_)));
+            assert_eq!(refused, !role.covers(needed), "{role} {request:?}: {answer:?}");
+            assert_eq!(rule(&request).0, needed, "{request:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_changes_something_is_in_the_audit_log_before_it_is_done() {
+    let farm = Farm::start();
+    let admin = caller(Role::Admin, "root");
+    let entries = || farm.api.context.access.log.report(0).unwrap().entries;
+    for (request, _, logged) in table(JobId::new()) {
+        let before = entries();
+        let answer = farm.ask(&admin, request.clone()).await;
+        let failed = matches!(answer, Response::Error(_));
+        let expected = if logged { 1 + u64::from(failed) } else { 0 };
+        assert_eq!(entries() - before, expected, "{request:?}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_its_owners_and_operators() {
+    let farm = Farm::start();
+    let (ada, bob) = (caller(Role::Artist, "ada"), caller(Role::Artist, "bob"));
+    let operator = caller(Role::Operator, "olga");
+    let job = farm.job(&ada).await;
+    let spec = Box::new(farm.spec(&ada).into());
+    let changes = [
+        Request::Submit { job, spec },
+        Request::Pause(job),
+        Request::Resume(job),
+        Request::Retry(job),
+        Request::Cancel(job),
+        Request::Forget(job),
+    ];
+    for request in &changes {
+        assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");
+        let answer = farm.ask(&bob, request.clone()).await;
+        let refused = match request {
+            // The id is taken: a submit does not tell whose job it is.
+            Request::Submit { .. } => matches!(&answer, Response::Error(RequestError::Invalid(_))),
+            _ => matches!(&answer, Response::Error(RequestError::NotAllowed(_))),
+        };
+        assert!(refused, "{request:?} by another artist: {answer:?}");
+    }
+    for who in [&operator, &ada] {
+        for request in &changes[1..3] {
+            assert_eq!(farm.ask(who, request.clone()).await, Response::Done, "{who} {request:?}");
+        }
+    }
+    let others = table(job).into_iter().filter(|(request, ..)| rule(request).1 == Reach::OwnJob);
+    assert_eq!(others.count(), changes.len(), "every request about one job is tried here");
+}
+
+#[tokio::test]
+async fn a_watch_tells_the_job_its_changes_and_its_end() {
+    let farm = Farm::start();
+    let ada = caller(Role::Artist, "ada");
+    let job = farm.job(&ada).await;
+    let Answer::Watch(mut watch) = farm.api.answer(&ada, Request::Watch(job)).await else {
+        panic!("a watch is answered by a stream")
+    };
+    assert_eq!(watch.next().await.unwrap().summary.job, job);
+    assert_eq!(farm.ask(&ada, Request::Cancel(job)).await, Response::Done);
+    let mut last = watch.next().await.unwrap();
+    while let Some(next) = watch.next().await {
+        last = next;
+    }
+    assert_eq!(last.summary.state, JobState::Cancelled);
+    let missing = farm.ask(&ada, Request::Watch(JobId::new())).await;
+    assert!(matches!(missing, Response::Error(RequestError::NotFound(_))), "{missing:?}");
+}
+
+#[tokio::test]
+async fn a_second_subscriber_hears_of_changes() {
+    let farm = Farm::start();
+    let mut changes = farm.api.changes();
+    changes.mark_seen();
+    farm.job(&caller(Role::Artist, "ada")).await;
+    assert!(changes.changed().await);
+}
+
+#[tokio::test]
+async fn blobs_go_in_and_out_by_role() {
+    let farm = Farm::start();
+    let (viewer, artist) = (caller(Role::Viewer, "vera"), caller(Role::Artist, "ada"));
+    let hash = BlobHash::of(b"bytes");
+    assert!(matches!(
+        farm.api.put_blob(&viewer, hash, 5),
+        Err(BlobPutError::Request(RequestError::NotAllowed(_)))
+    ));
+    assert!(farm.api.get_blob(&viewer, hash).unwrap().is_none());
+    let BlobPut::From(mut upload) = farm.api.put_blob(&artist, hash, 5).unwrap() else {
+        panic!("it is not here")
+    };
+    upload.write(b"bytes").unwrap();
+    upload.finish().unwrap();
+    assert!(matches!(farm.api.put_blob(&artist, hash, 5).unwrap(), BlobPut::Held));
+    let mut blob = farm.api.get_blob(&viewer, hash).unwrap().unwrap();
+    let mut bytes = [0; 3];
+    assert_eq!(blob.read_at(2, &mut bytes).unwrap(), 3);
+    assert_eq!(&bytes, b"tes");
+}
+
+#[tokio::test]
+async fn a_backup_comes_in_pieces() {
+    let farm = Farm::start();
+    farm.job(&caller(Role::Artist, "ada")).await;
+    let mut answer = farm.api.answer(&caller(Role::Admin, "root"), Request::Backup).await;
+    let mut bytes = 0;
+    while let Some(piece) = answer.next().await {
+        let Response::Backup(piece) = piece else { panic!("{piece:?}") };
+        bytes += piece.len();
+    }
+    assert!(bytes > 0);
+}
+
+#[tokio::test]
+async fn a_denied_caller_is_refused_everything() {
+    let farm = Farm::start();
+    let (admin, ada) = (caller(Role::Admin, "root"), caller(Role::Artist, "ada"));
+    let deny = Request::Deny { identity: "user:ada".into(), reason: "left".into() };
+    assert!(matches!(farm.ask(&admin, deny).await, Response::Denied(_)));
+    let answer = farm.ask(&ada, Request::Jobs).await;
+    assert!(matches!(answer, Response::Error(RequestError::NotAllowed(_))), "{answer:?}");
+    assert!(farm.api.get_blob(&ada, BlobHash([1; 32])).is_err());
+    farm.ask(&admin, Request::Allow { identity: "user:ada".into() }).await;
+    assert!(matches!(farm.ask(&ada, Request::Jobs).await, Response::Jobs(_)));
+}
+
+#[tokio::test]
+async fn after_the_end_every_answer_is_an_error() {
+    let farm = Farm::start();
+    drop(farm.api.context.events.send(Event::Stop).await);
+    let ada = caller(Role::Artist, "ada");
+    while !matches!(farm.ask(&ada, Request::Jobs).await, Response::Error(_)) {}
+    assert!(farm.api.census().await.is_none());
+}

@@ -1,0 +1,183 @@
+//! Blobs behind a guard: a claimed blob stays for the sweeper's grace, and a held store is not
+//! swept at all. One process guards a store.
+
+use super::marks::Marks;
+use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
+use crate::sync::lock;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+use tessera_protocol::BlobHash;
+use tessera_transport::{BlobRead, BlobSink, BlobStore, SinkError};
+
+/// A store of blobs and its guard. Clones share both.
+#[derive(Clone)]
+pub struct GuardedBlobs {
+    store: Arc<dyn Blobs>,
+    guard: Arc<Guard>,
+}
+
+#[derive(Debug, Default)]
+struct Guard {
+    /// Blobs that no job named when the sweeper looked. Claims and sweeps happen under it, one at a
+    /// time.
+    marks: Mutex<Marks>,
+    holds: AtomicUsize,
+}
+
+/// Nothing is swept while it lives.
+#[derive(Debug)]
+pub struct Hold(Arc<Guard>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.holds.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl GuardedBlobs {
+    /// Guards a store that nobody else sweeps.
+    pub fn new(store: Arc<dyn Blobs>) -> Self {
+        Self { store, guard: Arc::default() }
+    }
+
+    /// The store itself, for readers that hold it.
+    pub fn store(&self) -> Arc<dyn Blobs> {
+        self.store.clone()
+    }
+
+    /// Keeps every blob until the hold is dropped, named or not.
+    pub fn hold(&self) -> Hold {
+        self.guard.holds.fetch_add(1, Ordering::SeqCst);
+        // A sweep that is under way has seen it, or is over, once the lock has been had.
+        self.with_marks(|_| ());
+        Hold(self.guard.clone())
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.guard.holds.load(Ordering::SeqCst) > 0
+    }
+
+    /// Does something that no claim and no sweep happens beside.
+    pub(super) fn with_marks<T>(&self, work: impl FnOnce(&mut Marks) -> T) -> T {
+        work(&mut lock(&self.guard.marks))
+    }
+
+    /// Length in bytes of a blob that is here whole, and will be for the sweeper's grace from now
+    /// on: the caller may name it in a job.
+    pub fn claim(&self, hash: BlobHash) -> Option<u64> {
+        self.with_marks(|marks| {
+            let length = self.store.length(hash).ok().flatten()?;
+            marks.remove(hash);
+            if let Err(error) = self.store.refresh(hash) {
+                tracing::warn!(%hash, error = %error.source, "a blob's time cannot be set; its \
+                    grace goes by the last one");
+            }
+            Some(length)
+        })
+    }
+}
+
+/// The store as the coordinator uses it: what is opened or put is claimed.
+impl Blobs for GuardedBlobs {
+    fn length(&self, hash: BlobHash) -> Result<Option<u64>, BlobError> {
+        self.store.length(hash)
+    }
+
+    fn open(&self, hash: BlobHash) -> Result<Option<Box<dyn BlobRead>>, BlobError> {
+        self.claim(hash);
+        self.store.open(hash)
+    }
+
+    fn writer(&self) -> Result<Box<dyn BlobWriter>, BlobError> {
+        Ok(Box::new(ClaimingWriter { writer: self.store.writer()?, guard: self.guard.clone() }))
+    }
+
+    fn upload(&self, hash: BlobHash, length: u64) -> Result<Box<Upload>, UploadError> {
+        let upload = self.with_marks(|_| self.store.upload(hash, length))?;
+        Ok(Box::new(Claiming { upload, hash, guard: self.guard.clone() }))
+    }
+
+    fn list(&self, visit: &mut dyn FnMut(Listed)) -> Result<(), BlobError> {
+        self.store.list(visit)
+    }
+
+    fn delete(&self, hash: BlobHash) -> Result<bool, BlobError> {
+        self.store.delete(hash)
+    }
+
+    fn delete_if_older(&self, hash: BlobHash, than: SystemTime) -> Result<bool, BlobError> {
+        self.store.delete_if_older(hash, than)
+    }
+
+    fn refresh(&self, hash: BlobHash) -> Result<(), BlobError> {
+        self.store.refresh(hash)
+    }
+
+    fn delete_uploads(&self, before: SystemTime) -> u64 {
+        self.store.delete_uploads(before)
+    }
+}
+
+/// A writer whose blob begins with a full grace.
+struct ClaimingWriter {
+    writer: Box<dyn BlobWriter>,
+    guard: Arc<Guard>,
+}
+
+impl Write for ClaimingWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl Seek for ClaimingWriter {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.writer.seek(position)
+    }
+}
+
+impl BlobWriter for ClaimingWriter {
+    fn finish(self: Box<Self>) -> Result<(BlobHash, u64), BlobError> {
+        let finished = self.writer.finish()?;
+        lock(&self.guard.marks).remove(finished.0);
+        Ok(finished)
+    }
+}
+
+/// An upload whose blob begins with a full grace.
+struct Claiming {
+    upload: Box<Upload>,
+    hash: BlobHash,
+    guard: Arc<Guard>,
+}
+
+impl BlobSink for Claiming {
+    fn held(&self) -> u64 {
+        self.upload.held()
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.upload.write(bytes)
+    }
+
+    fn finish(&mut self) -> Result<(), SinkError> {
+        lock(&self.guard.marks).remove(self.hash);
+        self.upload.finish()
+    }
+}
+
+impl BlobStore for GuardedBlobs {
+    fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>> {
+        Blobs::open(self, hash).map_err(|error| error.source)
+    }
+
+    fn begin(&self, hash: BlobHash, length: u64) -> Result<Box<dyn BlobSink>, String> {
+        self.upload(hash, length).map_err(|error| error.to_string())
+    }
+}

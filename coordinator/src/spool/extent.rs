@@ -1,0 +1,119 @@
+//! How much of a spool is durable, and which part of it is sealed. Kept by the journal.
+
+use super::entry::EntryHeader;
+use tessera_protocol::BlobHash;
+
+/// A spool whose open part has reached this many bytes is sealed so far. An object store takes it
+/// in one piece.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
+/// Bytes of a segment's length and hash.
+const SEGMENT_FORM_BYTES: usize = 8 + 32;
+
+/// A part of a spool that never changes again. Its name is the BLAKE3 of its entries' headers, each
+/// of which has the BLAKE3 of its bytes: so the name stands for every byte, and sealing hashes no
+/// result twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its name.
+    pub hash: BlobHash,
+    /// Its bytes.
+    pub length: u64,
+}
+
+/// The durable part of a spool: sealed segments, one behind the other, and the open part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpoolExtent {
+    /// Bytes in all.
+    pub length: u64,
+    /// The segments that the spool begins with.
+    pub sealed: Vec<Segment>,
+}
+
+impl SpoolExtent {
+    /// An extent of which nothing is sealed.
+    pub fn open(length: u64) -> Self {
+        Self { length, sealed: Vec::new() }
+    }
+
+    /// Bytes that are sealed.
+    pub fn sealed_length(&self) -> u64 {
+        self.sealed.iter().map(|segment| segment.length).sum()
+    }
+
+    /// Bytes that are not sealed.
+    pub fn open_length(&self) -> u64 {
+        self.length.saturating_sub(self.sealed_length())
+    }
+
+    /// Its form in the journal: the length, and each segment's length and hash, little endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.length.to_le_bytes().to_vec();
+        for segment in &self.sealed {
+            bytes.extend_from_slice(&segment.length.to_le_bytes());
+            bytes.extend_from_slice(&segment.hash.0);
+        }
+        bytes
+    }
+
+    /// Reads [`Self::to_bytes`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        let (length, rest) = bytes.split_first_chunk::<8>().ok_or("a spool's extent is cut")?;
+        let (segments, more) = rest.as_chunks::<SEGMENT_FORM_BYTES>();
+        if !more.is_empty() {
+            return Err("a spool's segment is cut".into());
+        }
+        let read = |bytes: &[u8; SEGMENT_FORM_BYTES]| {
+            let (mut length, mut hash) = ([0; 8], [0; 32]);
+            length.copy_from_slice(&bytes[..8]);
+            hash.copy_from_slice(&bytes[8..]);
+            Segment { length: u64::from_le_bytes(length), hash: BlobHash(hash) }
+        };
+        let extent = Self {
+            length: u64::from_le_bytes(*length),
+            sealed: segments.iter().map(read).collect(),
+        };
+        let sealed = extent.sealed.iter().try_fold(0u64, |sum, one| sum.checked_add(one.length));
+        match sealed {
+            Some(sealed) if sealed <= extent.length => Ok(extent),
+            _ => Err("a spool's segments are longer than the spool".into()),
+        }
+    }
+}
+
+/// The name of a segment, in the making.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SegmentName(blake3::Hasher);
+
+impl SegmentName {
+    /// Takes the next entry in.
+    pub(super) fn add(&mut self, header: &EntryHeader) {
+        self.0.update(&header.to_bytes());
+    }
+
+    /// The name of a segment of the entries so far.
+    pub(super) fn hash(&self) -> BlobHash {
+        BlobHash(*self.0.finalize().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extent_survives_its_bytes_and_impossible_ones_are_refused() {
+        let segment = Segment { hash: BlobHash::of(b"headers"), length: 100 };
+        let extent = SpoolExtent { length: 250, sealed: vec![segment, segment] };
+        assert_eq!((extent.sealed_length(), extent.open_length()), (200, 50));
+        let bytes = extent.to_bytes();
+        assert_eq!(SpoolExtent::from_bytes(&bytes).unwrap(), extent);
+        assert_eq!(SpoolExtent::from_bytes(&bytes[..8]).unwrap(), SpoolExtent::open(250));
+        assert!(SpoolExtent::from_bytes(&bytes[..7]).is_err());
+        assert!(SpoolExtent::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+        let short = SpoolExtent { length: 199, ..extent };
+        assert!(SpoolExtent::from_bytes(&short.to_bytes()).is_err());
+        let huge = Segment { length: u64::MAX, ..segment };
+        let huge = SpoolExtent { length: 9, sealed: vec![huge, segment] };
+        assert!(SpoolExtent::from_bytes(&huge.to_bytes()).is_err());
+    }
+}
