@@ -1,5 +1,5 @@
 //! Every function of the kernels on the device: word for word what the host gives, over the inputs
-//! of `tests/ptx/units.rs`. Only where `TESSERA_GPU_UNITS` says over how many.
+//! of `tests/ptx/functions.rs`. Only where `TESSERA_GPU_UNITS` says over how many.
 
 use std::io::Write;
 use tessera_kernels::cuda::{DeviceScene, Queue, SceneImage, upload};
@@ -8,7 +8,8 @@ use tessera_support::gpu::Gpu;
 use tessera_support::scenes::{self, Case};
 
 /// Scenes whose textures, lights, cameras and hierarchies the functions look at.
-const SCENES: [&str; 7] = ["thicket", "veils", "stage", "foundry", "gauze", "vitrine", "wardrobe"];
+const SCENES: [&str; 7] =
+    ["thicket", "veils", "stage", "foundry", "steep textures", "vitrine", "wardrobe"];
 /// Inputs of one launch.
 const BATCH: usize = 20_000;
 /// Threads of a block, as the kernels allow.

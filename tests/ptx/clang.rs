@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::ptx::{bits, units};
+use crate::ptx::{functions, pictures};
 use tessera_kernels::test_hooks;
 use tessera_ptx::{Module, whitelist};
 use tessera_support::scenes;
@@ -77,15 +77,15 @@ pub(crate) fn compile(compiler: &str, entry: &str) -> Arc<Module> {
 }
 
 #[test]
-fn ptx_of_clang_gives_the_bits_of_the_host() {
-    let Some(compiler) = compiler("ptx_of_clang_gives_the_bits_of_the_host") else { return };
-    bits::compare(&compile(&compiler, "entry/cuda.cu"), &scenes::all());
+fn ptx_by_clang_matches_the_host() {
+    let Some(compiler) = compiler("ptx_by_clang_matches_the_host") else { return };
+    pictures::compare(&compile(&compiler, "entry/cuda.cu"), &scenes::all());
 }
 
 #[test]
-fn every_function_by_clang_gives_the_bits_of_the_host() {
-    let Some(compiler) = compiler("every_function_by_clang_gives_the_bits_of_the_host") else {
+fn functions_by_clang_match_the_host() {
+    let Some(compiler) = compiler("functions_by_clang_match_the_host") else {
         return;
     };
-    units::compare_all(&compile(&compiler, "tests/functions.cu"), units::INPUTS / 10);
+    functions::compare_all(&compile(&compiler, "tests/functions.cu"), functions::INPUTS / 10);
 }

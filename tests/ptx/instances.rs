@@ -2,7 +2,7 @@
 //! are held once gives the host's bits.
 
 use crate::ptx::device::shipped_for_instances;
-use crate::ptx::{bits, clang};
+use crate::ptx::{clang, pictures};
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_support::instanced::{instanced, places};
@@ -29,14 +29,14 @@ fn all() -> Vec<Case> {
 }
 
 #[test]
-fn every_launch_and_every_film_of_instances_has_the_bits_of_the_host() {
-    bits::compare(shipped_for_instances(), &all());
+fn launches_and_films_of_instances_match_the_host() {
+    pictures::compare(shipped_for_instances(), &all());
 }
 
 #[test]
-fn instances_by_clang_have_the_bits_of_the_host() {
-    let Some(compiler) = clang::compiler("instances_by_clang_have_the_bits_of_the_host") else {
+fn instances_by_clang_match_the_host() {
+    let Some(compiler) = clang::compiler("instances_by_clang_match_the_host") else {
         return;
     };
-    bits::compare(&clang::compile(&compiler, "entry/cuda_instances.cu"), &all());
+    pictures::compare(&clang::compile(&compiler, "entry/cuda_instances.cu"), &all());
 }

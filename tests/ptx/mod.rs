@@ -1,25 +1,13 @@
 //! Proof of bits without a GPU: the PTX that ships, executed on a CPU, gives what the host builds
 //! give.
 
-mod bits;
+mod cases;
 mod clang;
-mod culling;
 mod device;
-mod edges;
-mod exact;
 mod features;
+mod functions;
 mod instances;
-mod lamps;
-mod library;
-mod made;
-mod mirrors;
+mod library_scenes;
 mod mutants;
-mod mutations;
-mod probes;
-mod slack;
-mod soap;
-mod unheeded;
-mod units;
-mod unread;
-mod watched;
+mod pictures;
 mod whitelist;

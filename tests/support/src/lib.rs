@@ -7,8 +7,6 @@
 pub mod builder;
 #[cfg(feature = "farm")]
 pub mod farm;
-#[cfg(feature = "scenes")]
-pub mod gauze;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 #[cfg(feature = "core")]
@@ -19,6 +17,8 @@ pub mod instanced;
 pub mod layers;
 #[cfg(feature = "scenes")]
 pub mod scenes;
+#[cfg(feature = "scenes")]
+pub mod steep_textures;
 
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 //! name.
 
 use crate::builder::*;
-use crate::gauze::gauze;
 use crate::layers::{vitrine, wardrobe};
+use crate::steep_textures::steep_textures;
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
@@ -40,7 +40,7 @@ pub fn sized(size: u32) -> Vec<Case> {
         case("stage", stage(), unit(3, 3, PixelFilter::Gaussian, 9)),
         case("overcast", overcast(), UnitParams { clamp: 0.2, ..unit(3, 4, PixelFilter::Box, 1) }),
         case("thicket", thicket(), unit(3, 7, PixelFilter::BlackmanHarris, 15)),
-        case("gauze", gauze(), unit(3, 5, PixelFilter::Gaussian, 15)),
+        case("steep textures", steep_textures(), unit(3, 5, PixelFilter::Gaussian, 15)),
         case("vitrine", vitrine(), UnitParams { clamp: 0.5, ..unit(3, 8, PixelFilter::Box, 15) }),
         case("wardrobe", wardrobe(), unit(3, 4, PixelFilter::Gaussian, 15)),
         case(

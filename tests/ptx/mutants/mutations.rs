@@ -4,36 +4,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds that others know.
-pub(crate) const ROUNDED: &str = "rounded towards zero";
-pub(crate) const LAST_BIT: &str = "last bit";
+pub(super) const ROUNDED: &str = "rounded towards zero";
+pub(super) const LAST_BIT: &str = "last bit";
 const DROPPED: &str = "dropped";
 
 /// One changed line.
 #[derive(Clone, Debug)]
-pub(crate) struct Mutation {
+pub(super) struct Mutation {
     /// Line of the text, from 1.
-    pub(crate) line: u32,
+    pub(super) line: u32,
     /// What kind of fault it is.
-    pub(crate) kind: &'static str,
+    pub(super) kind: &'static str,
     /// What stands there instead.
-    pub(crate) text: String,
+    pub(super) text: String,
 }
 
 impl Mutation {
     /// The result differs in its last place, or not at all.
-    pub(crate) fn is_one_place(&self) -> bool {
+    pub(super) fn is_one_place(&self) -> bool {
         matches!(self.kind, LAST_BIT | ROUNDED)
     }
 }
 
 /// An instruction of the text: `opcode destination, sources;` without guard.
-pub(crate) struct Instruction<'a> {
-    pub(crate) opcode: &'a str,
-    pub(crate) operands: Vec<&'a str>,
+pub(super) struct Instruction<'a> {
+    pub(super) opcode: &'a str,
+    pub(super) operands: Vec<&'a str>,
 }
 
 /// Every mutation of the given lines.
-pub(crate) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
+pub(super) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (number, text) in (1..).zip(source.lines()).filter(|(number, _)| lines.contains(number)) {
         let mut add = |kind, text| found.push(Mutation { line: number, kind, text });
@@ -51,13 +51,13 @@ pub(crate) fn all(source: &str, lines: &BTreeSet<u32>) -> Vec<Mutation> {
 
 /// The text with one mutation in it, and without the kernels in which it is not. Lines keep their
 /// numbers.
-pub(crate) fn planted(source: &str, mutation: &Mutation) -> String {
+pub(super) fn planted(source: &str, mutation: &Mutation) -> String {
     with_line(source, mutation.line, &mutation.text)
 }
 
 /// A dropped instruction again, if nothing else in its kernel writes the register: that register
 /// then holds anything on a device, the interpreter's poison in [`planted`], and 0 here.
-pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<String> {
+pub(super) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<String> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let at = mutation.line as usize - 1;
     let target = *parse(lines[at]).filter(|_| mutation.kind == DROPPED)?.operands.first()?;
@@ -75,7 +75,7 @@ pub(crate) fn dropped_to_zero(source: &str, mutation: &Mutation) -> Option<Strin
 }
 
 /// Whether a line writes a register.
-pub(crate) fn writes(line: &str, name: &str) -> bool {
+pub(super) fn writes(line: &str, name: &str) -> bool {
     match line.split_once('{').filter(|_| line.starts_with("ld.")) {
         Some((_, vector)) => vector
             .split('}')
@@ -86,14 +86,14 @@ pub(crate) fn writes(line: &str, name: &str) -> bool {
 }
 
 /// The lines of the kernel in which a line stands.
-pub(crate) fn kernel_of(lines: &[&str], at: usize) -> std::ops::Range<usize> {
+pub(super) fn kernel_of(lines: &[&str], at: usize) -> std::ops::Range<usize> {
     let is_entry = |line: &&str| line.contains(".entry ");
     let start = lines[..at].iter().rposition(is_entry).unwrap_or(0);
     start..lines[at..].iter().position(is_entry).map_or(lines.len(), |more| at + more)
 }
 
 /// Lines of one kernel changed, by number from 1, and the other kernels left out.
-pub(crate) fn with_lines(source: &str, changed: &BTreeMap<u32, String>) -> String {
+pub(super) fn with_lines(source: &str, changed: &BTreeMap<u32, String>) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let first = changed.keys().next().map_or(0, |line| *line as usize - 1);
     let entries: Vec<usize> =
@@ -113,7 +113,7 @@ fn with_line(source: &str, line: u32, text: &str) -> String {
     with_lines(source, &BTreeMap::from([(line, text.to_owned())]))
 }
 
-pub(crate) fn parse(line: &str) -> Option<Instruction<'_>> {
+pub(super) fn parse(line: &str) -> Option<Instruction<'_>> {
     let statement = line.trim().strip_suffix(';')?;
     let (opcode, operands) = statement.split_once(char::is_whitespace)?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();

@@ -21,7 +21,7 @@ fn steep(texture: u32, uv_set: u32) -> TextureRef {
 
 /// Layers that are cut out by steep textures, and by colours that equal their cutoff but for
 /// rounding, before lamps.
-pub fn gauze() -> CheckedScene {
+pub fn steep_textures() -> CheckedScene {
     let mut builder = Builder::default();
     let srgb = texture(
         &mut builder,

@@ -1,5 +1,5 @@
-//! Texts in which a fault of one place does not happen but is watched for: they trap where it would
-//! have changed anything that is looked at. Plants nothing and runs nothing.
+//! Rewrites a text so that it traps where a fault of one place would have changed anything that is
+//! compared, instead of planting the fault. Runs nothing.
 //!
 //! What is looked at is the result of the instruction, unless nothing reads that but
 //! - a floor: then the whole number;
@@ -10,19 +10,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::ptx::mutations::{
-    self, Instruction, LAST_BIT, Mutation, ROUNDED, kernel_of, parse, writes,
-};
+use super::mutations::{self, Instruction, LAST_BIT, Mutation, ROUNDED, kernel_of, parse, writes};
 
 /// The bounds to which a number is clamped before it is floored (`floor_to_int` in `arithmetic.h`).
 /// Nothing else has them.
 const FLOOR_BOUNDS: [&str; 2] = ["0fCE800000", "0f4E800000"];
 
 /// A text, and what it costs.
-pub(crate) struct Watched {
-    pub(crate) text: String,
+pub(super) struct Watched {
+    pub(super) text: String,
     /// Instructions that it has more, each time that the fault would have happened.
-    pub(crate) steps: u64,
+    pub(super) steps: u64,
 }
 
 /// Where what comes of an instruction is looked at.
@@ -43,7 +41,7 @@ struct Step<'a> {
 
 /// The text for a fault of one place; None for another fault, and for a last bit of which anything
 /// is made.
-pub(crate) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
+pub(super) fn watched(source: &str, mutation: &Mutation) -> Option<Watched> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let line = lines[mutation.line as usize - 1];
     let target = *parse(line)?.operands.first()?;
@@ -240,7 +238,7 @@ fn is_horner(lines: &[&str], at: usize) -> bool {
 }
 
 /// The lines, from 0, that read a register in the kernel of a line.
-pub(crate) fn readers<'a>(
+pub(super) fn readers<'a>(
     lines: &[&'a str],
     at: usize,
     name: &str,
@@ -261,7 +259,7 @@ fn in_kernel<'a>(lines: &[&'a str], at: usize) -> impl Iterator<Item = (usize, &
 }
 
 #[test]
-fn a_polynomial_is_watched_at_its_end_and_a_sum_of_products_is_not() {
+fn polynomials_are_trapped_at_their_end_and_sums_are_not() {
     let source = "\
 .visible .entry k(
 	mov.f32 	%f9, 0f3F000000;

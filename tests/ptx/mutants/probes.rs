@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use crate::ptx::cases::made_up_paths;
 use crate::ptx::device::{Device, DeviceError, SHAPE};
-use crate::ptx::{bits, made, units};
+use crate::ptx::{functions, pictures};
 use tessera_kernels::CheckedScene;
 use tessera_kernels::cuda::{Kernel, Plan, SceneImage, Shape, Step};
 use tessera_kernels::host::{RayCounts, best_isa};
@@ -21,20 +22,20 @@ use tessera_support::scenes::Case;
 const STEPS_FACTOR: u64 = 20;
 
 /// A scene, laid out once.
-pub(crate) struct Stage {
-    pub(crate) name: &'static str,
+pub(super) struct Stage {
+    pub(super) name: &'static str,
     image: SceneImage,
     scene: CheckedScene,
 }
 
 impl Stage {
-    pub(crate) fn new(case: &Case) -> Arc<Stage> {
+    pub(super) fn new(case: &Case) -> Arc<Stage> {
         let image = SceneImage::of(&case.scene);
         Arc::new(Stage { name: case.name, image, scene: case.scene.clone() })
     }
 
     /// Some of its materials have layers.
-    pub(crate) fn has_layers(&self) -> bool {
+    pub(super) fn has_layers(&self) -> bool {
         !self.scene.layers.is_empty()
     }
 }
@@ -50,12 +51,12 @@ enum Part {
 }
 
 /// What the sound module does on it.
-pub(crate) struct Sound {
-    pub(crate) lines: BTreeSet<u32>,
+pub(super) struct Sound {
+    pub(super) lines: BTreeSet<u32>,
     steps: u64,
 }
 
-pub(crate) struct Probe {
+pub(super) struct Probe {
     stage: Arc<Stage>,
     part: Part,
     sound: OnceLock<Sound>,
@@ -73,14 +74,14 @@ impl Probe {
     }
 
     /// A picture by paths in one launch.
-    pub(crate) fn picture(stage: &Arc<Stage>, case: &Case) -> Probe {
+    pub(super) fn picture(stage: &Arc<Stage>, case: &Case) -> Probe {
         let plan = Plan::new(&case.unit, &SHAPE, 1 << 20).expect("the unit is in range");
-        let want = bits::on_host(case, best_isa());
+        let want = pictures::on_host(case, best_isa());
         Probe::new(stage, Part::Picture { plan: plan.in_shape(Shape::Compact), want })
     }
 
     /// Every launch of a picture in stages.
-    pub(crate) fn stages(stage: &Arc<Stage>, case: &Case) -> Vec<Probe> {
+    pub(super) fn stages(stage: &Arc<Stage>, case: &Case) -> Vec<Probe> {
         let plan = Plan::new(&case.unit, &SHAPE, 1 << 20).expect("the unit is in range");
         let plan = Arc::new(plan.in_shape(Shape::Staged));
         let mut host = HostStages::new(&case.scene, &plan);
@@ -99,10 +100,10 @@ impl Probe {
     }
 
     /// Launches over made-up paths.
-    pub(crate) fn made_up(stage: &Arc<Stage>, case: &Case, seed: u32) -> Vec<Probe> {
-        let plan = Arc::new(made::plan(seed));
-        let launches = made::launches(case, &plan, seed).into_iter();
-        let probe = |made: made::Made| {
+    pub(super) fn made_up(stage: &Arc<Stage>, case: &Case, seed: u32) -> Vec<Probe> {
+        let plan = Arc::new(made_up_paths::plan(seed));
+        let launches = made_up_paths::launches(case, &plan, seed).into_iter();
+        let probe = |made: made_up_paths::Made| {
             let (plan, left) = (Arc::clone(&plan), hash(&made.left));
             let (step, kernel, before) = (made.step, made.kernel, made.before);
             Probe::new(stage, Part::Launch { plan, step, kernel, before, left })
@@ -111,7 +112,7 @@ impl Probe {
     }
 
     /// Calls of a function.
-    pub(crate) fn calls(
+    pub(super) fn calls(
         stage: &Arc<Stage>,
         function: UnitFunction,
         count: usize,
@@ -121,7 +122,7 @@ impl Probe {
     }
 
     /// The kernel that it runs.
-    pub(crate) fn kernel(&self) -> String {
+    pub(super) fn kernel(&self) -> String {
         match &self.part {
             Part::Picture { .. } if self.stage.scene.layers.is_empty() => {
                 Kernel::RenderPaths.name().to_owned()
@@ -143,14 +144,14 @@ impl Probe {
             Part::Calls { function, count, seed } => {
                 let inputs = function.make_inputs(*count, *seed);
                 let limits = Limits { steps: device.steps_max, cancel: None };
-                let got = units::on_machine(device, function, image, &inputs, &limits)?;
+                let got = functions::on_machine(device, function, image, &inputs, &limits)?;
                 got == function.run_on_host(&self.stage.scene, &inputs)
             }
         })
     }
 
     /// What the sound module does on it, which is what the host does.
-    pub(crate) fn sound(&self, module: &Arc<Module>) -> &Sound {
+    pub(super) fn sound(&self, module: &Arc<Module>) -> &Sound {
         self.sound.get_or_init(|| {
             let settings = Settings { coverage: true, ..Settings::default() };
             let mut device = Device::with(module, settings);
@@ -162,7 +163,7 @@ impl Probe {
 
     /// Whether a mutant gives anything else than the host, faults or does not end; and the
     /// instructions that it took more than the sound module.
-    pub(crate) fn tells(&self, sound: &Arc<Module>, mutant: &Arc<Module>) -> (bool, u64) {
+    pub(super) fn tells(&self, sound: &Arc<Module>, mutant: &Arc<Module>) -> (bool, u64) {
         let usual = self.sound(sound).steps;
         let mut device = Device::new(mutant);
         device.steps_max = STEPS_FACTOR * usual + 100_000;

@@ -1,5 +1,5 @@
-//! Which instructions make the bounds that lights are left out by wider than they are. Reads text,
-//! runs nothing.
+//! Finds the instructions that widen the bounds by which lights are left out. Reads text, runs
+//! nothing.
 //!
 //! The rule by which mutants are left out of the count: one place of a bound with that slack, which
 //! nothing reads but a comparison. The slack is ten thousand of its last places, and the angles
@@ -8,14 +8,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::ptx::mutations::parse;
-use crate::ptx::watched::readers;
+use super::mutations::parse;
+use super::trapped::readers;
 
 /// `-COSINE_SLACK`. Nothing else uses it.
 const SLACK: &str = "0fBA83126F";
 
 /// Lines, from 1, of such bounds.
-pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
+pub(super) fn lines(source: &str) -> BTreeSet<u32> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let bounds = (0..lines.len()).filter(|at| {
         let Some(bound) = parse(lines[*at]).filter(|it| it.opcode == "add.rn.f32") else {

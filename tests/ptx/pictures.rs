@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::ptx::cases::{exact_values, last_place, made_up_paths};
 use crate::ptx::device::{Device, DeviceError, SHAPE, shipped};
-use crate::ptx::{edges, exact, features, made};
+use crate::ptx::features;
 use tessera_kernels::cuda::{Kernel, PATHS_IN_FLIGHT_MIN, Plan, SceneImage, Shape};
 use tessera_kernels::host::{RayCounts, available_isas, best_isa, render_unit};
 use tessera_kernels::stages;
@@ -111,23 +112,23 @@ fn differing<T: PartialEq>(got: &[T], want: &[T]) -> usize {
 }
 
 #[test]
-fn every_launch_and_every_film_has_the_bits_of_the_host() {
+fn launches_and_films_match_the_host() {
     compare(shipped(), &scenes::all());
 }
 
 #[test]
-fn pictures_in_which_the_last_place_decides_have_the_bits_of_the_host() {
-    let exact = exact::all().into_iter().chain(edges::panes_on_texels(5));
-    compare(shipped(), &edges::all().into_iter().chain(exact).collect::<Vec<_>>());
+fn last_place_pictures_match_the_host() {
+    let exact = exact_values::all().into_iter().chain(last_place::panes_on_texels(5));
+    compare(shipped(), &last_place::all().into_iter().chain(exact).collect::<Vec<_>>());
 }
 
 #[test]
-fn made_up_paths_have_the_bits_of_the_host() {
-    let plan = made::plan(1);
-    for case in scenes::all().into_iter().chain(edges::all()) {
+fn made_up_paths_match_the_host() {
+    let plan = made_up_paths::plan(1);
+    for case in scenes::all().into_iter().chain(last_place::all()) {
         let image = SceneImage::of(&case.scene);
         let mut device = Device::new(shipped());
-        for launch in made::launches(&case, &plan, 1) {
+        for launch in made_up_paths::launches(&case, &plan, 1) {
             let got = device
                 .take(&image, &plan, launch.step, &launch.before)
                 .unwrap_or_else(|error| panic!("{}: {:?}: {error}", case.name, launch.kernel));
@@ -151,7 +152,7 @@ fn the_scenes_use_every_feature() {
 }
 
 #[test]
-fn every_host_build_gives_the_same() {
+fn host_builds_match_each_other() {
     for case in scenes::all() {
         let want = on_host(&case, best_isa());
         let beauty = &want.0[..3 * (case.unit.width * case.unit.height) as usize];

@@ -1,8 +1,8 @@
 //! Scenes from files: the library, and, where they are found, some of the shared ones, at tiny
 //! sizes.
 
-use crate::ptx::bits;
 use crate::ptx::device::{shipped, shipped_for_instances};
+use crate::ptx::pictures;
 use crate::render::picture::{checked, file, flatten, shared, whole_frame};
 use tessera_layout::UnitParams;
 use tessera_scenes::FlattenOptions;
@@ -19,7 +19,7 @@ fn case(name: &'static str, path: &std::path::Path) -> Case {
 }
 
 #[test]
-fn scenes_of_the_library_have_the_bits_of_the_host() {
+fn library_scenes_match_the_host() {
     let names = [
         "cornell-box.gltf",
         "drink.gltf",
@@ -28,17 +28,17 @@ fn scenes_of_the_library_have_the_bits_of_the_host() {
         "spinning-cube.gltf",
     ];
     let cases: Vec<Case> = names.map(|name| case(name, &file("scenes/library").join(name))).into();
-    bits::compare(shipped(), &cases);
+    pictures::compare(shipped(), &cases);
     let sunflower = case("sunflower.gltf", &file("scenes/library/sunflower.gltf"));
     assert!(!sunflower.scene.instances.is_empty());
-    bits::compare(shipped_for_instances(), &[sunflower]);
+    pictures::compare(shipped_for_instances(), &[sunflower]);
 }
 
 #[test]
-fn shared_scenes_have_the_bits_of_the_host() {
+fn shared_scenes_match_the_host() {
     let found = SHARED.into_iter().filter_map(|name| Some(case(name, &shared(name)?)));
     let cases: Vec<Case> = found.collect();
     if !cases.is_empty() {
-        bits::compare(shipped(), &cases);
+        pictures::compare(shipped(), &cases);
     }
 }

@@ -1,5 +1,5 @@
-//! Which instructions only decide what a ray need not look at: those of the box test. Reads text,
-//! runs nothing.
+//! Finds the instructions of the box test, which only decide what a ray need not look at. Reads
+//! text, runs nothing.
 //!
 //! The rule by which mutants are left out of the count: in a kernel that uses the values of its box
 //! test in comparisons alone, a change in the last bit of such a value is no fault. Hits are
@@ -27,7 +27,7 @@ const PASSES: [&str; 9] = [
 ];
 
 /// Lines, from 1, whose result comes from the box test and is nothing but compared in their kernel.
-pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
+pub(super) fn lines(source: &str) -> BTreeSet<u32> {
     let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
     let mut found = BTreeSet::new();
     for kernel in numbered.split(|(_, line)| line.contains(".entry ")) {
@@ -52,7 +52,7 @@ pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
 /// keeps more: of those in [`lines`] a maximum that is nothing but the smaller side of `setp.le`,
 /// or a minimum that is nothing but its larger side, be it by way of other extremes, where the
 /// predicate's truth sets a bit of what is kept.
-pub(crate) fn widening(source: &str) -> BTreeSet<u32> {
+pub(super) fn widening(source: &str) -> BTreeSet<u32> {
     let of_boxes = lines(source);
     let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
     let mut found = BTreeSet::new();
@@ -76,7 +76,7 @@ pub(crate) fn widening(source: &str) -> BTreeSet<u32> {
 /// that is nothing but one of the maxima on the smaller side of `setp.le`, with 0 among them. A
 /// register that nothing writes holds a negative number in the interpreter, and beside 0 that is no
 /// maximum.
-pub(crate) fn spare(source: &str) -> BTreeSet<u32> {
+pub(super) fn spare(source: &str) -> BTreeSet<u32> {
     let of_boxes = lines(source);
     let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
     let mut found = BTreeSet::new();

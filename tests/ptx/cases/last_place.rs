@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::ptx::bits::on_host;
+use crate::ptx::pictures::on_host;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::best_isa;
 use tessera_layout::*;

@@ -6,8 +6,12 @@ use tessera_support::builder::*;
 use tessera_support::layers::ball;
 use tessera_support::scenes::{Case, bright, look};
 
-pub(crate) fn soap(size: u32) -> Case {
-    Case { name: "soap", scene: scene(), unit: UnitParams { aovs: 15, ..whole(size, size, 3, 4) } }
+pub(crate) fn thin_films(size: u32) -> Case {
+    Case {
+        name: "thin films",
+        scene: scene(),
+        unit: UnitParams { aovs: 15, ..whole(size, size, 3, 4) },
+    }
 }
 
 /// Films so thin that all of their colours count, on a floor and on balls, bright and dark, under a

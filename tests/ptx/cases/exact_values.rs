@@ -1,5 +1,6 @@
 //! Pictures in which numbers meet exactly: a sun level with what it could light, channels of which
-//! one alone is more than a film takes, each in turn. Pixels of panes stand in `edges.rs`. Made for
+//! one alone is more than a film takes, each in turn. Pixels of panes stand in
+//! `last_place.rs`. Made for
 //! the mutation check; knows no machine.
 
 use tessera_kernels::CheckedScene;

@@ -1,5 +1,5 @@
-//! Which instructions compute what nobody reads: a texel's colour where only its alpha is wanted,
-//! which the compiler looks up all the same. Reads text, runs nothing.
+//! Finds instructions whose result no other reads, such as the colour of a texel where only its
+//! alpha is wanted: the compiler looks it up all the same. Reads text, runs nothing.
 //!
 //! The rule by which mutants are left out of the count: no store, no comparison, no branch, no
 //! atomic sum and no other instruction with an effect has the result among its operands, directly
@@ -15,7 +15,7 @@ const PURE: [&str; 27] = [
 ];
 
 /// Lines, from 1, of whose result nothing comes.
-pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
+pub(super) fn lines(source: &str) -> BTreeSet<u32> {
     let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
     let mut found = BTreeSet::new();
     for kernel in numbered.split(|(_, line)| line.contains(".entry ")) {
@@ -43,14 +43,14 @@ pub(crate) fn lines(source: &str) -> BTreeSet<u32> {
 }
 
 /// Several results in braces count as read.
-pub(crate) fn is_pure(line: &str) -> bool {
+pub(super) fn is_pure(line: &str) -> bool {
     PURE.iter().any(|opcode| line.starts_with(opcode))
         && !line.contains('{')
         && !line.contains(".volatile")
 }
 
 /// The registers of a line, in order.
-pub(crate) fn names(line: &str) -> Vec<&str> {
+pub(super) fn names(line: &str) -> Vec<&str> {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '%'))
         .filter(|word| word.starts_with('%'))
         .collect()

@@ -1,5 +1,5 @@
-//! Which instructions have a result of which its readers do not heed everything: the sign of what
-//! is squared or made positive, and all of what is multiplied by zero. Reads text, runs nothing.
+//! Finds instructions whose readers ignore a part of the result: the sign of what is squared or
+//! made positive, and all of what is multiplied by zero. Reads text, runs nothing.
 //!
 //! The rule by which mutants are left out of the count: the sign of a result is turned, and nothing
 //! reads it but squares, magnitudes, and selections and copies of which the same holds; or the
@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ptx::mutations::Mutation;
-use crate::ptx::unread::{is_pure, names};
+use super::dead_results::{is_pure, names};
+use super::mutations::Mutation;
 
 /// How many selections and copies a sign is followed through.
 const WAYS_MAX: usize = 4;
@@ -18,15 +18,15 @@ const WAYS_MAX: usize = 4;
 type Readers<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
 /// What nobody heeds, by line from 1.
-pub(crate) struct Unheeded {
+pub(super) struct IgnoredSigns {
     signs: BTreeSet<u32>,
     values: BTreeSet<u32>,
 }
 
-impl Unheeded {
-    pub(crate) fn of(source: &str) -> Unheeded {
+impl IgnoredSigns {
+    pub(super) fn of(source: &str) -> IgnoredSigns {
         let numbered: Vec<(u32, &str)> = (1..).zip(source.lines().map(str::trim)).collect();
-        let mut found = Unheeded { signs: BTreeSet::new(), values: BTreeSet::new() };
+        let mut found = IgnoredSigns { signs: BTreeSet::new(), values: BTreeSet::new() };
         for kernel in numbered.split(|(_, line)| line.contains(".entry ")) {
             let readers = readers(kernel);
             let zeros = zeros(kernel);
@@ -44,7 +44,7 @@ impl Unheeded {
     }
 
     /// Whether nobody can tell the fault. `line`: the sound one.
-    pub(crate) fn hides(&self, mutation: &Mutation, line: &str) -> bool {
+    pub(super) fn hides(&self, mutation: &Mutation, line: &str) -> bool {
         let turns_sign = match mutation.kind {
             "lost sign" => true,
             "swapped operands" => line.trim_start().starts_with("sub.rn.f32"),
@@ -115,7 +115,7 @@ fn is_only_times_zero(readers: &Readers<'_>, zeros: &BTreeSet<&str>, name: &str)
 }
 
 #[test]
-fn signs_of_squares_and_magnitudes_are_not_heeded_and_others_are() {
+fn only_signs_of_squares_and_magnitudes_are_ignored() {
     let source = "\
 .visible .entry k(
 	sub.rn.f32 	%f1, %f8, %f9;
@@ -130,7 +130,7 @@ fn signs_of_squares_and_magnitudes_are_not_heeded_and_others_are() {
 	fma.rn.f32 	%f10, %f7, %f6, %f9;
 	st.global.f32 	[%rd1], %f10;
 ";
-    let unheeded = Unheeded::of(source);
+    let unheeded = IgnoredSigns::of(source);
     assert_eq!(unheeded.signs, BTreeSet::from([3, 4, 5]), "%f1 and %f5 are factors of others");
     assert_eq!(unheeded.values, BTreeSet::from([9]));
     let lost = Mutation { line: 4, kind: "lost sign", text: String::new() };
