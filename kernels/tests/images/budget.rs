@@ -2,15 +2,13 @@
 //! seconds, a small image.
 
 use crate::image::{IMAGES, Image};
+use crate::{VARIABLE, is_every_image};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tessera_kernels::compute::BUILTINS;
 use tessera_kernels::cuda::{Kernel, KernelSet};
 use tessera_nvrtc::{Nvrtc, NvrtcError, STRICT_OPTIONS, Target};
 
-/// With the value `all`, every architecture below is checked, as nightly runs do; without it, only
-/// the first one, and the image for instances not at all: an image takes 25 s of processor time.
-const VARIABLE: &str = "TESSERA_ARCHITECTURES";
 /// Every architecture that images are checked for, Turing to Blackwell.
 const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
 /// Those that the image for instances is checked for, whose kernels are the other's but for the
@@ -45,7 +43,7 @@ fn no_kernel_spills_on_any_architecture() {
     };
     let of_paths: Vec<&str> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
     let builtins: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
-    let is_all = std::env::var(VARIABLE).is_ok_and(|value| value == "all");
+    let is_all = is_every_image();
     let [most, fewer] =
         if is_all { [&ARCHITECTURES[..], &FEWER] } else { [&ARCHITECTURES[..1], &[]] };
     let images = [

@@ -19,6 +19,7 @@ fn checked(scene: FlatScene) -> CheckedScene {
 #[test]
 fn rays_find_what_they_would_find_of_copies() {
     let mut through_instances = 0;
+    let count = 3_000;
     for (seed, offset) in [(1, 0.0), (2, 0.0), (3, 300.0)] {
         let soup = adversarial(offset, 250, seed);
         let mut scene = instanced(&soup, &places());
@@ -26,7 +27,7 @@ fn rays_find_what_they_would_find_of_copies() {
         let scene = checked(scene);
         let copies = without_instances(&scene);
         assert_eq!((copies.instances.len(), copies.triangles.len()), (0, 3000));
-        let rays = rays(&copies, 20_000, seed);
+        let rays = rays(&copies, count, seed);
         let on_device = test_hooks::trace_compressed(&scene, &rays);
         for isa in available_isas() {
             let found = trace_closest(isa, &scene, &rays).unwrap();
@@ -45,7 +46,7 @@ fn rays_find_what_they_would_find_of_copies() {
                 found.iter().filter(|hit| **hit != Hit::MISS && hit.triangle >= 500).count();
         }
     }
-    assert!(through_instances > 50_000, "{through_instances} hits are no proof");
+    assert!(through_instances > 7_500, "{through_instances} hits are no proof");
 }
 
 /// All of `varied` but its lamp, in six places.
