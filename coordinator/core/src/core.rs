@@ -7,6 +7,7 @@ use crate::journal::snapshot::{SnapshotPart, restore};
 use crate::journal::{Commit, Record};
 use crate::lease::{Epochs, Leases};
 use crate::nodes::roster::Roster;
+use crate::schedule::dirty::Dirty;
 use crate::schedule::priorities::Shares;
 use crate::schedule::queue::Work;
 use crate::settings::Settings;
@@ -55,7 +56,8 @@ pub struct Core {
     pub(crate) looks: BTreeSet<(JobId, FrameNumber)>,
     /// Nothing is leased before.
     pub(crate) settled_at: Moment,
-    pub(crate) hungry: Hungry,
+    /// Nodes that may get more units.
+    pub(crate) dirty: Dirty,
     /// When units to copy are looked for again.
     pub(crate) look_at: Option<Moment>,
     /// When many leases were looked through for units to copy last.
@@ -63,16 +65,6 @@ pub struct Core {
     /// Commits of this step that are not in a record yet.
     commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
     step: Step,
-}
-
-/// Which nodes may get more work since the last time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hungry {
-    Nobody,
-    /// This one, more leases but no copies.
-    Heard(NodeId),
-    One(NodeId),
-    Anybody,
 }
 
 impl Core {
@@ -119,7 +111,7 @@ impl Core {
             resolving: BTreeMap::new(),
             looks: BTreeSet::new(),
             settled_at: now,
-            hungry: Hungry::Nobody,
+            dirty: Dirty::default(),
             look_at: None,
             looked_at: Moment::default(),
             commits: BTreeMap::new(),
@@ -198,7 +190,34 @@ impl Core {
             }
             Input::Tick => {}
         }
-        self.give_work();
+        self.schedule();
+    }
+
+    /// Fires the timers that are due, and ends the leases whose deadline has passed.
+    fn on_time(&mut self) {
+        while let Some(timer) = self.timers.take_due(self.now) {
+            self.on_timer(timer);
+        }
+        while let Some((until, epoch)) = self.leases.first_deadline()
+            && until <= self.now
+        {
+            self.on_lease_expired(epoch);
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Settled => self.dirty.mark_all(),
+            Timer::Look => {
+                self.look_at = self.look_at.filter(|at| *at > self.now);
+                self.dirty.mark_all();
+            }
+            Timer::Away(node) => self.on_grace_over(node),
+            Timer::Fit(node) => self.on_fit_again(node),
+            Timer::Unit(job, place) => self.on_wait_over(job, place),
+            Timer::Checks(job, frame) => self.on_checks_due(job, frame),
+            Timer::Resolve(job, frame) => self.on_resolve_due(job, frame),
+        }
     }
 
     /// What came of the inputs since the last call.

@@ -10,7 +10,7 @@
 //! differ.
 
 use crate::action::Action;
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::input::{Arrived, SessionId};
 use crate::journal::{Record, Redone};
 use crate::nodes::roster::{Node, Presence};
@@ -192,7 +192,7 @@ impl Core {
             self.take_away(node);
         }
         self.redo_all_of(node);
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 
     /// Everything that a node did in frames that are not finished, and that no other node has
@@ -415,7 +415,7 @@ impl Core {
         if let Some(known) = self.roster.get_mut(node) {
             known.fitness = crate::nodes::roster::Fitness::default();
         }
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 
     /// Takes up the checks of a job after a restart.

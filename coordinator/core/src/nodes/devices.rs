@@ -1,7 +1,7 @@
 //! What nodes say of their devices, within limits, and which devices may have work. Chooses no
 //! unit.
 
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::input::SessionId;
 use crate::nodes::roster::cut;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ impl Core {
             let all_gone = node.devices.iter().all(gone);
             // A device that is back wants work; one that is gone leaves what was kept from others
             // to them.
-            self.hungry = Hungry::Anybody;
+            self.dirty.mark_all();
             if all_gone {
                 self.take_away(id);
             }

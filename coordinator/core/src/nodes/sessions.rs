@@ -1,7 +1,7 @@
 //! Nodes come, live, drain and go; their leases follow them.
 
 use crate::action::Action;
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::input::{RequestId, SessionId};
 use crate::journal::Record;
 use crate::nodes::devices::telemetry;
@@ -50,7 +50,7 @@ impl Core {
         if !same_process {
             self.on_new_process(join.node);
         }
-        self.feed(join.node);
+        self.dirty.mark(join.node);
         self.reconcile(join, same_process);
         self.forget_ended(join.node);
         if self.farm.drained.contains(&join.node) {
@@ -120,7 +120,7 @@ impl Core {
         }
         let acceptable = !self.is_paused(lease.unit.job) && self.is_acceptable(node, lease);
         if acceptable {
-            self.grant(lease, node);
+            self.hold(lease, node);
         }
         acceptable
     }
@@ -175,8 +175,8 @@ impl Core {
         let changed = room(&telemetry) != room(&node.telemetry);
         node.telemetry = telemetry;
         match changed {
-            true => self.feed(id),
-            false => self.feed_with_leases(id),
+            true => self.dirty.mark(id),
+            false => self.dirty.mark_heard(id),
         }
     }
 
@@ -185,7 +185,7 @@ impl Core {
         if let Some(node) = self.roster.get_mut(id) {
             node.capacity = capacity(units);
         }
-        self.feed(id);
+        self.dirty.mark(id);
     }
 
     pub(crate) fn on_scene_held(&mut self, session: SessionId, scene: BlobHash, held: bool) {
@@ -205,7 +205,7 @@ impl Core {
             node.leaving = true;
         }
         // What was kept from it in favour of others may now be for them alone.
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 
     pub(crate) fn on_drain(&mut self, request: RequestId, node: &str, drain: bool) {
@@ -228,31 +228,12 @@ impl Core {
         }
         if self.farm.drained.contains(&id) != drained {
             self.record(Record::NodeDrained { node: id, drained });
-            self.hungry = Hungry::Anybody;
+            self.dirty.mark_all();
         }
         if drained {
             self.tell(id, CoordinatorToNode::Drain);
         }
         Ok(Response::Done)
-    }
-
-    /// A node may have room.
-    pub(crate) fn feed(&mut self, id: NodeId) {
-        self.hungry = match self.hungry {
-            Hungry::Nobody => Hungry::One(id),
-            Hungry::Heard(other) | Hungry::One(other) if other == id => Hungry::One(id),
-            _ => Hungry::Anybody,
-        };
-    }
-
-    /// A node that said only that it lives may have units that time has made its own: all that
-    /// looks for copies has timers.
-    fn feed_with_leases(&mut self, id: NodeId) {
-        self.hungry = match self.hungry {
-            Hungry::Nobody => Hungry::Heard(id),
-            Hungry::Heard(other) | Hungry::One(other) if other == id => self.hungry,
-            _ => Hungry::Anybody,
-        };
     }
 }
 

@@ -1,7 +1,7 @@
 //! Jobs come and go: submit, cancel, and every other end.
 
 use crate::action::Action;
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
 use crate::schedule::queue::Work;
@@ -68,7 +68,7 @@ impl Core {
     pub(crate) fn offer_job(&mut self, job: JobId) {
         if let Some(job) = self.farm.jobs.get(&job).filter(|job| job.paused.is_none()) {
             self.shares.insert(job.spec.priority, job.order, job.id);
-            self.hungry = Hungry::Anybody;
+            self.dirty.mark_all();
         }
     }
 
@@ -149,7 +149,7 @@ impl Core {
         self.forget_everywhere(id);
         self.act(Action::JobEnded { job: id });
         // Its leases have left room on nodes.
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 
     /// Tells every node that is here, and may hold something of the job, to forget it. One that is
@@ -184,6 +184,6 @@ impl Core {
         self.leases.forget_time(id, frame);
         self.act(Action::FrameFailed { job: id, frame });
         self.end_if_over(id);
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 }

@@ -2,7 +2,7 @@
 //! nothing of it is given until it is resumed; frames whose units are all in are finished
 //! nevertheless.
 
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl Core {
             self.shares.remove(priority, order);
             self.take_leases_of(id);
             // They have left room on nodes.
-            self.hungry = Hungry::Anybody;
+            self.dirty.mark_all();
         } else {
             self.record(Record::JobResumed { job: id });
             if let Some(work) = self.work.get_mut(&id) {

@@ -1,12 +1,13 @@
 //! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or
 //! dead. And to nodes that keep failing.
 
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::input::SessionId;
 use crate::journal::{EndedAttempt, Ending, Record};
 use crate::lease::backoff;
 use crate::nodes::roster::{Presence, cut, unfit_for};
 use crate::results::failure_class::Class;
+use crate::state::job::Place;
 use crate::time::Moment;
 use crate::timers::Timer;
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
@@ -20,46 +21,23 @@ const FAILURES_OF_SEVERAL_JOBS: u32 = 3;
 const FAILURES_OF_ANY_JOB: u32 = 8;
 
 impl Core {
-    /// Does what is due by now.
-    pub(crate) fn on_time(&mut self) {
-        while let Some(timer) = self.timers.take_due(self.now) {
-            match timer {
-                Timer::Settled => self.hungry = Hungry::Anybody,
-                Timer::Look => {
-                    self.look_at = self.look_at.filter(|at| *at > self.now);
-                    self.hungry = Hungry::Anybody;
-                }
-                Timer::Away(node) => self.on_grace_over(node),
-                Timer::Fit(node) => self.on_fit_again(node),
-                Timer::Unit(job, place) => {
-                    let avoid_until = self.now.after(self.settings.patience);
-                    let woken = self
-                        .work
-                        .get_mut(&job)
-                        .is_some_and(|work| work.wake(place, self.now, avoid_until));
-                    if woken {
-                        self.offer_job(job);
-                    }
-                }
-                Timer::Checks(job, frame) => self.on_checks_due(job, frame),
-                Timer::Resolve(job, frame) => self.on_resolve_due(job, frame),
-            }
-        }
-        while let Some((until, epoch)) = self.leases.first_deadline()
-            && until <= self.now
-        {
-            self.on_lease_expired(epoch);
+    /// The wait of a unit that had failed is over. It may be over already: timers are not unset.
+    pub(crate) fn on_wait_over(&mut self, job: JobId, place: Place) {
+        let avoid_until = self.now.after(self.settings.patience);
+        let work = self.work.get_mut(&job);
+        if work.is_some_and(|work| work.wake(place, self.now, avoid_until)) {
+            self.offer_job(job);
         }
     }
 
-    fn on_lease_expired(&mut self, epoch: Epoch) {
+    pub(crate) fn on_lease_expired(&mut self, epoch: Epoch) {
         let Some(held) = self.leases.get_by_epoch(epoch).copied() else { return };
         let lease = Lease { unit: held.unit, epoch };
         self.revoke(held.unit, epoch);
         self.end_attempts(held.node, vec![EndedAttempt { lease, ending: Ending::Expired }]);
     }
 
-    fn on_grace_over(&mut self, id: NodeId) {
+    pub(crate) fn on_grace_over(&mut self, id: NodeId) {
         let over = self.roster.get(id).is_some_and(
             |node| matches!(node.presence, Presence::Away(until) if until <= self.now),
         );
@@ -158,7 +136,7 @@ impl Core {
                 let until = self.now.after(backoff(trouble.failed.into(), &self.settings));
                 work.put_off(place, until);
                 self.timers.set(until, Timer::Unit(unit.job, place));
-                self.hungry = Hungry::Anybody;
+                self.dirty.mark_all();
             }
             false => {
                 self.give_back(unit, self.now.after(self.settings.patience));
@@ -208,7 +186,7 @@ impl Core {
         if self.release(lease.epoch).is_some() {
             self.give_back(lease.unit, self.now);
         }
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 
     /// An attempt failed whose result would have been accepted.
@@ -250,12 +228,12 @@ impl Core {
         }
     }
 
-    fn on_fit_again(&mut self, id: NodeId) {
+    pub(crate) fn on_fit_again(&mut self, id: NodeId) {
         if let Some(node) = self.roster.get_mut(id)
             && node.fitness.unfit.as_ref().is_some_and(|(until, _)| *until <= self.now)
         {
             node.fitness.unfit = None;
-            self.hungry = Hungry::Anybody;
+            self.dirty.mark_all();
         }
     }
 

@@ -156,7 +156,7 @@ impl Core {
                 return self.on_result_damaged(session, lease, &reason);
             }
         }
-        self.feed(node);
+        self.dirty.mark(node);
     }
 
     /// A result that is good for nothing, and nobody's fault: its lease is given back.

@@ -2,7 +2,7 @@
 //! its host. They wait, each time longer, preferably for another node, and no attempt is counted;
 //! after `shortage_longest` the next is a failure like any other.
 
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::lease::backoff;
 use crate::nodes::roster::cut;
 use crate::state::job::Job;
@@ -53,7 +53,7 @@ impl Core {
             work.put_off(place, until);
         }
         self.timers.set(until, Timer::Unit(unit.job, place));
-        self.hungry = Hungry::Anybody;
+        self.dirty.mark_all();
     }
 
     /// What units of a job wait for; None where none does.

@@ -259,7 +259,7 @@ impl Core {
         let place = self.farm.jobs.get(&lease.unit.job)?.place(lease.unit)?;
         self.note_slowness(lease);
         *self.work.get_mut(&lease.unit.job)?.copies.entry(place).or_default() += 1;
-        self.lease(to, lease.unit.job, place)
+        self.grant(to, lease.unit.job, place)
     }
 
     /// A node whose unit is copied because that is overdue is slower than its last results say, and
@@ -298,7 +298,7 @@ impl Core {
                 millis,
             });
             // It has room again.
-            self.feed(held.node);
+            self.dirty.mark(held.node);
         }
     }
 

@@ -7,15 +7,17 @@
 //! first, until the oldest has been passed over for the patience of the settings.
 
 mod copies;
+pub(crate) mod dirty;
 pub(crate) mod memory;
 pub(crate) mod priorities;
 pub(crate) mod queue;
 pub(crate) mod rates;
 pub(crate) mod withhold;
 
-use crate::core::{Core, Hungry};
+use crate::core::Core;
 use crate::lease::secret::MARK_BITS;
 use crate::nodes::roster::Node;
+use crate::schedule::dirty::Dirty;
 use crate::state::job::Place;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::RawJobSpec;
@@ -35,11 +37,11 @@ enum Offer {
     Nothing,
 }
 
-/// Nodes that may have more units, those with the fewest first; of equals, by id.
+/// Nodes with room for another unit, those with the fewest units first; of equals, by id.
 struct Line {
-    /// In falling order, so that the first in line is the last here.
+    /// In descending order, so that the first in line is the last here.
     waiting: Vec<(u32, NodeId)>,
-    /// Those who have been served and stand in line again.
+    /// Nodes that have been given a unit in this step and have room for more.
     again: BTreeSet<(u32, NodeId)>,
 }
 
@@ -61,57 +63,44 @@ impl Line {
         }
     }
 
-    /// Whoever is left, in order.
+    /// The nodes that are left, in order.
     fn into_nodes(mut self) -> impl Iterator<Item = NodeId> {
         std::iter::from_fn(move || self.pop()).map(|(_, id)| id)
     }
 }
 
+/// Units granted in one step, by node. Each node gets them in one message.
+type Granted = BTreeMap<NodeId, Vec<Assignment>>;
+
 impl Core {
-    /// Leases out what can be, to the nodes that may have room.
-    pub(crate) fn give_work(&mut self) {
-        if self.hungry == Hungry::Nobody || self.now < self.settled_at {
+    /// Hands out units in four steps: collects the nodes with room; chooses a unit for the first in
+    /// line, and grants it, until nothing suits anyone; then sends each node what it was granted.
+    pub(crate) fn schedule(&mut self) {
+        if self.dirty.is_empty() || self.now < self.settled_at {
             return;
         }
-        let hungry = std::mem::replace(&mut self.hungry, Hungry::Nobody);
+        let dirty = self.dirty.take();
         if self.shares.is_empty() && self.leases.len() == 0 {
             return;
         }
-        let mut line = self.line(hungry);
-        let mut given: BTreeMap<NodeId, Vec<Assignment>> = BTreeMap::new();
-        let mut idle = Vec::new();
-        // With nothing left to lease, whoever still stands in line is idle.
-        while !self.shares.is_empty()
-            && let Some((held, id)) = line.pop()
-        {
-            let Some(assignment) = self.lease_next(id) else {
-                idle.push(id);
-                continue;
-            };
-            given.entry(id).or_default().push(assignment);
-            if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity) {
-                line.push(held + 1, id);
-            }
-        }
-        idle.extend(line.into_nodes());
-        if !matches!(hungry, Hungry::Heard(_)) {
+        let line = self.collect(&dirty);
+        let (mut granted, idle) = self.choose_and_grant(line);
+        if dirty.wants_copies() {
             for (id, assignment) in self.copy_units(&idle) {
-                given.entry(id).or_default().push(assignment);
+                granted.entry(id).or_default().push(assignment);
             }
         }
-        for (id, assignments) in given {
-            self.send_work(id, assignments);
-        }
+        self.send_granted(granted);
     }
 
-    /// The nodes that may have more.
-    fn line(&self, hungry: Hungry) -> Line {
-        Line::new(match hungry {
-            Hungry::Nobody => Vec::new(),
-            Hungry::Heard(id) | Hungry::One(id) => {
-                self.roster.get(id).into_iter().filter_map(|node| self.room(id, node)).collect()
+    /// The dirty nodes that have room.
+    fn collect(&self, dirty: &Dirty) -> Line {
+        Line::new(match dirty.nodes() {
+            Some(nodes) => {
+                let known = nodes.iter().filter_map(|id| Some((*id, self.roster.get(*id)?)));
+                known.filter_map(|(id, node)| self.room(id, node)).collect()
             }
-            Hungry::Anybody => {
+            None => {
                 self.roster.nodes.iter().filter_map(|(id, node)| self.room(*id, node)).collect()
             }
         })
@@ -123,17 +112,35 @@ impl Core {
         (self.is_ready(id, node) && held < node.capacity).then_some((held, id))
     }
 
-    fn lease_next(&mut self, id: NodeId) -> Option<Assignment> {
-        for priority in self.shares.order() {
-            if let Some((job, place)) = self.choose(id, priority) {
-                return self.lease(id, job, place);
+    /// Serves the line one unit at a time. Also returns the nodes that no unit suits.
+    fn choose_and_grant(&mut self, mut line: Line) -> (Granted, Vec<NodeId>) {
+        let (mut granted, mut idle) = (Granted::new(), Vec::new());
+        // Once no job has anything to lease, the rest of the line is idle.
+        while !self.shares.is_empty()
+            && let Some((held, id)) = line.pop()
+        {
+            let choice = self.choose(id);
+            let Some(assignment) = choice.and_then(|(job, place)| self.grant(id, job, place))
+            else {
+                idle.push(id);
+                continue;
+            };
+            granted.entry(id).or_default().push(assignment);
+            if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity) {
+                line.push(held + 1, id);
             }
         }
-        None
+        idle.extend(line.into_nodes());
+        (granted, idle)
+    }
+
+    /// The unit that a node gets next: of the priority that is furthest behind its share.
+    fn choose(&mut self, id: NodeId) -> Option<(JobId, Place)> {
+        self.shares.order().into_iter().find_map(|priority| self.choose_from(id, priority))
     }
 
     /// The unit of a priority that suits a node best.
-    fn choose(&mut self, id: NodeId, priority: u8) -> Option<(JobId, Place)> {
+    fn choose_from(&mut self, id: NodeId, priority: u8) -> Option<(JobId, Place)> {
         let fingerprint = self.roster.get(id)?.fingerprint;
         let mut head: Option<(JobId, Place)> = None;
         let (mut after, mut looked) = (None, 0);
@@ -241,7 +248,8 @@ impl Core {
         }
     }
 
-    pub(crate) fn lease(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
+    /// Leases a unit to a node under a new epoch.
+    pub(crate) fn grant(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
         let known = self.farm.jobs.get(&job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
         let task = known.task(place)?;
@@ -253,12 +261,12 @@ impl Core {
         let mark = self.settings.secret.mark(UnitKey { job, frame, unit }, id, count);
         let epoch = Epoch(count << MARK_BITS | mark);
         let assignment = Assignment { job, frame, unit, epoch, task };
-        self.grant(assignment.lease(), id);
+        self.hold(assignment.lease(), id);
         Some(assignment)
     }
 
-    /// Puts a unit into the hands of a node: one that is not leased, or a copy.
-    pub(crate) fn grant(&mut self, lease: Lease, id: NodeId) {
+    /// Enters a lease into the books: of a unit that is not leased, or a copy.
+    pub(crate) fn hold(&mut self, lease: Lease, id: NodeId) {
         let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
         let (Some(place), Some(work)) = (job.place(lease.unit), self.work.get_mut(&lease.unit.job))
         else {
@@ -272,6 +280,12 @@ impl Core {
         self.leases.grant(lease, id, counted, (self.now, &self.settings));
         if let Some(node) = self.roster.get_mut(id) {
             node.knows.insert(lease.unit.job);
+        }
+    }
+
+    fn send_granted(&mut self, granted: Granted) {
+        for (id, assignments) in granted {
+            self.send_work(id, assignments);
         }
     }
 
