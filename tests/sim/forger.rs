@@ -105,6 +105,7 @@ impl Farm {
                 Action::Send { session, message: CoordinatorToNode::Work(work) } => {
                     work.iter().for_each(|unit| self.render(session, unit.lease()));
                 }
+                Action::Fault { what } => panic!("fault of the core: {what}"),
                 Action::ResolveFrame { job, frame } => {
                     let units = self.committed.iter().filter(|(unit, _)| unit.frame == frame);
                     let wrong =

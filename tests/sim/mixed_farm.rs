@@ -206,6 +206,7 @@ impl Farm {
                 }
                 self.at(WAY, Event::ToNode(node, Box::new(message)));
             }
+            Action::Fault { what } => panic!("fault of the core: {what}"),
             Action::ResolveFrame { job, frame } => {
                 let file = FrameFile {
                     format: "exr".to_owned(),

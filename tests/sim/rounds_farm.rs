@@ -189,6 +189,7 @@ impl Farm {
                         Input::RoundMeasured { job, frame, round: rounds.round(), noisy },
                     );
                 }
+                Action::Fault { what } => panic!("fault of the core: {what}"),
                 Action::ResolveFrame { job, frame } => self.resolve(job, frame),
                 _ => {}
             }

@@ -138,6 +138,7 @@ impl Farm {
                         self.working
                             .retain(|(_, _, assignment)| !leases.contains(&assignment.lease()));
                     }
+                    Action::Fault { what } => panic!("fault of the core: {what}"),
                     Action::ResolveFrame { job, frame } => resolved.push((job, frame)),
                     _ => {}
                 }

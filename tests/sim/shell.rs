@@ -347,6 +347,7 @@ impl World {
                 Action::DropResult { session, lease } => {
                     take_arrived(process, session, lease)?;
                 }
+                Action::Fault { what } => return violated(format!("fault of the core: {what}")),
                 action => {
                     if let Action::Send { session, .. } = &action
                         && let Some(id) = process.sessions.get(session)
@@ -469,6 +470,7 @@ impl World {
         }
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         match action {
+            Action::Fault { what } => violated(format!("fault of the core: {what}")),
             Action::Send { message, .. } => {
                 if let Some(id) = link {
                     self.send_down(id, message);

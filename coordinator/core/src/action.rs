@@ -119,6 +119,11 @@ pub enum Action {
         /// The job.
         job: JobId,
     },
+    /// Log it as an error: something happened that cannot. The core goes on.
+    Fault {
+        /// The kind of fault, in words.
+        what: &'static str,
+    },
 }
 
 impl Action {
@@ -126,7 +131,7 @@ impl Action {
     pub fn timing(&self) -> Timing {
         match self {
             Self::KeepResult { .. } => Timing::BeforeRecords,
-            Self::DropResult { .. } => Timing::AnyTime,
+            Self::DropResult { .. } | Self::Fault { .. } => Timing::AnyTime,
             _ => Timing::AfterRecords,
         }
     }

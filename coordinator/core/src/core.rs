@@ -2,6 +2,7 @@
 //! module.
 
 use crate::action::{Action, Step};
+use crate::faults::Faults;
 use crate::input::{Input, RequestId, SessionId};
 use crate::journal::snapshot::{SnapshotPart, restore};
 use crate::journal::{Commit, Record};
@@ -62,6 +63,7 @@ pub struct Core {
     pub(crate) look_at: Option<Moment>,
     /// When many leases were looked through for units to copy last.
     pub(crate) looked_at: Moment,
+    pub(crate) faults: Faults,
     /// Commits of this step that are not in a record yet.
     commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
     step: Step,
@@ -114,6 +116,7 @@ impl Core {
             dirty: Dirty::default(),
             look_at: None,
             looked_at: Moment::default(),
+            faults: Faults::default(),
             commits: BTreeMap::new(),
             step: Step::default(),
         }
@@ -125,7 +128,10 @@ impl Core {
             self.farm.order.iter().copied().filter(|job| self.is_open(*job)).collect();
         for id in open {
             self.open_work(id);
-            let Some(job) = self.farm.jobs.get(&id) else { continue };
+            let Some(job) = self.farm.jobs.get(&id) else {
+                self.fault("an open job is unknown");
+                continue;
+            };
             let begun = (0..).zip(job.frames()).filter(|(_, frame)| frame.unfinished().is_some());
             let numbers: Vec<_> = begun.filter_map(|(position, _)| job.number(position)).collect();
             for frame in numbers {

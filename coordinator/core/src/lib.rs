@@ -20,6 +20,7 @@ pub mod time;
 mod audit;
 mod checks;
 mod core;
+mod faults;
 mod frames;
 mod lease;
 mod nodes;

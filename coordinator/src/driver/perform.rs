@@ -46,6 +46,10 @@ impl Driver {
                 self.forget_spools(vec![SpoolKey { job, frame }]);
             }
             Action::FrameFailed { job, frame } => self.forget_spools(vec![SpoolKey { job, frame }]),
+            Action::Fault { what } => {
+                tracing::error!(what, "fault of the core; please report it with this log");
+                return;
+            }
             Action::JobEnded { job } => self.forget_spools(self.around.writer.spools_of(job)),
         }
         self.around.publisher.changed();

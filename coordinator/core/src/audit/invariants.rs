@@ -11,6 +11,7 @@ use tessera_protocol::ids::UnitIndex;
 impl Core {
     /// Checks every invariant. An error names the first that does not hold.
     pub fn verify(&self) -> Result<(), String> {
+        self.faults.check()?;
         self.leases.check()?;
         self.roster.check()?;
         self.check_leases()?;

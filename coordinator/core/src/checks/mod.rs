@@ -69,8 +69,7 @@ impl Core {
 
     /// A unit that has been committed is to be checked.
     pub(crate) fn open_check(&mut self, unit: UnitKey, maker: NodeId) {
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+        if let Some((place, work)) = self.open_unit(unit, "a check begins of no open job") {
             work.open_check(place, maker);
             self.offer_job(unit.job);
             self.look_at_checks(unit.job, unit.frame);
@@ -79,8 +78,7 @@ impl Core {
 
     /// The check of a unit has ended; of a unit in parts, that of its next part may begin.
     fn end_check(&mut self, unit: UnitKey) {
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+        if let Some((place, work)) = self.open_unit(unit, "a check ends of no open job") {
             work.end_check(place);
         }
         if let Some(maker) = self.check_of(unit).map(|check| check.committed.node) {
@@ -111,7 +109,9 @@ impl Core {
     pub(crate) fn on_redone(&mut self, node: NodeId, session: SessionId, result: &Arrived) {
         let (lease, hash) = (result.lease, result.hash);
         let Lease { unit, epoch } = lease;
-        let Some(check) = self.check_of(unit).cloned() else { return };
+        let Some(check) = self.check_of(unit).cloned() else {
+            return self.fault("a result is compared and its unit is not to be checked");
+        };
         self.leases.end(epoch);
         self.act(Action::DropResult { session, lease });
         // It has been compared, and is not kept; that it was a check, the node learns no sooner
@@ -154,7 +154,9 @@ impl Core {
     /// Nobody can tell which of several results is right: the frame fails, and none of their nodes
     /// is trusted before it has been looked at.
     fn give_up(&mut self, unit: UnitKey) {
-        let Some(check) = self.check_of(unit) else { return };
+        let Some(check) = self.check_of(unit) else {
+            return self.fault("a check is given up that is over");
+        };
         let nodes = check.nodes();
         let names: Vec<String> =
             nodes.iter().map(|node| format!("`{}`", self.name_of(*node))).collect();
@@ -200,7 +202,10 @@ impl Core {
     fn redo_all_of(&mut self, node: NodeId) {
         let jobs: Vec<JobId> = self.work.keys().copied().collect();
         for id in jobs {
-            let Some(job) = self.farm.jobs.get(&id) else { continue };
+            let Some(job) = self.farm.jobs.get(&id) else {
+                self.fault("an open job is unknown");
+                continue;
+            };
             let unfinished = (0..).zip(job.frames()).filter_map(|(position, frame)| {
                 let open = frame.unfinished()?;
                 let (units, begun) = (open.unverified_of(node), open.open_parts_of(node));
@@ -276,7 +281,9 @@ impl Core {
         units.retain(|unit| later.binary_search(unit).is_err());
         for unit in units {
             let leased = self.leases.is_leased(UnitKey { job, frame, unit });
-            let Some(work) = self.work.get_mut(&job) else { return };
+            let Some(work) = self.work.get_mut(&job) else {
+                return self.fault("units are taken back of no open job");
+            };
             let place = Place { position, unit };
             work.end_check(place);
             // A check that is under way has become the unit's own lease, and its copy the unit's.
@@ -316,9 +323,9 @@ impl Core {
 
     /// A lease of a check ended without a result: that node tries it no more.
     pub(crate) fn give_up_check(&mut self, node: NodeId, unit: UnitKey) {
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
-            work.fail_check(place, node, self.leases.is_leased(unit));
+        let leased = self.leases.is_leased(unit);
+        if let Some((place, work)) = self.open_unit(unit, "a check fails of no open job") {
+            work.fail_check(place, node, leased);
             self.offer_job(unit.job);
         }
     }
@@ -357,15 +364,13 @@ impl Core {
             return true;
         };
         let disputed = check.is_disputed();
-        let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else {
-            return true;
-        };
         if self.somebody_may_take(unit) {
             return true;
         }
         if disputed {
             // Whoever was heard is heard once more: one that contradicts itself lies.
-            if self.work.get_mut(&unit.job).is_some_and(|work| work.ask_again(place)) {
+            let redo = self.open_unit(unit, "a check is open of no open job");
+            if redo.is_some_and(|(place, work)| work.ask_again(place)) {
                 self.offer_job(unit.job);
                 return true;
             }
@@ -420,7 +425,9 @@ impl Core {
 
     /// Takes up the checks of a job after a restart.
     pub(crate) fn take_up_checks(&mut self, id: JobId) {
-        let Some(job) = self.farm.jobs.get(&id) else { return };
+        let Some(job) = self.farm.jobs.get(&id) else {
+            return self.fault("an open job is unknown");
+        };
         let open = (0..).zip(job.frames()).filter_map(|(position, frame)| {
             let number = job.number(position)?;
             frame.unfinished().map(|open| (number, open))

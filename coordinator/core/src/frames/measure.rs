@@ -61,7 +61,9 @@ impl Core {
     /// The newest round of a frame ends. The next is for these tiles, unless there is no time for
     /// it.
     fn end_round(&mut self, job: JobId, frame: FrameNumber, going: TileSet) {
-        let Some(rounds) = self.frame_rounds(job, frame) else { return };
+        let Some(rounds) = self.frame_rounds(job, frame) else {
+            return self.fault("a round ends of a frame without rounds");
+        };
         let time = self.farm.jobs.get(&job).and_then(|job| job.time());
         let spent_millis = match time {
             Some(_) => rounds.spent_millis().saturating_add(self.leases.millis_of(job, frame)),
@@ -88,9 +90,12 @@ impl Core {
     /// Units of a new round can be leased.
     fn open_round(&mut self, id: JobId, frame: FrameNumber) {
         let position = self.farm.jobs.get(&id).and_then(|job| job.position(frame));
-        if let (Some(position), Some(work)) = (position, self.work.get_mut(&id)) {
-            work.rewind(position);
-            self.offer_job(id);
+        match position.zip(self.work.get_mut(&id)) {
+            Some((position, work)) => {
+                work.rewind(position);
+                self.offer_job(id);
+            }
+            None => self.fault("a round begins of no open job"),
         }
     }
 }

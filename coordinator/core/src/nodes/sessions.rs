@@ -18,7 +18,10 @@ impl Core {
     /// The node of a session, which is heard now; None for a session that is over.
     pub(crate) fn heard_from(&mut self, session: SessionId) -> Option<NodeId> {
         let id = self.roster.node_of(session)?;
-        self.roster.get_mut(id)?.heard = self.now;
+        match self.roster.get_mut(id) {
+            Some(node) => node.heard = self.now,
+            None => self.fault("a session is of an unknown node"),
+        }
         Some(id)
     }
 
@@ -77,8 +80,9 @@ impl Core {
         if same_process {
             // The message that gave them was lost: nobody began them.
             for epoch in unnamed {
-                if let Some(held) = self.release(epoch) {
-                    self.give_back(held.unit, self.now);
+                match self.release(epoch) {
+                    Some(held) => self.give_back(held.unit, self.now),
+                    None => self.fault("a lease of a node is not held"),
                 }
             }
         } else {
@@ -167,7 +171,9 @@ impl Core {
 
     /// Memory that others have given back may make room for what did not fit.
     fn on_telemetry(&mut self, id: NodeId, told: &[DeviceTelemetry]) {
-        let Some(node) = self.roster.get_mut(id) else { return };
+        let Some(node) = self.roster.get_mut(id) else {
+            return self.fault("a session is of an unknown node");
+        };
         let telemetry = telemetry(told, node.devices.len());
         let room = |all: &[DeviceTelemetry]| -> Vec<(u8, Option<u64>, Option<u64>)> {
             all.iter().map(|one| (one.device, one.memory_free, one.memory_held)).collect()

@@ -170,15 +170,17 @@ impl Core {
 
     /// Ends a frame that cannot be finished, and the job with its last one. The others go on.
     pub(crate) fn fail_frame(&mut self, id: JobId, frame: FrameNumber, reason: String) {
-        let Some(job) = self.farm.jobs.get(&id) else { return };
-        let Some(position) = job.position(frame) else { return };
+        let Some(position) = self.farm.jobs.get(&id).and_then(|job| job.position(frame)) else {
+            return self.fault("a frame fails that does not exist");
+        };
         let leases: Vec<(UnitKey, Epoch)> = self.leases.of_frame(id, frame).collect();
         for (unit, epoch) in leases {
             self.revoke(unit, epoch);
         }
         self.record(Record::FrameFailed { job: id, frame, reason });
-        if let Some(work) = self.work.get_mut(&id) {
-            work.drop_frame(position);
+        match self.work.get_mut(&id) {
+            Some(work) => work.drop_frame(position),
+            None => self.fault("a frame fails of no open job"),
         }
         self.resolves.remove(&(id, frame));
         self.leases.forget_time(id, frame);

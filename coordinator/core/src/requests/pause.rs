@@ -61,9 +61,12 @@ impl Core {
         let leases: Vec<(UnitKey, Epoch)> = self.leases.of_job(id).collect();
         let mut of_node: BTreeMap<NodeId, Vec<Lease>> = BTreeMap::new();
         for (unit, epoch) in leases {
-            if let Some(held) = self.release(epoch) {
-                of_node.entry(held.node).or_default().push(Lease { unit, epoch });
-                self.give_back(unit, self.now);
+            match self.release(epoch) {
+                Some(held) => {
+                    of_node.entry(held.node).or_default().push(Lease { unit, epoch });
+                    self.give_back(unit, self.now);
+                }
+                None => self.fault("a lease of a job is not held"),
             }
         }
         for (node, leases) in of_node {

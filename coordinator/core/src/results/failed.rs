@@ -4,7 +4,7 @@
 use crate::core::Core;
 use crate::input::SessionId;
 use crate::journal::{EndedAttempt, Ending, Record};
-use crate::lease::backoff;
+use crate::lease::{Held, backoff};
 use crate::nodes::roster::{Presence, cut, unfit_for};
 use crate::results::failure_class::Class;
 use crate::state::job::Place;
@@ -31,7 +31,9 @@ impl Core {
     }
 
     pub(crate) fn on_lease_expired(&mut self, epoch: Epoch) {
-        let Some(held) = self.leases.get_by_epoch(epoch).copied() else { return };
+        let Some(held) = self.leases.get_by_epoch(epoch).copied() else {
+            return self.fault("a deadline is of no lease");
+        };
         let lease = Lease { unit: held.unit, epoch };
         self.revoke(held.unit, epoch);
         self.end_attempts(held.node, vec![EndedAttempt { lease, ending: Ending::Expired }]);
@@ -52,16 +54,19 @@ impl Core {
     pub(crate) fn lose(&mut self, node: NodeId, epochs: &[Epoch]) {
         let mut attempts = Vec::new();
         for epoch in epochs {
-            if let Some(held) = self.release(*epoch) {
-                let lease = Lease { unit: held.unit, epoch: *epoch };
-                attempts.push(EndedAttempt { lease, ending: Ending::Lost });
+            match self.release(*epoch) {
+                Some(Held { unit, .. }) => {
+                    let lease = Lease { unit, epoch: *epoch };
+                    attempts.push(EndedAttempt { lease, ending: Ending::Lost });
+                }
+                None => self.fault("a lease of a node is not held"),
             }
         }
         self.end_attempts(node, attempts);
     }
 
     /// Ends a lease without a result. The unit is then nowhere: the caller says what becomes of it.
-    pub(crate) fn release(&mut self, epoch: Epoch) -> Option<crate::lease::Held> {
+    pub(crate) fn release(&mut self, epoch: Epoch) -> Option<Held> {
         let held = self.leases.end(epoch)?;
         if let Some(job) = self.farm.jobs.get(&held.unit.job) {
             self.shares.refund(job.spec.priority, job.lease_samples(held.unit));
@@ -82,8 +87,7 @@ impl Core {
         if self.leases.is_leased(unit) {
             return;
         }
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+        if let Some((place, work)) = self.open_unit(unit, "a unit is given back to no open job") {
             work.give_back(place, avoid_until);
             self.offer_job(unit.job);
         }
@@ -110,10 +114,12 @@ impl Core {
     }
 
     fn after_attempt(&mut self, unit: UnitKey, ending: &Ending, node_name: &str) {
-        let Some(job) = self.farm.jobs.get(&unit.job).filter(|job| !job.is_final()) else { return };
-        let (Some(frame), Some(place)) = (job.frame(unit.frame), job.place(unit)) else { return };
-        // Another unit of the same list may have ended the frame.
-        let Some(trouble) = frame.trouble(unit.unit).copied() else { return };
+        let job = self.farm.jobs.get(&unit.job).filter(|job| !job.is_final());
+        let frame = job.and_then(|job| job.frame(unit.frame));
+        // Another unit of the same list may have ended the frame, or the job with it.
+        let Some(trouble) = frame.and_then(|frame| frame.trouble(unit.unit)).copied() else {
+            return;
+        };
         if trouble.failed >= self.settings.attempts {
             let (times, words) = (trouble.failed, ending.words());
             let text = format!(
@@ -129,11 +135,13 @@ impl Core {
             );
             return self.fail_frame(unit.job, unit.frame, text);
         }
-        let Some(work) = self.work.get_mut(&unit.job) else { return };
+        let until = self.now.after(backoff(trouble.failed.into(), &self.settings));
+        let Some((place, work)) = self.open_unit(unit, "an attempt ended of no open job") else {
+            return;
+        };
         work.ready.remove(&place);
         match Class::of_ending(ending).rule().backs_off {
             true => {
-                let until = self.now.after(backoff(trouble.failed.into(), &self.settings));
                 work.put_off(place, until);
                 self.timers.set(until, Timer::Unit(unit.job, place));
                 self.dirty.mark_all();
@@ -207,7 +215,9 @@ impl Core {
         };
         let others = self.roster.nodes.iter().any(is_other);
         let (now, first) = (self.now, self.settings.unfit);
-        let Some(node) = self.roster.get_mut(id) else { return };
+        let Some(node) = self.roster.get_mut(id) else {
+            return self.fault("a node that failed is unknown");
+        };
         let fitness = &mut node.fitness;
         fitness.failures = fitness.failures.saturating_add(1);
         fitness.failed_jobs.insert(job);

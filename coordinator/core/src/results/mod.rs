@@ -226,8 +226,7 @@ impl Core {
         self.act(Action::KeepResult { session, lease });
         self.send(session, CoordinatorToNode::Committed { lease });
         self.stop_copy(unit, epoch);
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if let (Some(place), Some(work)) = (place, self.work.get_mut(&unit.job)) {
+        if let Some((place, work)) = self.open_unit(unit, "a unit is committed of no open job") {
             work.take(place);
             work.copies.remove(&place);
             work.shortages.remove(&place);
@@ -243,7 +242,9 @@ impl Core {
     /// Learns of a result how fast its node is, and what the job needs.
     pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
         let unit = result.lease.unit;
-        let Some(job) = self.farm.jobs.get(&unit.job) else { return };
+        let Some(job) = self.farm.jobs.get(&unit.job) else {
+            return self.fault("a result is taken of an unknown job");
+        };
         let camera_samples = job.grid.camera_samples(unit.unit, result.shape.size());
         // A unit cannot have needed more than the device has that did it; where a node says so, its
         // word is not taken for the job.
@@ -263,7 +264,9 @@ impl Core {
 
     /// The first result pins the job to its fingerprint; leases of nodes with another one are void.
     fn pin(&mut self, node: NodeId, id: JobId) {
-        let Some(fingerprint) = self.roster.get(node).map(|node| node.fingerprint) else { return };
+        let Some(fingerprint) = self.roster.get(node).map(|node| node.fingerprint) else {
+            return self.fault("a result is taken from an unknown node");
+        };
         if self.farm.jobs.get(&id).is_none_or(|job| job.fingerprint.is_some()) {
             return;
         }

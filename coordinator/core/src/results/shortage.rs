@@ -25,15 +25,15 @@ impl Core {
     /// A node lacks something for a unit that is not of the unit.
     pub(crate) fn on_shared_shortage(&mut self, id: NodeId, lease: Lease, reason: &str) {
         let unit = lease.unit;
-        let Some(place) = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit)) else {
-            return;
-        };
         if self.check_of(unit).is_some() {
             self.release(lease.epoch);
             return self.give_up_check(id, unit);
         }
         let (now, longest) = (self.now, self.settings.shortage_longest);
-        let Some(work) = self.work.get_mut(&unit.job) else { return };
+        let Some((place, work)) = self.open_unit(unit, "an acceptable lease is of no open job")
+        else {
+            return;
+        };
         let none = Shortage { since: now, times: 0, node: id, reason: String::new() };
         let shortage = work.shortages.entry(place).or_insert(none);
         shortage.times = shortage.times.saturating_add(1);

@@ -107,10 +107,11 @@ impl Core {
             let Some(other) = self.who_copies(idle, offered, node, &expected, &mut look) else {
                 continue;
             };
-            if let Some(assignment) = self.copy(expected.lease, other) {
-                given.push((other, assignment));
-                offers.iter_mut().for_each(|(job, offered)| self.offer_again(offered, other, *job));
+            match self.copy(expected.lease, other) {
+                Some(assignment) => given.push((other, assignment)),
+                None => self.fault("a unit is to be copied and cannot be granted"),
             }
+            offers.iter_mut().for_each(|(job, offered)| self.offer_again(offered, other, *job));
         }
         if look.is_finite() {
             // A little later, so that it is then true.
@@ -265,10 +266,10 @@ impl Core {
     /// A node whose unit is copied because that is overdue is slower than its last results say, and
     /// gets no other for being fast.
     fn note_slowness(&mut self, lease: Lease) {
-        let Some(id) = self.leases.get(lease).map(|held| held.node) else { return };
-        let (Some(node), Some(job)) = (self.roster.get(id), self.farm.jobs.get(&lease.unit.job))
-        else {
-            return;
+        let id = self.leases.get(lease).map(|held| held.node);
+        let known = id.and_then(|id| Some((id, self.roster.get(id)?)));
+        let (Some((id, node)), Some(job)) = (known, self.farm.jobs.get(&lease.unit.job)) else {
+            return self.fault("a copied lease has no holder or no job");
         };
         let busy = self.busy_for(id, node);
         let samples = job.lease_samples(lease.unit) as f64;
@@ -284,7 +285,10 @@ impl Core {
     pub(crate) fn stop_copy(&mut self, unit: UnitKey, winner: Epoch) {
         let others: Vec<Epoch> = self.leases.of_unit(unit).collect();
         for epoch in others {
-            let Some(held) = self.release(epoch) else { continue };
+            let Some(held) = self.release(epoch) else {
+                self.fault("a lease of a unit is not held");
+                continue;
+            };
             let millis = self.now.since(held.granted).as_millis() as u64;
             self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
             let UnitKey { job, frame, unit } = unit;

@@ -160,7 +160,9 @@ impl Core {
     /// device with more, and no attempt is counted; where none is known, the job ends.
     pub(crate) fn on_shortage(&mut self, id: NodeId, lease: Lease, shortage: &MemoryShortage) {
         let released: Option<Held> = self.release(lease.epoch);
-        let Some(node) = self.roster.get(id) else { return };
+        let Some(node) = self.roster.get(id) else {
+            return self.fault("a node with a session is unknown");
+        };
         let device = node.devices.get(usize::from(shortage.device));
         let total = device.map_or(0, |device| device.memory_bytes);
         let told = format!(
@@ -177,7 +179,9 @@ impl Core {
             let short = work.measured.short.entry(id).or_default();
             *short = total.max(*short);
         }
-        let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
+        let Some(job) = self.farm.jobs.get(&lease.unit.job) else {
+            return self.fault("an acceptable lease is of an unknown job");
+        };
         if !self.may_fit_somewhere(job) {
             let note =
                 format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));

@@ -119,10 +119,12 @@ impl Core {
         while !self.shares.is_empty()
             && let Some((held, id)) = line.pop()
         {
-            let choice = self.choose(id);
-            let Some(assignment) = choice.and_then(|(job, place)| self.grant(id, job, place))
-            else {
+            let Some((job, place)) = self.choose(id) else {
                 idle.push(id);
+                continue;
+            };
+            let Some(assignment) = self.grant(id, job, place) else {
+                self.fault("a unit is chosen and cannot be granted");
                 continue;
             };
             granted.entry(id).or_default().push(assignment);
@@ -194,6 +196,7 @@ impl Core {
         let fits = self.farm.jobs.get(&job).zip(self.roster.get(id));
         let fits = fits.is_some_and(|(job, node)| self.usable(id, node, job).next().is_some());
         let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get_mut(&job)) else {
+            self.fault("a job is offered and not open");
             return Offer::Nothing;
         };
         if !fits || job.fingerprint.is_some_and(|pinned| pinned != fingerprint) {
@@ -267,19 +270,22 @@ impl Core {
 
     /// Enters a lease into the books: of a unit that is not leased, or a copy.
     pub(crate) fn hold(&mut self, lease: Lease, id: NodeId) {
-        let Some(job) = self.farm.jobs.get(&lease.unit.job) else { return };
-        let (Some(place), Some(work)) = (job.place(lease.unit), self.work.get_mut(&lease.unit.job))
+        let Some((place, work)) = self.open_unit(lease.unit, "a unit is leased of no open job")
         else {
             return;
         };
         work.take(place);
         work.begun = true;
         work.passed_over_since = None;
+        let Some(job) = self.farm.jobs.get(&lease.unit.job) else {
+            return self.fault("an open job is unknown");
+        };
         self.shares.charge(job.spec.priority, job.lease_samples(lease.unit));
         let counted = job.time().is_some();
         self.leases.grant(lease, id, counted, (self.now, &self.settings));
-        if let Some(node) = self.roster.get_mut(id) {
-            node.knows.insert(lease.unit.job);
+        match self.roster.get_mut(id) {
+            Some(node) => drop(node.knows.insert(lease.unit.job)),
+            None => self.fault("a unit is leased to an unknown node"),
         }
     }
 
@@ -292,10 +298,12 @@ impl Core {
     fn send_work(&mut self, id: NodeId, assignments: Vec<Assignment>) {
         let jobs: BTreeSet<JobId> = assignments.iter().map(|assignment| assignment.job).collect();
         for job in jobs {
-            let spec = self.farm.jobs.get(&job).map(|job| Box::new(RawJobSpec::from(job.kind())));
-            let new = self.roster.get_mut(id).is_some_and(|node| node.told.insert(job));
-            if let (Some(spec), true) = (spec, new) {
-                self.tell(id, CoordinatorToNode::Job { job, spec });
+            if !self.roster.get_mut(id).is_some_and(|node| node.told.insert(job)) {
+                continue;
+            }
+            match self.farm.jobs.get(&job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
+                Some(spec) => self.tell(id, CoordinatorToNode::Job { job, spec }),
+                None => self.fault("a unit is granted of an unknown job"),
             }
         }
         self.tell(id, CoordinatorToNode::Work(assignments));

@@ -172,7 +172,10 @@ impl Core {
         self.refresh_pace(job);
         let Some(seconds) = self.better_left(id, job, place) else { return false };
         let most = span(seconds * 2.0 + WITHHELD_BEYOND);
-        let Some(work) = self.work.get_mut(&job) else { return false };
+        let Some(work) = self.work.get_mut(&job) else {
+            self.fault("a unit is withheld of no open job");
+            return false;
+        };
         // A first guess can be far off, so a much shorter one stands in its place. It is never
         // prolonged, or it would not end.
         if work.withheld_until.is_none_or(|until| until.since(self.now) > most * 2) {
@@ -249,7 +252,9 @@ impl Core {
 
     /// Of a job with many nodes at work, works out how they are getting on, once in a while.
     pub(crate) fn refresh_pace(&mut self, id: JobId) {
-        let (Some(job), Some(work)) = (self.farm.jobs.get(&id), self.work.get(&id)) else { return };
+        let (Some(job), Some(work)) = (self.farm.jobs.get(&id), self.work.get(&id)) else {
+            return self.fault("a leased or offered job is not open");
+        };
         let fresh = work.pace.is_some_and(|pace| self.now < pace.until);
         if fresh || work.rates.nodes().nth(PACE_FROM).is_none() {
             return;
