@@ -470,7 +470,7 @@ impl World {
         }
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         match action {
-            Action::Fault { what } => violated(format!("fault of the core: {what}")),
+            Action::Fault { what } => return violated(format!("fault of the core: {what}")),
             Action::Send { message, .. } => {
                 if let Some(id) = link {
                     self.send_down(id, message);

@@ -30,6 +30,7 @@ mod results;
 mod schedule;
 mod state;
 mod timers;
+mod unit_state;
 
 pub use action::{Action, Step, Timing};
 pub use core::{Core, ReplayError};
@@ -45,3 +46,4 @@ pub use splitter::chunks::Chunks;
 pub use splitter::{Grid, Split};
 pub use state::rounds::{FrameRounds, TileSet};
 pub use time::Moment;
+pub use unit_state::UnitState;

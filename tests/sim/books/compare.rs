@@ -1,9 +1,9 @@
 //! What the core says, compared with the books.
 
-use super::{Books, FrameEnd, JobBook};
-use crate::sim::trouble::{Checked, violated};
-use tessera_core::Core;
-use tessera_protocol::ids::JobId;
+use super::{Books, FrameBook, FrameEnd, JobBook};
+use crate::sim::trouble::{Checked, Violation, violated};
+use tessera_core::{Core, UnitState};
+use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::status::{CopyCount, FrameState, JobState};
 
 impl Books {
@@ -86,6 +86,25 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
             return violated(format!(
                 "the core says of {job}/{number}: {:?}; the records: {known}",
                 row.state
+            ));
+        }
+        if frame.end == FrameEnd::Open {
+            compare_units(job, *number, frame, core)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every unit of an unfinished frame is committed, and in check, where the books say so.
+fn compare_units(job: JobId, number: FrameNumber, frame: &FrameBook, core: &Core) -> Checked {
+    for unit in 0..frame.units {
+        let key = UnitKey { job, frame: number, unit: UnitIndex(unit) };
+        let state = core.state_of(key).map_err(Violation)?;
+        let known = (frame.committed.contains_key(&unit), frame.checks.contains_key(&unit));
+        let said = (state.is_committed(), matches!(state, UnitState::InCheck { .. }));
+        if said != known || state == UnitState::Dead {
+            return violated(format!(
+                "the core says that {key} is {state:?}; the records: committed, in check: {known:?}"
             ));
         }
     }

@@ -46,6 +46,7 @@ impl Watch {
                 self.taken_back += 1;
             }
             self.check_copies(unit, &held)?;
+            check_state(unit, &new, core)?;
             self.put(unit, held, books);
         }
         Ok(())
@@ -288,5 +289,19 @@ impl Watch {
             }
         }
         Ok(())
+    }
+}
+
+/// The state of a unit names the nodes that hold its leases, and no others.
+fn check_state(unit: UnitKey, held: &BTreeMap<Lease, NodeId>, core: &Core) -> Checked {
+    let state = match core.state_of(unit) {
+        Ok(state) => state,
+        // A peer may name a lease of a unit that does not exist, or no longer.
+        Err(_) if held.is_empty() => return Ok(()),
+        Err(problem) => return Err(Violation(problem)),
+    };
+    match held.values().copied().eq(state.holders()) {
+        true => Ok(()),
+        false => violated(format!("{unit} is held as {held:?}, and its state is {state:?}")),
     }
 }

@@ -6,6 +6,7 @@ use crate::nodes::roster::Presence;
 use crate::schedule::queue::Work;
 use crate::state::job::{Job, Place};
 use crate::timers::Timer;
+use crate::unit_state::UnitState;
 use tessera_protocol::ids::UnitIndex;
 
 impl Core {
@@ -77,55 +78,38 @@ impl Core {
             }
         }
         let redos = work.redos().count();
-        let mut committed_by: Vec<_> = work.redos().map(|(_, redo)| redo.maker).collect();
-        committed_by.sort_unstable();
-        committed_by.dedup();
-        let unchecked: u32 = committed_by.iter().map(|node| work.unchecked_of(*node)).sum();
+        let mut nodes: Vec<_> = work.redos().map(|(_, redo)| redo.maker).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let unchecked: u32 = nodes.iter().map(|node| work.unchecked_of(*node)).sum();
         match redos == count && unchecked as usize == count && work.to_check.len() <= count {
             true => Ok(()),
             false => Err(format!(
-                "{count} units are to be checked, {redos} are known, {unchecked} have committed_by"
+                "{count} units are to be checked, {redos} are known, {unchecked} have a node"
             )),
         }
     }
 
-    /// Every open unit is leased, ready, waiting, or ahead of the cursor: exactly one of them.
+    /// Every unit has one state, a timer wakes each that waits, and a job with something to lease
+    /// is offered.
     fn check_units(&self, job: &Job, work: &Work) -> Result<(), String> {
         self.check_checks(job, work)?;
-        let mut leasable = !work.ready.is_empty() || !work.to_check.is_empty();
-        for (position, frame) in (0..).zip(job.frames()) {
+        let books = self.books_of(job);
+        let mut leasable = !work.to_check.is_empty();
+        for position in (0..).zip(job.frames()).map(|(position, _)| position) {
             for unit in 0..job.grid.units() {
                 let place = Place { position, unit: UnitIndex(unit) };
-                let key = job
-                    .key(place)
-                    .ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
-                let leased = self.leases.is_leased(key);
-                let (ready, waiting) = (work.ready.contains_key(&place), work.waiting.get(&place));
-                let exceptions =
-                    u32::from(leased) + u32::from(ready) + u32::from(waiting.is_some());
-                if exceptions > u32::from(frame.unit_is_wanted(place.unit, &job.grid)) {
-                    return Err(format!(
-                        "{key} is {exceptions} times leased, ready or waiting, in {frame:?}"
-                    ));
-                }
-                if frame.unit_is_open(place.unit, &job.grid) && exceptions == 0 {
-                    if job.is_shut(position) && !work.is_behind(place) {
-                        continue;
-                    }
-                    if work.is_behind(place) {
+                match books.state_of(place)? {
+                    UnitState::Open => leasable = true,
+                    UnitState::Waiting { until }
+                        if !self.timers.contains(until, Timer::Unit(job.id, place)) =>
+                    {
                         return Err(format!(
-                            "{key} is lost: open, and neither leased nor to be leased"
+                            "unit {unit} of frame {position} of job {} waits, and nothing wakes it",
+                            job.id
                         ));
                     }
-                    leasable = true;
-                }
-                if ready && !work.is_behind(place) {
-                    return Err(format!("{key} is ready and ahead of the cursor"));
-                }
-                if waiting
-                    .is_some_and(|until| !self.timers.contains(*until, Timer::Unit(job.id, place)))
-                {
-                    return Err(format!("{key} waits, and nothing wakes it"));
+                    _ => {}
                 }
             }
         }

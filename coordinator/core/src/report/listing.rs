@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::nodes::devices::none_usable;
 use crate::nodes::roster::{Node, Presence};
 use crate::state::frame::Frame;
+use crate::state::job::Place;
 use crate::state::rounds::FrameRounds;
 use crate::time::Moment;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
@@ -66,15 +67,14 @@ impl Core {
     /// frame, and for one that has ended.
     pub fn committed_units(&self, id: JobId, frame: FrameNumber) -> Option<Vec<UnitIndex>> {
         let job = self.farm.jobs.get(&id)?;
-        let units = 0..job.grid.units();
-        let committed: Vec<UnitIndex> = match job.frame(frame)? {
-            Frame::Untouched => Vec::new(),
-            Frame::Open(open) | Frame::Complete(open) => {
-                units.filter(|unit| open.committed.get(*unit)).map(UnitIndex).collect()
-            }
-            Frame::Done(_) | Frame::Failed(_) => return None,
+        let position =
+            job.position(frame).filter(|_| !job.frame(frame).is_none_or(Frame::is_final))?;
+        let books = self.books_of(job);
+        let is_committed = |unit: &UnitIndex| {
+            let state = books.state_of(Place { position, unit: *unit });
+            state.is_ok_and(|state| state.is_committed())
         };
-        Some(committed)
+        Some((0..job.grid.units()).map(UnitIndex).filter(is_committed).collect())
     }
 
     /// How the rounds of a frame go that has begun and has not ended; None of one that is not

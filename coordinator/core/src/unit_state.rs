@@ -1,0 +1,158 @@
+//! The life of a unit: the states that it can be in, and the one function that derives the state
+//! from what the core keeps. No state is stored per unit; see `docs/ARCHITECTURE.md`.
+//!
+//! ```text
+//!             open_round, on_resolved        hold                  commit
+//!   NotDue ─────────────────────────► Open ────────► Leased ─────────────────► Committed
+//!      ▲                              ▲ ▲               │                        │   ▲
+//!      │ close_later_rounds           │ │ give_back     │ after_attempt      open_check │ end_check
+//!      │ (from any state)             │ └───────────────┤ on_shared_shortage     ▼   │
+//!      │                      on_wait_over              ▼                       InCheck
+//!      │                              └───────────── Waiting                     │
+//!      │                                                                          │
+//!   open_again (its node lied): Committed, InCheck ─► Open  ◄─────────────────────┘
+//!   fail_frame, end_job: every state of an unfinished frame ─► Dead
+//!   retry_frames: Dead ─► Open
+//! ```
+
+use crate::core::Core;
+use crate::lease::Leases;
+use crate::schedule::queue::Work;
+use crate::state::frame::{Frame, OpenFrame};
+use crate::state::job::{Job, Place};
+use crate::time::Moment;
+use tessera_protocol::ids::{NodeId, UnitKey};
+
+/// Where a unit is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitState {
+    /// Not wanted, at least not yet: of a round that has not begun, or of a frame that reads the
+    /// result of one that is not finished.
+    NotDue,
+    /// Wanted, and may be leased now.
+    Open,
+    /// Leased to a node, and to another one as well where the unit is copied.
+    Leased {
+        /// Holds the older lease.
+        node: NodeId,
+        /// Holds the copy.
+        copy: Option<NodeId>,
+    },
+    /// Wanted, but not leased before a moment: an attempt failed, or something was lacking.
+    Waiting {
+        /// The moment.
+        until: Moment,
+    },
+    /// Its result counts, and needs no check.
+    Committed,
+    /// Its result counts, and another node is to render it again before the frame is resolved.
+    InCheck {
+        /// Holds the lease of the check; None while nobody does.
+        node: Option<NodeId>,
+        /// Holds the copy of that lease.
+        copy: Option<NodeId>,
+    },
+    /// Its frame has failed.
+    Dead,
+}
+
+impl UnitState {
+    /// A result of the unit counts.
+    pub fn is_committed(&self) -> bool {
+        matches!(self, Self::Committed | Self::InCheck { .. })
+    }
+
+    /// The nodes that hold a lease of the unit, the older lease first.
+    pub fn holders(&self) -> impl Iterator<Item = NodeId> {
+        let (node, copy) = match *self {
+            Self::Leased { node, copy } => (Some(node), copy),
+            Self::InCheck { node, copy } => (node, copy),
+            _ => (None, None),
+        };
+        node.into_iter().chain(copy)
+    }
+}
+
+/// What is kept of the units of one job.
+#[derive(Clone, Copy)]
+pub(crate) struct UnitBooks<'a> {
+    pub(crate) job: &'a Job,
+    /// None of a job that has ended.
+    pub(crate) queue: Option<&'a Work>,
+    pub(crate) leases: &'a Leases,
+}
+
+impl UnitBooks<'_> {
+    /// Derives the state of a unit. The error says how the books contradict each other.
+    pub(crate) fn state_of(&self, place: Place) -> Result<UnitState, String> {
+        let Self { job, queue, leases } = self;
+        let frame = job.frames().get(place.position as usize);
+        let (Some(frame), Some(key)) = (frame, job.key(place)) else {
+            return Err(format!("job {} has no frame at {}", job.id, place.position));
+        };
+        let mut holders = leases.of_unit(key).filter_map(|epoch| leases.get_by_epoch(epoch));
+        let (node, copy) = (holders.next().map(|held| held.node), holders.next());
+        let copy = copy.map(|held| held.node);
+        let until = queue.and_then(|queue| queue.waiting.get(&place)).copied();
+        let ready = queue.is_some_and(|queue| queue.ready.contains_key(&place));
+        let behind = queue.is_some_and(|queue| queue.is_behind(place));
+        let kept = usize::from(node.is_some()) + usize::from(ready) + usize::from(until.is_some());
+        if kept > usize::from(frame.unit_is_wanted(place.unit, &job.grid)) {
+            return Err(format!("{key} is {kept} times leased, ready or waiting, in {frame:?}"));
+        }
+        if ready && !behind {
+            return Err(format!("{key} is ready and ahead of the cursor"));
+        }
+        if !frame.unit_is_open(place.unit, &job.grid) {
+            return Ok(closed_state(frame, place, node, copy));
+        }
+        Ok(match (node, until) {
+            (Some(node), _) => UnitState::Leased { node, copy },
+            (None, Some(until)) => UnitState::Waiting { until },
+            (None, None) if ready => UnitState::Open,
+            (None, None) if behind => {
+                return Err(format!("{key} is lost: open, and neither leased nor to be leased"));
+            }
+            (None, None) if job.is_shut(place.position) => UnitState::NotDue,
+            (None, None) => UnitState::Open,
+        })
+    }
+}
+
+/// The state of a unit that cannot be committed now.
+fn closed_state(
+    frame: &Frame,
+    place: Place,
+    node: Option<NodeId>,
+    copy: Option<NodeId>,
+) -> UnitState {
+    let of_open = |open: &OpenFrame| match open.committed.get(place.unit.0) {
+        true if open.checks.contains_key(&place.unit) => UnitState::InCheck { node, copy },
+        true => UnitState::Committed,
+        false => UnitState::NotDue,
+    };
+    match frame {
+        Frame::Untouched => UnitState::NotDue,
+        Frame::Open(open) | Frame::Complete(open) => of_open(open),
+        Frame::Done(_) => UnitState::Committed,
+        Frame::Failed(_) => UnitState::Dead,
+    }
+}
+
+impl Core {
+    /// Derives the state of a unit. The error says that there is no such unit, or how the books
+    /// contradict each other.
+    pub fn state_of(&self, unit: UnitKey) -> Result<UnitState, String> {
+        let job = self.farm.jobs.get(&unit.job);
+        let place = job.and_then(|job| job.place(unit));
+        let (Some(job), Some(place)) = (job, place) else {
+            return Err(format!("there is no unit {unit}"));
+        };
+        self.books_of(job).state_of(place)
+    }
+
+    /// What is kept of the units of a job.
+    pub(crate) fn books_of<'a>(&'a self, job: &'a Job) -> UnitBooks<'a> {
+        UnitBooks { job, queue: self.work.get(&job.id), leases: &self.leases }
+    }
+}
