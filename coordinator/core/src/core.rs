@@ -4,24 +4,22 @@
 use crate::action::{Action, Step};
 use crate::faults::Faults;
 use crate::input::{Input, RequestId, SessionId};
-use crate::journal::snapshot::{SnapshotPart, restore};
-use crate::journal::{Commit, Record};
+use crate::journal::Record;
 use crate::lease::{Epochs, Leases};
 use crate::nodes::roster::Roster;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::priorities::Shares;
-use crate::schedule::queue::Work;
+use crate::schedule::queue::Queue;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
+use crate::state::ledger::Ledger;
+use crate::state::snapshot::{SnapshotPart, restore};
 use crate::time::Moment;
 use crate::timers::{Timer, Timers};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
-
-/// Commits in one record at most: 4096 of 60 bytes are a quarter of a megabyte.
-const COMMITS_MAX: usize = 4096;
 
 /// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired
 /// in silence.
@@ -39,13 +37,13 @@ pub struct ReplayError {
 pub struct Core {
     pub(crate) settings: Settings,
     pub(crate) now: Moment,
-    /// What the journal tells; changed by [`Core::record`] alone.
-    pub(crate) farm: Farm,
+    /// What the journal says; changed by [`Core::record`] only.
+    pub(crate) farm: Ledger,
     pub(crate) leases: Leases,
     pub(crate) epochs: Epochs,
     pub(crate) roster: Roster,
     /// Of every job that has not ended.
-    pub(crate) work: BTreeMap<JobId, Work>,
+    pub(crate) queues: BTreeMap<JobId, Queue>,
     pub(crate) shares: Shares,
     pub(crate) timers: Timers,
     /// Orders that failed so far, of frames that wait for their files or to be measured.
@@ -64,9 +62,8 @@ pub struct Core {
     /// When many leases were looked through for units to copy last.
     pub(crate) looked_at: Moment,
     pub(crate) faults: Faults,
-    /// Commits of this step that are not in a record yet.
-    commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
-    step: Step,
+    /// What the step under way asks the shell to do.
+    actions: Vec<Action>,
 }
 
 impl Core {
@@ -100,13 +97,13 @@ impl Core {
 
     fn over(settings: Settings, farm: Farm, now: Moment) -> Self {
         Self {
-            epochs: Epochs::new(farm.epochs_reserved),
+            epochs: Epochs::new(farm.epochs_reserved()),
             settings,
             now,
-            farm,
+            farm: Ledger::new(farm),
             leases: Leases::default(),
             roster: Roster::default(),
-            work: BTreeMap::new(),
+            queues: BTreeMap::new(),
             shares: Shares::default(),
             timers: Timers::default(),
             resolves: BTreeMap::new(),
@@ -117,18 +114,17 @@ impl Core {
             look_at: None,
             looked_at: Moment::default(),
             faults: Faults::default(),
-            commits: BTreeMap::new(),
-            step: Step::default(),
+            actions: Vec::new(),
         }
     }
 
     /// Goes on with what was open when the records end.
     fn take_up(&mut self) {
         let open: Vec<JobId> =
-            self.farm.order.iter().copied().filter(|job| self.is_open(*job)).collect();
+            self.farm.order().iter().copied().filter(|job| self.is_open(*job)).collect();
         for id in open {
-            self.open_work(id);
-            let Some(job) = self.farm.jobs.get(&id) else {
+            self.open_queue(id);
+            let Some(job) = self.farm.job(id) else {
                 self.fault("an open job is unknown");
                 continue;
             };
@@ -141,7 +137,7 @@ impl Core {
             // The process may have ended between a job's last frame and its end.
             self.end_if_over(id);
         }
-        if self.farm.epochs_reserved.0 > 0 && !self.work.is_empty() {
+        if self.farm.epochs_reserved().0 > 0 && !self.queues.is_empty() {
             self.settled_at = self.now.after(self.settings.settle);
             self.timers.set(self.settled_at, Timer::Settled);
         }
@@ -150,7 +146,7 @@ impl Core {
     /// The durable state in parts: all records so far, those of a step not yet taken included. Take
     /// the step first, and store the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
-        crate::journal::snapshot::parts(&self.farm)
+        crate::state::snapshot::parts(&self.farm)
     }
 
     /// Takes one input in. Never panics, whatever a peer sent.
@@ -228,8 +224,7 @@ impl Core {
 
     /// What came of the inputs since the last call.
     pub fn take_step(&mut self) -> Step {
-        self.flush_commits();
-        std::mem::take(&mut self.step)
+        Step { records: self.farm.take_records(), actions: std::mem::take(&mut self.actions) }
     }
 
     /// When the core wants an [`Input::Tick`] at the latest, if nothing else comes; None: never.
@@ -250,35 +245,16 @@ impl Core {
     }
 
     pub(crate) fn is_open(&self, job: JobId) -> bool {
-        self.farm.jobs.get(&job).is_some_and(|job| !job.is_final())
+        self.farm.job(job).is_some_and(|job| !job.is_final())
     }
 
     /// Writes a fact down: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {
-        self.flush_commits();
-        self.farm.apply(&record).expect("what is recorded has been checked against the state");
-        self.step.records.push(record);
-    }
-
-    /// Writes a commit down, in one record with the others of its frame in this step.
-    pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
-        let record =
-            Record::UnitsCommitted { job: unit.job, frame: unit.frame, commits: vec![commit] };
-        self.farm.apply(&record).expect("what is committed has been checked against the state");
-        self.commits.entry((unit.job, unit.frame)).or_default().push(commit);
-    }
-
-    fn flush_commits(&mut self) {
-        for ((job, frame), commits) in std::mem::take(&mut self.commits) {
-            for part in commits.chunks(COMMITS_MAX) {
-                let commits = part.to_vec();
-                self.step.records.push(Record::UnitsCommitted { job, frame, commits });
-            }
-        }
+        self.farm.record(record);
     }
 
     pub(crate) fn act(&mut self, action: Action) {
-        self.step.actions.push(action);
+        self.actions.push(action);
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: CoordinatorToNode) {

@@ -6,7 +6,7 @@
 
 use crate::action::Action;
 use crate::core::Core;
-use crate::schedule::queue::Work;
+use crate::schedule::queue::Queue;
 use crate::state::job::Place;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::UnitKey;
@@ -46,13 +46,13 @@ impl Core {
         &mut self,
         unit: UnitKey,
         what: &'static str,
-    ) -> Option<(Place, &mut Work)> {
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        if place.is_none() || !self.work.contains_key(&unit.job) {
+    ) -> Option<(Place, &mut Queue)> {
+        let place = self.farm.job(unit.job).and_then(|job| job.place(unit));
+        if place.is_none() || !self.queues.contains_key(&unit.job) {
             self.fault(what);
             return None;
         }
-        place.zip(self.work.get_mut(&unit.job))
+        place.zip(self.queues.get_mut(&unit.job))
     }
 }
 

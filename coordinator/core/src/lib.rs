@@ -37,7 +37,6 @@ pub use core::{Core, ReplayError};
 pub use input::{
     Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, ResultShape, SessionId,
 };
-pub use journal::snapshot::SnapshotPart;
 pub use journal::{JournalError, Record};
 pub use lease::secret::Secret;
 pub use report::listing::{Census, KeptPart};
@@ -45,5 +44,6 @@ pub use settings::Settings;
 pub use splitter::chunks::Chunks;
 pub use splitter::{Grid, Split};
 pub use state::rounds::{FrameRounds, TileSet};
+pub use state::snapshot::SnapshotPart;
 pub use time::Moment;
 pub use unit_state::UnitState;

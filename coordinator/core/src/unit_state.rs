@@ -5,7 +5,7 @@
 //!             open_round, on_resolved        hold                  commit
 //!   NotDue ─────────────────────────► Open ────────► Leased ─────────────────► Committed
 //!      ▲                              ▲ ▲               │                        │   ▲
-//!      │ close_later_rounds           │ │ give_back     │ after_attempt      open_check │ end_check
+//!      │ close_later_rounds           │ │ give_back     │ after_attempt     open_check │ end_check
 //!      │ (from any state)             │ └───────────────┤ on_shared_shortage     ▼   │
 //!      │                      on_wait_over              ▼                       InCheck
 //!      │                              └───────────── Waiting                     │
@@ -17,7 +17,7 @@
 
 use crate::core::Core;
 use crate::lease::Leases;
-use crate::schedule::queue::Work;
+use crate::schedule::queue::Queue;
 use crate::state::frame::{Frame, OpenFrame};
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
@@ -78,7 +78,7 @@ impl UnitState {
 pub(crate) struct UnitBooks<'a> {
     pub(crate) job: &'a Job,
     /// None of a job that has ended.
-    pub(crate) queue: Option<&'a Work>,
+    pub(crate) queue: Option<&'a Queue>,
     pub(crate) leases: &'a Leases,
 }
 
@@ -88,22 +88,22 @@ impl UnitBooks<'_> {
         let Self { job, queue, leases } = self;
         let frame = job.frames().get(place.position as usize);
         let (Some(frame), Some(key)) = (frame, job.key(place)) else {
-            return Err(format!("job {} has no frame at {}", job.id, place.position));
+            return Err(format!("job {} has no frame at {}", job.id(), place.position));
         };
         let mut holders = leases.of_unit(key).filter_map(|epoch| leases.get_by_epoch(epoch));
         let (node, copy) = (holders.next().map(|held| held.node), holders.next());
         let copy = copy.map(|held| held.node);
-        let until = queue.and_then(|queue| queue.waiting.get(&place)).copied();
-        let ready = queue.is_some_and(|queue| queue.ready.contains_key(&place));
+        let until = queue.and_then(|queue| queue.waiting().get(&place)).copied();
+        let ready = queue.is_some_and(|queue| queue.ready().contains_key(&place));
         let behind = queue.is_some_and(|queue| queue.is_behind(place));
         let kept = usize::from(node.is_some()) + usize::from(ready) + usize::from(until.is_some());
-        if kept > usize::from(frame.unit_is_wanted(place.unit, &job.grid)) {
+        if kept > usize::from(frame.unit_is_wanted(place.unit, &job.grid())) {
             return Err(format!("{key} is {kept} times leased, ready or waiting, in {frame:?}"));
         }
         if ready && !behind {
             return Err(format!("{key} is ready and ahead of the cursor"));
         }
-        if !frame.unit_is_open(place.unit, &job.grid) {
+        if !frame.unit_is_open(place.unit, &job.grid()) {
             return Ok(closed_state(frame, place, node, copy));
         }
         Ok(match (node, until) {
@@ -126,8 +126,8 @@ fn closed_state(
     node: Option<NodeId>,
     copy: Option<NodeId>,
 ) -> UnitState {
-    let of_open = |open: &OpenFrame| match open.committed.get(place.unit.0) {
-        true if open.checks.contains_key(&place.unit) => UnitState::InCheck { node, copy },
+    let of_open = |open: &OpenFrame| match open.committed().get(place.unit.0) {
+        true if open.checks().contains_key(&place.unit) => UnitState::InCheck { node, copy },
         true => UnitState::Committed,
         false => UnitState::NotDue,
     };
@@ -143,7 +143,7 @@ impl Core {
     /// Derives the state of a unit. The error says that there is no such unit, or how the books
     /// contradict each other.
     pub fn state_of(&self, unit: UnitKey) -> Result<UnitState, String> {
-        let job = self.farm.jobs.get(&unit.job);
+        let job = self.farm.job(unit.job);
         let place = job.and_then(|job| job.place(unit));
         let (Some(job), Some(place)) = (job, place) else {
             return Err(format!("there is no unit {unit}"));
@@ -153,6 +153,6 @@ impl Core {
 
     /// What is kept of the units of a job.
     pub(crate) fn books_of<'a>(&'a self, job: &'a Job) -> UnitBooks<'a> {
-        UnitBooks { job, queue: self.work.get(&job.id), leases: &self.leases }
+        UnitBooks { job, queue: self.queues.get(&job.id()), leases: &self.leases }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::core::Core;
 use crate::nodes::roster::Presence;
-use crate::schedule::queue::Work;
+use crate::schedule::queue::Queue;
 use crate::state::job::{Job, Place};
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
@@ -16,12 +16,12 @@ impl Core {
         self.leases.check()?;
         self.roster.check()?;
         self.check_leases()?;
-        let open = self.farm.jobs.values().filter(|job| !job.is_final()).count();
-        if open != self.work.len() {
-            return Err(format!("{open} jobs are open, {} have work", self.work.len()));
+        let open = self.farm.jobs().filter(|job| !job.is_final()).count();
+        if open != self.queues.len() {
+            return Err(format!("{open} jobs are open, {} have work", self.queues.len()));
         }
-        for (id, work) in &self.work {
-            let job = self.farm.jobs.get(id).filter(|job| !job.is_final());
+        for (id, work) in &self.queues {
+            let job = self.farm.job(*id).filter(|job| !job.is_final());
             let job = job.ok_or_else(|| format!("job {id} has work and is not open"))?;
             job.check_counts()?;
             if job.is_over() {
@@ -34,20 +34,21 @@ impl Core {
 
     fn check_leases(&self) -> Result<(), String> {
         for (lease, held) in self.leases.iter() {
-            let job = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final());
+            let job = self.farm.job(lease.unit.job).filter(|job| !job.is_final());
             let frame = job.and_then(|job| Some((job, job.frame(lease.unit.frame)?)));
-            if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid)) {
+            if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid()))
+            {
                 return Err(format!(
                     "{lease} is held, and its unit is neither open nor to be checked"
                 ));
             }
-            if self.roster.get(held.node).is_none_or(|node| node.presence == Presence::Lost) {
+            if self.roster.get(held.node).is_none_or(|node| node.presence() == Presence::Lost) {
                 return Err(format!("{lease} is held by a node that is lost"));
             }
-            if job.is_some_and(|job| job.paused.is_some()) {
+            if job.is_some_and(|job| job.paused().is_some()) {
                 return Err(format!("{lease} is held, and its job is paused"));
             }
-            if lease.epoch >= self.epochs.next() || lease.epoch >= self.farm.epochs_reserved {
+            if lease.epoch >= self.epochs.next() || lease.epoch >= self.farm.epochs_reserved() {
                 return Err(format!("{lease} is held, and its epoch was never reserved"));
             }
         }
@@ -56,17 +57,17 @@ impl Core {
 
     /// Units that are to be checked are known as such, and are leased or to be leased: exactly one
     /// of them.
-    fn check_checks(&self, job: &Job, work: &Work) -> Result<(), String> {
+    fn check_checks(&self, job: &Job, work: &Queue) -> Result<(), String> {
         let mut count = 0;
         for (position, frame) in (0..).zip(job.frames()) {
-            for unit in frame.unfinished().into_iter().flat_map(|open| open.checks.keys()) {
+            for unit in frame.unfinished().into_iter().flat_map(|open| open.checks().keys()) {
                 count += 1;
                 let place = Place { position, unit: *unit };
                 let key = job
                     .key(place)
-                    .ok_or_else(|| format!("job {} has no frame {position}", job.id))?;
+                    .ok_or_else(|| format!("job {} has no frame {position}", job.id()))?;
                 let leased = self.leases.is_leased(key);
-                if work.redo(place).is_none() || leased == work.to_check.contains(&place) {
+                if work.redo(place).is_none() || leased == work.to_check().contains(&place) {
                     return Err(format!(
                         "{key} is to be checked; leased: {leased}, {:?}",
                         work.redo(place)
@@ -78,11 +79,11 @@ impl Core {
             }
         }
         let redos = work.redos().count();
-        let mut nodes: Vec<_> = work.redos().map(|(_, redo)| redo.maker).collect();
+        let mut nodes: Vec<_> = work.redos().map(|(_, redo)| redo.maker()).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let unchecked: u32 = nodes.iter().map(|node| work.unchecked_of(*node)).sum();
-        match redos == count && unchecked as usize == count && work.to_check.len() <= count {
+        match redos == count && unchecked as usize == count && work.to_check().len() <= count {
             true => Ok(()),
             false => Err(format!(
                 "{count} units are to be checked, {redos} are known, {unchecked} have a node"
@@ -92,47 +93,47 @@ impl Core {
 
     /// Every unit has one state, a timer wakes each that waits, and a job with something to lease
     /// is offered.
-    fn check_units(&self, job: &Job, work: &Work) -> Result<(), String> {
+    fn check_units(&self, job: &Job, work: &Queue) -> Result<(), String> {
         self.check_checks(job, work)?;
         let books = self.books_of(job);
-        let mut leasable = !work.to_check.is_empty();
+        let mut leasable = !work.to_check().is_empty();
         for position in (0..).zip(job.frames()).map(|(position, _)| position) {
-            for unit in 0..job.grid.units() {
+            for unit in 0..job.grid().units() {
                 let place = Place { position, unit: UnitIndex(unit) };
                 match books.state_of(place)? {
                     UnitState::Open => leasable = true,
                     UnitState::Waiting { until }
-                        if !self.timers.contains(until, Timer::Unit(job.id, place)) =>
+                        if !self.timers.contains(until, Timer::Unit(job.id(), place)) =>
                     {
                         return Err(format!(
                             "unit {unit} of frame {position} of job {} waits, and nothing wakes it",
-                            job.id
+                            job.id()
                         ));
                     }
                     _ => {}
                 }
             }
         }
-        if job.paused.is_some() {
-            return match self.shares.contains(job.spec.priority, job.order) {
-                true => Err(format!("job {} is paused and offered", job.id)),
+        if job.paused().is_some() {
+            return match self.shares.contains(job.spec().priority, job.order()) {
+                true => Err(format!("job {} is paused and offered", job.id())),
                 false => Ok(()),
             };
         }
-        match leasable && !self.shares.contains(job.spec.priority, job.order) {
-            true => Err(format!("job {} has something to lease and is not offered", job.id)),
+        match leasable && !self.shares.contains(job.spec().priority, job.order()) {
+            true => Err(format!("job {} has something to lease and is not offered", job.id())),
             false => Ok(()),
         }
     }
 
     /// Says where two cores differ in what is durable; None where they agree.
     pub fn durable_difference(&self, other: &Self) -> Option<String> {
-        if self.farm == other.farm {
+        if *self.farm == *other.farm {
             return None;
         }
-        for (id, job) in &self.farm.jobs {
-            if other.farm.jobs.get(id) != Some(job) {
-                return Some(format!("job {id} differs"));
+        for job in self.farm.jobs() {
+            if other.farm.job(job.id()) != Some(job) {
+                return Some(format!("job {} differs", job.id()));
             }
         }
         Some("jobs, reserved epochs, drained nodes or recent commits differ".to_owned())

@@ -4,13 +4,13 @@
 mod invariants;
 
 use crate::core::Core;
-use crate::journal::snapshot::{Part, SnapshotPart};
 use crate::journal::{Commit, Record, Redone};
 use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
 use crate::state::frame::Frame;
 use crate::state::parts::{PARTS_MAX, Standing, UnitPart};
 use crate::state::rounds::{FrameRounds, TileSet, WrittenRounds};
+use crate::state::snapshot::{Part, SnapshotPart};
 use crate::state::votes::{Check, Vote};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::AuditReport;
@@ -119,7 +119,7 @@ impl Entry {
         let parts = self.parts.get_mut(&key).into_iter().flatten();
         let mut to_check = parts.filter(|(_, result)| result.is_some());
         if let Some((_, result)) =
-            to_check.next().filter(|(_, result)| *result == Some(over.committed))
+            to_check.next().filter(|(_, result)| *result == Some(*over.committed()))
         {
             *result = None;
         }
@@ -364,8 +364,8 @@ impl Ledger {
         };
         let vote = Vote { node: redone.node, epoch, hash: redone.hash };
         let stands =
-            votes.verdict(&vote).is_some_and(|verdict| verdict.truth == votes.committed.hash);
-        votes.others.push(vote);
+            votes.verdict(&vote).is_some_and(|verdict| verdict.truth == votes.committed().hash);
+        votes.add(vote);
         if stands {
             entry.next_check(frame, unit);
         }
@@ -450,7 +450,7 @@ impl Ledger {
 
     fn suspect(&mut self, node: NodeId) {
         let checks = self.jobs.values_mut().flat_map(|entry| entry.unchecked.values_mut());
-        checks.for_each(|check| check.others.retain(|other| other.node != node));
+        checks.for_each(|check| check.strike(node));
     }
 
     fn finish(&mut self, id: JobId, frame: FrameNumber) {
@@ -559,15 +559,15 @@ impl Ledger {
         match frame {
             Frame::Untouched => {}
             Frame::Open(open) => {
-                self.report.units_committed += u64::from(open.committed.ones());
-                entry.committed.insert(number, open.committed);
-                entry
-                    .unchecked
-                    .extend(open.checks.into_iter().map(|(unit, check)| ((number, unit), check)));
+                self.report.units_committed += u64::from(open.committed().ones());
+                entry.committed.insert(number, open.committed().clone());
+                entry.unchecked.extend(
+                    open.checks().iter().map(|(unit, check)| ((number, *unit), check.clone())),
+                );
             }
             Frame::Complete(open) if entry.grid.has_rounds() => {
-                self.report.units_committed += u64::from(open.committed.ones());
-                entry.committed.insert(number, open.committed);
+                self.report.units_committed += u64::from(open.committed().ones());
+                entry.committed.insert(number, open.committed().clone());
             }
             Frame::Done(_) if entry.grid.has_rounds() => {
                 entry.done.insert(number);

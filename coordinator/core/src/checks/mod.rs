@@ -14,12 +14,10 @@ use crate::core::Core;
 use crate::input::{Arrived, SessionId};
 use crate::journal::{Record, Redone};
 use crate::nodes::roster::{Node, Presence};
-use crate::schedule::queue::Redo;
 use crate::state::frame::Frame;
 use crate::state::job::Place;
 use crate::state::votes::{Check, Verdict, Vote};
 use crate::timers::Timer;
-use std::collections::BTreeSet;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
@@ -28,23 +26,23 @@ impl Core {
     /// node falls as it becomes known; where the others hold no more than what they are to check
     /// already, they cannot keep up, and it is not chosen.
     pub(crate) fn is_to_be_checked(&self, id: NodeId, lease: Lease) -> bool {
-        let trust = &self.farm.trust;
+        let trust = self.farm.trust();
         if self.settings.secret.draw(lease, id) >= trust.share(id, &self.settings) {
             return false;
         }
-        if trust.suspects.contains_key(&id) {
+        if trust.suspect_of(id).is_some() {
             return true;
         }
         let (Some(job), Some(work)) =
-            (self.farm.jobs.get(&lease.unit.job), self.work.get(&lease.unit.job))
+            (self.farm.job(lease.unit.job), self.queues.get(&lease.unit.job))
         else {
             return false;
         };
         let pending = work.unchecked_of(id);
         let mut room = 0;
-        let others = self.roster.nodes.iter().filter(|(other, _)| **other != id);
+        let others = self.roster.iter().filter(|(other, _)| **other != id);
         others.filter(|(other, node)| self.may_work_at(**other, node, job)).any(|(_, node)| {
-            room += node.capacity;
+            room += node.capacity();
             room > pending
         })
     }
@@ -56,15 +54,15 @@ impl Core {
         node: &Node,
         job: &crate::state::job::Job,
     ) -> bool {
-        node.capacity > 0
+        node.capacity() > 0
             && self.is_ready(id, node)
-            && job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint)
+            && job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
             && self.usable(id, node, job).next().is_some()
     }
 
     /// The check that a unit waits for.
     pub(crate) fn check_of(&self, unit: UnitKey) -> Option<&Check> {
-        self.farm.jobs.get(&unit.job)?.frame(unit.frame)?.check(unit.unit)
+        self.farm.job(unit.job)?.frame(unit.frame)?.check(unit.unit)
     }
 
     /// A unit that has been committed is to be checked.
@@ -81,7 +79,7 @@ impl Core {
         if let Some((place, work)) = self.open_unit(unit, "a check ends of no open job") {
             work.end_check(place);
         }
-        if let Some(maker) = self.check_of(unit).map(|check| check.committed.node) {
+        if let Some(maker) = self.check_of(unit).map(|check| check.committed().node) {
             self.open_check(unit, maker);
         }
     }
@@ -97,8 +95,8 @@ impl Core {
     /// heard about it.
     pub(crate) fn may_take(&self, id: NodeId, unit: UnitKey) -> bool {
         let Some(check) = self.check_of(unit) else { return true };
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        let work = self.work.get(&unit.job);
+        let place = self.farm.job(unit.job).and_then(|job| job.place(unit));
+        let work = self.queues.get(&unit.job);
         place
             .zip(work)
             .and_then(|(place, work)| work.redo(place))
@@ -121,9 +119,9 @@ impl Core {
         let verdict = check.verdict(&Vote { node, epoch, hash });
         let redone = Redone { unit: unit.unit, epoch, node, hash };
         self.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
-        let goes_on = self.check_of(unit).is_some_and(|now| now.committed == check.committed);
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        match (goes_on, place, self.work.get_mut(&unit.job)) {
+        let goes_on = self.check_of(unit).is_some_and(|now| now.committed() == check.committed());
+        let place = self.farm.job(unit.job).and_then(|job| job.place(unit));
+        match (goes_on, place, self.queues.get_mut(&unit.job)) {
             // A copy of it goes on, as one more vote.
             (true, Some(place), Some(work)) => {
                 work.reopen_check(place, self.leases.is_leased(unit))
@@ -177,18 +175,15 @@ impl Core {
     }
 
     pub(crate) fn name_of(&self, node: NodeId) -> String {
-        let suspect = || self.farm.trust.suspects.get(&node).map(|suspect| suspect.name.clone());
-        self.roster
-            .get(node)
-            .map(|node| node.name.clone())
-            .or_else(suspect)
-            .unwrap_or_else(|| node.to_string())
+        let listed = self.roster.get(node).map(|node| node.name());
+        let suspect = || Some(self.farm.trust().suspect_of(node)?.name.as_str());
+        listed.or_else(suspect).map_or_else(|| node.to_string(), str::to_owned)
     }
 
     fn suspect(&mut self, node: NodeId, reason: String, guilty: bool) {
         let (name, at) = (self.name_of(node), self.now);
         // A doubt does not take a proof away.
-        let guilty = guilty || self.farm.trust.is_guilty(node);
+        let guilty = guilty || self.farm.trust().is_guilty(node);
         self.record(Record::NodeSuspected { node, name, at, reason, guilty });
         if guilty {
             self.take_away(node);
@@ -200,9 +195,9 @@ impl Core {
     /// Everything that a node did in frames that are not finished, and that no other node has
     /// rendered alike, is open again.
     fn redo_all_of(&mut self, node: NodeId) {
-        let jobs: Vec<JobId> = self.work.keys().copied().collect();
+        let jobs: Vec<JobId> = self.queues.keys().copied().collect();
         for id in jobs {
-            let Some(job) = self.farm.jobs.get(&id) else {
+            let Some(job) = self.farm.job(id) else {
                 self.fault("an open job is unknown");
                 continue;
             };
@@ -261,9 +256,9 @@ impl Core {
     ) {
         let later = self.close_later_rounds(job, frame, &mut units);
         // A check of a part that is under way is about fewer samples than the unit has.
-        let unfinished = self.farm.jobs.get(&job).and_then(|job| job.frame(frame)?.unfinished());
+        let unfinished = self.farm.job(job).and_then(|job| job.frame(frame)?.unfinished());
         let in_parts: Vec<UnitIndex> = unfinished.map_or_else(Vec::new, |open| {
-            units.iter().copied().filter(|unit| open.parts.has(*unit)).collect()
+            units.iter().copied().filter(|unit| open.parts().has(*unit)).collect()
         });
         self.revoke_leases(job, frame, &in_parts);
         let below = self.epochs.next();
@@ -274,14 +269,14 @@ impl Core {
             *stale = true;
         }
         for unit in &later {
-            if let Some(work) = self.work.get_mut(&job) {
+            if let Some(work) = self.queues.get_mut(&job) {
                 work.shut(Place { position, unit: *unit });
             }
         }
         units.retain(|unit| later.binary_search(unit).is_err());
         for unit in units {
             let leased = self.leases.is_leased(UnitKey { job, frame, unit });
-            let Some(work) = self.work.get_mut(&job) else {
+            let Some(work) = self.queues.get_mut(&job) else {
                 return self.fault("units are taken back of no open job");
             };
             let place = Place { position, unit };
@@ -302,13 +297,13 @@ impl Core {
         frame: FrameNumber,
         units: &mut Vec<UnitIndex>,
     ) -> Vec<UnitIndex> {
-        let unfinished = self.farm.jobs.get(&job).and_then(|job| job.frame(frame)?.unfinished());
+        let unfinished = self.farm.job(job).and_then(|job| job.frame(frame)?.unfinished());
         let Some(open) = unfinished else { return Vec::new() };
         let later = open.units_after(units);
-        let is_committed = |unit: &&UnitIndex| open.committed.get(unit.0);
+        let is_committed = |unit: &&UnitIndex| open.committed().get(unit.0);
         let begun: Vec<UnitIndex> = later
             .iter()
-            .filter(|unit| open.parts.has(**unit) && !is_committed(unit))
+            .filter(|unit| open.parts().has(**unit) && !is_committed(unit))
             .copied()
             .collect();
         units.extend(later.iter().filter(is_committed));
@@ -333,25 +328,25 @@ impl Core {
     /// Goes through the checks of a frame that nobody is making.
     pub(crate) fn on_checks_due(&mut self, id: JobId, number: FrameNumber) {
         self.looks.remove(&(id, number));
-        let Some(job) = self.farm.jobs.get(&id).filter(|job| !job.is_final()) else { return };
+        let Some(job) = self.farm.job(id).filter(|job| !job.is_final()) else { return };
         let Some(Frame::Open(open)) = job.frame(number) else { return };
-        if job.paused.is_some() {
+        if job.paused().is_some() {
             // Nobody is to make them now, so nothing is said by nobody making them.
-            if !open.checks.is_empty() {
+            if !open.checks().is_empty() {
                 self.look_at_checks(id, number);
             }
             return;
         }
-        let last = open.has_all(&job.grid);
-        let units: Vec<UnitIndex> = open.checks.keys().copied().collect();
+        let last = open.has_all(&job.grid());
+        let units: Vec<UnitIndex> = open.checks().keys().copied().collect();
         for unit in units {
             let unit = UnitKey { job: id, frame: number, unit };
             if !self.move_check_on(unit, last) {
                 return;
             }
         }
-        let waits = self.farm.jobs.get(&id).and_then(|job| job.frame(number)?.unfinished());
-        if waits.is_some_and(|open| !open.checks.is_empty()) {
+        let waits = self.farm.job(id).and_then(|job| job.frame(number)?.unfinished());
+        if waits.is_some_and(|open| !open.checks().is_empty()) {
             self.look_at_checks(id, number);
         }
         self.ask_if_due(id, number);
@@ -386,46 +381,46 @@ impl Core {
     }
 
     fn somebody_may_take(&self, unit: UnitKey) -> bool {
-        let Some(job) = self.farm.jobs.get(&unit.job) else { return false };
+        let Some(job) = self.farm.job(unit.job) else { return false };
         let tried = job
             .place(unit)
-            .zip(self.work.get(&unit.job))
+            .zip(self.queues.get(&unit.job))
             .and_then(|(place, work)| work.redo(place));
         if tried.is_some_and(|redo| redo.tried() >= usize::from(self.settings.attempts)) {
             return false;
         }
-        let mut nodes = self.roster.nodes.iter();
+        let mut nodes = self.roster.iter();
         nodes.any(|(id, node)| self.may_take(*id, unit) && self.may_work_at(*id, node, job))
     }
 
     /// A node that lied gets no work while another one lives that may have some.
     pub(crate) fn is_barred(&self, id: NodeId) -> bool {
-        let trust = &self.farm.trust;
+        let trust = self.farm.trust();
         let may_work = |(other, node): (&NodeId, &Node)| {
             *other != id
-                && node.presence != Presence::Lost
-                && !node.leaving
-                && node.devices.iter().any(crate::nodes::devices::is_ready)
-                && !self.farm.drained.contains(other)
+                && node.presence() != Presence::Lost
+                && !node.leaving()
+                && node.devices().iter().any(crate::nodes::devices::is_ready)
+                && !self.farm.is_drained(*other)
                 && !trust.is_guilty(*other)
         };
-        trust.is_guilty(id) && self.roster.nodes.iter().any(may_work)
+        trust.is_guilty(id) && self.roster.iter().any(may_work)
     }
 
     /// An operator trusts a node again.
     pub(crate) fn release_node(&mut self, node: NodeId) {
-        if self.farm.trust.suspects.contains_key(&node) {
+        if self.farm.trust().suspect_of(node).is_some() {
             self.record(Record::NodeReleased { node });
         }
         if let Some(known) = self.roster.get_mut(node) {
-            known.fitness = crate::nodes::roster::Fitness::default();
+            known.forgive();
         }
         self.dirty.mark_all();
     }
 
     /// Takes up the checks of a job after a restart.
     pub(crate) fn take_up_checks(&mut self, id: JobId) {
-        let Some(job) = self.farm.jobs.get(&id) else {
+        let Some(job) = self.farm.job(id) else {
             return self.fault("an open job is unknown");
         };
         let open = (0..).zip(job.frames()).filter_map(|(position, frame)| {
@@ -435,28 +430,11 @@ impl Core {
         let checks: Vec<(UnitKey, NodeId)> = open
             .flat_map(|(frame, open)| {
                 let key = move |unit| UnitKey { job: id, frame, unit };
-                open.checks.iter().map(move |(unit, check)| (key(*unit), check.committed.node))
+                open.checks().iter().map(move |(unit, check)| (key(*unit), check.committed().node))
             })
             .collect();
         for (unit, maker) in checks {
             self.open_check(unit, maker);
         }
-    }
-}
-
-impl Redo {
-    /// A node may make the check: it is asked for the first time, or all are asked again.
-    pub(crate) fn suits(&self, id: NodeId, check: &Check) -> bool {
-        let heard_max = usize::from(self.again);
-        check.heard(id) <= heard_max && !self.tried.contains(&id)
-    }
-
-    fn tried(&self) -> usize {
-        self.tried.len()
-    }
-
-    /// Nobody has tried it in vain.
-    pub(crate) fn new(maker: NodeId) -> Self {
-        Self { maker, tried: BTreeSet::new(), again: false }
     }
 }

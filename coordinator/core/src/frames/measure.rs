@@ -18,8 +18,8 @@ use tessera_protocol::ids::{FrameNumber, JobId};
 impl Core {
     /// The round of a frame that has been rendered and has not ended, in a job that goes on.
     pub(crate) fn round_to_end(&self, job: JobId, frame: FrameNumber) -> Option<u32> {
-        let job = self.farm.jobs.get(&job).filter(|job| !job.is_final())?;
-        job.frame(frame)?.round_to_end(&job.grid)
+        let job = self.farm.job(job).filter(|job| !job.is_final())?;
+        job.frame(frame)?.round_to_end(&job.grid())
     }
 
     /// Tiles are too noisy after a round: the next is for those of them that were in it.
@@ -43,7 +43,7 @@ impl Core {
 
     /// The rounds of a job's frames are measured.
     fn is_measured(&self, job: JobId) -> bool {
-        let render = self.farm.jobs.get(&job).and_then(|job| job.kind().render());
+        let render = self.farm.job(job).and_then(|job| job.kind().render());
         render.is_some_and(|render| render.noise.is_some())
     }
 
@@ -64,7 +64,7 @@ impl Core {
         let Some(rounds) = self.frame_rounds(job, frame) else {
             return self.fault("a round ends of a frame without rounds");
         };
-        let time = self.farm.jobs.get(&job).and_then(|job| job.time());
+        let time = self.farm.job(job).and_then(|job| job.time());
         let spent_millis = match time {
             Some(_) => rounds.spent_millis().saturating_add(self.leases.millis_of(job, frame)),
             None => 0,
@@ -89,8 +89,8 @@ impl Core {
 
     /// Units of a new round can be leased.
     fn open_round(&mut self, id: JobId, frame: FrameNumber) {
-        let position = self.farm.jobs.get(&id).and_then(|job| job.position(frame));
-        match position.zip(self.work.get_mut(&id)) {
+        let position = self.farm.job(id).and_then(|job| job.position(frame));
+        match position.zip(self.queues.get_mut(&id)) {
             Some((position, work)) => {
                 work.rewind(position);
                 self.offer_job(id);

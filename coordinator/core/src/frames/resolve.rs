@@ -26,7 +26,7 @@ pub(crate) struct Wait {
 impl Core {
     /// The frame waits for its files, in a job that goes on.
     fn is_complete(&self, job: JobId, frame: FrameNumber) -> bool {
-        let known = self.farm.jobs.get(&job).filter(|job| !job.is_final());
+        let known = self.farm.job(job).filter(|job| !job.is_final());
         matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
     }
 
@@ -72,7 +72,7 @@ impl Core {
         if self.is_stale(job, frame) || !self.is_complete(job, frame) {
             return;
         }
-        let formats = self.farm.jobs.get(&job).map_or(0, |job| job.kind().extensions().len());
+        let formats = self.farm.job(job).map_or(0, |job| job.kind().extensions().len());
         if files.len() != formats {
             let reason = format!("{} files were made instead of {formats}", files.len());
             return self.on_resolve_failed(job, frame, ResolveFailure::Retry(reason));
@@ -81,7 +81,7 @@ impl Core {
         self.resolves.remove(&(job, frame));
         self.act(Action::FrameFinished { job, frame });
         self.end_if_over(job);
-        if self.is_open(job) && self.farm.jobs.get(&job).is_some_and(|job| job.is_chained()) {
+        if self.is_open(job) && self.farm.job(job).is_some_and(|job| job.is_chained()) {
             // The next frame was waiting for this one.
             self.offer_job(job);
         }

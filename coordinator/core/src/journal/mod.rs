@@ -1,8 +1,7 @@
 //! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is
 //! the shell's.
 
-pub(crate) mod snapshot;
-mod versioned;
+pub(crate) mod versioned;
 
 use serde::{Deserialize, Serialize};
 use tessera_protocol::ids::{

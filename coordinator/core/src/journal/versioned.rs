@@ -49,8 +49,8 @@ mod tests {
     use super::*;
     use crate::core::Core;
     use crate::journal::Record;
-    use crate::journal::snapshot::SnapshotPart;
     use crate::settings::Settings;
+    use crate::state::snapshot::SnapshotPart;
     use crate::time::Moment;
     use serde::Deserialize;
     use tessera_protocol::ids::{Epoch, NodeId};

@@ -1,5 +1,6 @@
 //! Nodes: who is connected, with which devices, and how nodes come and go. Does not choose work.
 
 pub(crate) mod devices;
+mod fitness;
 pub(crate) mod roster;
 mod sessions;

@@ -3,10 +3,10 @@
 
 use crate::input::SessionId;
 use crate::nodes::devices::is_ready;
+use crate::nodes::fitness::Fitness;
 use crate::state::job::Job;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 use tessera_protocol::compute::Program;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
@@ -32,53 +32,104 @@ pub(crate) enum Presence {
     Lost,
 }
 
-/// Whether a node is trusted with work.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fitness {
-    /// Failures since its last commit.
-    pub(crate) failures: u32,
-    /// The jobs that they were of.
-    pub(crate) failed_jobs: BTreeSet<JobId>,
-    /// How often it was set unfit since its last commit.
-    pub(crate) times_unfit: u32,
-    /// No work until then, and why.
-    pub(crate) unfit: Option<(Moment, String)>,
-}
-
 /// A node as the core knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub(crate) name: String,
-    pub(crate) pool: Option<String>,
-    pub(crate) build: String,
-    pub(crate) fingerprint: Fingerprint,
-    pub(crate) process: ProcessEpoch,
-    pub(crate) devices: Vec<DeviceInfo>,
+    pub(in crate::nodes) name: String,
+    pub(in crate::nodes) pool: Option<String>,
+    pub(in crate::nodes) build: String,
+    pub(in crate::nodes) fingerprint: Fingerprint,
+    pub(in crate::nodes) process: ProcessEpoch,
+    pub(in crate::nodes) devices: Vec<DeviceInfo>,
     /// From its last heartbeat.
-    pub(crate) telemetry: Vec<DeviceTelemetry>,
+    pub(in crate::nodes) telemetry: Vec<DeviceTelemetry>,
     /// It can compile CUDA C++.
-    pub(crate) compiles: bool,
-    pub(crate) capacity: u32,
-    pub(crate) presence: Presence,
-    pub(crate) scenes: BTreeSet<BlobHash>,
+    pub(in crate::nodes) compiles: bool,
+    pub(in crate::nodes) capacity: u32,
+    pub(in crate::nodes) presence: Presence,
+    pub(in crate::nodes) scenes: BTreeSet<BlobHash>,
     /// It leaves by its own wish.
-    pub(crate) leaving: bool,
+    pub(in crate::nodes) leaving: bool,
     /// Jobs it was told of in this session.
-    pub(crate) told: BTreeSet<JobId>,
+    pub(in crate::nodes) jobs_sent: BTreeSet<JobId>,
     /// Jobs it may still hold something of, from this session or former ones of its process.
-    pub(crate) knows: BTreeSet<JobId>,
+    pub(in crate::nodes) jobs_known: BTreeSet<JobId>,
     /// Jobs with an option that its build does not know, and what it says of that.
-    pub(crate) unable: BTreeMap<JobId, String>,
-    pub(crate) heard: Moment,
-    pub(crate) units_committed: u64,
+    pub(in crate::nodes) unable: BTreeMap<JobId, String>,
+    pub(in crate::nodes) heard: Moment,
+    pub(in crate::nodes) units_committed: u64,
     /// When it last committed a unit.
-    pub(crate) committed_at: Moment,
-    pub(crate) fitness: Fitness,
+    pub(in crate::nodes) committed_at: Moment,
+    pub(in crate::nodes) fitness: Fitness,
     /// Camera samples committed by bucket of time: `(bucket, samples)`, oldest first.
     rate: Vec<(u64, u64)>,
 }
 
 impl Node {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn pool(&self) -> Option<&str> {
+        self.pool.as_deref()
+    }
+
+    pub(crate) fn build(&self) -> &str {
+        &self.build
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    pub(crate) fn devices(&self) -> &[DeviceInfo] {
+        &self.devices
+    }
+
+    /// From its last heartbeat.
+    pub(crate) fn telemetry(&self) -> &[DeviceTelemetry] {
+        &self.telemetry
+    }
+
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    pub(crate) fn presence(&self) -> Presence {
+        self.presence
+    }
+
+    pub(crate) fn scenes(&self) -> &BTreeSet<BlobHash> {
+        &self.scenes
+    }
+
+    /// It leaves by its own wish.
+    pub(crate) fn leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// Jobs it may still hold something of, from this session or former ones of its process.
+    pub(crate) fn jobs_known(&self) -> &BTreeSet<JobId> {
+        &self.jobs_known
+    }
+
+    pub(crate) fn heard(&self) -> Moment {
+        self.heard
+    }
+
+    pub(crate) fn units_committed(&self) -> u64 {
+        self.units_committed
+    }
+
+    /// When it last committed a unit.
+    pub(crate) fn committed_at(&self) -> Moment {
+        self.committed_at
+    }
+
+    pub(crate) fn fitness(&self) -> &Fitness {
+        &self.fitness
+    }
+
     pub(crate) fn new(
         join: &Join,
         fingerprint: Fingerprint,
@@ -99,8 +150,8 @@ impl Node {
             presence: Presence::Here(session),
             scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),
             leaving: false,
-            told: BTreeSet::new(),
-            knows: BTreeSet::new(),
+            jobs_sent: BTreeSet::new(),
+            jobs_known: BTreeSet::new(),
             unable: BTreeMap::new(),
             heard: now,
             units_committed: 0,
@@ -112,7 +163,7 @@ impl Node {
 
     /// Takes over what is known of the same process from its former session.
     pub(crate) fn keep_history(&mut self, known: &Self) {
-        self.knows = known.knows.clone();
+        self.jobs_known = known.jobs_known.clone();
         self.unable = known.unable.clone();
         self.leaving = known.leaving;
         self.units_committed = known.units_committed;
@@ -131,7 +182,7 @@ impl Node {
     pub(crate) fn is_willing(&self) -> bool {
         self.session().is_some()
             && !self.leaving
-            && self.fitness.unfit.is_none()
+            && self.fitness.unfit().is_none()
             && self.devices.iter().any(is_ready)
     }
 
@@ -142,8 +193,8 @@ impl Node {
 
     /// It is of the job's pool, knows its options, and some device of it runs such jobs.
     pub(crate) fn serves(&self, job: &Job) -> bool {
-        self.is_of(job.spec.pool.as_deref())
-            && !self.unable.contains_key(&job.id)
+        self.is_of(job.spec().pool.as_deref())
+            && !self.unable.contains_key(&job.id())
             && self.can_do(job.kind())
     }
 
@@ -169,11 +220,48 @@ impl Node {
         compiles && self.devices.iter().any(|device| device.kind == DeviceKind::Cuda)
     }
 
+    /// Whether it is trusted with work, to be changed.
+    pub(crate) fn fitness_mut(&mut self) -> &mut Fitness {
+        &mut self.fitness
+    }
+
+    /// An operator trusts the node again.
+    pub(crate) fn forgive(&mut self) {
+        self.fitness = Fitness::default();
+    }
+
+    /// The node holds, or held, something of a job.
+    pub(crate) fn note_job(&mut self, job: JobId) {
+        self.jobs_known.insert(job);
+    }
+
+    /// The node's build does not know an option of a job.
+    pub(crate) fn note_unable(&mut self, job: JobId, reason: String) {
+        self.unable.insert(job, reason);
+    }
+
+    /// Jobs with an option that its build does not know, and what it says of that.
+    pub(crate) fn unable(&self) -> &BTreeMap<JobId, String> {
+        &self.unable
+    }
+
+    /// A job is sent to the node. False where it has been in this session.
+    pub(crate) fn note_job_sent(&mut self, job: JobId) -> bool {
+        self.jobs_sent.insert(job)
+    }
+
+    /// The node is told to forget a job.
+    pub(crate) fn forget_job(&mut self, job: JobId) {
+        self.jobs_known.remove(&job);
+        self.jobs_sent.remove(&job);
+        self.unable.remove(&job);
+    }
+
     /// Counts a commit.
     pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
         self.units_committed += 1;
         self.committed_at = now;
-        self.fitness = Fitness { unfit: self.fitness.unfit.take(), ..Fitness::default() };
+        self.fitness.note_commit();
         let bucket = now.secs() / BUCKET_SECS;
         self.rate.retain(|(at, _)| at + RATE_SECS / BUCKET_SECS > bucket);
         match self.rate.last_mut() {
@@ -193,11 +281,21 @@ impl Node {
 /// All nodes that have ever joined, and the sessions of those that are here.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    nodes: BTreeMap<NodeId, Node>,
     sessions: BTreeMap<SessionId, NodeId>,
 }
 
 impl Roster {
+    /// All nodes that are known, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&NodeId, &Node)> {
+        self.nodes.iter()
+    }
+
+    /// All nodes that are known, in the order of their ids.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
     /// The node of a session; None for one that is unknown, lost or replaced.
     pub(crate) fn node_of(&self, session: SessionId) -> Option<NodeId> {
         self.sessions.get(&session).copied()
@@ -228,7 +326,7 @@ impl Roster {
         self.drop_session(id);
         if let Some(node) = self.nodes.get_mut(&id) {
             node.presence = presence;
-            node.told.clear();
+            node.jobs_sent.clear();
         }
     }
 
@@ -288,9 +386,4 @@ pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
         end -= 1;
     }
     text[..end].to_owned()
-}
-
-/// How long a node is unfit the next time.
-pub(crate) fn unfit_for(first: Duration, times_before: u32) -> Duration {
-    first.saturating_mul(1 << times_before.min(6)).min(Duration::from_secs(3600).max(first))
 }

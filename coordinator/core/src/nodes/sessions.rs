@@ -56,7 +56,7 @@ impl Core {
         self.dirty.mark(join.node);
         self.reconcile(join, same_process);
         self.forget_ended(join.node);
-        if self.farm.drained.contains(&join.node) {
+        if self.farm.is_drained(join.node) {
             self.send(session, CoordinatorToNode::Drain);
         }
     }
@@ -106,7 +106,7 @@ impl Core {
         let jobs: BTreeSet<JobId> =
             running.iter().chain(finished).map(|lease| lease.unit.job).collect();
         if let Some(node) = self.roster.get_mut(join.node) {
-            node.knows.extend(jobs);
+            node.jobs_known.extend(jobs);
         }
     }
 
@@ -131,12 +131,12 @@ impl Core {
 
     /// A node that comes back is told of jobs that ended meanwhile.
     fn forget_ended(&mut self, id: NodeId) {
-        let mut ended = self.roster.get(id).map(|node| node.knows.clone()).unwrap_or_default();
+        let mut ended = self.roster.get(id).map(|node| node.jobs_known.clone()).unwrap_or_default();
         ended.retain(|job| !self.is_open(*job));
         for job in ended {
             self.tell(id, CoordinatorToNode::Forget { job });
             if let Some(node) = self.roster.get_mut(id) {
-                node.knows.remove(&job);
+                node.jobs_known.remove(&job);
                 node.unable.remove(&job);
             }
         }
@@ -220,7 +220,7 @@ impl Core {
     }
 
     fn drain(&mut self, node: &str, drained: bool) -> Result<Response, RequestError> {
-        let suspects = &self.farm.trust.suspects;
+        let suspects = self.farm.trust().suspects();
         let named = |(id, suspect): (&NodeId, &crate::state::trust::Suspect)| {
             (!drained && (suspect.name == node || id.to_string() == node)).then_some(*id)
         };
@@ -232,7 +232,7 @@ impl Core {
         if !drained {
             self.release_node(id);
         }
-        if self.farm.drained.contains(&id) != drained {
+        if self.farm.is_drained(id) != drained {
             self.record(Record::NodeDrained { node: id, drained });
             self.dirty.mark_all();
         }

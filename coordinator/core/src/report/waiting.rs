@@ -28,7 +28,7 @@ fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String 
 /// No node's build knows all options of a job; None where one may.
 fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     let says = |(_, node): &(NodeId, &Node)| {
-        node.unable.get(&job.id).map(|reason| format!("`{}`: {reason}", node.name))
+        node.unable().get(&job.id()).map(|reason| format!("`{}`: {reason}", node.name()))
     };
     let said: Vec<String> = nodes.iter().map(says).collect::<Option<_>>()?;
     let said = some_of(said);
@@ -60,19 +60,20 @@ impl Core {
         if job.is_final() {
             return None;
         }
-        if let Some(pause) = &job.paused {
+        if let Some(pause) = job.paused() {
             let note =
-                format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id);
+                format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id());
             return Some((Waits::Paused, note));
         }
-        if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id) {
+        if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id())
+        {
             let note = format!("{frame} cannot be written, and is tried again: {}", wait.reason);
             return Some((Waits::Disk, note));
         }
         if let Some(note) = self.shortage_note(job) {
             return Some((Waits::Shortage, note));
         }
-        let checks = self.work.get(&job.id).map_or(0, |work| work.redos().count());
+        let checks = self.queues.get(&job.id()).map_or(0, |work| work.redos().count());
         if units_leased > 0 || (job.counts().units_open == 0 && checks == 0) {
             return None;
         }
@@ -87,7 +88,6 @@ impl Core {
     fn nobody_for(&self, job: &Job) -> Option<(Waits, String)> {
         let here: Vec<(NodeId, &Node)> = self
             .roster
-            .nodes
             .iter()
             .filter(|(_, node)| node.session().is_some())
             .map(|(id, node)| (*id, node))
@@ -95,7 +95,7 @@ impl Core {
         if here.is_empty() {
             return Some((Waits::Nodes, "no node is connected".to_owned()));
         }
-        let pool = job.spec.pool.as_deref();
+        let pool = job.spec().pool.as_deref();
         let of_pool: Vec<(NodeId, &Node)> =
             here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
         let pool = pool.map_or(String::new(), |pool| format!(" of pool `{pool}`"));
@@ -105,12 +105,13 @@ impl Core {
         if !of_pool.iter().any(|(_, node)| node.has_kind(job.kind())) {
             return Some(cannot_do(job));
         }
-        let fits = |node: &Node| job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint);
+        let fits =
+            |node: &Node| job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint());
         if let Some(pinned) =
-            job.fingerprint.filter(|_| !of_pool.iter().any(|(_, node)| fits(node)))
+            job.fingerprint().filter(|_| !of_pool.iter().any(|(_, node)| fits(node)))
         {
             let others: BTreeSet<Fingerprint> =
-                of_pool.iter().map(|(_, node)| node.fingerprint).collect();
+                of_pool.iter().map(|(_, node)| node.fingerprint()).collect();
             let note = format!(
                 "its first results have the fingerprint {pinned}, and the nodes{pool} that are \
                  connected have {}; run \
@@ -132,7 +133,7 @@ impl Core {
         if ready.is_empty() {
             let named = may
                 .iter()
-                .map(|(id, node)| format!("`{}` is {}", node.name, self.out_word(*id, node)));
+                .map(|(id, node)| format!("`{}` is {}", node.name(), self.out_word(*id, node)));
             let note =
                 format!("every node{pool} that could have it is out of work: {}", some_of(named));
             return Some((Waits::OutOfWork, note));
@@ -147,8 +148,8 @@ impl Core {
     fn out_word(&self, id: NodeId, node: &Node) -> String {
         match self.standing(id, node).0 {
             NodeState::Draining => "draining".to_owned(),
-            _ if self.is_barred(id) || node.fitness.unfit.is_some() => "quarantined".to_owned(),
-            _ => match none_usable(&node.devices) {
+            _ if self.is_barred(id) || node.fitness().unfit().is_some() => "quarantined".to_owned(),
+            _ => match none_usable(node.devices()) {
                 Some(said) => format!("without a device that may work ({said})"),
                 None => "out of work".to_owned(),
             },
@@ -157,7 +158,7 @@ impl Core {
 
     /// What is to happen before a node that may have units of it gets some.
     fn later(&self, job: &Job, checks: usize) -> (Waits, String) {
-        let work = self.work.get(&job.id);
+        let work = self.queues.get(&job.id());
         if job.counts().units_open == 0 {
             let note = format!(
                 "{checks} of its results wait for another node, which is to render them again"
@@ -170,16 +171,16 @@ impl Core {
         {
             return (Waits::Feed, format!("{frame}, which the next frame reads, is being made"));
         }
-        let soonest = work.and_then(|work| work.waiting.values().min().copied());
+        let soonest = work.and_then(|work| work.waiting().values().min().copied());
         let nothing_else = work.is_some_and(|work| {
-            work.ready.is_empty() && work.waiting.len() as u64 == job.counts().units_open
+            work.ready().is_empty() && work.waiting().len() as u64 == job.counts().units_open
         });
         if let Some(soonest) = soonest.filter(|_| nothing_else) {
             let secs = soonest.since(self.now).as_secs() + 1;
             let note = format!(
                 "its open units have failed, and are tried again in {secs} s; `tessera job {}` \
                     says why",
-                job.id
+                job.id()
             );
             return (Waits::Backoff, note);
         }

@@ -4,7 +4,6 @@
 use crate::core::Core;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
-use crate::state::farm::Farm;
 use crate::time::Moment;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
@@ -28,33 +27,13 @@ impl Core {
     /// Forgets every job that ended before a moment.
     pub(crate) fn on_forget_ended(&mut self, before: Moment) {
         let old = |id: &&JobId| {
-            let end = self.farm.jobs.get(*id).and_then(|job| job.end.as_ref());
+            let end = self.farm.job(**id).and_then(|job| job.end());
             end.is_some_and(|end| end.at < before)
         };
-        let old: Vec<JobId> = self.farm.order.iter().filter(old).copied().collect();
+        let old: Vec<JobId> = self.farm.order().iter().filter(old).copied().collect();
         for job in old {
             self.record(Record::JobForgotten { job });
         }
-    }
-}
-
-impl Farm {
-    /// Takes a job out that has ended.
-    pub(crate) fn forget(&mut self, id: JobId) -> Result<(), String> {
-        match self.jobs.get(&id) {
-            None => Err(format!("job {id} is forgotten, and was never accepted")),
-            Some(job) if !job.is_final() => Err(format!("job {id} is forgotten before its end")),
-            Some(_) => {
-                self.jobs.remove(&id);
-                self.order.retain(|job| *job != id);
-                Ok(())
-            }
-        }
-    }
-
-    /// The place of the next job among all that were accepted: behind every job that is known.
-    pub(crate) fn next_order(&self) -> u64 {
-        self.order.last().and_then(|id| self.jobs.get(id)).map_or(0, |job| job.order + 1)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::action::Action;
 use crate::core::Core;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
-use crate::schedule::queue::Work;
+use crate::schedule::queue::Queue;
 use crate::state::frame::Frame;
 use crate::state::job::Job;
 use tessera_protocol::client::{RequestError, Response};
@@ -33,8 +33,8 @@ impl Core {
         spec: Box<JobSpec>,
         owner: String,
     ) -> Result<Response, RequestError> {
-        if let Some(known) = self.farm.jobs.get(&job) {
-            return match known.spec == *spec && known.owner == owner {
+        if let Some(known) = self.farm.job(job) {
+            return match *known.spec() == *spec && known.owner() == owner {
                 true => Ok(Response::Accepted(job)),
                 false => Err(RequestError::Invalid(format!("job id {job} belongs to another job"))),
             };
@@ -44,13 +44,13 @@ impl Core {
             return Err(RequestError::Invalid(problem));
         }
         self.record(Record::JobAccepted { job, spec, owner, at: self.now });
-        self.open_work(job);
+        self.open_queue(job);
         Ok(Response::Accepted(job))
     }
 
     /// Another job may be open.
     pub(crate) fn check_room_for_jobs(&self) -> Result<(), RequestError> {
-        if self.work.len() < OPEN_JOBS_MAX {
+        if self.queues.len() < OPEN_JOBS_MAX {
             return Ok(());
         }
         let text =
@@ -59,15 +59,15 @@ impl Core {
     }
 
     /// Everything open of a job may be leased.
-    pub(crate) fn open_work(&mut self, job: JobId) {
-        self.work.insert(job, Work::default());
+    pub(crate) fn open_queue(&mut self, job: JobId) {
+        self.queues.insert(job, Queue::default());
         self.offer_job(job);
     }
 
     /// A job may have something to lease. One that is paused has not.
     pub(crate) fn offer_job(&mut self, job: JobId) {
-        if let Some(job) = self.farm.jobs.get(&job).filter(|job| job.paused.is_none()) {
-            self.shares.insert(job.spec.priority, job.order, job.id);
+        if let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) {
+            self.shares.insert(job.spec().priority, job.order(), job.id());
             self.dirty.mark_all();
         }
     }
@@ -79,7 +79,7 @@ impl Core {
 
     fn cancel(&mut self, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
         let job = self.job_of(id, caller)?;
-        match job.end.as_ref().map(|end| end.state) {
+        match job.end().map(|end| end.state) {
             None => {
                 self.end_job(id, JobState::Cancelled, &format!("cancelled by `{}`", caller.name));
                 Ok(Response::Done)
@@ -93,19 +93,20 @@ impl Core {
     pub(crate) fn job_of(&self, id: JobId, caller: &Caller) -> Result<&Job, RequestError> {
         let job = self
             .farm
-            .jobs
-            .get(&id)
+            .job(id)
             .ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
-        match caller.admin || job.owner == caller.name {
+        match caller.admin || job.owner() == caller.name {
             true => Ok(job),
-            false => Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner))),
+            false => {
+                Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner())))
+            }
         }
     }
 
     /// Ends a job whose last frame has ended, or of which a frame has failed that the frames after
     /// it need.
     pub(crate) fn end_if_over(&mut self, id: JobId) {
-        let Some(job) = self.farm.jobs.get(&id).filter(|job| !job.is_final()) else { return };
+        let Some(job) = self.farm.job(id).filter(|job| !job.is_final()) else { return };
         let counts = job.counts();
         let is_broken = job.is_chained() && counts.frames_failed > 0;
         if !is_broken && !job.is_over() {
@@ -137,14 +138,14 @@ impl Core {
             self.release(epoch);
         }
         self.record(Record::JobEnded { job: id, state, at: self.now, note: note.to_owned() });
-        self.work.remove(&id);
+        self.queues.remove(&id);
         self.leases.forget_times(id);
         self.resolves.retain(|(job, _), _| *job != id);
         // What comes of orders that are under way is not wanted, also if the job is opened again.
         let orders = self.resolving.iter_mut().filter(|((job, _), _)| *job == id);
         orders.for_each(|(_, stale)| *stale = true);
-        if let Some(job) = self.farm.jobs.get(&id) {
-            self.shares.remove(job.spec.priority, job.order);
+        if let Some(job) = self.farm.job(id) {
+            self.shares.remove(job.spec().priority, job.order());
         }
         self.forget_everywhere(id);
         self.act(Action::JobEnded { job: id });
@@ -155,22 +156,20 @@ impl Core {
     /// Tells every node that is here, and may hold something of the job, to forget it. One that is
     /// away is told when it comes back.
     fn forget_everywhere(&mut self, job: JobId) {
-        let here = self.roster.nodes.iter().filter(|(_, node)| node.session().is_some());
+        let here = self.roster.iter().filter(|(_, node)| node.session().is_some());
         let knowing: Vec<NodeId> =
-            here.filter(|(_, node)| node.knows.contains(&job)).map(|(id, _)| *id).collect();
+            here.filter(|(_, node)| node.jobs_known().contains(&job)).map(|(id, _)| *id).collect();
         for id in knowing {
             self.tell(id, CoordinatorToNode::Forget { job });
             if let Some(node) = self.roster.get_mut(id) {
-                node.knows.remove(&job);
-                node.unable.remove(&job);
-                node.told.remove(&job);
+                node.forget_job(job);
             }
         }
     }
 
     /// Ends a frame that cannot be finished, and the job with its last one. The others go on.
     pub(crate) fn fail_frame(&mut self, id: JobId, frame: FrameNumber, reason: String) {
-        let Some(position) = self.farm.jobs.get(&id).and_then(|job| job.position(frame)) else {
+        let Some(position) = self.farm.job(id).and_then(|job| job.position(frame)) else {
             return self.fault("a frame fails that does not exist");
         };
         let leases: Vec<(UnitKey, Epoch)> = self.leases.of_frame(id, frame).collect();
@@ -178,7 +177,7 @@ impl Core {
             self.revoke(unit, epoch);
         }
         self.record(Record::FrameFailed { job: id, frame, reason });
-        match self.work.get_mut(&id) {
+        match self.queues.get_mut(&id) {
             Some(work) => work.drop_frame(position),
             None => self.fault("a frame fails of no open job"),
         }

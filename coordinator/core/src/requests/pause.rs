@@ -30,10 +30,10 @@ impl Core {
                 "job {id} has ended already, and cannot be {what}"
             )));
         }
-        if job.paused.is_some() == pause {
+        if job.paused().is_some() == pause {
             return Ok(Response::Done);
         }
-        let (priority, order) = (job.spec.priority, job.order);
+        let (priority, order) = (job.spec().priority, job.order());
         if pause {
             self.record(Record::JobPaused { job: id, by: caller.name.clone(), at: self.now });
             self.shares.remove(priority, order);
@@ -42,8 +42,8 @@ impl Core {
             self.dirty.mark_all();
         } else {
             self.record(Record::JobResumed { job: id });
-            if let Some(work) = self.work.get_mut(&id) {
-                (work.passed_over_since, work.withheld_until, work.pace) = (None, None, None);
+            if let Some(work) = self.queues.get_mut(&id) {
+                work.resume();
             }
             self.offer_job(id);
         }
@@ -52,7 +52,7 @@ impl Core {
 
     /// Somebody wants nothing of the job to be leased.
     pub(crate) fn is_paused(&self, job: JobId) -> bool {
-        self.farm.jobs.get(&job).is_some_and(|job| job.paused.is_some())
+        self.farm.job(job).is_some_and(|job| job.paused().is_some())
     }
 
     /// Ends every lease of a job without a result, and without an attempt; its nodes are told to

@@ -21,7 +21,7 @@ impl Core {
             return Err(RequestError::Invalid(text));
         }
         let ended = job.is_final();
-        let nowhere = self.fits_nowhere(job.spec.device_bytes, job.spec.pool.as_deref());
+        let nowhere = self.fits_nowhere(job.spec().device_bytes, job.spec().pool.as_deref());
         if ended {
             self.check_room_for_jobs()?;
         }
@@ -31,11 +31,11 @@ impl Core {
         let below = self.epochs.next();
         self.record(Record::JobRetried { job: id, below, by: caller.name.clone(), at: self.now });
         if ended {
-            self.open_work(id);
+            self.open_queue(id);
             return Ok(Response::Done);
         }
-        let first = self.farm.jobs.get(&id).and_then(|job| job.first_untouched());
-        if let (Some(first), Some(work)) = (first, self.work.get_mut(&id)) {
+        let first = self.farm.job(id).and_then(|job| job.first_untouched());
+        if let (Some(first), Some(work)) = (first, self.queues.get_mut(&id)) {
             work.rewind(first);
         }
         self.offer_job(id);

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::input::SessionId;
 use crate::journal::{EndedAttempt, Ending, Record};
 use crate::lease::{Held, backoff};
-use crate::nodes::roster::{Presence, cut, unfit_for};
+use crate::nodes::roster::{Presence, cut};
 use crate::results::failure_class::Class;
 use crate::state::job::Place;
 use crate::time::Moment;
@@ -15,16 +15,11 @@ use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
 use tessera_protocol::node::{CoordinatorToNode, Failure};
 use tessera_protocol::status::JobState;
 
-/// Failures in a row, of several jobs, after which the node is at fault rather than a job.
-const FAILURES_OF_SEVERAL_JOBS: u32 = 3;
-/// Failures in a row after which the node is at fault, whatever they were of.
-const FAILURES_OF_ANY_JOB: u32 = 8;
-
 impl Core {
     /// The wait of a unit that had failed is over. It may be over already: timers are not unset.
     pub(crate) fn on_wait_over(&mut self, job: JobId, place: Place) {
         let avoid_until = self.now.after(self.settings.patience);
-        let work = self.work.get_mut(&job);
+        let work = self.queues.get_mut(&job);
         if work.is_some_and(|work| work.wake(place, self.now, avoid_until)) {
             self.offer_job(job);
         }
@@ -41,7 +36,7 @@ impl Core {
 
     pub(crate) fn on_grace_over(&mut self, id: NodeId) {
         let over = self.roster.get(id).is_some_and(
-            |node| matches!(node.presence, Presence::Away(until) if until <= self.now),
+            |node| matches!(node.presence(), Presence::Away(until) if until <= self.now),
         );
         if over {
             self.roster.leave(id, Presence::Lost);
@@ -68,8 +63,8 @@ impl Core {
     /// Ends a lease without a result. The unit is then nowhere: the caller says what becomes of it.
     pub(crate) fn release(&mut self, epoch: Epoch) -> Option<Held> {
         let held = self.leases.end(epoch)?;
-        if let Some(job) = self.farm.jobs.get(&held.unit.job) {
-            self.shares.refund(job.spec.priority, job.lease_samples(held.unit));
+        if let Some(job) = self.farm.job(held.unit.job) {
+            self.shares.refund(job.spec().priority, job.lease_samples(held.unit));
         }
         Some(held)
     }
@@ -104,7 +99,7 @@ impl Core {
         if attempts.is_empty() {
             return;
         }
-        let name = self.roster.get(node).map_or_else(String::new, |node| node.name.clone());
+        let name = self.roster.get(node).map_or_else(String::new, |node| node.name().to_owned());
         let endings: Vec<(UnitKey, Ending)> =
             attempts.iter().map(|attempt| (attempt.lease.unit, attempt.ending.clone())).collect();
         self.record(Record::AttemptsEnded { at: self.now, node, name: name.clone(), attempts });
@@ -114,7 +109,7 @@ impl Core {
     }
 
     fn after_attempt(&mut self, unit: UnitKey, ending: &Ending, node_name: &str) {
-        let job = self.farm.jobs.get(&unit.job).filter(|job| !job.is_final());
+        let job = self.farm.job(unit.job).filter(|job| !job.is_final());
         let frame = job.and_then(|job| job.frame(unit.frame));
         // Another unit of the same list may have ended the frame, or the job with it.
         let Some(trouble) = frame.and_then(|frame| frame.trouble(unit.unit)).copied() else {
@@ -139,7 +134,6 @@ impl Core {
         let Some((place, work)) = self.open_unit(unit, "an attempt ended of no open job") else {
             return;
         };
-        work.ready.remove(&place);
         match Class::of_ending(ending).rule().backs_off {
             true => {
                 work.put_off(place, until);
@@ -189,7 +183,7 @@ impl Core {
     /// goes to another.
     fn on_unable(&mut self, id: NodeId, lease: Lease, reason: &str) {
         if let Some(node) = self.roster.get_mut(id) {
-            node.unable.insert(lease.unit.job, cut(reason, REASON_MAX));
+            node.note_unable(lease.unit.job, cut(reason, REASON_MAX));
         }
         if self.release(lease.epoch).is_some() {
             self.give_back(lease.unit, self.now);
@@ -213,36 +207,20 @@ impl Core {
         let is_other = |(other, node): (&NodeId, &crate::nodes::roster::Node)| {
             *other != id && self.is_ready(*other, node)
         };
-        let others = self.roster.nodes.iter().any(is_other);
+        let others = self.roster.iter().any(is_other);
         let (now, first) = (self.now, self.settings.unfit);
         let Some(node) = self.roster.get_mut(id) else {
             return self.fault("a node that failed is unknown");
         };
-        let fitness = &mut node.fitness;
-        fitness.failures = fitness.failures.saturating_add(1);
-        fitness.failed_jobs.insert(job);
-        let several = fitness.failed_jobs.len() > 1 && fitness.failures >= FAILURES_OF_SEVERAL_JOBS;
-        let at_fault = several || fitness.failures >= FAILURES_OF_ANY_JOB;
-        if at_fault && others && fitness.unfit.is_none() {
-            let until = now.after(unfit_for(first, fitness.times_unfit));
-            let note = format!(
-                "{} attempts of {} jobs failed here in a row; it gets work again in {} s",
-                fitness.failures,
-                fitness.failed_jobs.len(),
-                until.since(now).as_secs()
-            );
-            fitness.unfit = Some((until, note));
-            fitness.times_unfit += 1;
-            (fitness.failures, fitness.failed_jobs) = (0, Default::default());
+        if node.fitness_mut().note_failure(job) && others {
+            let until = node.fitness_mut().set_unfit(now, first);
             self.timers.set(until, Timer::Fit(id));
         }
     }
 
     pub(crate) fn on_fit_again(&mut self, id: NodeId) {
-        if let Some(node) = self.roster.get_mut(id)
-            && node.fitness.unfit.as_ref().is_some_and(|(until, _)| *until <= self.now)
-        {
-            node.fitness.unfit = None;
+        // The node may have joined anew since, and be fit already.
+        if self.roster.get_mut(id).is_some_and(|node| node.fitness_mut().recover(self.now)) {
             self.dirty.mark_all();
         }
     }

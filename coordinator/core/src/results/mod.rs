@@ -54,21 +54,21 @@ use tessera_protocol::node::{CoordinatorToNode, Task};
 impl Core {
     /// The rule above.
     pub(crate) fn is_acceptable(&self, id: NodeId, lease: Lease) -> bool {
-        let Some(job) = self.farm.jobs.get(&lease.unit.job).filter(|job| !job.is_final()) else {
+        let Some(job) = self.farm.job(lease.unit.job).filter(|job| !job.is_final()) else {
             return false;
         };
         let Some(node) = self.roster.get(id) else { return false };
         let wanted = job.place(lease.unit).is_some_and(|place| !job.is_shut(place.position))
             && job
                 .frame(lease.unit.frame)
-                .is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit, &job.grid));
-        if !wanted || job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
+                .is_some_and(|frame| frame.unit_is_wanted(lease.unit.unit, &job.grid()));
+        if !wanted || job.fingerprint().is_some_and(|pinned| pinned != node.fingerprint()) {
             return false;
         }
         if self.leases.is_leased(lease.unit) {
             return self.leases.get(lease).is_some_and(|held| held.node == id);
         }
-        if lease.epoch < job.fence
+        if lease.epoch < job.fence()
             || !self.settings.secret.has_marked(lease, id)
             || self.may_be_of_another_unit(lease.epoch)
         {
@@ -78,12 +78,12 @@ impl Core {
         if let Some(check) = self.check_of(lease.unit) {
             // What a suspect said before has been struck out, so that nothing tells whether this is
             // the same once more.
-            let heard = check.heard(id) > 0 || self.farm.trust.suspects.contains_key(&id);
+            let heard = check.heard(id) > 0 || self.farm.trust().suspect_of(id).is_some();
             let settled = job
                 .frame(lease.unit.frame)
                 .and_then(|frame| frame.unfinished())
                 .is_some_and(|open| {
-                    open.parts
+                    open.parts()
                         .of(lease.unit.unit)
                         .iter()
                         .any(|part| part.standing == Standing::Alike)
@@ -100,7 +100,7 @@ impl Core {
     /// An epoch that somebody names for a unit that is not leased has its place already, or may
     /// have had it too long ago to tell.
     fn may_be_of_another_unit(&self, epoch: Epoch) -> bool {
-        let recent = &self.farm.recent;
+        let recent = self.farm.recent_commits();
         let oldest = recent.first_key_value().filter(|_| recent.len() >= RECENT_COMMITS_MAX);
         let forgotten = oldest.is_some_and(|(oldest, _)| epoch < *oldest);
         let former = self.epochs.is_of_former_process(epoch);
@@ -111,7 +111,7 @@ impl Core {
 
     /// The lease's result was committed, lately.
     pub(crate) fn is_committed(&self, lease: Lease) -> bool {
-        self.farm.recent.get(&lease.epoch) == Some(&lease.unit)
+        self.farm.recent_commits().get(&lease.epoch) == Some(&lease.unit)
     }
 
     /// What to say to a node about a result that is not taken.
@@ -132,8 +132,7 @@ impl Core {
             let message = self.refusal(lease);
             return self.send(session, message);
         }
-        let expected =
-            self.farm.jobs.get(&lease.unit.job).and_then(|job| shape_of(job, lease.unit));
+        let expected = self.farm.job(lease.unit.job).and_then(|job| shape_of(job, lease.unit));
         match (fit(expected, result.shape), self.check_of(lease.unit)) {
             (Fit::Whole, Some(_)) => self.on_redone(node, session, result),
             (Fit::Whole, None) => {
@@ -172,10 +171,9 @@ impl Core {
     /// whose result would be too much then.
     fn takes_part(&self, lease: Lease) -> bool {
         let unit = lease.unit;
-        let frame =
-            self.farm.jobs.get(&unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());
+        let frame = self.farm.job(unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());
         self.leases.of_unit(unit).all(|epoch| epoch == lease.epoch)
-            && frame.is_none_or(|open| open.parts.of(unit.unit).len() < PARTS_MAX)
+            && frame.is_none_or(|open| open.parts().of(unit.unit).len() < PARTS_MAX)
     }
 
     fn commit_part(
@@ -201,8 +199,8 @@ impl Core {
         self.send(session, CoordinatorToNode::Committed { lease });
         self.note_result(node, result);
         if held.is_some() {
-            if let Some(job) = self.farm.jobs.get(&unit.job) {
-                self.shares.refund(job.spec.priority, job.lease_samples(unit));
+            if let Some(job) = self.farm.job(unit.job) {
+                self.shares.refund(job.spec().priority, job.lease_samples(unit));
             }
             self.give_back(unit, self.now);
         }
@@ -222,18 +220,17 @@ impl Core {
         let Lease { unit, epoch } = lease;
         let check = self.is_to_be_checked(node, lease);
         self.leases.end(epoch);
-        self.record_commit(unit, Commit { unit: unit.unit, epoch, node, hash: result.hash, check });
+        self.farm
+            .record_commit(unit, Commit { unit: unit.unit, epoch, node, hash: result.hash, check });
         self.act(Action::KeepResult { session, lease });
         self.send(session, CoordinatorToNode::Committed { lease });
         self.stop_copy(unit, epoch);
         if let Some((place, work)) = self.open_unit(unit, "a unit is committed of no open job") {
-            work.take(place);
-            work.copies.remove(&place);
-            work.shortages.remove(&place);
+            work.commit(place);
         }
         self.note_result(node, result);
         // Of a unit in parts, that of the first that was chosen.
-        if let Some(maker) = self.check_of(unit).map(|check| check.committed.node) {
+        if let Some(maker) = self.check_of(unit).map(|check| check.committed().node) {
             self.open_check(unit, maker);
         }
         self.ask_if_due(unit.job, unit.frame);
@@ -242,20 +239,19 @@ impl Core {
     /// Learns of a result how fast its node is, and what the job needs.
     pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
         let unit = result.lease.unit;
-        let Some(job) = self.farm.jobs.get(&unit.job) else {
+        let Some(job) = self.farm.job(unit.job) else {
             return self.fault("a result is taken of an unknown job");
         };
-        let camera_samples = job.grid.camera_samples(unit.unit, result.shape.size());
+        let camera_samples = job.grid().camera_samples(unit.unit, result.shape.size());
         // A unit cannot have needed more than the device has that did it; where a node says so, its
         // word is not taken for the job.
         let known =
-            self.roster.get(node).and_then(|node| node.devices.get(usize::from(result.device)));
+            self.roster.get(node).and_then(|node| node.devices().get(usize::from(result.device)));
         let has = known.map_or(0, |device| device.memory_bytes);
         let device_bytes = if result.device_bytes <= has { result.device_bytes } else { 0 };
-        if let Some(work) = self.work.get_mut(&unit.job) {
-            work.begun = true;
-            work.rates.note(node, result.device, camera_samples, result.device_micros);
-            work.measured.note_need(device_bytes);
+        if let Some(work) = self.queues.get_mut(&unit.job) {
+            work.note_result(node, result.device, camera_samples, result.device_micros);
+            work.note_need(device_bytes);
         }
         if let Some(node) = self.roster.get_mut(node) {
             node.note_commit(camera_samples, self.now);
@@ -264,10 +260,10 @@ impl Core {
 
     /// The first result pins the job to its fingerprint; leases of nodes with another one are void.
     fn pin(&mut self, node: NodeId, id: JobId) {
-        let Some(fingerprint) = self.roster.get(node).map(|node| node.fingerprint) else {
+        let Some(fingerprint) = self.roster.get(node).map(|node| node.fingerprint()) else {
             return self.fault("a result is taken from an unknown node");
         };
-        if self.farm.jobs.get(&id).is_none_or(|job| job.fingerprint.is_some()) {
+        if self.farm.job(id).is_none_or(|job| job.fingerprint().is_some()) {
             return;
         }
         self.record(Record::JobPinned { job: id, fingerprint });
@@ -285,7 +281,7 @@ impl Core {
     fn is_foreign(&self, unit: UnitKey, epoch: Epoch, fingerprint: Fingerprint) -> bool {
         let held = self.leases.get(Lease { unit, epoch });
         let node = held.and_then(|held| self.roster.get(held.node));
-        node.is_none_or(|node| node.fingerprint != fingerprint)
+        node.is_none_or(|node| node.fingerprint() != fingerprint)
     }
 }
 
@@ -327,7 +323,7 @@ fn fit(expected: Option<(ResultShape, u32)>, found: ResultShape) -> Fit {
 /// What the result of a lease must look like, and the first sample of its unit.
 fn shape_of(job: &Job, unit: UnitKey) -> Option<(ResultShape, u32)> {
     let place = job.place(unit)?;
-    match (job.task(place)?, job.grid.task(unit.unit, None)?, job.kind()) {
+    match (job.task(place)?, job.grid().task(unit.unit, None)?, job.kind()) {
         (
             Task::Tile { tile, samples },
             Task::Tile { samples: whole, .. },

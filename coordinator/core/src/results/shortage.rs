@@ -21,6 +21,13 @@ pub(crate) struct Shortage {
     reason: String,
 }
 
+impl Shortage {
+    /// A wait that begins now.
+    fn new(now: Moment, node: NodeId) -> Self {
+        Self { since: now, times: 0, node, reason: String::new() }
+    }
+}
+
 impl Core {
     /// A node lacks something for a unit that is not of the unit.
     pub(crate) fn on_shared_shortage(&mut self, id: NodeId, lease: Lease, reason: &str) {
@@ -34,8 +41,7 @@ impl Core {
         else {
             return;
         };
-        let none = Shortage { since: now, times: 0, node: id, reason: String::new() };
-        let shortage = work.shortages.entry(place).or_insert(none);
+        let shortage = work.note_shortage(place, Shortage::new(now, id));
         shortage.times = shortage.times.saturating_add(1);
         (shortage.node, shortage.reason) = (id, cut(reason, REASON_MAX));
         let (times, waited) = (shortage.times, now.since(shortage.since));
@@ -48,8 +54,7 @@ impl Core {
             return;
         }
         let until = now.after(backoff(times, &self.settings));
-        if let Some(work) = self.work.get_mut(&unit.job) {
-            work.ready.remove(&place);
+        if let Some(work) = self.queues.get_mut(&unit.job) {
             work.put_off(place, until);
         }
         self.timers.set(until, Timer::Unit(unit.job, place));
@@ -58,10 +63,10 @@ impl Core {
 
     /// What units of a job wait for; None where none does.
     pub(crate) fn shortage_note(&self, job: &Job) -> Option<String> {
-        let work = self.work.get(&job.id)?;
+        let work = self.queues.get(&job.id())?;
         let (place, shortage) =
-            work.shortages.iter().find(|(place, _)| work.waiting.contains_key(*place))?;
-        let (count, unit) = (work.shortages.len(), job.key(*place)?);
+            work.shortages().iter().find(|(place, _)| work.waiting().contains_key(*place))?;
+        let (count, unit) = (work.shortages().len(), job.key(*place)?);
         let longest =
             shortage.since.after(self.settings.shortage_longest).since(self.now).as_secs();
         Some(format!(

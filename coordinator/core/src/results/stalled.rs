@@ -40,9 +40,9 @@ impl Core {
 
     /// How long a unit may stand still on a node.
     fn stall_bound(&self, id: NodeId, lease: Lease) -> Duration {
-        let known = self.roster.get(id).zip(self.farm.jobs.get(&lease.unit.job));
+        let known = self.roster.get(id).zip(self.farm.job(lease.unit.job));
         let alone = known.and_then(|(node, job)| {
-            let samples = job.grid.unit_camera_samples(lease.unit.unit) as f64;
+            let samples = job.grid().unit_camera_samples(lease.unit.unit) as f64;
             Some(self.measured_speed(id, node, job)?.alone(samples))
         });
         let whole = crate::schedule::withhold::span(alone.unwrap_or(0.0));
@@ -50,7 +50,7 @@ impl Core {
     }
 
     fn time_out(&mut self, id: NodeId, lease: Lease, Reached { device, since, .. }: Reached) {
-        let slot = self.roster.get(id).and_then(|node| node.devices.get(usize::from(device)));
+        let slot = self.roster.get(id).and_then(|node| node.devices().get(usize::from(device)));
         let slot = slot.map_or_else(
             || format!("device {device}"),
             |device| format!("{} ({})", device.slot, device.name),

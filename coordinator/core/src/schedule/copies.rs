@@ -146,33 +146,33 @@ impl Core {
 
     /// Units of the job can be leased that nobody has.
     fn has_fresh_units(&mut self, id: JobId) -> bool {
-        match (self.farm.jobs.get(&id), self.work.get_mut(&id)) {
+        match (self.farm.job(id), self.queues.get_mut(&id)) {
             (Some(job), Some(work)) => work.has_fresh(job, &self.leases),
             _ => false,
         }
     }
 
     fn copies_of(&self, unit: UnitKey) -> u8 {
-        let place = self.farm.jobs.get(&unit.job).and_then(|job| job.place(unit));
-        let work = self.work.get(&unit.job);
-        place.zip(work).and_then(|(place, work)| work.copies.get(&place).copied()).unwrap_or(0)
+        let place = self.farm.job(unit.job).and_then(|job| job.place(unit));
+        let work = self.queues.get(&unit.job);
+        place.zip(work).and_then(|(place, work)| work.copies().get(&place).copied()).unwrap_or(0)
     }
 
     /// What idle nodes could do for a job.
     fn offers_for(&self, idle: &[NodeId], job: JobId) -> Offers {
         let mut offers = Offers::default();
-        let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get(&job)) else {
+        let (Some(job), Some(work)) = (self.farm.job(job), self.queues.get(&job)) else {
             return offers;
         };
         let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
-        let known = idle.into_iter().filter(|id| work.rates.knows(*id));
+        let known = idle.into_iter().filter(|id| work.rates().knows(*id));
         known.filter_map(|id| self.offer_of(id, job)).for_each(|offer| offers.insert(offer));
         offers
     }
 
     /// A node that has been given something may have room for more.
     fn offer_again(&self, offers: &mut Offers, id: NodeId, job: JobId) {
-        let Some(job) = self.farm.jobs.get(&job) else { return };
+        let Some(job) = self.farm.job(job) else { return };
         offers.known.retain(|offer| offer.node != id);
         self.offer_of(id, job).into_iter().for_each(|offer| offers.insert(offer));
         if let Some(unknown) = offers.unknown.get_mut() {
@@ -191,7 +191,7 @@ impl Core {
         look: &mut f64,
     ) -> Option<NodeId> {
         let unit = expected.lease.unit;
-        let job = self.farm.jobs.get(&unit.job)?;
+        let job = self.farm.job(unit.job)?;
         let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
         let may = |id: NodeId| id != holder && self.may_take(id, unit);
         let mut is_late = |limit: f64| match expected.remaining() > limit {
@@ -220,7 +220,7 @@ impl Core {
             None => return None,
         };
         // Those at work may be through with everything before it is.
-        match job.place(unit).and_then(|place| self.better_left(best, job.id, place)) {
+        match job.place(unit).and_then(|place| self.better_left(best, job.id(), place)) {
             Some(seconds) => {
                 *look = look.min(seconds);
                 None
@@ -233,7 +233,7 @@ impl Core {
     /// speed.
     fn offer_of(&self, id: NodeId, job: &Job) -> Option<Offer> {
         let node = self.roster.get(id)?;
-        if self.leases.count_of(id) >= node.capacity || !self.may_work_at(id, node, job) {
+        if self.leases.count_of(id) >= node.capacity() || !self.may_work_at(id, node, job) {
             return None;
         }
         let speed = self.speed_at(id, job)?;
@@ -249,7 +249,7 @@ impl Core {
     fn is_unknown_and_free(&self, id: NodeId, job: &Job) -> bool {
         self.roster.get(id).is_some_and(|node| {
             let held = self.leases.count_of(id);
-            held < node.capacity
+            held < node.capacity()
                 && self.may_work_at(id, node, job)
                 && (held as usize) < self.usable(id, node, job).count()
                 && self.speed_at(id, job).is_none()
@@ -257,9 +257,9 @@ impl Core {
     }
 
     fn copy(&mut self, lease: Lease, to: NodeId) -> Option<Assignment> {
-        let place = self.farm.jobs.get(&lease.unit.job)?.place(lease.unit)?;
+        let place = self.farm.job(lease.unit.job)?.place(lease.unit)?;
         self.note_slowness(lease);
-        *self.work.get_mut(&lease.unit.job)?.copies.entry(place).or_default() += 1;
+        self.queues.get_mut(&lease.unit.job)?.count_copy(place);
         self.grant(to, lease.unit.job, place)
     }
 
@@ -268,15 +268,15 @@ impl Core {
     fn note_slowness(&mut self, lease: Lease) {
         let id = self.leases.get(lease).map(|held| held.node);
         let known = id.and_then(|id| Some((id, self.roster.get(id)?)));
-        let (Some((id, node)), Some(job)) = (known, self.farm.jobs.get(&lease.unit.job)) else {
+        let (Some((id, node)), Some(job)) = (known, self.farm.job(lease.unit.job)) else {
             return self.fault("a copied lease has no holder or no job");
         };
         let busy = self.busy_for(id, node);
         let samples = job.lease_samples(lease.unit) as f64;
         let overdue =
             self.measured_speed(id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
-        if let Some(work) = self.work.get_mut(&lease.unit.job).filter(|_| overdue) {
-            work.rates.slow_down(id, samples / busy);
+        if let Some(work) = self.queues.get_mut(&lease.unit.job).filter(|_| overdue) {
+            work.slow_down(id, samples / busy);
         }
     }
 

@@ -28,6 +28,12 @@ impl Measured {
         self.bytes = self.bytes.max(bytes);
     }
 
+    /// A unit ran out of memory on a node's device, which has so much in all.
+    pub(super) fn note_short(&mut self, node: NodeId, total: u64) {
+        let short = self.short.entry(node).or_default();
+        *short = total.max(*short);
+    }
+
     /// A node has begun anew: its devices may be others.
     pub(crate) fn forget(&mut self, node: NodeId) {
         self.short.remove(&node);
@@ -55,7 +61,7 @@ fn size(bytes: u64) -> String {
 /// taken of it.
 fn room(node: &Node, position: usize, device: &DeviceInfo) -> u64 {
     let total = if device.memory_bytes == 0 { u64::MAX } else { device.memory_bytes };
-    let told = node.telemetry.iter().find(|told| usize::from(told.device) == position);
+    let told = node.telemetry().iter().find(|told| usize::from(told.device) == position);
     let now = told.and_then(|told| Some(told.memory_free?.saturating_add(told.memory_held?)));
     now.map_or(total, |now| total.min(now))
 }
@@ -79,16 +85,16 @@ impl Core {
         node: &'a Node,
         job: &'a Job,
     ) -> impl Iterator<Item = u8> + 'a {
-        let measured = self.work.get(&job.id).map(|work| &work.measured);
+        let measured = self.queues.get(&job.id()).map(|work| work.measured());
         let need =
-            measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
+            measured.map_or(job.spec().device_bytes, |known| known.need(job.spec().device_bytes));
         let short = measured.and_then(|known| known.short.get(&id)).copied();
         let can_do = node.serves(job);
         let fits = move |position: usize, device: &DeviceInfo| {
             room(node, position, device) >= need
                 && short.is_none_or(|short| device.memory_bytes > short)
         };
-        let all = node.devices.iter().enumerate();
+        let all = node.devices().iter().enumerate();
         all.filter(move |(position, device)| {
             can_do && is_usable(device, job) && fits(*position, device)
         })
@@ -106,7 +112,7 @@ impl Core {
                  smaller textures or a node with a larger device would do",
                 size(needed),
                 size(device.memory_bytes),
-                node.name,
+                node.name(),
                 device.name
             )
         })
@@ -115,14 +121,15 @@ impl Core {
     /// The device with the most memory, of the nodes that count. One that does not say how much it
     /// has could have any.
     fn largest(&self, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &DeviceInfo)> {
-        let nodes = self.roster.nodes.values().filter(|node| counts(node));
-        let devices = nodes.flat_map(|node| node.devices.iter().map(move |device| (node, device)));
+        let nodes = self.roster.nodes().filter(|node| counts(node));
+        let devices =
+            nodes.flat_map(|node| node.devices().iter().map(move |device| (node, device)));
         devices
             .filter(|(_, device)| device.memory_bytes > 0)
             .max_by_key(|(_, device)| device.memory_bytes)
             .filter(|_| {
-                let says_nothing = |node: &Node| node.devices.iter().any(|d| d.memory_bytes == 0);
-                !self.roster.nodes.values().any(|node| counts(node) && says_nothing(node))
+                let says_nothing = |node: &Node| node.devices().iter().any(|d| d.memory_bytes == 0);
+                !self.roster.nodes().any(|node| counts(node) && says_nothing(node))
             })
     }
 
@@ -132,16 +139,16 @@ impl Core {
         let suits = |(id, node): (&NodeId, &Node)| {
             ready(*id, node) && self.usable(*id, node, job).next().is_some()
         };
-        if self.roster.nodes.iter().any(suits) {
+        if self.roster.iter().any(suits) {
             return None;
         }
-        let measured = self.work.get(&job.id).map(|work| &work.measured);
+        let measured = self.queues.get(&job.id()).map(|work| work.measured());
         let need =
-            measured.map_or(job.spec.device_bytes, |known| known.need(job.spec.device_bytes));
+            measured.map_or(job.spec().device_bytes, |known| known.need(job.spec().device_bytes));
         let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.serves(job);
-        let rooms = self.roster.nodes.iter().filter(may).flat_map(|(_, node)| {
+        let rooms = self.roster.iter().filter(may).flat_map(|(_, node)| {
             let devices =
-                node.devices.iter().enumerate().filter(|(_, device)| is_usable(device, job));
+                node.devices().iter().enumerate().filter(|(_, device)| is_usable(device, job));
             devices.map(move |(position, device)| (room(node, position, device), node, device))
         });
         let (room, node, device) = rooms.max_by_key(|(room, ..)| *room)?;
@@ -151,7 +158,7 @@ impl Core {
                 `{}`, {}){tried}",
             size(need),
             size(room),
-            node.name,
+            node.name(),
             device.name
         ))
     }
@@ -163,23 +170,21 @@ impl Core {
         let Some(node) = self.roster.get(id) else {
             return self.fault("a node with a session is unknown");
         };
-        let device = node.devices.get(usize::from(shortage.device));
+        let device = node.devices().get(usize::from(shortage.device));
         let total = device.map_or(0, |device| device.memory_bytes);
         let told = format!(
             "{} of node `{}` had {} of {} for it, of the {} that it needs: {}",
             device.map_or("a device", |device| device.name.as_str()),
-            node.name,
+            node.name(),
             size(shortage.available),
             size(total),
             size(shortage.needed),
             shortage.reason
         );
-        if let Some(work) = self.work.get_mut(&lease.unit.job) {
-            work.measured.note_need(shortage.needed);
-            let short = work.measured.short.entry(id).or_default();
-            *short = total.max(*short);
+        if let Some(work) = self.queues.get_mut(&lease.unit.job) {
+            work.note_out_of_memory(id, shortage.needed, total);
         }
-        let Some(job) = self.farm.jobs.get(&lease.unit.job) else {
+        let Some(job) = self.farm.job(lease.unit.job) else {
             return self.fault("an acceptable lease is of an unknown job");
         };
         if !self.may_fit_somewhere(job) {
@@ -196,13 +201,15 @@ impl Core {
     /// Some device of a node that is known could hold the job, if it were ready and had nothing
     /// else.
     fn may_fit_somewhere(&self, job: &Job) -> bool {
-        let Some(measured) = self.work.get(&job.id).map(|work| &work.measured) else { return true };
-        let need = measured.need(job.spec.device_bytes);
-        self.roster.nodes.iter().any(|(id, node)| {
+        let Some(measured) = self.queues.get(&job.id()).map(|work| work.measured()) else {
+            return true;
+        };
+        let need = measured.need(job.spec().device_bytes);
+        self.roster.iter().any(|(id, node)| {
             let short = measured.short.get(id).copied();
-            job.fingerprint.is_none_or(|pinned| pinned == node.fingerprint)
+            job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
                 && node.serves(job)
-                && node.devices.iter().any(|device| {
+                && node.devices().iter().any(|device| {
                     is_of_kind(device, job)
                         && (device.memory_bytes == 0 || device.memory_bytes >= need)
                         && short.is_none_or(|short| device.memory_bytes > short)
@@ -213,11 +220,11 @@ impl Core {
     /// A new process of a node gets another chance at every job. Where it is of another build, it
     /// may have been the last for some.
     pub(crate) fn on_new_process(&mut self, id: NodeId) {
-        self.work.values_mut().for_each(|work| work.measured.forget(id));
-        let short = self.work.iter().filter(|(_, work)| !work.measured.short.is_empty());
+        self.queues.values_mut().for_each(|work| work.forget_node(id));
+        let short = self.queues.iter().filter(|(_, work)| !work.measured().short.is_empty());
         let short: Vec<JobId> = short.map(|(job, _)| *job).collect();
         for job in short {
-            if self.farm.jobs.get(&job).is_some_and(|job| !self.may_fit_somewhere(job)) {
+            if self.farm.job(job).is_some_and(|job| !self.may_fit_somewhere(job)) {
                 let note = "it ran out of memory on every device of its build that is known";
                 self.end_job(job, JobState::Failed, note);
             }

@@ -100,16 +100,14 @@ impl Core {
                 let known = nodes.iter().filter_map(|id| Some((*id, self.roster.get(*id)?)));
                 known.filter_map(|(id, node)| self.room(id, node)).collect()
             }
-            None => {
-                self.roster.nodes.iter().filter_map(|(id, node)| self.room(*id, node)).collect()
-            }
+            None => self.roster.iter().filter_map(|(id, node)| self.room(*id, node)).collect(),
         })
     }
 
     /// A node that may have more, with how many units it holds.
     fn room(&self, id: NodeId, node: &Node) -> Option<(u32, NodeId)> {
         let held = self.leases.count_of(id);
-        (self.is_ready(id, node) && held < node.capacity).then_some((held, id))
+        (self.is_ready(id, node) && held < node.capacity()).then_some((held, id))
     }
 
     /// Serves the line one unit at a time. Also returns the nodes that no unit suits.
@@ -128,7 +126,7 @@ impl Core {
                 continue;
             };
             granted.entry(id).or_default().push(assignment);
-            if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity) {
+            if self.roster.get(id).is_some_and(|node| held + 1 < node.capacity()) {
                 line.push(held + 1, id);
             }
         }
@@ -143,7 +141,7 @@ impl Core {
 
     /// The unit of a priority that suits a node best.
     fn choose_from(&mut self, id: NodeId, priority: u8) -> Option<(JobId, Place)> {
-        let fingerprint = self.roster.get(id)?.fingerprint;
+        let fingerprint = self.roster.get(id)?.fingerprint();
         let mut head: Option<(JobId, Place)> = None;
         let (mut after, mut looked) = (None, 0);
         while let Some((order, job)) = self.shares.next_job(priority, after) {
@@ -189,17 +187,17 @@ impl Core {
     }
 
     fn is_check(&self, job: JobId, place: Place) -> bool {
-        self.work.get(&job).is_some_and(|work| work.redo(place).is_some())
+        self.queues.get(&job).is_some_and(|work| work.redo(place).is_some())
     }
 
     fn next_place(&mut self, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
-        let fits = self.farm.jobs.get(&job).zip(self.roster.get(id));
+        let fits = self.farm.job(job).zip(self.roster.get(id));
         let fits = fits.is_some_and(|(job, node)| self.usable(id, node, job).next().is_some());
-        let (Some(job), Some(work)) = (self.farm.jobs.get(&job), self.work.get_mut(&job)) else {
+        let (Some(job), Some(work)) = (self.farm.job(job), self.queues.get_mut(&job)) else {
             self.fault("a job is offered and not open");
             return Offer::Nothing;
         };
-        if !fits || job.fingerprint.is_some_and(|pinned| pinned != fingerprint) {
+        if !fits || job.fingerprint().is_some_and(|pinned| pinned != fingerprint) {
             return if work.is_empty(job, &self.leases) {
                 Offer::Nothing
             } else {
@@ -208,7 +206,7 @@ impl Core {
         }
         let (roster, now) = (&self.roster, self.now);
         let short: BTreeSet<Place> = work
-            .shortages
+            .shortages()
             .iter()
             .filter(|(_, of)| of.node == id)
             .map(|(place, _)| *place)
@@ -219,45 +217,45 @@ impl Core {
             let elsewhere = |(other, node): (&NodeId, &Node)| {
                 *other != id
                     && node.is_willing()
-                    && node.fingerprint == fingerprint
+                    && node.fingerprint() == fingerprint
                     && node.serves(job)
             };
             until > now
                 && (last.is_some_and(|trouble| trouble.node == id) || short.contains(&place))
-                && roster.nodes.iter().any(elsewhere)
+                && roster.iter().any(elsewhere)
         });
         match place {
             Some(place) => Offer::Unit(place),
-            None if work.ready.is_empty() && work.to_check.is_empty() => Offer::Nothing,
+            None if work.ready().is_empty() && work.to_check().is_empty() => Offer::Nothing,
             None => Offer::Unsuitable,
         }
     }
 
     fn holds_scene(&self, id: NodeId, job: JobId) -> bool {
-        let (node, job) = (self.roster.get(id), self.farm.jobs.get(&job));
-        node.zip(job).is_some_and(|(node, job)| node.scenes.contains(&job.scene))
+        let (node, job) = (self.roster.get(id), self.farm.job(job));
+        node.zip(job).is_some_and(|(node, job)| node.scenes().contains(&job.scene()))
     }
 
     /// A job whose scene the node does not hold, and that has not waited too long.
     fn may_be_passed_over(&self, id: NodeId, job: JobId) -> bool {
-        let holds_some = self.roster.get(id).is_some_and(|node| !node.scenes.is_empty());
-        let since = self.work.get(&job).and_then(|work| work.passed_over_since);
+        let holds_some = self.roster.get(id).is_some_and(|node| !node.scenes().is_empty());
+        let since = self.queues.get(&job).and_then(|work| work.passed_over_since());
         holds_some && since.is_none_or(|since| self.now < since.after(self.settings.patience))
     }
 
     fn pass_over(&mut self, job: JobId) {
-        if let Some(work) = self.work.get_mut(&job) {
-            work.passed_over_since.get_or_insert(self.now);
+        if let Some(work) = self.queues.get_mut(&job) {
+            work.pass_over(self.now);
         }
     }
 
     /// Leases a unit to a node under a new epoch.
     pub(crate) fn grant(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
-        let known = self.farm.jobs.get(&job)?;
+        let known = self.farm.job(job)?;
         let UnitKey { frame, unit, .. } = known.key(place)?;
         let task = known.task(place)?;
         let (count, reserve) =
-            self.epochs.take(self.farm.epochs_reserved, self.settings.epoch_block);
+            self.epochs.take(self.farm.epochs_reserved(), self.settings.epoch_block);
         if let Some(up_to) = reserve {
             self.record(crate::journal::Record::EpochsReserved { up_to });
         }
@@ -274,17 +272,15 @@ impl Core {
         else {
             return;
         };
-        work.take(place);
-        work.begun = true;
-        work.passed_over_since = None;
-        let Some(job) = self.farm.jobs.get(&lease.unit.job) else {
+        work.lease(place);
+        let Some(job) = self.farm.job(lease.unit.job) else {
             return self.fault("an open job is unknown");
         };
-        self.shares.charge(job.spec.priority, job.lease_samples(lease.unit));
+        self.shares.charge(job.spec().priority, job.lease_samples(lease.unit));
         let counted = job.time().is_some();
         self.leases.grant(lease, id, counted, (self.now, &self.settings));
         match self.roster.get_mut(id) {
-            Some(node) => drop(node.knows.insert(lease.unit.job)),
+            Some(node) => node.note_job(lease.unit.job),
             None => self.fault("a unit is leased to an unknown node"),
         }
     }
@@ -298,10 +294,10 @@ impl Core {
     fn send_work(&mut self, id: NodeId, assignments: Vec<Assignment>) {
         let jobs: BTreeSet<JobId> = assignments.iter().map(|assignment| assignment.job).collect();
         for job in jobs {
-            if !self.roster.get_mut(id).is_some_and(|node| node.told.insert(job)) {
+            if !self.roster.get_mut(id).is_some_and(|node| node.note_job_sent(job)) {
                 continue;
             }
-            match self.farm.jobs.get(&job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
+            match self.farm.job(job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
                 Some(spec) => self.tell(id, CoordinatorToNode::Job { job, spec }),
                 None => self.fault("a unit is granted of an unknown job"),
             }

@@ -7,6 +7,7 @@ use crate::schedule::memory::Measured;
 use crate::schedule::rates::Rates;
 use crate::schedule::withhold::Pace;
 use crate::state::job::{Job, Place};
+use crate::state::votes::Check;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{NodeId, UnitIndex};
@@ -18,49 +19,128 @@ const LOOK_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Redo {
     /// Whose result is checked.
-    pub(crate) maker: NodeId,
+    maker: NodeId,
     /// Nodes that had it and did not end it.
-    pub(crate) tried: BTreeSet<NodeId>,
+    tried: BTreeSet<NodeId>,
     /// Nodes that were heard are asked once more, for want of others.
-    pub(crate) again: bool,
+    again: bool,
+}
+
+impl Redo {
+    /// A node may make the check: it is asked for the first time, or all are asked again.
+    pub(crate) fn suits(&self, id: NodeId, check: &Check) -> bool {
+        let heard_max = usize::from(self.again);
+        check.heard(id) <= heard_max && !self.tried.contains(&id)
+    }
+
+    /// Nodes that did not end it.
+    pub(crate) fn tried(&self) -> usize {
+        self.tried.len()
+    }
+
+    /// Nobody has tried it in vain.
+    pub(crate) fn new(maker: NodeId) -> Self {
+        Self { maker, tried: BTreeSet::new(), again: false }
+    }
+
+    /// Whose result is checked.
+    pub(crate) fn maker(&self) -> NodeId {
+        self.maker
+    }
 }
 
 /// Open units of an open job that are not leased, and checks.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct Queue {
     /// Everything from here on was never leased by this process, unless a node brought the lease
     /// from before a restart.
     cursor: (u32, u32),
     /// Behind the cursor, ready. Until the given time, preferably not for the node of the unit's
     /// last attempt.
-    pub(crate) ready: BTreeMap<Place, Moment>,
+    ready: BTreeMap<Place, Moment>,
     /// Waiting until then, behind the cursor or ahead of it.
-    pub(crate) waiting: BTreeMap<Place, Moment>,
+    waiting: BTreeMap<Place, Moment>,
     /// Since when younger jobs have been preferred.
-    pub(crate) passed_over_since: Option<Moment>,
+    passed_over_since: Option<Moment>,
     /// Something of it has been leased.
-    pub(crate) begun: bool,
+    begun: bool,
     /// How fast nodes are at it.
-    pub(crate) rates: Rates,
+    rates: Rates,
     /// How all nodes together are getting on; None where they are few.
-    pub(crate) pace: Option<Pace>,
+    pace: Option<Pace>,
     /// What memory it takes.
-    pub(crate) measured: Measured,
+    measured: Measured,
     /// Units are withheld from slow nodes until then; None: none was yet.
-    pub(crate) withheld_until: Option<Moment>,
+    withheld_until: Option<Moment>,
     /// Units that were copied, and how often. No more than the leases of the job's end.
-    pub(crate) copies: BTreeMap<Place, u8>,
+    copies: BTreeMap<Place, u8>,
     /// Units that wait, or waited, for what is not theirs; until they are committed.
-    pub(crate) shortages: BTreeMap<Place, Shortage>,
+    shortages: BTreeMap<Place, Shortage>,
     /// Units to be checked, leased for that or not.
     redos: BTreeMap<Place, Redo>,
     /// Those that are not leased.
-    pub(crate) to_check: BTreeSet<Place>,
+    to_check: BTreeSet<Place>,
     /// How many units to be checked each node has made.
     unchecked: BTreeMap<NodeId, u32>,
 }
 
-impl Work {
+impl Queue {
+    /// Behind the cursor, ready. Until the given time, preferably not for the node of the unit's
+    /// last attempt.
+    pub(crate) fn ready(&self) -> &BTreeMap<Place, Moment> {
+        &self.ready
+    }
+
+    /// Waiting until then, behind the cursor or ahead of it.
+    pub(crate) fn waiting(&self) -> &BTreeMap<Place, Moment> {
+        &self.waiting
+    }
+
+    /// Since when younger jobs have been preferred.
+    pub(crate) fn passed_over_since(&self) -> Option<Moment> {
+        self.passed_over_since
+    }
+
+    /// Something of it has been leased.
+    pub(crate) fn begun(&self) -> bool {
+        self.begun
+    }
+
+    /// How fast nodes are at it.
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
+    /// How all nodes together are getting on; None where they are few.
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        self.pace
+    }
+
+    /// What memory it takes.
+    pub(crate) fn measured(&self) -> &Measured {
+        &self.measured
+    }
+
+    /// Units are withheld from slow nodes until then; None: none was yet.
+    pub(crate) fn withheld_until(&self) -> Option<Moment> {
+        self.withheld_until
+    }
+
+    /// Units that were copied, and how often. No more than the leases of the job's end.
+    pub(crate) fn copies(&self) -> &BTreeMap<Place, u8> {
+        &self.copies
+    }
+
+    /// Units that wait, or waited, for what is not theirs; until they are committed.
+    pub(crate) fn shortages(&self) -> &BTreeMap<Place, Shortage> {
+        &self.shortages
+    }
+
+    /// Those that are not leased.
+    pub(crate) fn to_check(&self) -> &BTreeSet<Place> {
+        &self.to_check
+    }
+
     /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says
     /// whether a place does not suit it. Takes nothing away.
     pub(crate) fn next(
@@ -91,7 +171,7 @@ impl Work {
             if job.is_shut(self.cursor.0) {
                 return None;
             }
-            match frame.first_open_unit(self.cursor.1, &job.grid) {
+            match frame.first_open_unit(self.cursor.1, &job.grid()) {
                 None => self.cursor = (self.cursor.0 + 1, 0),
                 Some(unit) => {
                     self.cursor.1 = unit;
@@ -117,8 +197,21 @@ impl Work {
         !self.ready.is_empty() || self.advance(job, leases).is_some()
     }
 
-    /// A unit is leased or committed now.
-    pub(crate) fn take(&mut self, place: Place) {
+    /// A unit is leased now, or its check is.
+    pub(crate) fn lease(&mut self, place: Place) {
+        self.take(place);
+        self.begun = true;
+        self.passed_over_since = None;
+    }
+
+    /// A unit is committed now.
+    pub(crate) fn commit(&mut self, place: Place) {
+        self.take(place);
+        self.copies.remove(&place);
+        self.shortages.remove(&place);
+    }
+
+    fn take(&mut self, place: Place) {
         self.ready.remove(&place);
         self.waiting.remove(&place);
         self.to_check.remove(&place);
@@ -138,6 +231,7 @@ impl Work {
 
     /// A unit is open again, but not before `until`.
     pub(crate) fn put_off(&mut self, place: Place, until: Moment) {
+        self.ready.remove(&place);
         self.waiting.insert(place, until);
     }
 
@@ -236,6 +330,62 @@ impl Work {
     /// Units to be checked, leased for that or not.
     pub(crate) fn redos(&self) -> impl Iterator<Item = (&Place, &Redo)> {
         self.redos.iter()
+    }
+
+    /// A result says how fast a device of a node is at the job.
+    pub(crate) fn note_result(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
+        self.begun = true;
+        self.rates.note(node, device, samples, micros);
+    }
+
+    /// No device of a node is faster than so many camera samples per second.
+    pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
+        self.rates.slow_down(node, per_sec);
+    }
+
+    /// A unit needed so many bytes of memory.
+    pub(crate) fn note_need(&mut self, bytes: u64) {
+        self.measured.note_need(bytes);
+    }
+
+    /// A unit that needs so many bytes ran out of memory on a device of a node that has `total`.
+    pub(crate) fn note_out_of_memory(&mut self, node: NodeId, needed: u64, total: u64) {
+        self.measured.note_need(needed);
+        self.measured.note_short(node, total);
+    }
+
+    /// A node has begun anew: its devices may be others.
+    pub(crate) fn forget_node(&mut self, node: NodeId) {
+        self.measured.forget(node);
+    }
+
+    /// A unit lacks something. Returns what is known of that; `new` where nothing was.
+    pub(crate) fn note_shortage(&mut self, place: Place, new: Shortage) -> &mut Shortage {
+        self.shortages.entry(place).or_insert(new)
+    }
+
+    /// A unit is copied once more.
+    pub(crate) fn count_copy(&mut self, place: Place) {
+        *self.copies.entry(place).or_default() += 1;
+    }
+
+    /// A younger job is preferred from now on, if none was.
+    pub(crate) fn pass_over(&mut self, now: Moment) {
+        self.passed_over_since.get_or_insert(now);
+    }
+
+    /// Units are withheld from slow nodes until then.
+    pub(crate) fn withhold_until(&mut self, until: Moment) {
+        self.withheld_until = Some(until);
+    }
+
+    pub(crate) fn set_pace(&mut self, pace: Pace) {
+        self.pace = Some(pace);
+    }
+
+    /// The job goes on after a pause: what was guessed of its end is void.
+    pub(crate) fn resume(&mut self) {
+        (self.passed_over_since, self.withheld_until, self.pace) = (None, None, None);
     }
 
     /// Units of a node that are to be checked.

@@ -114,11 +114,11 @@ impl Core {
     /// knows.
     pub(crate) fn speed_at(&self, id: NodeId, job: &Job) -> Option<Speed> {
         let node = self.roster.get(id).filter(|node| self.is_ready(id, node))?;
-        if job.fingerprint.is_some_and(|pinned| pinned != node.fingerprint) {
+        if job.fingerprint().is_some_and(|pinned| pinned != node.fingerprint()) {
             return None;
         }
-        let work = self.work.get(&job.id)?;
-        let speed = work.rates.speed(id, self.usable(id, node, job))?;
+        let work = self.queues.get(&job.id())?;
+        let speed = work.rates().speed(id, self.usable(id, node, job))?;
         // A node that has been silent for longer than two of its units should take is slower than
         // it was.
         let unit = speed.alone(job.mean_unit_samples());
@@ -129,7 +129,7 @@ impl Core {
     /// Seconds since a node ended a unit, or was given the oldest that it has.
     pub(crate) fn busy_for(&self, id: NodeId, node: &Node) -> f64 {
         let oldest = self.leases.of_node(id).map(|(_, held)| held.granted).min();
-        oldest.map_or(0.0, |oldest| self.now.since(oldest.max(node.committed_at)).as_secs_f64())
+        oldest.map_or(0.0, |oldest| self.now.since(oldest.max(node.committed_at())).as_secs_f64())
     }
 
     /// The units of a node in the order in which they were given, which is that of work, and its
@@ -142,12 +142,12 @@ impl Core {
         let mut last: Option<(JobId, Option<Speed>)> = None;
         let units = self.leases.of_node(id).map(|(lease, held)| {
             let age = self.now.since(held.granted).as_secs_f64();
-            let known = self.farm.jobs.get(&lease.unit.job).and_then(|job| {
+            let known = self.farm.job(lease.unit.job).and_then(|job| {
                 let speed = match last {
-                    Some((of_job, speed)) if of_job == job.id => speed,
+                    Some((of_job, speed)) if of_job == job.id() => speed,
                     _ => self.measured_speed(id, node, job).or(of),
                 };
-                last = Some((job.id, speed));
+                last = Some((job.id(), speed));
                 Some((speed?, job.lease_samples(lease.unit) as f64))
             });
             let ends_in = known.map(|(speed, samples)| {
@@ -164,7 +164,7 @@ impl Core {
     }
 
     pub(crate) fn measured_speed(&self, id: NodeId, node: &Node, job: &Job) -> Option<Speed> {
-        self.work.get(&job.id)?.rates.speed(id, self.usable(id, node, job))
+        self.queues.get(&job.id())?.rates().speed(id, self.usable(id, node, job))
     }
 
     /// Whether a unit is better left to the other nodes. Wakes the core when that ends.
@@ -172,26 +172,26 @@ impl Core {
         self.refresh_pace(job);
         let Some(seconds) = self.better_left(id, job, place) else { return false };
         let most = span(seconds * 2.0 + WITHHELD_BEYOND);
-        let Some(work) = self.work.get_mut(&job) else {
+        let Some(work) = self.queues.get_mut(&job) else {
             self.fault("a unit is withheld of no open job");
             return false;
         };
         // A first guess can be far off, so a much shorter one stands in its place. It is never
         // prolonged, or it would not end.
-        if work.withheld_until.is_none_or(|until| until.since(self.now) > most * 2) {
+        if work.withheld_until().is_none_or(|until| until.since(self.now) > most * 2) {
             let until = self.now.after(most);
-            work.withheld_until = Some(until);
+            work.withhold_until(until);
             self.timers.set(until, Timer::Look);
         }
-        work.withheld_until.is_some_and(|until| self.now < until)
+        work.withheld_until().is_some_and(|until| self.now < until)
     }
 
     /// Seconds in which the others would end the job, where this node would need longer for the
     /// unit alone.
     pub(crate) fn better_left(&self, id: NodeId, job: JobId, place: Place) -> Option<f64> {
-        let (job, work) = (self.farm.jobs.get(&job)?, self.work.get(&job)?);
+        let (job, work) = (self.farm.job(job)?, self.queues.get(&job)?);
         let mine = self.speed_at(id, job)?;
-        let together = match work.pace {
+        let together = match work.pace() {
             Some(pace) => pace.together - mine.per_sec,
             None => self.others_at(job, Some(id)).map(|(_, speed)| speed.per_sec).sum(),
         };
@@ -209,7 +209,7 @@ impl Core {
         }
         let (_, queue) = self.expected(id, Some(mine));
         // The same size for all: otherwise rounding could keep the unit from each of them.
-        let (unit, pace) = match work.pace {
+        let (unit, pace) = match work.pace() {
             Some(pace) => (mean, pace.without(id, mine, queue)),
             None => {
                 let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
@@ -227,7 +227,7 @@ impl Core {
         job: &'a Job,
         without: Option<NodeId>,
     ) -> impl Iterator<Item = (NodeId, Speed)> + 'a {
-        let nodes = self.work.get(&job.id).into_iter().flat_map(|work| work.rates.nodes());
+        let nodes = self.queues.get(&job.id()).into_iter().flat_map(|work| work.rates().nodes());
         let others = nodes.filter(move |id| Some(*id) != without);
         others.filter_map(|id| Some((id, self.speed_at(id, job)?)))
     }
@@ -239,7 +239,7 @@ impl Core {
             together: 0.0,
             queued: 0.0,
             soonest: [Soonest { node: None, secs: f64::INFINITY }; 2],
-            leased: self.leases.count_in(job.id) as f64,
+            leased: self.leases.count_in(job.id()) as f64,
         };
         for (id, speed) in self.others_at(job, without) {
             pace.together += speed.per_sec;
@@ -252,19 +252,19 @@ impl Core {
 
     /// Of a job with many nodes at work, works out how they are getting on, once in a while.
     pub(crate) fn refresh_pace(&mut self, id: JobId) {
-        let (Some(job), Some(work)) = (self.farm.jobs.get(&id), self.work.get(&id)) else {
+        let (Some(job), Some(work)) = (self.farm.job(id), self.queues.get(&id)) else {
             return self.fault("a leased or offered job is not open");
         };
-        let fresh = work.pace.is_some_and(|pace| self.now < pace.until);
-        if fresh || work.rates.nodes().nth(PACE_FROM).is_none() {
+        let fresh = work.pace().is_some_and(|pace| self.now < pace.until);
+        if fresh || work.rates().nodes().nth(PACE_FROM).is_none() {
             return;
         }
         let mut pace = self.pace(job, None, job.mean_unit_samples());
         let left =
             (job.units_beside(0) as f64 - pace.leased) * job.mean_unit_samples() / pace.together;
         pace.until = self.now.after(span(left / PACE_PART).clamp(PACE_LASTS, PACE_LASTS_MOST));
-        if let Some(work) = self.work.get_mut(&id) {
-            work.pace = Some(pace);
+        if let Some(work) = self.queues.get_mut(&id) {
+            work.set_pace(pace);
         }
     }
 }

@@ -17,17 +17,52 @@ pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 /// The durable state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Farm {
-    pub(crate) epochs_reserved: Epoch,
-    pub(crate) jobs: BTreeMap<JobId, Job>,
+    pub(in crate::state) epochs_reserved: Epoch,
+    pub(in crate::state) jobs: BTreeMap<JobId, Job>,
     /// Jobs by the order of their acceptance.
-    pub(crate) order: Vec<JobId>,
+    pub(in crate::state) order: Vec<JobId>,
     /// Nodes that an operator took out of work.
-    pub(crate) drained: BTreeSet<NodeId>,
-    pub(crate) recent: BTreeMap<Epoch, UnitKey>,
-    pub(crate) trust: Trust,
+    pub(in crate::state) drained: BTreeSet<NodeId>,
+    pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
+    pub(in crate::state) trust: Trust,
 }
 
 impl Farm {
+    /// A job that was accepted and not forgotten.
+    pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(&id)
+    }
+
+    /// All jobs, by id.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values()
+    }
+
+    /// Jobs in the order of their acceptance.
+    pub(crate) fn order(&self) -> &[JobId] {
+        &self.order
+    }
+
+    /// An operator took the node out of work.
+    pub(crate) fn is_drained(&self, node: NodeId) -> bool {
+        self.drained.contains(&node)
+    }
+
+    /// The newest commits, by epoch; at most [`RECENT_COMMITS_MAX`].
+    pub(crate) fn recent_commits(&self) -> &BTreeMap<Epoch, UnitKey> {
+        &self.recent
+    }
+
+    /// How well nodes are known.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// The first epoch that is not reserved.
+    pub(crate) fn epochs_reserved(&self) -> Epoch {
+        self.epochs_reserved
+    }
+
     /// Takes a record in. An error says why it contradicts what was before; the state is then of no
     /// use any more.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
@@ -48,7 +83,9 @@ impl Farm {
             Record::FrameFailed { job, frame, reason } => {
                 self.job_mut(*job)?.fail_frame(*frame, reason)
             }
-            Record::JobEnded { job, state, at, note } => self.job_mut(*job)?.end(*state, *at, note),
+            Record::JobEnded { job, state, at, note } => {
+                self.job_mut(*job)?.end_as(*state, *at, note)
+            }
             Record::NodeDrained { node, drained } => {
                 if *drained {
                     self.drained.insert(*node)
@@ -190,5 +227,23 @@ impl Farm {
             });
         }
         Ok(())
+    }
+
+    /// Takes a job out that has ended.
+    pub(crate) fn forget(&mut self, id: JobId) -> Result<(), String> {
+        match self.jobs.get(&id) {
+            None => Err(format!("job {id} is forgotten, and was never accepted")),
+            Some(job) if !job.is_final() => Err(format!("job {id} is forgotten before its end")),
+            Some(_) => {
+                self.jobs.remove(&id);
+                self.order.retain(|job| *job != id);
+                Ok(())
+            }
+        }
+    }
+
+    /// The place of the next job among all that were accepted: behind every job that is known.
+    pub(crate) fn next_order(&self) -> u64 {
+        self.order.last().and_then(|id| self.jobs.get(id)).map_or(0, |job| job.order + 1)
     }
 }

@@ -32,23 +32,23 @@ pub(crate) enum Frame {
 /// A frame that is not finished.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenFrame {
-    pub(crate) committed: Bitmap,
+    pub(in crate::state) committed: Bitmap,
     /// Open units with ended attempts.
-    pub(crate) troubled: BTreeMap<UnitIndex, Trouble>,
+    pub(in crate::state) troubled: BTreeMap<UnitIndex, Trouble>,
     /// Committed units that must be rendered again by another node before the frame is resolved.
-    pub(crate) checks: BTreeMap<UnitIndex, Check>,
+    pub(in crate::state) checks: BTreeMap<UnitIndex, Check>,
     /// Committed units that another node has rendered alike.
-    pub(crate) verified: Bitmap,
+    pub(in crate::state) verified: Bitmap,
     /// In parts of their own in a snapshot.
     #[serde(skip)]
-    pub(crate) committed_by: CommittedBy,
+    pub(in crate::state) committed_by: CommittedBy,
     /// Units that are committed in parts, or have some of them. In parts of their own in a
     /// snapshot.
     #[serde(skip)]
-    pub(crate) parts: Parts,
+    pub(in crate::state) parts: Parts,
     /// Of a frame that is sampled in rounds. In a part of its own in a snapshot.
     #[serde(skip)]
-    pub(crate) rounds: Option<Box<FrameRounds>>,
+    pub(in crate::state) rounds: Option<Box<FrameRounds>>,
 }
 
 /// What became of a frame that is finished.
@@ -223,6 +223,23 @@ fn status_of(rounds: &FrameRounds) -> RoundStatus {
 }
 
 impl OpenFrame {
+    pub(crate) fn committed(&self) -> &Bitmap {
+        &self.committed
+    }
+
+    /// Committed units that must be rendered again by another node before the frame is resolved.
+    pub(crate) fn checks(&self) -> &BTreeMap<UnitIndex, Check> {
+        &self.checks
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub(crate) fn rounds(&self) -> Option<&FrameRounds> {
+        self.rounds.as_deref()
+    }
+
     /// The unit is part of the frame, as far as its rounds are known.
     pub(crate) fn has(&self, unit: UnitIndex) -> bool {
         self.rounds.as_ref().is_none_or(|rounds| rounds.has(unit))

@@ -27,11 +27,21 @@ pub(crate) struct Suspect {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trust {
     /// Results of a node that another node has rendered alike.
-    pub(crate) passed: BTreeMap<NodeId, u32>,
-    pub(crate) suspects: BTreeMap<NodeId, Suspect>,
+    pub(in crate::state) passed: BTreeMap<NodeId, u32>,
+    pub(in crate::state) suspects: BTreeMap<NodeId, Suspect>,
 }
 
 impl Trust {
+    /// Why a node is suspected; None where it is not.
+    pub(crate) fn suspect_of(&self, node: NodeId) -> Option<&Suspect> {
+        self.suspects.get(&node)
+    }
+
+    /// All suspects.
+    pub(crate) fn suspects(&self) -> &BTreeMap<NodeId, Suspect> {
+        &self.suspects
+    }
+
     /// A result of a node was rendered alike by another.
     pub(crate) fn note_passed(&mut self, node: NodeId) {
         let passed = self.passed.entry(node).or_default();

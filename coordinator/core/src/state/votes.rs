@@ -20,9 +20,9 @@ pub(crate) struct Vote {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Check {
     /// The result that was committed.
-    pub(crate) committed: Vote,
+    pub(in crate::state) committed: Vote,
     /// Results that differ from it.
-    pub(crate) others: Vec<Vote>,
+    pub(in crate::state) others: Vec<Vote>,
 }
 
 /// What votes come to.
@@ -34,8 +34,23 @@ pub(crate) struct Verdict {
 }
 
 impl Check {
+    /// The result that was committed.
+    pub(crate) fn committed(&self) -> &Vote {
+        &self.committed
+    }
+
     pub(crate) fn new(committed: Vote) -> Self {
         Self { committed, others: Vec::new() }
+    }
+
+    /// One more vote.
+    pub(crate) fn add(&mut self, vote: Vote) {
+        self.others.push(vote);
+    }
+
+    /// A suspect's word about the unit of another counts no more.
+    pub(crate) fn strike(&mut self, node: NodeId) {
+        self.others.retain(|other| other.node != node);
     }
 
     fn all(&self) -> impl Iterator<Item = &Vote> {

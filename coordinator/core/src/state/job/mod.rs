@@ -63,32 +63,94 @@ pub(crate) struct Copies {
 /// Durable state of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Job {
-    pub(crate) id: JobId,
-    pub(crate) spec: JobSpec,
-    pub(crate) grid: Split,
+    pub(in crate::state) id: JobId,
+    pub(in crate::state) spec: JobSpec,
+    pub(in crate::state) grid: Split,
     /// Hash of its scene (or program and inputs), by which nodes say what they hold.
-    pub(crate) scene: BlobHash,
-    pub(crate) owner: String,
+    pub(in crate::state) scene: BlobHash,
+    pub(in crate::state) owner: String,
     /// Grows from job to job, by their acceptance.
-    pub(crate) order: u64,
-    pub(crate) submitted_at: Moment,
-    pub(crate) fingerprint: Option<Fingerprint>,
-    pub(crate) end: Option<End>,
+    pub(in crate::state) order: u64,
+    pub(in crate::state) submitted_at: Moment,
+    pub(in crate::state) fingerprint: Option<Fingerprint>,
+    pub(in crate::state) end: Option<End>,
     /// Only of a job that has not ended.
-    pub(crate) paused: Option<Pause>,
+    pub(in crate::state) paused: Option<Pause>,
     /// Results of leases below it, which nobody holds, are of frames that had failed.
-    pub(crate) fence: Epoch,
-    pub(crate) failures: VecDeque<FailureNote>,
-    pub(crate) copies: Copies,
+    pub(in crate::state) fence: Epoch,
+    pub(in crate::state) failures: VecDeque<FailureNote>,
+    pub(in crate::state) copies: Copies,
     /// Camera samples that nodes handed in as parts when they had to leave, without those that were
     /// taken back later.
-    pub(crate) samples_kept: u64,
+    pub(in crate::state) samples_kept: u64,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
     counts: Counts,
 }
 
 impl Job {
+    pub(crate) fn id(&self) -> JobId {
+        self.id
+    }
+
+    pub(crate) fn spec(&self) -> &JobSpec {
+        &self.spec
+    }
+
+    pub(crate) fn grid(&self) -> Split {
+        self.grid
+    }
+
+    /// Hash of its scene (or program and inputs), by which nodes say what they hold.
+    pub(crate) fn scene(&self) -> BlobHash {
+        self.scene
+    }
+
+    pub(crate) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Grows from job to job, by their acceptance.
+    pub(crate) fn order(&self) -> u64 {
+        self.order
+    }
+
+    pub(crate) fn submitted_at(&self) -> Moment {
+        self.submitted_at
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
+    }
+
+    pub(crate) fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// Only of a job that has not ended.
+    pub(crate) fn paused(&self) -> Option<&Pause> {
+        self.paused.as_ref()
+    }
+
+    /// Results of leases below it, which nobody holds, are of frames that had failed.
+    pub(crate) fn fence(&self) -> Epoch {
+        self.fence
+    }
+
+    pub(crate) fn failures(&self) -> &VecDeque<FailureNote> {
+        &self.failures
+    }
+
+    pub(crate) fn copies(&self) -> Copies {
+        self.copies
+    }
+
+    /// Camera samples that nodes handed in as parts when they had to leave, without those that were
+    /// taken back later.
+    pub(crate) fn samples_kept(&self) -> u64 {
+        self.samples_kept
+    }
+
     pub(crate) fn new(
         id: JobId,
         spec: JobSpec,
@@ -323,7 +385,7 @@ impl Job {
         let vote = Vote { node, epoch, hash };
         let stands =
             check.verdict(&vote).is_some_and(|verdict| verdict.truth == check.committed.hash);
-        check.others.push(vote);
+        check.add(vote);
         let over = if stands { open.end_check(unit, true) } else { None };
         self.frame_mut(number)?.settle(&grid);
         Ok(over)
@@ -484,9 +546,7 @@ impl Job {
     pub(crate) fn unhear(&mut self, node: NodeId) {
         for frame in &mut self.frames {
             if let Frame::Open(open) = frame {
-                open.checks
-                    .values_mut()
-                    .for_each(|check| check.others.retain(|other| other.node != node));
+                open.checks.values_mut().for_each(|check| check.strike(node));
             }
         }
     }
@@ -596,7 +656,7 @@ impl Job {
     }
 
     /// Ends the job; frames that are not finished fail with the note.
-    pub(crate) fn end(&mut self, state: JobState, at: Moment, note: &str) -> Result<(), String> {
+    pub(crate) fn end_as(&mut self, state: JobState, at: Moment, note: &str) -> Result<(), String> {
         if self.is_final() || !state.is_final() {
             return Err(format!("job {} cannot end as {state:?}", self.id));
         }

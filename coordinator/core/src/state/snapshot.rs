@@ -1,6 +1,6 @@
 //! The durable state as a sequence of bounded parts, so that the journal before it may go.
 
-use super::versioned::Format;
+use crate::journal::versioned::Format;
 use crate::journal::{JournalError, RECORD_VERSION};
 use crate::state::committed_by::CommittedBy;
 use crate::state::farm::Farm;
