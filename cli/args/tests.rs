@@ -1,6 +1,7 @@
 //! What every help text keeps to: groups, width, plain words.
 
 use super::*;
+use tessera_protocol::job::options::OPTIONS;
 
 /// Expressions that help texts avoid; each has a plain one.
 const RIDDLES: [&str; 6] = ["nobody", "somebody", " alone", "is none", "what came of", "`"];
@@ -73,6 +74,25 @@ fn every_command_has_a_file_of_its_name() {
             });
             // The options of `jobs` are those of every list.
             assert!(found || (folder, name) == ("args", "jobs"), "{folder}/{file}.rs is not there");
+        }
+    }
+}
+
+/// Each flag in the table of a job's options is one of `render` and of `submit`, but for the file
+/// formats, which `render` takes from the names of its files.
+#[test]
+fn options_of_jobs_are_flags_of_render_and_submit() {
+    let cli = Cli::command();
+    for command in ["render", "submit"] {
+        let command = cli.find_subcommand(command).expect("a command");
+        let has = |flag: &str| command.get_arguments().any(|arg| arg.get_long() == Some(flag));
+        for option in &OPTIONS {
+            let is_scene = ["scene", "files"].contains(&option.field);
+            assert_eq!(option.flags.is_empty(), is_scene, "{} has flags", option.field);
+            for flag in option.flags.split(',').filter(|flag| !flag.is_empty()) {
+                let of_files = flag == "format" && command.get_name() == "render";
+                assert_eq!(has(flag), !of_files, "--{flag} of {}", command.get_name());
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::table::{bytes, count, printable, span};
 use crate::{job_id, json};
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
+use tessera_protocol::job::options::{self, away_from_default};
 use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, RoundStatus};
 use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
 use tessera_transport::FarmClient;
@@ -101,7 +102,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
 }
 
 /// What a job makes, and from what: a field and its value each.
-fn subject(kind: &JobKind) -> [(&'static str, String); 2] {
+fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
     let files = kind.files();
     let total = bytes(files.iter().map(|(_, _, length)| length).sum());
     match kind {
@@ -111,18 +112,19 @@ fn subject(kind: &JobKind) -> [(&'static str, String); 2] {
                 Some(secs) => format!("at most {spp} spp in {} a frame", span(secs.into())),
                 None => format!("{spp} spp"),
             };
-            let clamped =
-                render.clamp.map_or_else(String::new, |clamp| format!(", clamped at {clamp}"));
-            [
+            let chosen = options::words(&away_from_default(render));
+            let mut fields = vec![
                 ("scene", format!("{}, {} files, {total}", render.scene, files.len())),
-                ("picture", format!("{width}x{height}, {samples}, depth {depth}{clamped}")),
-            ]
+                ("picture", format!("{width}x{height}, {samples}, depth {depth}")),
+            ];
+            fields.extend(chosen.map(|words| ("options", words)));
+            fields
         }
         JobKind::Compute(compute) => {
             let ComputeSpec { domain, channels, element, .. } = compute;
             let reduced = compute.reduction.map_or("", |reduction| reduction.name());
             let domain = format!("{domain}, {channels} × {element} {reduced}");
-            [
+            vec![
                 ("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len())),
                 ("domain", domain.trim_end().to_owned()),
             ]

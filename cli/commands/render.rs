@@ -21,6 +21,7 @@ use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::FormatSpec;
+use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
 use tessera_protocol::status::{FrameFile, FrameState, JobSummary};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
 use tessera_transport::FarmClient;
@@ -56,7 +57,8 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let cpu_before = rendering.local.stop().await;
     let (summary, written) = result?;
     let used = Used { cpu_secs: cpu - cpu_before.unwrap_or(cpu), peak_bytes };
-    Report { time: (began, ended), summary, written, status, used }.print(&args)?;
+    let chosen = spec.kind.render().map(away_from_default).unwrap_or_default();
+    Report { time: (began, ended), summary, written, status, used, chosen }.print(&args)?;
     Ok(Status::Done)
 }
 
@@ -234,6 +236,8 @@ struct Report {
     written: Written,
     status: NodeStatus,
     used: Used,
+    /// The options of the job that are not at their default.
+    chosen: Vec<Chosen>,
 }
 
 /// What rendering took of the machine.
@@ -247,7 +251,7 @@ struct Used {
 impl Report {
     fn print(&self, args: &RenderArgs) -> Result<(), CliError> {
         if args.json {
-            return json::line(&self.json(args.picture.clamp)?.to_string());
+            return json::line(&self.json()?.to_string());
         }
         if !args.quiet {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
@@ -261,10 +265,8 @@ impl Report {
                     eprintln!("wrote {}{spp}", path.display());
                 }
             }
-            if let Some(clamp) = args.picture.clamp {
-                eprintln!(
-                    "indirect light is clamped at {clamp}: the picture is darker than the scene"
-                );
+            for sentence in self.chosen.iter().filter_map(Chosen::sentence) {
+                eprintln!("{sentence}");
             }
             eprintln!(
                 "{secs:.2} s, {}samples/s, {} of memory",
@@ -280,7 +282,7 @@ impl Report {
         self.status.first_unit_at.map_or(0.0, |at| (self.time.1 - at).as_secs_f64())
     }
 
-    fn json(&self, clamp: Option<f64>) -> Result<Value, CliError> {
+    fn json(&self) -> Result<Value, CliError> {
         let (began, ended) = self.time;
         let build = self.status.preparing.as_secs_f64();
         let start = self.status.first_unit_at.map(|at| (at - began).as_secs_f64() - build);
@@ -297,7 +299,7 @@ impl Report {
         let first = frames.first().map(|frame| frame["pixels_sha256"].clone());
         let files: Vec<_> =
             frames.iter().filter_map(|frame| frame["files"].as_array()).flatten().collect();
-        Ok(json!({
+        let mut report = json!({
             "render_s": self.render_secs(),
             "build_s": build,
             "start_s": start,
@@ -310,9 +312,14 @@ impl Report {
             "pixels_sha256": first.filter(|_| frames.len() == 1),
             "files": files,
             "frames": frames,
-            "clamp": clamp,
             "version": env!("CARGO_PKG_VERSION"),
-        }))
+        });
+        // Whoever reads pictures by program must find what makes them differ from their scene.
+        for option in OPTIONS.iter().filter(|option| option.warning.is_some()) {
+            let chosen = self.chosen.iter().find(|chosen| chosen.option == option);
+            report[option.field] = chosen.map_or(Value::Null, |chosen| chosen.value.clone());
+        }
+        Ok(report)
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tessera_node::import::{ImportError, ImportedScene};
 use tessera_protocol::JobSpec;
+use tessera_protocol::job::options::{self, Chosen, away_from_default};
 use tessera_scenes::{CameraChoice, FlattenOptions};
 
 /// `tessera submit`.
@@ -111,10 +112,14 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         Some(noise) => format!("noise {noise} with at most {spp} spp{time}"),
     };
     json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
-    if let Some(clamp) = args.picture.clamp {
-        json::line(&format!(
-            "clamped indirect light, at {clamp}: pictures are darker than the scene"
-        ))?;
+    if let Some(render) = spec.kind.render() {
+        let chosen = away_from_default(render);
+        if let Some(words) = options::words(&chosen) {
+            json::line(&format!("options {words}"))?;
+        }
+        for sentence in chosen.iter().filter_map(Chosen::sentence) {
+            json::line(&format!("note    {sentence}"))?;
+        }
     }
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)

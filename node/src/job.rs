@@ -172,6 +172,7 @@ const _: () = assert!(
 pub(crate) mod tests {
     use super::*;
     use tessera_protocol::job::AssetFile;
+    use tessera_protocol::job::options::{OPTIONS, away_from_default};
     use tessera_protocol::{BlobHash, Epoch, FrameSet, JobId, UnitIndex};
 
     /// A job of 64 × 48 pixels in 16 px tiles with 4 samples, whose one file holds `scene`.
@@ -247,6 +248,67 @@ pub(crate) mod tests {
         assert!(with(|_, samples| samples.count = 0).is_err());
         let chunk = Task::Chunk { first: 0, count: 4, feed: None };
         assert!(check_assignment(&spec, &Assignment { task: chunk, ..assignment(1, 0) }).is_err());
+    }
+
+    /// What nodes are told of a frame: its parameters, its scene, its view, and the film's shape.
+    fn film_of(spec: &RenderSpec) -> impl PartialEq + use<> {
+        let tile = TileRect { x: 0, y: 0, width: 8, height: 8 };
+        let samples = SampleRange { first: 0, count: 1 };
+        let params = unit_params(spec, FrameNumber(1), tile, samples);
+        let scene = (load_options(spec), flatten_options(spec, FrameNumber(1)), spec.scene_hash());
+        (params, scene, spec.film_layers(), spec.channels(), spec.rounds(), spec.has_rounds())
+    }
+
+    /// Another value for a field, as JSON; fields that are numbers or switches need none here.
+    const SAMPLES: &[(&str, &str)] = &[
+        ("scene", "\"b.gltf\""),
+        ("environment", "{\"Constant\": [1.0, 1.0, 1.0]}"),
+        ("camera", "{\"Index\": 1}"),
+        (
+            "lens",
+            "{\"aperture\": {\"FStop\": 2.0}, \"focus\": {\"Distance\": 1.0}, \"blades\": null}",
+        ),
+        ("filter", "\"box\""),
+        ("aovs", "[\"depth\"]"),
+        ("formats", "[\"png16\"]"),
+        ("tone_map", "\"agx\""),
+        ("variant", "\"night\""),
+        ("noise", "0.1"),
+        ("time_secs", "9"),
+        ("clamp", "4.0"),
+    ];
+
+    fn changed(field: &str) -> RenderSpec {
+        let mut spec = RenderSpec::default();
+        if field == "files" {
+            spec.files = self::spec(b"").files;
+        } else if field == "frames" {
+            spec.frames = FrameSet::one(FrameNumber(7));
+        } else {
+            let mut json = serde_json::to_value(&spec).expect("JSON");
+            let sample = SAMPLES.iter().find(|(name, _)| *name == field);
+            let value = match (sample, &json[field]) {
+                (Some((_, sample)), _) => serde_json::from_str(sample).expect("JSON"),
+                (None, serde_json::Value::Bool(switch)) => (!switch).into(),
+                (None, number) if number.is_u64() => (number.as_u64().unwrap_or(0) + 1).into(),
+                (None, number) if number.is_f64() => (number.as_f64().unwrap_or(0.0) + 1.0).into(),
+                (None, other) => panic!("{field} is {other}: give another value in SAMPLES"),
+            };
+            json[field] = value;
+            spec = serde_json::from_value(json).expect("a spec");
+        }
+        let away = away_from_default(&spec);
+        assert_eq!(away.len(), 1, "the sample of {field} is its default, or no value of it");
+        spec
+    }
+
+    #[test]
+    fn each_option_changes_what_its_row_says() {
+        let plain = film_of(&RenderSpec::default());
+        for option in &OPTIONS {
+            let has_film = film_of(&changed(option.field)) != plain;
+            assert_eq!(has_film, option.effect.has_film(), "the film and {}", option.field);
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(crate) fn all() -> Vec<Target> {
         fast("enrolment", wire::enrolment, messages("enrol")),
         fast("result-header", wire::result_header, messages("result")),
         fast("job-spec", wire::job_spec, wire::specs()),
+        fast("described-job", wire::described_job, wire::described_jobs()),
         fast("chunk", wire::chunk, wire::chunks()),
         fast("journal-record", wire::record, wire::records()),
         fast("snapshot", wire::snapshot, wire::snapshots()),

@@ -11,6 +11,7 @@ use tessera_core::journal::Commit;
 use tessera_core::{Record, SnapshotPart};
 use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Response};
 use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
+use tessera_protocol::job::described::{decode_job, encode_job};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
 use tessera_protocol::{
@@ -111,6 +112,22 @@ pub(crate) fn job_spec(bytes: &[u8]) -> Result<(), String> {
     assert!(!spec.kind.frames().is_empty());
     std::hint::black_box((spec.kind.files(), spec.kind.extensions(), spec.kind.data_hash()));
     Ok(())
+}
+
+/// The self-describing form by itself: what is read is the same after it is written and read.
+pub(crate) fn described_job(bytes: &[u8]) -> Result<(), String> {
+    let spec = decode_job(bytes).map_err(|error| format!("{}: {}", error.field, error.problem))?;
+    let written = encode_job(&spec);
+    let again = decode_job(&written).expect("what was written can be read");
+    assert_eq!(encode_job(&again), written);
+    Ok(())
+}
+
+/// The self-describing forms of the jobs that are submitted.
+pub(crate) fn described_jobs() -> Vec<Vec<u8>> {
+    let raw = specs().into_iter().filter_map(|bytes| decode::<RawJobSpec>(&bytes).ok());
+    let jobs = raw.filter_map(|raw| raw.check().ok());
+    jobs.map(|spec| encode_job(&spec)).collect()
 }
 
 /// Submissions without what stands before the spec.

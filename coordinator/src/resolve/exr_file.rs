@@ -15,6 +15,7 @@ use exr::meta::header::Header;
 use exr::meta::{BlockDescription, MetaData};
 use exr::prelude::{Compression, Vec2};
 use rayon::prelude::*;
+use tessera_protocol::job::options::{Chosen, away_from_default};
 use tessera_protocol::job::{AovSpec, RenderSpec};
 
 /// Rows of one block of ZIP compression.
@@ -43,18 +44,15 @@ impl ExrFile {
             "samples": frame.samples(),
             "seed": spec.seed,
         });
-        if let (Some(noise), Some(rounds)) = (spec.noise, frame.rounds) {
-            about["noise"] = noise.into();
+        if let (Some(_), Some(rounds)) = (spec.noise, frame.rounds) {
             about["samples_mean"] = rounds.mean_samples().into();
         }
-        if let Some(secs) = spec.time_secs {
-            about["time_secs"] = secs.into();
-        }
-        if let Some(clamp) = spec.clamp {
-            about["clamp"] = clamp.into();
-        }
-        if spec.denoise {
-            about["denoised"] = true.into();
+        let chosen = away_from_default(spec);
+        for Chosen { option, value } in chosen {
+            // How the work was cut does not change the file.
+            if let Some(key) = option.file_key().filter(|_| option.effect.has_picture()) {
+                about[key] = value;
+            }
         }
         Self { size: (spec.width, spec.height), channels: channels(spec), about }
     }

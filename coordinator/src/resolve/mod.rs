@@ -28,6 +28,7 @@ use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
 use tessera_core::{FrameRounds, Grid};
+use tessera_protocol::job::options::{Chosen, away_from_default};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
@@ -106,8 +107,9 @@ pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, R
 fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngRows, ResolveError> {
     let depth =
         if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
-    let comment =
-        spec.clamp.map(|clamp| format!("indirect light clamped at {clamp}: darker than the scene"));
+    let chosen = away_from_default(spec);
+    let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
+    let comment = (!notes.is_empty()).then(|| notes.join("; "));
     PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
 }
 

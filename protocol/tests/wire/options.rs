@@ -1,6 +1,6 @@
 //! The table of options has every field of a render job, and says truly what it changes.
 
-use tessera_protocol::job::options::{Effect, OPTIONS, away_from_default};
+use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec,
     FormatSpec, LensSpec, ToneMapSpec,
@@ -60,7 +60,8 @@ fn every_field_has_one_row_and_each_is_away_when_it_is_changed() {
     for (field, change) in CHANGES {
         let mut spec = RenderSpec::default();
         change(&mut spec);
-        let away: Vec<_> = away_from_default(&spec).iter().map(|row| row.field).collect();
+        let away: Vec<_> =
+            away_from_default(&spec).iter().map(|chosen| chosen.option.field).collect();
         assert_eq!(away, [field]);
     }
     assert!(away_from_default(&RenderSpec::default()).is_empty());
@@ -77,6 +78,19 @@ fn what_does_not_change_the_film_leaves_its_shape_and_scene() {
         let mut spec = plain.clone();
         change(&mut spec);
         let same = told(&spec) == told(&plain);
-        assert!(same || row.effect == Effect::Film, "{field} changes the film");
+        assert!(same || row.effect.has_film(), "{field} changes the film");
     }
+}
+
+#[test]
+fn chosen_options_are_told_by_name_and_value() {
+    let mut spec = RenderSpec::default();
+    (spec.denoise, spec.clamp, spec.environment_intensity) = (true, Some(0.3), 0.1);
+    let chosen = away_from_default(&spec);
+    let words: Vec<_> = chosen.iter().map(|chosen| chosen.words()).collect();
+    assert_eq!(words, ["env-intensity 0.1", "denoise", "clamp 0.3"]);
+    let notes: Vec<_> = chosen.iter().filter_map(|chosen| chosen.file_note()).collect();
+    assert_eq!(notes, ["indirect light clamped at 0.3: darker than the scene"]);
+    let keys: Vec<_> = chosen.iter().filter_map(|chosen| chosen.option.file_key()).collect();
+    assert_eq!(keys, ["environment_intensity", "denoised", "clamp"]);
 }
