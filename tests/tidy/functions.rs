@@ -17,11 +17,9 @@ const LONG: &[(&str, &str, &str)] = &[
     ),
     // To be cut where they live.
     ("cli/commands/inspect.rs", "describe", ""),
-    ("cli/commands/job.rs", "describe", ""),
     ("coordinator/src/coordinator.rs", "start", ""),
     ("protocol/tests/wire/samples.rs", "requests", ""),
     ("protocol/tests/wire/samples.rs", "responses", ""),
-    ("tests/ptx/mutants.rs", "probes_of_pictures", ""),
     ("tests/sim/books.rs", "apply", ""),
     ("tests/sim/client.rs", "on_ask", ""),
     ("tests/sim/client.rs", "on_answer", ""),

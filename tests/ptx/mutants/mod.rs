@@ -316,93 +316,101 @@ fn both_shapes(case: &Case) -> Vec<Probe> {
     probes
 }
 
-/// Small pictures; pictures in which the last place decides, and made-up paths; larger pictures and
-/// more of those.
+/// Probes of one tier: small pictures, then pictures in which the last place decides, then larger
+/// pictures, then the rare ones.
 fn probes_of_pictures(tier: usize) -> Vec<Probe> {
-    let made_up = |cases: &[Case], seeds: std::ops::Range<u32>| -> Vec<Probe> {
-        let of_case = |case: &Case| {
-            let stage = Stage::new(case);
-            seeds.clone().flat_map(|seed| Probe::made_up(&stage, case, seed)).collect::<Vec<_>>()
-        };
-        cases.iter().flat_map(of_case).collect()
-    };
     match tier {
         0 => scenes::sized(8).iter().flat_map(both_shapes).collect(),
-        1 => {
-            let cases = last_place::all();
-            let mut probes: Vec<Probe> = cases.iter().flat_map(both_shapes).collect();
-            probes.extend(
-                exact_values::all()
-                    .iter()
-                    .chain([&exact_values::overflowing()])
-                    .flat_map(both_shapes),
-            );
-            probes.extend(last_place::panes_on_texels(5).iter().flat_map(both_shapes));
-            probes.extend(scenes::coated(8, 3).iter().flat_map(both_shapes));
-            probes
-                .extend(uniform_wardrobes(8).iter().chain([&thin_films(8)]).flat_map(both_shapes));
-            probes.extend(many_lights::all(8).iter().flat_map(both_shapes));
-            probes.extend(made_up(&scenes::sized(8), 1..2));
-            probes.extend(made_up(&scenes::coated(8, 3), 1..2));
-            probes.extend(made_up(&cases, 1..2));
-            probes
-        }
-        2 => {
-            // Cut off early, so that what a path computes on the way is seen.
-            let cut = |depth| {
-                let cases = scenes::sized(24).into_iter();
-                cases.map(move |case| Case {
-                    unit: UnitParams { depth, aovs: 15, ..case.unit },
-                    ..case
-                })
-            };
-            let cases: Vec<Case> = [0, 1, 2]
-                .into_iter()
-                .flat_map(cut)
-                .chain(scenes::sized(24))
-                .chain(scenes::coated(24, 3))
-                .chain(uniform_wardrobes(24))
-                .chain([thin_films(24)])
-                .chain(many_lights::all(24))
-                .collect();
-            let panes = [171, 1_009].into_iter().flat_map(last_place::panes_of_pixels);
-            let mut probes: Vec<Probe> =
-                cases.into_iter().chain(panes).flat_map(|case| both_shapes(&case)).collect();
-            probes.extend(made_up(&scenes::sized(8), 2..6));
-            probes
-        }
-        // What is run rarely is run oftener, until a rule can tell that nothing comes of it.
-        _ => {
-            let picture = |case: &Case| Probe::picture(&Stage::new(case), case);
-            let seeds = [7..11, 11..23][tier - 3].clone();
-            let larger = seeds.flat_map(|seed| {
-                let cases = scenes::sized(40)
-                    .into_iter()
-                    .chain(scenes::coated(40, 3))
-                    .chain(last_place::all());
-                cases.map(move |case| Case {
-                    unit: UnitParams { seed, aovs: 15, ..case.unit },
-                    ..case
-                })
-            });
-            let mut probes: Vec<Probe> = larger.map(|case| picture(&case)).collect();
-            let one_way = many_lights::one_way([16..20, 20..32][tier - 3].clone(), 24).into_iter();
-            probes.extend(one_way.flat_map(|case| both_shapes(&case)));
-            if tier == 3 {
-                let layered =
-                    scenes::sized(48).into_iter().filter(|case| !case.scene.layers.is_empty());
-                let large: Vec<Case> =
-                    layered.chain(wrapped_textures::all(64)).chain([thin_films(64)]).collect();
-                probes.extend(large.iter().flat_map(both_shapes));
-            } else {
-                probes.push(picture(&thin_films(160)));
-                let cases: Vec<Case> =
-                    scenes::sized(8).into_iter().chain(scenes::coated(8, 3)).collect();
-                probes.extend(made_up(&cases, 6..18));
-            }
-            probes
-        }
+        1 => probes_of_last_places(),
+        2 => probes_of_larger_pictures(),
+        3 => rare_probes(7..11, 16..20, rare_layers()),
+        _ => rare_probes(11..23, 20..32, rare_films()),
     }
+}
+
+/// Paths with made-up states, by each seed.
+fn made_up(cases: &[Case], seeds: std::ops::Range<u32>) -> Vec<Probe> {
+    let of_case = |case: &Case| {
+        let stage = Stage::new(case);
+        seeds.clone().flat_map(|seed| Probe::made_up(&stage, case, seed)).collect::<Vec<_>>()
+    };
+    cases.iter().flat_map(of_case).collect()
+}
+
+/// Pictures in which the last place of a number decides, and made-up paths.
+fn probes_of_last_places() -> Vec<Probe> {
+    let cases = last_place::all();
+    let mut probes: Vec<Probe> = cases.iter().flat_map(both_shapes).collect();
+    let exact = exact_values::all();
+    probes.extend(exact.iter().chain([&exact_values::overflowing()]).flat_map(both_shapes));
+    probes.extend(last_place::panes_on_texels(5).iter().flat_map(both_shapes));
+    probes.extend(scenes::coated(8, 3).iter().flat_map(both_shapes));
+    probes.extend(uniform_wardrobes(8).iter().chain([&thin_films(8)]).flat_map(both_shapes));
+    probes.extend(many_lights::all(8).iter().flat_map(both_shapes));
+    probes.extend(made_up(&scenes::sized(8), 1..2));
+    probes.extend(made_up(&scenes::coated(8, 3), 1..2));
+    probes.extend(made_up(&cases, 1..2));
+    probes
+}
+
+/// Larger pictures. Some are cut off early, so that what a path computes on the way is seen.
+fn probes_of_larger_pictures() -> Vec<Probe> {
+    let cut = |depth| {
+        let cases = scenes::sized(24).into_iter();
+        cases.map(move |case| Case { unit: UnitParams { depth, aovs: 15, ..case.unit }, ..case })
+    };
+    let cases: Vec<Case> = [0, 1, 2]
+        .into_iter()
+        .flat_map(cut)
+        .chain(scenes::sized(24))
+        .chain(scenes::coated(24, 3))
+        .chain(uniform_wardrobes(24))
+        .chain([thin_films(24)])
+        .chain(many_lights::all(24))
+        .collect();
+    let panes = [171, 1_009].into_iter().flat_map(last_place::panes_of_pixels);
+    let mut probes: Vec<Probe> =
+        cases.into_iter().chain(panes).flat_map(|case| both_shapes(&case)).collect();
+    probes.extend(made_up(&scenes::sized(8), 2..6));
+    probes
+}
+
+fn picture(case: &Case) -> Probe {
+    Probe::picture(&Stage::new(case), case)
+}
+
+/// Code that rarely runs, run more often: pictures by many seeds and by lights on one way.
+fn rare_probes(
+    seeds: std::ops::Range<u32>,
+    ways: std::ops::Range<u32>,
+    others: Vec<Probe>,
+) -> Vec<Probe> {
+    let larger = seeds.flat_map(|seed| {
+        let cases =
+            scenes::sized(40).into_iter().chain(scenes::coated(40, 3)).chain(last_place::all());
+        cases.map(move |case| Case { unit: UnitParams { seed, aovs: 15, ..case.unit }, ..case })
+    });
+    let mut probes: Vec<Probe> = larger.map(|case| picture(&case)).collect();
+    let one_way = many_lights::one_way(ways, 24).into_iter();
+    probes.extend(one_way.flat_map(|case| both_shapes(&case)));
+    probes.extend(others);
+    probes
+}
+
+/// Large pictures of layers, wrapped textures and thin films.
+fn rare_layers() -> Vec<Probe> {
+    let layered = scenes::sized(48).into_iter().filter(|case| !case.scene.layers.is_empty());
+    let large: Vec<Case> =
+        layered.chain(wrapped_textures::all(64)).chain([thin_films(64)]).collect();
+    large.iter().flat_map(both_shapes).collect()
+}
+
+/// A very large picture of thin films, and many made-up paths.
+fn rare_films() -> Vec<Probe> {
+    let cases: Vec<Case> = scenes::sized(8).into_iter().chain(scenes::coated(8, 3)).collect();
+    let mut probes = vec![picture(&thin_films(160))];
+    probes.extend(made_up(&cases, 6..18));
+    probes
 }
 
 /// Wardrobes with textures of one format, each format in turn, so that every layer's texture is
