@@ -101,15 +101,16 @@ TESSERA_FN LayeredLight layered_light(const SceneView& scene, PathState& state,
 TESSERA_FN ShadowRay layered_shadow(const SceneView& scene, const UnitParams& unit,
                                     const PathState& state, const LayeredHit& hit,
                                     const LayeredLight& seen, BsdfValue value) {
-    ShadowRay none;
-    none.wanted = false;
-    if (!seen.wanted) return none;
+    ShadowRay shadow;
+    shadow.wanted = false;
+    if (!seen.wanted) return shadow;
     const u32 media = seen.behind ? hit.media_behind : hit.media_here;
     const Vec3 arriving =
         seen.light.radiance * medium_transmittance(scene, media, seen.light.distance);
     const Vec3 away = seen.behind ? -hit.point.geometric : hit.point.geometric;
-    return shadow_ray<float>(unit, state, seen.light, arriving, value,
-                             offset_ray_origin(hit.point.position, away), true);
+    make_shadow_ray<float>(unit, state, seen.light, arriving, value,
+                           offset_ray_origin(hit.point.position, away), true, shadow);
+    return shadow;
 }
 
 TESSERA_FN bool layered_scatter(PathState& state, const LayeredHit& hit, const BsdfSample& sample) {

@@ -135,13 +135,13 @@ TESSERA_FN LightDrawOf<F> draw_light(const SceneView& scene, PathStateOf<F>& sta
 }
 
 // The shadow ray of a light sample, which is wanted where it brings light. `arriving`: the light's
-// radiance as it gets to the surface; `scattered`: value and pdf of the BSDF towards the light.
+// radiance as it gets to the surface; `scattered`: value and pdf of the BSDF towards the light. It
+// fills its caller's variable: returned by value, tessera_shade spills registers on sm_120.
 template <class F>
-TESSERA_FN ShadowRayOf<F> shadow_ray(const UnitParams& unit, const PathStateOf<F>& state,
-                                     const LightSampleOf<F>& light, const Vector3<F>& arriving,
-                                     const BsdfValueOf<F>& scattered, const Vector3<F>& origin,
-                                     MaskOf<F> seen) {
-    ShadowRayOf<F> shadow;
+TESSERA_FN void make_shadow_ray(const UnitParams& unit, const PathStateOf<F>& state,
+                                const LightSampleOf<F>& light, const Vector3<F>& arriving,
+                                const BsdfValueOf<F>& scattered, const Vector3<F>& origin,
+                                MaskOf<F> seen, ShadowRayOf<F>& shadow) {
     const F weight = select(light.delta, 1.0f, mis_weight(light.pdf, scattered.pdf));
     shadow.radiance = state.throughput * scattered.value * arriving * (weight / light.pdf);
     if (unit.clamp > 0.0f)
@@ -150,7 +150,6 @@ TESSERA_FN ShadowRayOf<F> shadow_ray(const UnitParams& unit, const PathStateOf<F
     shadow.ray.origin = origin;
     shadow.ray.direction = light.direction;
     shadow.ray.t_max = light.distance * 0x1.fff8p-1f;  // short of the light itself
-    return shadow;
 }
 
 // Roulette, after a scattering: false where the path ends, with what is left of it to those that go

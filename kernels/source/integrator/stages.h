@@ -91,16 +91,17 @@ template <class F>
 TESSERA_FN ShadowRayOf<F> shade_light(const SceneView& scene, const UnitParams& unit,
                                       PathStateOf<F>& state, const SurfacePointOf<F>& point,
                                       const ReflectionOf<F>& reflection, Same<WordOf<F>> choice) {
-    ShadowRayOf<F> none;
-    none.wanted = MaskOf<F>();
-    if (scene.light_count == 0) return none;
+    ShadowRayOf<F> shadow;
+    shadow.wanted = MaskOf<F>();
+    if (scene.light_count == 0) return shadow;
     const LightDrawOf<F> drawn = draw_light(scene, state, point, choice);
     const LightSampleOf<F>& light = drawn.light;
     const auto seen = light.valid && !(dot(light.direction, point.geometric) <= 0.0f);
-    if (!any(seen)) return none;
+    if (!any(seen)) return shadow;
     const BsdfValueOf<F> value =
         bsdf_evaluate(reflection.bsdf, local_from_world(reflection.basis, light.direction));
-    return shadow_ray<F>(unit, state, light, light.radiance, value, drawn.origin, seen);
+    make_shadow_ray<F>(unit, state, light, light.radiance, value, drawn.origin, seen, shadow);
+    return shadow;
 }
 
 // Shade, part three: the next ray. False where the path ends.
