@@ -20,8 +20,9 @@ fn code(text: &str) -> String {
     let text = lines.collect::<Vec<_>>().join("\n");
     let statements = text.split_inclusive(';').filter(|statement| {
         let trimmed = statement.trim_start();
-        !(trimmed.starts_with("pub") && trimmed.contains("use ") && !trimmed.contains('{'))
-            && !(trimmed.starts_with("pub") && trimmed.contains(" use "))
+        let is_use =
+            trimmed.contains(" use ") || (trimmed.contains("use ") && !trimmed.contains('{'));
+        !(trimmed.starts_with("pub") && is_use)
     });
     statements.collect()
 }

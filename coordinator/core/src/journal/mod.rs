@@ -336,6 +336,6 @@ impl Record {
 
     /// The record that bytes hold.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
-        FORMAT.from_bytes(bytes)
+        FORMAT.read(bytes)
     }
 }

@@ -28,7 +28,7 @@ impl<T: Serialize + DeserializeOwned> Format<T> {
     }
 
     /// The value of bytes with a version in front.
-    pub(crate) fn from_bytes(&self, bytes: &[u8]) -> Result<T, JournalError> {
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<T, JournalError> {
         let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
         let older = self.older.iter().find(|(older, _)| older == version);
         let value = match older {
@@ -90,7 +90,7 @@ mod tests {
         let read = |value: &OlderRecord| {
             let bytes = older.to_bytes(value).unwrap();
             assert_eq!(bytes[0], 4);
-            FORMAT.from_bytes(&bytes).unwrap()
+            FORMAT.read(&bytes).unwrap()
         };
         let records: Vec<Record> = written.iter().map(read).collect();
         let drained = Record::NodeDrained { node: node(7), drained: true };
@@ -100,7 +100,7 @@ mod tests {
         let back = Record::NodeDrained { node: node(7), drained: false };
         let bytes = FORMAT.to_bytes(&back).unwrap();
         assert_eq!(bytes[0], 5);
-        assert_eq!(FORMAT.from_bytes(&bytes).unwrap(), back);
+        assert_eq!(FORMAT.read(&bytes).unwrap(), back);
         let core = Core::replay(Settings::default(), [], records, Moment(0)).unwrap();
         core.verify().unwrap();
         // The snapshot is of the new version, and tells the same.
@@ -115,7 +115,7 @@ mod tests {
     fn unknown_versions_are_refused_with_both_numbers() {
         let bytes = FORMAT.to_bytes(&Record::EpochsReserved { up_to: Epoch(1) }).unwrap();
         let refused = |version: u8| {
-            let error = FORMAT.from_bytes(&[&[version], &bytes[1..]].concat()).unwrap_err();
+            let error = FORMAT.read(&[&[version], &bytes[1..]].concat()).unwrap_err();
             assert!(matches!(error, JournalError::Version(_)), "{error:?}");
             error.to_string()
         };
@@ -125,8 +125,8 @@ mod tests {
                 format!("record has version {version}, and this build reads version 4 to 5");
             assert!(text.starts_with(&versions) && text.contains(advice), "{text}");
         }
-        assert!(matches!(FORMAT.from_bytes(&[]), Err(JournalError::Empty)));
-        assert!(matches!(FORMAT.from_bytes(&bytes[..1]), Err(JournalError::Damaged(_))));
+        assert!(matches!(FORMAT.read(&[]), Err(JournalError::Empty)));
+        assert!(matches!(FORMAT.read(&bytes[..1]), Err(JournalError::Damaged(_))));
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Core {
     /// sampled in rounds.
     pub fn frame_rounds(&self, id: JobId, frame: FrameNumber) -> Option<FrameRounds> {
         let open = self.farm.job(id)?.frame(frame)?.unfinished()?;
-        open.rounds().as_deref().cloned()
+        open.rounds().cloned()
     }
 
     /// Index of a unit's first sample; 0 of a compute job, or where there is no such unit.

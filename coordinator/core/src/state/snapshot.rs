@@ -122,7 +122,7 @@ impl SnapshotPart {
 
     /// The part that bytes hold.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
-        FORMAT.from_bytes(bytes)
+        FORMAT.read(bytes)
     }
 }
 
