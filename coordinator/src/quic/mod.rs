@@ -1,5 +1,5 @@
-//! The QUIC door: accepts connections, finds out who is there, and gives each stream to whoever serves
-//! its kind. Decides nothing.
+//! The QUIC door: accepts connections, finds out who is there, and gives each stream to whoever
+//! serves its kind. Decides nothing.
 
 mod client;
 mod clock;

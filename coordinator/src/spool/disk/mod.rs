@@ -67,7 +67,7 @@ impl DiskSpools {
         Arc::new(DiskReader { root: root.to_path_buf() })
     }
 
-    /// Makes the file of a spool, to be filled and then synced by [`Self::sync_new`]: for a restore.
+    /// Makes the file of a spool for a restore, which fills it and calls [`Self::sync_new`].
     pub(crate) fn create(root: &Path, key: SpoolKey) -> io::Result<File> {
         let path = path_of(root, key);
         std::fs::create_dir_all(root.join(key.job.to_string()))?;
