@@ -122,7 +122,7 @@ pub(crate) fn all() -> Vec<Trap> {
             .refused("image"),
         textured("an empty image".into(), Vec::new()).refused("image"),
         textured("a GIF".into(), b"GIF89a\x01\x00\x01\x00".to_vec())
-            .refused("PNG, JPEG, WebP and KTX2"),
+            .refused("PNG, JPEG, WebP or KTX2"),
         textured("an SVG".into(), b"<svg><image href=\"file:///etc/passwd\"/></svg>".to_vec())
             .refused("image"),
         textured("the scene itself".into(), whole().to_string().into_bytes()).refused("image"),
