@@ -108,6 +108,10 @@ impl Outbox {
                         tracing::warn!(file = %path.display(), problem, "unusable result removed; \
                             its unit will run again");
                     }
+                    Err(OutboxError::Version { source, .. }) => {
+                        tracing::warn!(file = %path.display(), problem = %source, "unusable \
+                            result removed; its unit will run again");
+                    }
                     Err(error) => return Err(error),
                 }
             }
