@@ -1,5 +1,6 @@
 //! Keys of the sled store and what stands under them: `r` + sequence (big endian) is a record, `s`
 //! + job + frame a spool's extent, `t` + hash a token, `m` the snapshot, `c` the number of commits.
+//!
 //! Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
