@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind, Rack};
@@ -61,6 +61,19 @@ fn put_programs(folder: &Path) {
     std::fs::copy(units, folder.join("units")).expect("a copy");
 }
 
+/// A process group that is killed when its owner goes, also where a test fails.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.0.id().cast_signed()) {
+            // One that has ended is not killed.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
 /// Runs the script over one scene; what it printed, and its report.
 fn run(config: &Config) -> (Output, Value) {
     let packed = Packed::new(config, &["cornell-box.gltf"]);
@@ -111,17 +124,15 @@ fn a_run_that_is_killed_leaves_the_report_of_what_it_did() {
     let scenes = ["cornell-box.gltf", "material-row.gltf", "spinning-cube.gltf"];
     let packed = Packed::new(&Config::of(1, Device::default()), &scenes);
     let mut command = packed.command();
-    command.env("TESSERA_GPU_CHECK", "64x64:8").process_group(0).stdout(Stdio::null());
-    let mut child = command.spawn().expect("bash runs");
+    command.process_group(0).stdout(Stdio::null());
+    let mut running = Running(command.spawn().expect("bash runs"));
     let deadline = Instant::now() + Duration::from_secs(300);
     while packed.report().is_none_or(|report| report["equal"].as_u64() < Some(1)) {
         assert!(Instant::now() < deadline, "no report of a first scene: {:?}", packed.report());
-        assert!(child.try_wait().expect("a child").is_none(), "it ended before it was killed");
+        assert!(running.0.try_wait().expect("a child").is_none(), "it ended before it was killed");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let group = Pid::from_raw(child.id().cast_signed()).expect("a number");
-    kill_process_group(group, Signal::KILL).expect("it runs");
-    child.wait().expect("a child");
+    drop(running);
     let report = packed.report().expect("a report");
     assert_eq!(report["complete"], false, "{report}");
     assert!(report["hashes"][0]["equal"] == true, "{report}");
