@@ -175,6 +175,7 @@ fn diff_tells_identical_from_close_from_different() {
 
 /// How many samples a time allows depends on the machine; that the picture is the one of so many
 /// does not.
+// promise: P5
 #[test]
 fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -73,6 +73,7 @@ fn instruction_sets() -> Vec<&'static str> {
     tessera_kernels::host::available_isas().iter().map(|isa| isa.name()).collect()
 }
 
+// promise: P5
 #[test]
 fn tiles_sample_ranges_threads_and_nodes_change_no_bit() {
     let one = Farm::start(1, 1);

@@ -115,6 +115,7 @@ fn a_disk_that_fills_silently_loses_nothing_acknowledged() {
     film.goes_on_with(told);
 }
 
+// promise: P1
 #[test]
 fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
     let folder = tempfile::tempdir().expect("a temporary folder");

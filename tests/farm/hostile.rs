@@ -38,6 +38,7 @@ async fn link(farm: &Farm) -> Link {
         .expect("a connection")
 }
 
+// promise: P8
 #[test]
 fn datagrams_of_garbage_are_passed_over() {
     let farm = Farm::start(1, 1);
@@ -55,6 +56,7 @@ fn datagrams_of_garbage_are_passed_over() {
     is_well(&farm);
 }
 
+// promise: P8
 #[test]
 fn streams_of_garbage_end_and_others_go_on() {
     let farm = Farm::start(1, 1);
@@ -114,6 +116,7 @@ fn another_protocol_version_is_told_so() {
     assert!(error.contains("protocol 900 to 901"), "{error}");
 }
 
+// promise: P8
 #[test]
 fn tokens_that_are_wrong_used_or_expired_let_nobody_in() {
     let farm = Farm::start(0, 1);
@@ -152,6 +155,7 @@ fn tokens_that_are_wrong_used_or_expired_let_nobody_in() {
     farm.text(&["cancel", &admins]);
 }
 
+// promise: P8
 #[test]
 fn nodes_may_not_ask_what_users_may() {
     let farm = Farm::start(1, 1);
@@ -161,6 +165,7 @@ fn nodes_may_not_ask_what_users_may() {
     refused(&farm, &["token", "create", "--role", "admin", "--identity", &node], 5);
 }
 
+// promise: P1
 #[test]
 fn a_full_disk_is_said_and_waited_for() {
     let mut farm = Farm::start(1, 1);

@@ -134,6 +134,7 @@ fn node_process(farm: &Farm) -> u32 {
     found[0]
 }
 
+// promise: P8
 #[test]
 fn hostile_scenes_fail_their_jobs_and_the_node_goes_on() {
     let farm = farm("512", "60");
@@ -176,6 +177,7 @@ fn slow() -> Trap {
     Trap::new("slow", scene.to_string())
 }
 
+// promise: P8
 #[test]
 fn a_scene_that_takes_forever_is_given_up_and_the_node_goes_on() {
     let farm = farm("4096", "2");
@@ -196,6 +198,7 @@ fn importers(node: u32) -> Vec<u32> {
     all.into_iter().filter(|process| parent(process) == Some(node)).collect()
 }
 
+// promise: P8
 #[test]
 fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
     let farm = farm("4096", "300");

@@ -35,6 +35,7 @@ const OPTIONS: [&str; 10] = [
     "exr,png",
 ];
 
+// promise: P1, P2, P3
 #[test]
 fn kills_change_no_bit_and_lose_nothing() {
     let seed: u64 = std::env::var("TESSERA_KILL_SEED")

@@ -58,6 +58,7 @@ async fn dial(farm: &Farm, identity: &str) -> Result<Link, ConnectError> {
     tessera_transport::connect(&address, &identity, &hello, Timing::default()).await
 }
 
+// promise: P8
 #[test]
 fn an_identity_with_too_many_connections_gets_no_more() {
     let farm = farm(&["--connections-per-identity", "3"]);
@@ -93,6 +94,7 @@ fn an_identity_with_too_many_connections_gets_no_more() {
     });
 }
 
+// promise: P8
 #[test]
 fn messages_beyond_the_rate_wait_and_others_do_not() {
     let farm = farm(&["--messages-per-second", "50"]);
@@ -117,6 +119,7 @@ fn messages_beyond_the_rate_wait_and_others_do_not() {
     assert!(took >= Duration::from_secs(5), "200 requests took {took:?}");
 }
 
+// promise: P8
 #[test]
 fn bytes_beyond_the_rate_wait_and_others_do_not() {
     let farm = farm(&["--mib-per-second", "4"]);
@@ -148,6 +151,7 @@ fn bytes_beyond_the_rate_wait_and_others_do_not() {
     assert!(took >= Duration::from_secs(4), "32 MiB took {took:?}");
 }
 
+// promise: P8
 #[test]
 fn streams_beyond_the_limit_are_not_opened() {
     let farm = farm(&[]);
@@ -173,6 +177,7 @@ fn streams_beyond_the_limit_are_not_opened() {
     });
 }
 
+// promise: P8
 #[test]
 fn handshakes_that_are_never_finished_keep_nobody_out() {
     let farm = farm(&["--handshakes", "16"]);

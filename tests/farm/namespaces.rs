@@ -98,6 +98,7 @@ fn wait_for_progress(farm: &Farm, job: &str, when: &str) {
     farm.wait_for(&format!("progress {when}"), |farm| committed(farm, job) >= before + 2);
 }
 
+// promise: P4, P5
 #[test]
 fn what_the_kernel_takes_away_and_gives_back_changes_no_bit() {
     let Some(hosts) = Hosts::new() else {

@@ -83,6 +83,7 @@ pub(crate) fn audit(mut farm: Farm) {
     assert_eq!(report["problems"].as_array().map(Vec::len), Some(0), "{report}");
 }
 
+// promise: P4, P5
 #[test]
 fn a_bad_network_changes_no_bit() {
     let (seed, long) = (seed(), is_long());
@@ -142,6 +143,7 @@ fn a_bad_network_changes_no_bit() {
     audit(farm);
 }
 
+// promise: P4, P5
 #[test]
 fn units_of_a_silent_node_go_to_others_and_count_once() {
     let mut farm = Farm::prepare();
@@ -181,6 +183,7 @@ fn units_of_a_silent_node_go_to_others_and_count_once() {
     audit(farm);
 }
 
+// promise: P4
 #[test]
 fn a_network_of_short_packets_carries_jobs_over_ipv6() {
     if UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {

@@ -44,6 +44,7 @@ fn last_work(process: u32) -> Instant {
     }
 }
 
+// promise: P6
 #[test]
 fn a_pause_stops_the_nodes_and_says_so_until_the_job_goes_on() {
     let farm = Farm::start(1, 1);
@@ -93,6 +94,7 @@ fn a_pause_stops_the_nodes_and_says_so_until_the_job_goes_on() {
     assert!(!refused.status.success() && said.contains("has ended already"), "{said}");
 }
 
+// promise: P6
 #[test]
 fn a_job_that_was_paused_over_a_restart_has_the_same_pixels() {
     let mut farm = Farm::start(0, 1);

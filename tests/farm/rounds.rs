@@ -11,6 +11,7 @@ fn rendered_with(more: &[&str]) -> String {
     rendered(&library("cornell-box.gltf"), &[&OPTIONS[..], more].concat())
 }
 
+// promise: P5
 #[test]
 fn a_frame_sampled_to_a_noise_has_one_hash_through_kills() {
     let scene = library("cornell-box.gltf");

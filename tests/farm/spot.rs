@@ -82,6 +82,7 @@ fn begun(metadata: &Metadata, options: &[&str]) -> (Farm, tessera_support::farm:
     (farm, node, id)
 }
 
+// promise: P4
 #[test]
 fn a_notice_ends_a_node_whose_units_others_finish() {
     let metadata = Metadata::start();
@@ -111,6 +112,7 @@ fn wait_until_busy(farm: &Farm) {
     });
 }
 
+// promise: P4
 #[test]
 fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
     let mut farm = Farm::prepare();
@@ -144,6 +146,7 @@ fn a_node_that_leaves_hands_in_the_samples_that_it_has() {
     assert_eq!(samples(&farm, &id), (kept, committed));
 }
 
+// promise: P4
 #[test]
 fn units_longer_than_the_notice_are_handed_in_partly() {
     // Minutes of a core: with the long tests.

@@ -23,6 +23,7 @@ pub(crate) fn fsck(farm: &Farm) -> serde_json::Value {
     report
 }
 
+// promise: P1
 #[test]
 fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
     let mut farm = Farm::start(1, 1);
@@ -81,6 +82,7 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
     assert_eq!(summary["keys"], 0, "{summary}");
 }
 
+// promise: P1
 #[test]
 fn a_damaged_folder_is_refused_and_the_finding_says_what_to_do() {
     let mut farm = Farm::start(1, 1);

@@ -23,6 +23,7 @@ enum Call {
     SledSync,
 }
 
+// promise: P1
 #[test]
 fn nothing_is_acknowledged_before_it_is_synced() {
     if Command::new("strace").arg("-V").output().is_err() {

@@ -26,6 +26,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
+// promise: P8
 #[test]
 fn no_bytes_bring_a_decoder_down() {
     let only = std::env::var("TESSERA_FUZZ_TARGET").unwrap_or_default();

@@ -14,6 +14,7 @@ fn npy(header: &str) -> Vec<u8> {
     [&b"\x93NUMPY\x01\x00"[..], &length, header.as_bytes(), &[0; 64]].concat()
 }
 
+// promise: P8
 #[test]
 fn arrays_that_are_none_are_refused() {
     let headers = [
@@ -55,6 +56,7 @@ fn arrays_that_are_none_are_refused() {
     }
 }
 
+// promise: P8
 #[test]
 fn kernels_that_are_none_are_refused() {
     assert!(Module::parse(PTX).is_ok());

@@ -30,6 +30,7 @@ fn all_end_well(traps: &[Trap]) -> (Vec<String>, u64) {
     (findings, lab.peak_bytes())
 }
 
+// promise: P8
 #[test]
 fn hostile_scenes_are_an_error_or_a_scene() {
     let mut traps = scenes::all();
@@ -57,6 +58,7 @@ fn hostile_scenes_are_an_error_or_a_scene() {
     assert!(peak <= most, "{} MiB of memory", peak >> 20);
 }
 
+// promise: P8
 #[test]
 fn hostile_pictures_are_an_error_to_diff() {
     let (lab, good) = (Lab::new(), images::good_exr());

@@ -87,6 +87,7 @@ fn scene() -> String {
         .to_string()
 }
 
+// promise: P8
 #[test]
 fn options_that_make_no_sense_are_refused_by_name() {
     let (lab, scene) = (Lab::new(), scene());
@@ -117,6 +118,7 @@ fn options_that_make_no_sense_are_refused_by_name() {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
+// promise: P8
 #[test]
 fn settings_files_that_make_no_sense_are_refused() {
     let lab = Lab::new();
@@ -148,6 +150,7 @@ fn settings_files_that_make_no_sense_are_refused() {
     }
 }
 
+// promise: P8
 #[test]
 fn token_files_that_make_no_sense_are_refused() {
     let lab = Lab::new();

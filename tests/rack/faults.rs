@@ -50,6 +50,7 @@ fn after_an_illegal_address_a_new_worker_goes_on() {
     assert_eq!(stand.rack.counts(0).loads, 2, "one worker died, one came");
 }
 
+// promise: P8
 #[test]
 fn a_driver_that_crashes_takes_its_worker_alone() {
     let stand = struck(Fault::new(FaultKind::Crash));
@@ -58,6 +59,7 @@ fn a_driver_that_crashes_takes_its_worker_alone() {
     assert_eq!(stand.rack.counts(0).loads, 2, "one worker died, one came");
 }
 
+// promise: P8
 #[test]
 fn a_kernel_that_never_ends_is_ended_by_the_watchdog() {
     let stand = struck(Fault::new(FaultKind::Endless));
@@ -99,11 +101,13 @@ fn a_device_that_refuses_the_kernels_is_left_out_with_a_reason() {
     left_out(Fault::new(FaultKind::UnsupportedPtx), "Unsupported .version");
 }
 
+// promise: P7
 #[test]
 fn a_device_that_computes_wrongly_never_gets_work() {
     left_out(Fault::new(FaultKind::WrongResult), "known answer");
 }
 
+// promise: P7
 #[test]
 fn a_device_that_begins_to_compute_wrongly_spoils_no_picture() {
     let stand = struck(Fault::new(FaultKind::WrongResult).times(0));

@@ -19,6 +19,7 @@ fn a_slow_device_does_its_share_and_no_more() {
     assert!(fast > slow && slow > 0, "steps: fast {fast}, slow {slow}");
 }
 
+// promise: P5
 #[test]
 fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
     let mut config = Config::of(2, device());

@@ -44,6 +44,7 @@ pub(crate) fn scenes(width: u32, height: u32) -> Vec<(&'static str, FlatScene)> 
     found
 }
 
+// promise: P5
 #[test]
 fn instruction_sets_give_the_same_bits() {
     let frame = whole_frame(64, 48, 16, 6);
@@ -58,6 +59,7 @@ fn instruction_sets_give_the_same_bits() {
     }
 }
 
+// promise: P5
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn compilers_and_levels_give_the_same_bits() {

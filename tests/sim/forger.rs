@@ -178,6 +178,7 @@ impl Farm {
     }
 }
 
+// promise: P7
 #[test]
 fn one_node_of_ten_that_flips_a_bit_in_a_hundredth_of_its_results_is_found_and_no_picture_is_wrong()
 {

@@ -118,6 +118,7 @@ fn a_node_that_becomes_slow_does_not_hold_the_others_up() {
     stays_within("10, 10 that becomes 0.1, 1", &machines);
 }
 
+// promise: P4
 #[test]
 fn a_node_that_stands_still_is_worked_around() {
     // Its heart beats, and its unit would last for weeks.

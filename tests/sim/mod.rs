@@ -70,6 +70,7 @@ fn number(name: &str) -> Option<u64> {
     }))
 }
 
+// promise: P1, P2, P3, P4, P5, P6, P7
 #[test]
 fn no_seed_breaks_an_invariant() {
     let seeds = match number("TESSERA_SIM_SEED") {
@@ -105,6 +106,7 @@ fn assert_caught(bug: Bug) {
     }
 }
 
+// promise: P2
 #[test]
 fn a_planted_lease_bug_is_caught() {
     assert_caught(Bug::LeaseOutlivesNode);
@@ -113,49 +115,58 @@ fn a_planted_lease_bug_is_caught() {
     assert_caught(Bug::LeaseNotRevoked);
 }
 
+// promise: P2
 #[test]
 fn a_planted_epoch_bug_is_caught() {
     assert_caught(Bug::EpochNotCompared);
     assert_caught(Bug::EpochReused);
 }
 
+// promise: P1
 #[test]
 fn a_planted_replay_bug_is_caught() {
     assert_caught(Bug::ReplayDropsRecord);
     assert_caught(Bug::ReplayDoublesRecord);
 }
 
+// promise: P1
 #[test]
 fn an_early_acknowledgement_is_caught() {
     assert_caught(Bug::EarlyAcknowledgement);
 }
 
+// promise: P4
 #[test]
 fn a_lost_retry_is_caught() {
     assert_caught(Bug::RetryLost);
 }
 
+// promise: P2
 #[test]
 fn a_result_that_counts_twice_is_caught() {
     assert_caught(Bug::CountedTwice);
     assert_caught(Bug::PartCountedTwice);
 }
 
+// promise: P4
 #[test]
 fn a_starved_job_is_caught() {
     assert_caught(Bug::JobStarved);
 }
 
+// promise: P4
 #[test]
 fn a_quarantined_last_node_is_caught() {
     assert_caught(Bug::LastNodeQuarantined);
 }
 
+// promise: P7
 #[test]
 fn a_liar_that_nobody_verifies_is_caught() {
     assert_caught(Bug::LiarNotVerified);
 }
 
+// promise: P3
 #[test]
 fn a_sweep_of_a_live_blob_is_caught() {
     assert_caught(Bug::LiveBlobCollected);

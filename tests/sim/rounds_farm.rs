@@ -291,6 +291,7 @@ fn key(frame: FrameNumber, unit: UnitIndex) -> UnitKey {
     UnitKey { job: JOB, frame, unit }
 }
 
+// promise: P5
 #[test]
 fn what_was_decided_of_lies_is_decided_again_and_every_frame_has_the_rounds_of_the_truth() {
     let mut all = Outcome::default();

@@ -8,6 +8,7 @@ mod dependencies;
 mod environment;
 mod functions;
 mod pages;
+mod promises;
 mod sizes;
 mod texts;
 mod widths;

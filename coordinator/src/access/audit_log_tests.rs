@@ -27,6 +27,7 @@ fn a_log_goes_on_over_starts_and_its_chain_is_whole() {
     assert_eq!(report.head, report.newest[1].hash);
 }
 
+// promise: P8
 #[test]
 fn every_changed_byte_and_every_cut_line_is_seen() {
     let (folder, file) = filled(4);

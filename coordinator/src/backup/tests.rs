@@ -91,6 +91,7 @@ fn a_backup_of_an_unknown_version_is_refused_with_both_numbers() {
     }
 }
 
+// promise: P1
 #[test]
 fn a_backup_that_is_cut_or_changed_is_refused_and_nothing_is_written() {
     let (root, _, file) = backed_up();

@@ -43,6 +43,7 @@ impl Bench {
     }
 }
 
+// promise: P1, P3
 #[test]
 fn a_blob_goes_when_it_is_unnamed_old_and_marked() {
     let mut bench = Bench::new();
@@ -55,6 +56,7 @@ fn a_blob_goes_when_it_is_unnamed_old_and_marked() {
     assert!(bench.has(live) && !bench.has(dead));
 }
 
+// promise: P1, P3
 #[test]
 fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
     let mut bench = Bench::new();
@@ -74,6 +76,7 @@ fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
     assert_eq!(bench.round(&[]).blobs, 1);
 }
 
+// promise: P1, P3
 #[test]
 fn a_blob_that_is_claimed_begins_its_grace_anew() {
     let mut bench = Bench::new();

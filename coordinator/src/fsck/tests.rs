@@ -61,6 +61,7 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
+// promise: P1
 #[test]
 fn a_farm_that_was_killed_is_clean_and_counted() {
     let report = Farm::stopped().check();
@@ -102,6 +103,7 @@ fn files_that_nobody_needs_are_noted_and_checked() {
     assert!(!farm.check().is_clean());
 }
 
+// promise: P2
 #[test]
 fn a_spool_is_compared_with_the_journal_unit_by_unit() {
     let farm = Farm::stopped();
@@ -129,6 +131,7 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
     assert_eq!(farm.kinds(), [FindingKind::LostSpool]);
 }
 
+// promise: P1
 #[test]
 fn a_journal_that_lost_its_end_is_refused_by_name() {
     let farm = Farm::stopped();
@@ -159,6 +162,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
     assert!(refused.contains("--export"), "{refused}");
 }
 
+// promise: P1
 #[test]
 fn a_flipped_bit_anywhere_in_the_journal_loses_nothing_in_silence() {
     let farm = Farm::stopped();

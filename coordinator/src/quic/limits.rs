@@ -167,6 +167,7 @@ mod tests {
         }
     }
 
+    // promise: P8
     #[test]
     fn under_load_addresses_must_be_shown_and_none_takes_all() {
         let gate = gate(8, 100);
@@ -182,6 +183,7 @@ mod tests {
         assert!(enter(&gate, 9).is_some());
     }
 
+    // promise: P8
     #[test]
     fn an_identity_has_a_bound_and_gives_its_place_back() {
         let gate = gate(100, 3);

@@ -259,6 +259,7 @@ mod tests {
         assert!(twice.check_complete(2).is_err(), "one lease has one result");
     }
 
+    // promise: P2
     #[test]
     fn a_unit_in_parts_is_their_sum_and_parts_that_were_dropped_do_not_count() {
         let root = tempfile::tempdir().unwrap();
@@ -335,6 +336,7 @@ mod tests {
         assert_eq!(index.headers().map(|header| header.unit.0).collect::<Vec<_>>(), [0, 2]);
     }
 
+    // promise: P1
     #[test]
     fn lost_and_changed_bytes_are_seen() {
         let root = tempfile::tempdir().unwrap();

@@ -68,6 +68,7 @@ fn entry() -> SpoolEntry {
     SpoolEntry { key: key(), header, bytes }
 }
 
+// promise: P1
 #[test]
 fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
     let bench = bench(0);
@@ -135,6 +136,7 @@ fn a_spool_that_is_done_with_ends_its_group() {
     bench.writer.stop();
 }
 
+// promise: P1
 #[test]
 fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
     let bench = bench(u64::MAX);

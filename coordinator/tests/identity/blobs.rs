@@ -162,6 +162,7 @@ async fn frame_file(client: &FarmClient, job: JobId) -> BlobHash {
     }
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
     let farm = Farm::start(lives(60, 60)).await;

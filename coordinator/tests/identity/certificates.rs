@@ -15,6 +15,7 @@ fn expiry(identity: &Identity) -> u64 {
     identity.validity().unwrap().expires_at
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_stays_connected_outlives_its_certificates() {
     let farm = Farm::start(lives(4, 4)).await;
@@ -43,6 +44,7 @@ async fn a_node_that_stays_connected_outlives_its_certificates() {
     farm.coordinator.shutdown().await.unwrap();
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_certificate_ends_its_connection_and_says_what_to_do() {
     let farm = Farm::start(lives(60, 2)).await;
@@ -56,6 +58,7 @@ async fn an_expired_certificate_ends_its_connection_and_says_what_to_do() {
     farm.coordinator.shutdown().await.unwrap();
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_certificate_ended_in_a_partition_renews_it_before_all_else() {
     let farm = Farm::start(lives(2, 60)).await;

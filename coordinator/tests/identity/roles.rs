@@ -56,6 +56,7 @@ fn table() -> Vec<(Request, Role)> {
     ]
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn every_role_may_do_what_its_table_says_and_no_more() {
     let farm = Farm::start(lives(60, 60)).await;
@@ -138,6 +139,7 @@ async fn turned_away(farm: &Farm, identity: &Identity) -> Option<CloseCode> {
     }
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_identity_is_out_at_once_and_after_a_restart_until_it_is_allowed() {
     let farm = Farm::start(lives(60, 60)).await;

@@ -27,6 +27,7 @@ async fn log(farm: &Farm) -> LogReport {
     }
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_loses_nobody_and_ends() {
     let farm = Farm::start(lives(60, 60)).await;
@@ -95,6 +96,7 @@ async fn a_rotation_loses_nobody_and_ends() {
     farm.coordinator.shutdown().await.unwrap();
 }
 
+// promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_log_tells_who_did_what_before_it_is_done() {
     let farm = Farm::start(lives(60, 60)).await;

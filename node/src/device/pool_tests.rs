@@ -95,6 +95,7 @@ fn a_panic_fails_only_its_own_unit() {
     good.wait().unwrap();
 }
 
+// promise: P4
 #[test]
 fn a_cut_unit_has_equal_samples_in_all_pixels() {
     // Twelve blocks are a run of 16 samples; the unit is cut in the middle of its second run, and

@@ -51,6 +51,7 @@ async fn changes(
     tokio::time::timeout(Duration::from_secs(60), notice).await.expect("the notice is heard")
 }
 
+// promise: P4
 #[tokio::test]
 async fn aws_notices_need_a_token_and_say_if_they_are_certain() {
     let pages = Pages::default();
@@ -67,6 +68,7 @@ async fn aws_notices_need_a_token_and_say_if_they_are_certain() {
     assert!(certain.certain && certain.what.contains("terminate"), "{certain:?}");
 }
 
+// promise: P4
 #[tokio::test]
 async fn google_notices_exclude_live_migrations() {
     let pages = Pages::default();
@@ -87,6 +89,7 @@ async fn google_notices_exclude_live_migrations() {
     assert!(gone.certain && gone.what.contains("preempts"), "{gone:?}");
 }
 
+// promise: P4
 #[tokio::test]
 async fn azure_notices_of_other_machines_are_ignored() {
     let pages = Pages::default();

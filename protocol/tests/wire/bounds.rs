@@ -64,6 +64,7 @@ fn claim(count: u64) -> Vec<u8> {
     [&[253][..], &count.to_le_bytes()].concat()
 }
 
+// promise: P8
 #[test]
 fn a_claimed_length_is_not_believed() {
     fn refused<T: serde::de::DeserializeOwned + Debug>(prefix: &[u8]) {
@@ -92,6 +93,7 @@ fn a_claimed_length_is_not_believed() {
     refused::<NodeToCoordinator>(&[4]);
 }
 
+// promise: P8
 #[test]
 fn every_cut_of_a_message_is_an_error_and_so_is_a_byte_more() {
     for (name, request) in samples::requests() {
@@ -104,6 +106,7 @@ fn every_cut_of_a_message_is_an_error_and_so_is_a_byte_more() {
     }
 }
 
+// promise: P8
 #[test]
 fn flipped_bits_never_panic() {
     for (_, message) in samples::to_nodes() {

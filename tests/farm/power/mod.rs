@@ -148,6 +148,7 @@ impl Recording {
     }
 }
 
+// promise: P1, P2, P3
 #[test]
 fn power_cuts_lose_nothing_that_was_acknowledged() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -183,6 +184,7 @@ fn power_cuts_lose_nothing_that_was_acknowledged() {
 }
 
 /// The emulation itself: what was not synced is lost sooner or later, and what was is not.
+// promise: P1, P2, P3
 #[test]
 fn a_disk_that_loses_power_keeps_only_what_was_synced() {
     let root = Path::new("/farm");

@@ -34,6 +34,7 @@ fn last_of(answers: &[Seen]) -> Option<&'static str> {
     last
 }
 
+// promise: P1
 #[test]
 fn a_lost_job_is_found() {
     let accepted = Seen::Accepted(job(1));
@@ -45,6 +46,7 @@ fn a_lost_job_is_found() {
     );
 }
 
+// promise: P1
 #[test]
 fn a_lost_commit_is_found() {
     let committed = Seen::Committed(lease(0, 5));
@@ -52,6 +54,7 @@ fn a_lost_commit_is_found() {
     assert_eq!(last_of(&[committed.clone(), committed, shown(JobState::Running, 1, 0)]), None);
 }
 
+// promise: P1
 #[test]
 fn a_unit_that_counts_twice_is_found() {
     let twice = [Seen::Committed(lease(0, 5)), Seen::Committed(lease(0, 6))];
@@ -67,6 +70,7 @@ fn a_unit_that_counts_twice_is_found() {
     assert_eq!(last_of(&[shown(JobState::Running, 8, 3)]), Some("P2"));
 }
 
+// promise: P1
 #[test]
 fn a_frame_that_changes_or_goes_is_found() {
     let unfinished = Seen::Unfinished { job: job(1), frame: FrameNumber(1) };
@@ -102,6 +106,7 @@ fn a_reopened_job_may_end_otherwise_and_keeps_its_frames() {
     assert_eq!(history.saw(history.ask(), &shown(JobState::Running, 4, 1)), Ok(()));
 }
 
+// promise: P1
 #[test]
 fn an_answer_that_was_overtaken_breaks_nothing() {
     let mut history = History::new();

@@ -130,6 +130,7 @@ mod tests {
         }
     }
 
+    // promise: P4
     #[test]
     fn every_wait_of_the_documents_is_a_setting_and_the_other_way_round() {
         let text = include_str!("../../../../docs/operating.md");

@@ -153,6 +153,7 @@ fn a_job_submitted_before_any_node_waits_for_a_device_that_can_hold_it() {
     assert_eq!(farm.given(2).len(), 2);
 }
 
+// promise: P4
 #[test]
 fn running_out_of_memory_costs_no_attempt_and_takes_the_unit_to_a_larger_device() {
     let mut farm = Farm::new();
@@ -177,6 +178,7 @@ fn running_out_of_memory_costs_no_attempt_and_takes_the_unit_to_a_larger_device(
     assert!(farm.core.job(job(1)).expect("a job").failures.is_empty());
 }
 
+// promise: P4
 #[test]
 fn a_job_that_ran_out_of_memory_everywhere_ends_with_both_numbers() {
     let mut farm = Farm::new();

@@ -52,6 +52,7 @@ fn restarted() -> (Core, Vec<Record>, [Lease; 2]) {
     (core, records, work.expect("a node that joins gets work"))
 }
 
+// promise: P7
 #[test]
 fn a_lease_that_was_taken_back_is_not_displaced_by_a_lie_about_its_epoch() {
     let (mut core, _, [first, second]) = restarted();
@@ -63,6 +64,7 @@ fn a_lease_that_was_taken_back_is_not_displaced_by_a_lie_about_its_epoch() {
     assert_eq!(core.leases().collect::<Vec<_>>(), [(first, node)]);
 }
 
+// promise: P2, P7
 #[test]
 fn an_epoch_commits_one_unit() {
     let (mut core, mut records, [first, second]) = restarted();

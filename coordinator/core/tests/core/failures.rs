@@ -47,6 +47,7 @@ fn endings(stand: &Stand) -> Vec<Ending> {
     ended.flatten().collect()
 }
 
+// promise: P4
 #[test]
 fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
     let mut stand = Stand::new(settings(), 1, 1);
@@ -124,6 +125,7 @@ fn a_node_that_does_not_get_on_at_several_jobs_is_set_aside() {
     assert!(row.note.contains("3 attempts of 2 jobs failed here in a row"), "{}", row.note);
 }
 
+// promise: P4
 #[test]
 fn a_unit_that_lacks_a_file_waits_costs_no_attempt_and_fails_after_the_bound() {
     let mut stand = Stand::new(settings(), 1, 1);

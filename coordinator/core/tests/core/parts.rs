@@ -79,6 +79,7 @@ fn counted(stand: &Stand) -> (u64, u64) {
     (summary.samples_committed / PIXELS, summary.samples_kept / PIXELS)
 }
 
+// promise: P2
 #[test]
 fn samples_of_a_node_that_leaves_count_and_another_renders_the_rest() {
     let mut stand = stand(trusting(), 2);
@@ -94,6 +95,7 @@ fn samples_of_a_node_that_leaves_count_and_another_renders_the_rest() {
     assert_eq!(counted(&stand), (32, 10));
 }
 
+// promise: P2
 #[test]
 fn a_part_that_arrives_twice_counts_once_and_is_acknowledged_twice() {
     let mut stand = stand(trusting(), 2);
@@ -110,6 +112,7 @@ fn a_part_that_arrives_twice_counts_once_and_is_acknowledged_twice() {
     assert_eq!((counted(&stand), stand.audit()), ((32, 10), 1));
 }
 
+// promise: P2
 #[test]
 fn a_lease_from_before_a_part_is_void() {
     let mut stand = stand(trusting(), 1);
@@ -126,6 +129,7 @@ fn a_lease_from_before_a_part_is_void() {
     assert_eq!(counted(&stand), (10, 10));
 }
 
+// promise: P2
 #[test]
 fn a_part_may_come_after_the_end_of_its_lease_and_after_a_restart() {
     let mut late = stand(trusting(), 1);
@@ -183,6 +187,7 @@ fn what_is_no_first_part_of_the_lease_is_a_failure() {
     }
 }
 
+// promise: P7
 #[test]
 fn every_part_is_rendered_again_by_a_node_that_did_not_make_it() {
     let mut stand = stand(all(), 3);
@@ -207,6 +212,7 @@ fn every_part_is_rendered_again_by_a_node_that_did_not_make_it() {
     assert_eq!((counted(&stand), stand.audit()), ((32, 10), 1));
 }
 
+// promise: P7
 #[test]
 fn the_check_of_a_part_is_not_taken_up_again_for_the_next() {
     for from_snapshot in [false, true] {
@@ -242,6 +248,7 @@ fn the_check_of_a_part_is_not_taken_up_again_for_the_next() {
     }
 }
 
+// promise: P7
 #[test]
 fn a_liars_part_is_found_and_the_unit_is_done_again_whole() {
     let mut stand = stand(all(), 4);
@@ -264,6 +271,7 @@ fn a_liars_part_is_found_and_the_unit_is_done_again_whole() {
     stand.restart(false);
 }
 
+// promise: P7
 #[test]
 fn parts_of_a_node_that_is_found_out_elsewhere_are_dropped_and_the_rest_is_not_wanted() {
     let mut stand = stand(all(), 1);

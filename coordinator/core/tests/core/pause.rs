@@ -82,6 +82,7 @@ fn pausing_and_resuming_twice_is_harmless_and_a_job_that_ended_is_neither() {
     assert_eq!(state(&stand).0, JobState::Cancelled);
 }
 
+// promise: P6
 #[test]
 fn a_frame_that_is_complete_is_finished_though_its_job_is_paused() {
     let mut stand = stand(1, 1);
@@ -93,6 +94,7 @@ fn a_frame_that_is_complete_is_finished_though_its_job_is_paused() {
     assert_eq!(state(&stand).0, JobState::Done);
 }
 
+// promise: P6
 #[test]
 fn a_pause_outlives_a_restart_and_so_does_what_a_node_has_finished() {
     let mut stand = stand(2, 1);

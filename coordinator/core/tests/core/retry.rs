@@ -63,6 +63,7 @@ fn restarted(stand: &Stand) -> Core {
     again
 }
 
+// promise: P3, P4
 #[test]
 fn failed_frames_have_their_attempts_anew_and_finished_ones_stay() {
     let mut stand = Stand::new(settings(), 1, 0);
@@ -128,6 +129,7 @@ fn frames_of_a_job_that_goes_on_are_opened_again_beside_the_others() {
     stand.audit();
 }
 
+// promise: P3, P4
 #[test]
 fn what_nodes_still_have_of_a_failed_frame_is_not_taken() {
     let mut stand = Stand::new(settings(), 2, 2);
@@ -201,6 +203,7 @@ fn where_nothing_has_failed_there_is_nothing_to_retry() {
     assert_eq!(state(&stand), JobState::Done);
 }
 
+// promise: P3, P4
 #[test]
 fn an_order_of_before_the_end_makes_no_frame_of_after_the_retry() {
     let mut stand = Stand::new(settings(), 1, 1);

@@ -119,6 +119,7 @@ fn a_frame_is_complete_when_no_tile_is_too_noisy() {
     assert_eq!(stand.audit(), 7);
 }
 
+// promise: P5
 #[test]
 fn a_restart_at_any_moment_goes_on_with_the_same_rounds() {
     for from_snapshot in [false, true] {
@@ -174,6 +175,7 @@ pub(crate) fn taken_back(stand: &Stand) -> Vec<u32> {
     taken.flatten().map(|unit| unit.0).collect()
 }
 
+// promise: P5
 #[test]
 fn what_was_measured_of_a_liars_units_is_void_and_so_is_what_came_after() {
     // Node 1 lies, and renders the first round alone, so that nobody checks it.

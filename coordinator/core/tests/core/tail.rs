@@ -41,6 +41,7 @@ fn attempts(stand: &Stand) -> usize {
     ended.sum()
 }
 
+// promise: P4
 #[test]
 fn a_unit_that_takes_long_is_copied_once_and_the_copy_may_be_first() {
     let mut stand = copied(settings(), 1, 3);
@@ -82,6 +83,7 @@ fn nothing_is_copied_while_units_wait_that_nobody_has() {
     assert_eq!(copies(&stand).running, 1);
 }
 
+// promise: P4
 #[test]
 fn of_two_leases_the_first_to_fail_is_no_attempt_and_the_last_is() {
     let mut stand = copied(settings(), 1, 2);
@@ -93,6 +95,7 @@ fn of_two_leases_the_first_to_fail_is_no_attempt_and_the_last_is() {
     assert_eq!(stand.audit(), 0);
 }
 
+// promise: P4
 #[test]
 fn a_unit_that_fails_wherever_it_is_copied_fails_its_frame() {
     let mut stand = copied(settings(), 1, 3);

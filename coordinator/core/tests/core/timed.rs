@@ -194,6 +194,7 @@ fn with_a_noise_a_round_costs_what_its_tiles_do() {
     assert_eq!(stand.audit(), 9);
 }
 
+// promise: P5
 #[test]
 fn rounds_that_a_liar_voids_are_rendered_again_whatever_the_time() {
     // Node 1 lies, and renders all rounds that there is time for alone, so that nobody checks it.

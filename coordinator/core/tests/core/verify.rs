@@ -48,6 +48,7 @@ fn nothing_is_checked_where_that_is_not_wanted() {
     assert!(stand.is_resolving());
 }
 
+// promise: P7
 #[test]
 fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_is_done_again() {
     let mut stand = Stand::new(all(), 3, 3);
@@ -103,6 +104,7 @@ fn what_is_known_of_liars_and_checks_survives_a_restart_and_a_snapshot() {
     }
 }
 
+// promise: P7
 #[test]
 fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
     let mut stand = Stand::new(all(), 1, 2);
@@ -162,6 +164,7 @@ fn what_a_liar_said_before_it_was_found_out_is_not_heard_again_after_a_restart()
     }
 }
 
+// promise: P4
 #[test]
 fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason() {
     let mut stand = Stand::new(all(), 1, 2);
@@ -179,6 +182,7 @@ fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason
     }
 }
 
+// promise: P4
 #[test]
 fn the_last_node_works_on_though_it_lied() {
     let mut stand = Stand::new(all(), 3, 3);
@@ -200,6 +204,7 @@ fn the_last_node_works_on_though_it_lied() {
     assert!(liar.note.contains("no other node may have any"), "{}", liar.note);
 }
 
+// promise: P4
 #[test]
 fn a_check_that_fails_costs_its_unit_nothing() {
     let settings = Settings { attempts: 1, ..all() };
@@ -217,6 +222,7 @@ fn a_check_that_fails_costs_its_unit_nothing() {
     assert!(stand.records.iter().any(|record| matches!(record, Record::CheckWaived { .. })));
 }
 
+// promise: P7
 #[test]
 fn an_order_to_resolve_is_void_when_units_are_taken_back_meanwhile() {
     // Node 1 is well known, so that its unit in the first frame is not checked.

@@ -68,6 +68,7 @@ fn file() -> AssetFile {
     AssetFile { path: "kernel".to_owned(), hash: BlobHash([4; 32]), length: 9 }
 }
 
+// promise: P4
 #[test]
 fn for_any_node_and_then_for_its_turn() {
     let mut stand = stand(quick(), 0);
@@ -83,6 +84,7 @@ fn for_any_node_and_then_for_its_turn() {
     assert_eq!(waits(&stand, &[]), None, "it is done");
 }
 
+// promise: P4
 #[test]
 fn for_a_node_of_its_pool_and_it_gets_no_other() {
     let mut stand = stand(quick(), 1);
@@ -103,6 +105,7 @@ fn for_a_node_of_its_pool_and_it_gets_no_other() {
     assert!(stand.core.leases().any(|(lease, _)| lease.unit.job == job));
 }
 
+// promise: P4
 #[test]
 fn for_memory_with_both_numbers_of_its_pool() {
     let mut stand = stand(quick(), 0);
@@ -124,6 +127,7 @@ fn for_memory_with_both_numbers_of_its_pool() {
     assert!(matches!(refused, Response::Error(RequestError::Invalid(_))), "{refused:?}");
 }
 
+// promise: P4
 #[test]
 fn for_the_build_of_its_first_results_and_both_are_named() {
     let mut stand = stand(quick(), 1);
@@ -139,6 +143,7 @@ fn for_the_build_of_its_first_results_and_both_are_named() {
     assert_eq!(waits(&stand, &[&both[0], &both[1]]), Some(Waits::Fingerprint));
 }
 
+// promise: P4
 #[test]
 fn for_devices_and_compilers() {
     let mut stand = stand(quick(), 1);
@@ -156,6 +161,7 @@ fn for_devices_and_compilers() {
     assert_eq!(waits(&stand, &["a node with a CUDA device"]), Some(Waits::Device));
 }
 
+// promise: P4
 #[test]
 fn for_nodes_that_are_out_of_work_and_they_are_named() {
     let mut stand = stand(quick(), 2);
@@ -169,6 +175,7 @@ fn for_nodes_that_are_out_of_work_and_they_are_named() {
     assert_eq!(waits(&stand, &[]), None);
 }
 
+// promise: P4
 #[test]
 fn for_another_node_to_check_its_results() {
     let settings = Settings { check_share: 1024, settle: Duration::ZERO, ..Settings::default() };
@@ -185,6 +192,7 @@ fn for_another_node_to_check_its_results() {
     assert_eq!(waits(&stand, &["1 of its results wait for another node"]), Some(Waits::Check));
 }
 
+// promise: P4
 #[test]
 fn for_another_attempt_and_for_nodes_to_come_back() {
     let mut stand = stand(quick(), 1);
@@ -204,6 +212,7 @@ fn for_another_attempt_and_for_nodes_to_come_back() {
     assert_eq!(waits(&stand, &[]), None);
 }
 
+// promise: P4
 #[test]
 fn for_its_user() {
     let mut stand = stand(quick(), 1);
@@ -214,6 +223,7 @@ fn for_its_user() {
     assert_eq!(stand.core.job_summary(job).map(|job| job.state), Some(JobState::Paused));
 }
 
+// promise: P4
 #[test]
 fn for_a_build_that_knows_its_options_and_no_attempt_is_counted() {
     let mut stand = stand(quick(), 1);

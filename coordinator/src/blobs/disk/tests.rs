@@ -17,6 +17,7 @@ fn the_disk_keeps_the_contract_of_blobs() {
     contract::blobs_contract(|| DiskBlobs::open(&folder, 0));
 }
 
+// promise: P3
 #[test]
 fn a_finished_file_is_adopted_and_damage_to_it_is_seen() {
     let (root, blobs) = blobs(0);

@@ -297,6 +297,7 @@ fn a_png_shows_the_pixels_through_the_srgb_curve() {
     }
 }
 
+// promise: P3
 #[test]
 fn resolving_again_gives_the_same_files() {
     let spec = spec(40, 40, 16, 4, 2);
@@ -304,6 +305,7 @@ fn resolving_again_gives_the_same_files() {
     assert_eq!(bench.resolve(&spec).unwrap(), bench.resolve(&spec).unwrap());
 }
 
+// promise: P2
 #[test]
 fn an_incomplete_or_foreign_spool_is_an_error_and_leaves_nothing() {
     let spec = spec(40, 40, 16, 4, 2);

@@ -117,6 +117,7 @@ fn whole_film(spec: &RenderSpec, passes: &[u32]) -> tessera_protocol::TileSums {
     whole
 }
 
+// promise: P5
 #[test]
 fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
     let plain = RenderSpec { width: 40, height: 20, tile: 32, ..spec(1, 1, 8, 1, 0) };

@@ -105,6 +105,7 @@ fn tamper(farm: &Farm, key: &[u8], change: impl Fn(&mut Vec<u8>)) {
     journal.db.flush().unwrap();
 }
 
+// promise: P1
 #[test]
 fn a_damaged_record_is_refused_by_name_and_the_rest_can_be_exported() {
     let farm = Farm::new();
