@@ -1,6 +1,7 @@
 //! What people may ask of a farm, without a transport: requests in, answers out. A door (QUIC,
 //! HTTP) authenticates its peer, makes a [`Caller`], and hands requests on; the caller's place on
-//! the deny-list, role and ownership are checked here, and the audit log's entries are written here.
+//! the deny-list, role and ownership are checked here, and the audit log's entries are written
+//! here.
 
 mod answer;
 mod audit;
