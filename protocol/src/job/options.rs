@@ -149,6 +149,10 @@ impl Chosen {
     pub fn text(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
+            // `4` and not `4.0`.
+            Value::Number(number) if number.is_f64() => {
+                number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
+            }
             other => other.to_string(),
         }
     }
