@@ -40,7 +40,7 @@ pub enum NodeToCoordinator {
     },
     /// A scene is prepared (or no longer): a node that holds a job's scene is preferred.
     Scene {
-        /// Hash of the job's scene (see [`JobKind::data_hash`]).
+        /// Hash of the job's scene (see [`crate::job::JobKind::data_hash`]).
         scene: BlobHash,
         /// Held or dropped.
         held: bool,
