@@ -1,6 +1,6 @@
 //! The audit log: who did what, when, to whom. Files of lines of JSON, each chained to the one
 //! before by its hash, appended and synced before the act that they tell of. Decides neither what
-//! is told nor by whom; see [`crate::api::audit_entries`].
+//! is told nor by whom; see `api/audit_entries.rs`.
 //!
 //! Beside the files stands the head: number and hash of the newest entry, replaced after each. A
 //! file that ends before its head was cut.

@@ -22,7 +22,7 @@ pub enum BlobPutError {
 pub enum BlobPut {
     /// Nothing: it is here.
     Held,
-    /// Its bytes, from [`Upload::held`] on.
+    /// Its bytes, from `Upload::held` on.
     From(Box<Upload>),
 }
 

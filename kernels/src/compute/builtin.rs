@@ -34,7 +34,7 @@ pub struct Variable {
 /// A kernel that every build has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Builtin {
-    /// Its name, and that of its entry in [`super::PTX`].
+    /// Its name, and that of its entry in the image of compute kernels.
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,

@@ -65,7 +65,7 @@ pub(super) fn encode_token(state: &TokenRecord) -> Vec<u8> {
     tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
 }
 
-/// Keys and values of what a store holds, for [`Journal::put`].
+/// Keys and values of what a store holds, for `Journal::put`.
 pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
     let snapshot = loaded.snapshot.iter().map(|(sequence, bytes)| {
         (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat())
