@@ -266,7 +266,7 @@ pub(crate) mod tests {
         ("camera", "{\"Index\": 1}"),
         (
             "lens",
-            "{\"aperture\": {\"FStop\": 2.0}, \"focus\": {\"Distance\": 1.0}, \"blades\": null}",
+            "{\"aperture\": {\"f-stop\": 2.0}, \"focus\": {\"distance\": 1.0}, \"blades\": null}",
         ),
         ("filter", "\"box\""),
         ("aovs", "[\"depth\"]"),
