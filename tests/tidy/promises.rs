@@ -1,5 +1,5 @@
-//! Promises: which test shows which promise of docs/promises.md. A comment `// promise: P1, P3` above
-//! a test says so; the page docs/measurements/promise-tests.md is made of these comments.
+//! Promises: which test shows which promise of docs/promises.md. A comment `// promise: P1, P3`
+//! above a test says so; the page docs/measurements/promise-tests.md is made of these comments.
 
 use crate::{files, root, shown};
 use std::collections::BTreeMap;
