@@ -91,8 +91,8 @@ pub enum Action {
         frame: FrameNumber,
     },
     /// All units of the frame's newest round are in: find out which of its tiles are too noisy
-    /// ([`crate::Core::frame_rounds`]). Answered by `RoundMeasured` or `FrameResolveFailed`. Asked again
-    /// after a restart.
+    /// ([`crate::Core::frame_rounds`]). Answered by `RoundMeasured` or `FrameResolveFailed`. Asked
+    /// again after a restart.
     MeasureFrame {
         /// The job.
         job: JobId,
