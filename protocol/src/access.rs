@@ -1,56 +1,55 @@
-//! What clients hear of tokens, of who is denied, of the audit log and of the authority. Owns no
-//! rule.
+//! Answers about join tokens, denied identities, the audit log and the authority. Owns no rule.
 
 use crate::role::Role;
 use serde::{Deserialize, Serialize};
 
-/// Tokens in one answer at most; a longer list is asked for in pages.
+/// Most tokens in one answer. Clients ask for a longer list in pages.
 pub const TOKEN_PAGE_MAX: usize = 1000;
-/// Entries of the audit log in one answer at most.
+/// Most entries of the audit log in one answer.
 pub const LOG_PAGE_MAX: usize = 1000;
-/// Identities that a farm denies at most.
+/// Most identities that a farm can deny.
 pub const DENIED_MAX: usize = 10_000;
 
-/// What a new join token is for.
+/// Rights that a new join token gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenScope {
-    /// What it lets its bearer become.
+    /// The role that the token gives to its bearer.
     pub role: Role,
-    /// The pool that nodes become part of; None for nodes of no pool, and for people.
+    /// The pool that a node joins; None for nodes without a pool, and for people.
     pub pool: Option<String>,
-    /// The name that its bearer must have; None: any.
+    /// The name that the bearer must have; None allows any name.
     pub name: Option<String>,
-    /// Seconds it is good for, 1 to 31,536,000.
+    /// Seconds until the token expires, 1 to 31,536,000.
     pub ttl_secs: u64,
-    /// Times it may be used, 1 to 10,000.
+    /// How often the token can be used, 1 to 10,000.
     pub uses: u32,
 }
 
-/// A join token as its ledger shows it: without its secret.
+/// A join token as its ledger shows it, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenSummary {
-    /// Names it: the first digits of its hash.
+    /// First digits of the token's hash, which name it.
     pub id: String,
-    /// What it lets its bearer become.
+    /// The role that the token gives to its bearer.
     pub role: Role,
-    /// The pool of the nodes that it lets in.
+    /// The pool that a node joins.
     pub pool: Option<String>,
-    /// The name that its bearer must have.
+    /// The name that the bearer must have.
     pub name: Option<String>,
-    /// Seconds since the Unix epoch from which it is good no more.
+    /// When the token expires, in seconds since the Unix epoch.
     pub expires_at: u64,
-    /// Times it may be used in all; 0 where an older build made it and did not say.
+    /// How often the token can be used in all; 0 if an older build made it and did not say.
     pub uses: u32,
-    /// Times it may still be used.
+    /// How often the token can still be used.
     pub uses_left: u32,
-    /// Who made it; empty where an older build did.
+    /// Who made the token; empty if an older build made it.
     pub made_by: String,
 }
 
 /// One entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// Its number, from 1 on, without a gap.
+    /// Number of the entry. Entries are counted from 1, without a gap.
     pub n: u64,
     /// Seconds since the Unix epoch.
     pub at: u64,
@@ -58,14 +57,14 @@ pub struct LogEntry {
     pub who: String,
     /// What was done.
     pub what: String,
-    /// To what or whom, and how.
+    /// The object of the action, and details.
     pub about: String,
-    /// Hexadecimal BLAKE3 over the hash of the entry before and everything above.
+    /// Hexadecimal BLAKE3 of the previous entry's hash and of all fields above.
     pub hash: String,
 }
 
 impl LogEntry {
-    /// The hash that this entry must have after the one with that hash.
+    /// Returns the hash that this entry must have if the previous entry has the hash `before`.
     pub fn chained_to(&self, before: &str) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("tessera 2026 audit log entry");
         for part in [before, &self.who, &self.what, &self.about] {
@@ -76,43 +75,43 @@ impl LogEntry {
     }
 }
 
-/// What a reading of the audit log found.
+/// Result of reading the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogReport {
-    /// Number of the oldest entry that is kept; 0 where there is none.
+    /// Number of the oldest entry that is kept; 0 if there is none.
     pub first: u64,
-    /// Entries kept.
+    /// Number of entries that are kept.
     pub entries: u64,
-    /// Hexadecimal hash of the newest entry: whoever notes it elsewhere can tell later that the log
-    /// still goes on from it.
+    /// Hexadecimal hash of the newest entry. A copy of it that is kept elsewhere shows later
+    /// whether the log still contains that entry.
     pub head: String,
-    /// Everything that is wrong with the chain, a line each; empty is good.
+    /// Faults of the chain, one per line. Empty if the chain is intact.
     pub problems: Vec<String>,
     /// The newest entries, oldest first.
     pub newest: Vec<LogEntry>,
 }
 
-/// The farm's authority.
+/// The farm's certificate authority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorityStatus {
-    /// Hexadecimal BLAKE3 of its public key, which join tokens name.
+    /// Hexadecimal BLAKE3 of the authority's public key. Join tokens name it.
     pub pin: String,
-    /// Seconds since the Unix epoch until which the former one is trusted beside it; None where
-    /// there is none.
+    /// When the former authority stops being trusted, in seconds since the Unix epoch; None if
+    /// there is no former authority.
     pub former_until: Option<u64>,
 }
 
-/// An identity that may not be here.
+/// An identity that the farm shuts out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeniedIdentity {
-    /// `node:UUID`, or `user:NAME`.
+    /// `node:UUID` or `user:NAME`.
     pub identity: String,
-    /// The node's name, as it was known then; empty for people.
+    /// The node's name when it was denied; empty for people.
     pub name: String,
-    /// Who denied it.
+    /// Who denied the identity.
     pub by: String,
-    /// Seconds since the Unix epoch.
+    /// When it was denied, in seconds since the Unix epoch.
     pub at: u64,
-    /// Why, in words.
+    /// Reason for people.
     pub reason: String,
 }

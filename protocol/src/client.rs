@@ -9,203 +9,203 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::role::Role;
 
-/// What a client may ask.
+/// A request of a client to the coordinator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
-    /// Which of these blobs are not here? Answered by [`Response::Blobs`].
+    /// Asks which of these blobs the coordinator does not have. Answered by [`Response::Blobs`].
     MissingBlobs(Vec<BlobHash>),
-    /// Accept this job. Answered by [`Response::Accepted`] once durable; the same id and spec again
-    /// is accepted again.
+    /// Submits a job. Answered by [`Response::Accepted`] once the job is durable. The same id and
+    /// spec can be submitted again.
     Submit {
-        /// The client's id for it.
+        /// Id that the client gives to the job.
         job: JobId,
-        /// What is asked for; boxed because it is large.
+        /// Spec of the job, boxed because it is large.
         spec: Box<RawJobSpec>,
     },
-    /// All jobs, newest last. Answered by [`Response::Jobs`].
+    /// Asks for all jobs, newest last. Answered by [`Response::Jobs`].
     Jobs,
-    /// One job. Answered by [`Response::Job`].
+    /// Asks for one job. Answered by [`Response::Job`].
     Job(JobId),
-    /// Frames of a job, in order, from the given position among its frames on. Answered by
-    /// [`Response::Frames`] of at most [`crate::limits::FRAME_PAGE_MAX`].
+    /// Asks for frames of a job, in order, from a position on. Answered by [`Response::Frames`]
+    /// with at most [`crate::limits::FRAME_PAGE_MAX`] frames.
     Frames {
-        /// Which job.
+        /// Job of the frames.
         job: JobId,
-        /// Position of the first frame wanted.
+        /// Position of the first frame among the job's frames.
         from: u32,
     },
-    /// The job's summary now and at each change (at most ten a second), until it has ended. A
-    /// sequence of [`Response::Progress`].
+    /// Asks for the job's summary now and after each change, at most ten times per second, until
+    /// the job has ended. Answered by a sequence of [`Response::Progress`].
     Watch(JobId),
-    /// End a job; a repeated cancel is harmless. Answered by [`Response::Done`].
+    /// Cancels a job. A repeated cancel is harmless. Answered by [`Response::Done`].
     Cancel(JobId),
-    /// All nodes. Answered by [`Response::Nodes`].
+    /// Asks for all nodes. Answered by [`Response::Nodes`].
     Nodes,
-    /// No new work for a node, or work again. Answered by [`Response::Done`].
+    /// Drains a node, or gives it work again. Answered by [`Response::Done`].
     Drain {
         /// Id or name of the node.
         node: String,
-        /// Drain, or end the draining.
+        /// True drains the node; false ends the drain.
         drain: bool,
     },
-    /// A join token. Answered by [`Response::Token`].
+    /// Creates a join token. Answered by [`Response::Token`].
     CreateToken(TokenScope),
-    /// Checks the store against its own records: [`Response::Audit`].
+    /// Checks the store against its own records. Answered by [`Response::Audit`].
     Audit,
-    /// Tokens in the order of their names, from this position on. Answered by [`Response::Tokens`]
-    /// of at most [`crate::access::TOKEN_PAGE_MAX`].
+    /// Asks for tokens in the order of their names, from a position on. Answered by
+    /// [`Response::Tokens`] with at most [`crate::access::TOKEN_PAGE_MAX`] tokens.
     Tokens {
-        /// Position of the first wanted.
+        /// Position of the first token.
         from: u32,
     },
-    /// A token lets nobody in any more. Answered by [`Response::Done`].
+    /// Revokes a token: nothing can join with it any more. Answered by [`Response::Done`].
     RevokeToken {
-        /// Its id, or the beginning of it that no other has.
+        /// Id of the token, or a beginning of it that no other token has.
         id: String,
     },
-    /// Shuts an identity out, at once. Answered by [`Response::Denied`] with what was shut out.
+    /// Shuts an identity out at once. Answered by [`Response::Denied`] with the identity.
     Deny {
-        /// `node:NAME`, `node:UUID`, `user:NAME`, or a name alone: a node's if one has it, else a
-        /// person's.
+        /// `node:NAME`, `node:UUID`, `user:NAME`, or only a name. A name is a node's if a node has
+        /// it, otherwise a person's.
         identity: String,
-        /// Why, for whoever asks later.
+        /// Reason, for people who ask later.
         reason: String,
     },
-    /// Lets it in again. Answered by [`Response::Denied`] with what was let in.
+    /// Lets a denied identity in again. Answered by [`Response::Denied`] with the identity.
     Allow {
-        /// As for `Deny`.
+        /// Identity, written as for `Deny`.
         identity: String,
     },
-    /// All identities that are shut out. Answered by [`Response::Denied`].
+    /// Asks for all denied identities. Answered by [`Response::Denied`].
     Denied,
-    /// The audit log: its chain is checked, and its newest entries given. Answered by
+    /// Checks the chain of the audit log and asks for its newest entries. Answered by
     /// [`Response::Log`].
     Log {
-        /// How many entries, at most [`crate::access::LOG_PAGE_MAX`].
+        /// Number of entries, at most [`crate::access::LOG_PAGE_MAX`].
         last: u32,
     },
-    /// The farm's authority. Answered by [`Response::Authority`].
+    /// Asks for the farm's authority. Answered by [`Response::Authority`].
     Authority,
-    /// A new authority, the old one trusted beside it for a time. Answered by
+    /// Makes a new authority. The farm trusts the old one beside it for a time. Answered by
     /// [`Response::Authority`].
     RotateAuthority {
-        /// For so many seconds, at most 62 days; None: until every certificate that the old one has
-        /// signed is over or renewed.
+        /// How long the old authority stays trusted in seconds, at most 62 days. None: until every
+        /// certificate that it signed has expired or is renewed.
         overlap_secs: Option<u64>,
     },
-    /// Forget a job that has ended, with its frames. Answered by [`Response::Done`].
+    /// Forgets a job that has ended, and its frames. Answered by [`Response::Done`].
     Forget(JobId),
-    /// The farm as it is now, whole but for its keys. A sequence of [`Response::Backup`], then the
-    /// stream's end.
+    /// Asks for a backup of the whole farm, without its keys. Answered by a sequence of
+    /// [`Response::Backup`], then the end of the stream.
     Backup,
-    /// No more work for a job until it is resumed; a repeated pause is harmless. Answered by
-    /// [`Response::Done`].
+    /// Pauses a job: it gets no more work until it is resumed. A repeated pause is harmless.
+    /// Answered by [`Response::Done`].
     Pause(JobId),
-    /// A paused job goes on; one that is not paused does anyway. Answered by [`Response::Done`].
+    /// Resumes a paused job. It has no effect on other jobs. Answered by [`Response::Done`].
     Resume(JobId),
-    /// The failed frames of a job are rendered again; finished ones stay. Answered by
+    /// Renders the failed frames of a job again. Finished frames stay as they are. Answered by
     /// [`Response::Done`].
     Retry(JobId),
 }
 
-/// What the coordinator answers.
+/// The coordinator's answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Response {
-    /// The missing ones of [`Request::MissingBlobs`], in the order asked.
+    /// The missing blobs of [`Request::MissingBlobs`], in the order of the request.
     Blobs(Vec<BlobHash>),
-    /// The job is durable.
+    /// The job is accepted and durable.
     Accepted(JobId),
-    /// Rows.
+    /// All jobs.
     Jobs(Vec<JobSummary>),
     /// One job.
     Job(Box<JobDetail>),
-    /// A page of frames.
+    /// One page of frames.
     Frames(Vec<FrameStatus>),
-    /// A change.
+    /// State of a watched job.
     Progress(Box<Progress>),
-    /// Rows.
+    /// All nodes.
     Nodes(Vec<NodeSummary>),
-    /// It is done, and durable.
+    /// The request is done, and its effect is durable.
     Done,
-    /// The token, to be given to whoever joins. Shown once; kept hashed.
+    /// The new token's text. It is shown only once; the coordinator keeps only a hash.
     Token(String),
-    /// What the audit saw.
+    /// Result of the audit.
     Audit(AuditReport),
-    /// It is not done.
+    /// The request was not done.
     Error(RequestError),
-    /// A page of tokens.
+    /// One page of tokens.
     Tokens(Vec<TokenSummary>),
-    /// Identities that are shut out.
+    /// Denied identities.
     Denied(Vec<DeniedIdentity>),
     /// The audit log.
     Log(LogReport),
     /// The farm's authority.
     Authority(AuthorityStatus),
-    /// The next bytes of a backup, at most a quarter of a megabyte.
+    /// Next bytes of a backup, at most a quarter of a megabyte.
     Backup(Vec<u8>),
 }
 
-/// A job's state for a watcher.
+/// State of a job, for a watcher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The job.
+    /// Summary of the job.
     pub summary: JobSummary,
-    /// Frames finished since the last message.
+    /// Frames that were finished since the last message.
     pub finished: FrameSet,
 }
 
 /// Why a request was not done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum RequestError {
-    /// No such job, node or blob.
+    /// There is no such job, node or blob.
     #[error("{0}")]
     NotFound(String),
-    /// The identity may not.
+    /// The identity does not have the right.
     #[error("{0}")]
     NotAllowed(String),
-    /// The request makes no sense.
+    /// The request is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// The farm cannot now: full, or its disk is.
+    /// The farm cannot do it now, for example because it or its disk is full.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// What an audit of the store found.
+/// Result of an audit of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditReport {
-    /// Records read.
+    /// Number of records that were read.
     pub records: u64,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Units committed.
+    /// Number of committed units.
     pub units_committed: u64,
-    /// Units committed more than once: must be 0.
+    /// Number of units that were committed more than once. It must be 0.
     pub units_committed_twice: u64,
-    /// Finished frames.
+    /// Number of finished frames.
     pub frames: u64,
-    /// Everything that is wrong, a line each; empty is good.
+    /// Faults, one per line. Empty if there are none.
     pub problems: Vec<String>,
 }
 
-/// Asks for a certificate.
+/// Asks for a certificate with a join token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnrolRequest {
-    /// The token's secret.
+    /// Secret of the join token.
     pub secret: Vec<u8>,
     /// A PKCS #10 certificate request, DER. Only its public key is used.
     pub certificate_request: Vec<u8>,
-    /// The id a node wants (its own, kept in its data folder); None for a user.
+    /// Id that a node asks for, which it keeps in its data folder; None for a user.
     pub node: Option<NodeId>,
-    /// Name for people.
+    /// Name of the node or user.
     pub name: String,
 }
 
 /// Answers an [`EnrolRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EnrolReply {
-    /// The chain to present from now on, DER: the new certificate, then the authority's.
+    /// The chain to present from now on (DER): the new certificate, then the authority's.
     Certificate(Vec<Vec<u8>>),
-    /// Why not, and what to do.
+    /// Says why there is no certificate, and what to do.
     Refused(String),
 }

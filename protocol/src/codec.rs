@@ -1,20 +1,20 @@
-//! The one place that turns values into bytes: bincode's standard configuration, bounded, trailing
-//! bytes refused.
+//! Encoding of values as bytes, for all messages and records. It is bincode's standard
+//! configuration with a bound; bytes after the value are refused.
 
 use crate::limits::MESSAGE_BYTES_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why bytes are no message.
+/// Why a message cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// The message is longer than [`MESSAGE_BYTES_MAX`].
     #[error("message of {0} bytes is longer than the limit of {MESSAGE_BYTES_MAX}")]
     TooLong(usize),
-    /// Not the encoding of the expected type.
+    /// The bytes do not encode a value of the expected type.
     #[error("malformed message")]
     Malformed(#[source] bincode::error::DecodeError),
-    /// Bytes after the end.
+    /// There are bytes after the end of the value.
     #[error("{0} bytes after the end of the message")]
     Trailing(usize),
     /// The value has no encoding within the limit.
@@ -30,7 +30,7 @@ fn config() -> bincode::config::Configuration<
     bincode::config::standard().with_limit::<MESSAGE_BYTES_MAX>()
 }
 
-/// Bytes of `value`, at most [`MESSAGE_BYTES_MAX`].
+/// Encodes a value in at most [`MESSAGE_BYTES_MAX`] bytes.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
     let bytes = bincode::serde::encode_to_vec(value, config()).map_err(CodecError::Unencodable)?;
     if bytes.len() > MESSAGE_BYTES_MAX {
@@ -39,8 +39,8 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(bytes)
 }
 
-/// The value that `bytes` encode, all of them. Never allocates more than [`MESSAGE_BYTES_MAX`] on a
-/// length's word.
+/// Decodes a value and refuses bytes after its end. A length in `bytes` never makes it allocate
+/// more than [`MESSAGE_BYTES_MAX`].
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(CodecError::TooLong(bytes.len()));

@@ -1,8 +1,8 @@
-//! What a device of a node is, and how it is now. Knows no driver and decides nothing.
+//! Properties and present state of a node's device. Knows no driver and decides nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// What a device is.
+/// Kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
@@ -12,31 +12,31 @@ pub enum DeviceKind {
     Cuda,
 }
 
-/// One device of a node: a slot that takes units, with a memory budget of its own. A node's list of
-/// devices keeps its order and its length for the life of the process, so that a position in it
-/// names a device; only what a device says of itself changes.
+/// One device of a node: a slot that takes units and has its own memory budget. A node's list of
+/// devices keeps its order and length while the process runs, so a position in the list names a
+/// device. Only the properties of a device change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// What `--device` calls it: `cpu`, `cuda:0`, `cuda:0/1` for a MIG slice.
+    /// Name of the device in `--device`: `cpu`, `cuda:0`, or `cuda:0/1` for a MIG slice.
     pub slot: String,
-    /// Kind.
+    /// CPU or CUDA.
     pub kind: DeviceKind,
-    /// Its name as its maker gives it.
+    /// Product name, as the manufacturer gives it.
     pub name: String,
-    /// Threads (CPU) or multiprocessors.
+    /// Number of threads (CPU) or of multiprocessors (CUDA).
     pub parallelism: u32,
-    /// Memory in bytes; 0 where nobody says.
+    /// Memory in bytes; 0 if it is not known.
     pub memory_bytes: u64,
-    /// What only a CUDA device has.
+    /// Properties that only a CUDA device has.
     pub cuda: Option<CudaInfo>,
-    /// Whether it may have work.
+    /// Whether the device can have work.
     pub state: DeviceState,
 }
 
-/// What a CUDA device says of itself. Texts are empty where the driver does not say.
+/// Properties of a CUDA device. A text is empty if the driver does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CudaInfo {
-    /// `GPU-…`, or `MIG-…` of a slice: the same after a restart and in any machine.
+    /// `GPU-…`, or `MIG-…` for a slice. It stays the same after a restart and in another machine.
     pub uuid: String,
     /// Compute capability: major, minor.
     pub compute_capability: (u8, u8),
@@ -46,42 +46,41 @@ pub struct CudaInfo {
     pub pcie: String,
     /// Profile of the MIG slice, such as `1g.18gb`; None for a whole device.
     pub mig: Option<String>,
-    /// Milliseconds that its last start took: the context, and the driver's compilation of the
-    /// kernels.
+    /// Duration of the last start in milliseconds: creating the context, and compiling the kernels
+    /// in the driver.
     pub start_millis: u32,
 }
 
-/// Whether a device may have work.
+/// Whether a device can have work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceState {
-    /// It takes units.
+    /// The device takes units.
     #[default]
     Ready,
-    /// It starts, or shows with a known answer that it computes what it should.
+    /// The device is starting, or is being tested with units whose results are known.
     Testing,
-    /// It gets no unit.
+    /// The device gets no units.
     Quarantined {
-        /// Why.
+        /// Reason of the quarantine.
         reason: String,
-        /// What ends it.
+        /// Action that ends the quarantine.
         remedy: String,
     },
 }
 
-/// How a device is now; a part of each heartbeat. None where the device, or its driver, does not
-/// say.
+/// State of a device now, a part of each heartbeat. None if the device or its driver does not say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceTelemetry {
     /// Position among the node's devices.
     pub device: u8,
-    /// Share of the time since the last heartbeat in which it worked, 0 to 1.
+    /// Share of the time since the last heartbeat in which the device worked, 0 to 1.
     pub busy: f32,
-    /// Camera samples per second of device time, of its last units; 0 before the first.
+    /// Camera samples per second of device time, over the last units; 0 before the first unit.
     pub samples_per_second: f64,
-    /// Bytes free now, for whomever.
+    /// Free memory in bytes, for any process.
     pub memory_free: Option<u64>,
-    /// Bytes that the node itself holds on it and would give up for another unit.
+    /// Memory in bytes that the node holds on the device and would give up for another unit.
     pub memory_held: Option<u64>,
     /// Degrees Celsius.
     pub temperature: Option<u32>,
@@ -91,8 +90,8 @@ pub struct DeviceTelemetry {
     pub clock_mhz: Option<u32>,
     /// Clock of the memory, MHz.
     pub memory_clock_mhz: Option<u32>,
-    /// What holds its clocks down now, such as `sw_thermal`; at most
-    /// [`crate::limits::THROTTLES_MAX`] short names.
+    /// Reasons for low clocks now, such as `sw_thermal`; at most [`crate::limits::THROTTLES_MAX`]
+    /// short names.
     pub throttles: Vec<String>,
     /// Memory errors corrected since the driver was loaded.
     pub ecc_corrected: Option<u64>,
@@ -102,11 +101,11 @@ pub struct DeviceTelemetry {
     pub xid: Option<XidEvent>,
 }
 
-/// An error event of NVIDIA's driver.
+/// An error event of NVIDIA's driver (Xid).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct XidEvent {
-    /// Its number in NVIDIA's table.
+    /// Number of the event in NVIDIA's table.
     pub code: u32,
-    /// Seconds since it happened.
+    /// Seconds since the event.
     pub secs_ago: u64,
 }

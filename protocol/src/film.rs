@@ -1,21 +1,22 @@
-//! A unit's film on the wire: fixed-point sums, planar, shuffled by byte and compressed with zstd.
+//! A unit's film on the wire: fixed-point sums, stored by channel, shuffled by byte and compressed
+//! with zstd.
 //!
 //! Layout: `"TSUM"`, u8 format version, u8 channels, u16 width, u16 height, u32 samples (all little
-//! endian), then the compressed planes. A sum is an i64 in units of 2^-24. Sums of more samples and
-//! of other units of the same tile are added; the order does not matter.
+//! endian), then the compressed planes. A sum is an i64 in units of 2^-24. Sums of the same tile
+//! are added in any order.
 
 use crate::VersionError;
 use crate::limits::{RESULT_BYTES_MAX, SPP_MAX, TILE_EDGE_MAX};
 
 /// Fractional bits of a sum.
 pub const FRACTION_BITS: u32 = 24;
-/// Channels of a film at most: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
+/// Most channels of a film: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
 pub const CHANNELS_MAX: u8 = 16;
 const MAGIC: [u8; 4] = *b"TSUM";
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;
 
-/// Sums of one tile over some samples.
+/// Sums of one tile over a number of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileSums {
     /// Pixels across, 1 to [`TILE_EDGE_MAX`].
@@ -31,34 +32,34 @@ pub struct TileSums {
     pub values: Vec<i64>,
 }
 
-/// Why bytes are no film.
+/// Why bytes cannot be decoded as a film, or why two films cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilmError {
-    /// Not a film, or cut short.
+    /// The bytes are not a film, or are cut short.
     #[error("not a tile film")]
     Foreign,
-    /// Written by a build that this one cannot read.
+    /// Another build wrote the film in a version that this build does not read.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// Dimensions, channels or samples out of range.
+    /// Dimensions, channels or samples are out of range.
     #[error("tile film header is out of range: {0}")]
     Header(String),
     /// The planes do not decompress to the header's size.
     #[error("tile film is damaged")]
     Damaged,
-    /// Films of different shapes cannot be added.
+    /// Films of different shapes, or with too many samples together, cannot be added.
     #[error("tile films of different shapes or too many samples cannot be added")]
     Shape,
 }
 
 impl TileSums {
-    /// All zero, of no samples.
+    /// Creates a film of no samples. All sums are zero.
     pub fn empty(width: u16, height: u16, channels: u8) -> Self {
         let count = usize::from(width) * usize::from(height) * usize::from(channels);
         Self { width, height, channels, samples: 0, values: vec![0; count] }
     }
 
-    /// Adds another film of the same tile. Nothing is changed on an error.
+    /// Adds another film of the same tile. An error leaves this film unchanged.
     pub fn add(&mut self, other: &TileSums) -> Result<(), FilmError> {
         let shape = |film: &TileSums| (film.width, film.height, film.channels, film.values.len());
         let samples = self.samples.checked_add(other.samples).filter(|total| *total <= SPP_MAX);
@@ -72,7 +73,7 @@ impl TileSums {
         Ok(())
     }
 
-    /// The wire form.
+    /// Encodes the film for the wire.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + self.values.len() * 4);
         bytes.extend_from_slice(&MAGIC);
@@ -87,7 +88,7 @@ impl TileSums {
         bytes
     }
 
-    /// Reads the wire form. Allocates no more than the header's checked dimensions need.
+    /// Decodes a film. Allocates no more than the header's checked dimensions need.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FilmError> {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(FilmError::Foreign)?;
         if header[..4] != MAGIC || bytes.len() > RESULT_BYTES_MAX {
@@ -118,7 +119,8 @@ impl TileSums {
     }
 }
 
-/// Byte k of every value, then byte k + 1 of every value: like bytes stand together and compress.
+/// Puts byte 0 of all values first, then byte 1 of all values, and so on. Similar bytes become
+/// neighbours and compress better.
 fn shuffle(values: &[i64]) -> Vec<u8> {
     let mut planes = vec![0; values.len() * 8];
     for (byte, plane) in planes.chunks_exact_mut(values.len().max(1)).enumerate() {

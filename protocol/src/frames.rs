@@ -1,4 +1,4 @@
-//! Sets of frame numbers: `5`, `1-100`, `1-100x2`, lists by comma.
+//! Sets of frame numbers: `5`, `1-100`, `1-100x2`, and lists of these with commas.
 
 use crate::ids::FrameNumber;
 use crate::limits::{FRAME_NUMBER_MAX, JOB_FRAMES_MAX};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A range with a step: `first, first + step, …` up to `last`.
+/// Range with a step: `first`, `first + step` and so on up to `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Span {
     first: u32,
@@ -26,33 +26,33 @@ pub struct FrameSet {
     spans: Vec<Span>,
 }
 
-/// Why a text is no frame set.
+/// Why a text is not a frame set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameSetError {
-    /// Not of the form.
+    /// The text is not a number or a range.
     #[error(
         "`{0}` is not a frame or a range of frames; write `5`, `1-100`, `1-100x2`, or a list of \
             them by commas"
     )]
     Form(String),
-    /// Ends before it begins.
+    /// A range ends before it begins.
     #[error("frame range `{0}` ends before it begins")]
     Backwards(String),
-    /// Too large a number.
+    /// A number is larger than [`FRAME_NUMBER_MAX`].
     #[error("frame number in `{0}` is beyond {FRAME_NUMBER_MAX}")]
     Number(String),
-    /// Too many.
+    /// The set has more than [`JOB_FRAMES_MAX`] frames.
     #[error("{0} frames are more than one job may have ({JOB_FRAMES_MAX})")]
     TooMany(u64),
 }
 
 impl FrameSet {
-    /// One frame.
+    /// Creates a set of one frame.
     pub fn one(frame: FrameNumber) -> Self {
         Self { spans: vec![Span { first: frame.0, last: frame.0, step: 1 }] }
     }
 
-    /// Of any frames, in any order, repeated or not.
+    /// Creates a set from frames in any order. Repeated frames count once.
     pub fn from_frames(
         frames: impl IntoIterator<Item = FrameNumber>,
     ) -> Result<Self, FrameSetError> {
@@ -78,17 +78,17 @@ impl FrameSet {
         Ok(Self { spans })
     }
 
-    /// How many frames.
+    /// Returns the number of frames.
     pub fn len(&self) -> u32 {
         self.spans.iter().map(|span| span.len()).sum()
     }
 
-    /// None at all.
+    /// Returns whether the set has no frame.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The frames in ascending order.
+    /// Returns the frames in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = FrameNumber> + '_ {
         self.spans
             .iter()
@@ -96,7 +96,7 @@ impl FrameSet {
             .map(FrameNumber)
     }
 
-    /// The frame at a position, counted from 0.
+    /// Returns the frame at a position, counted from 0.
     pub fn get(&self, mut position: u32) -> Option<FrameNumber> {
         for span in &self.spans {
             if position < span.len() {
@@ -107,7 +107,7 @@ impl FrameSet {
         None
     }
 
-    /// The position of a frame, counted from 0.
+    /// Returns the position of a frame, counted from 0.
     pub fn position(&self, frame: FrameNumber) -> Option<u32> {
         let mut before = 0;
         for span in &self.spans {
@@ -122,8 +122,8 @@ impl FrameSet {
     }
 }
 
-/// A lone number joins the next into a range only where they are neighbours: `1,5` stays two
-/// numbers, `1-2` is a range.
+/// Returns whether a single number can begin a range with the next one. Only neighbours can: `1,5`
+/// stays two numbers, `1,2` becomes a range.
 fn spans_step_ok(span: &Span, number: u32) -> bool {
     number - span.last == 1
 }
@@ -173,7 +173,7 @@ fn parse_span(part: &str) -> Result<Span, FrameSetError> {
         return Err(FrameSetError::Backwards(part.to_owned()));
     }
     let last = last - (last - first) % step;
-    // A range of one frame is that frame, however it was written.
+    // A range of one frame has step 1, so that it equals the same frame written as a number.
     Ok(Span { first, last, step: if last == first { 1 } else { step } })
 }
 
@@ -191,7 +191,7 @@ impl fmt::Display for FrameSet {
     }
 }
 
-// On the wire a set is its text, so that the same checks stand at every door.
+// A set travels as its text, so that the same checks hold for files, messages and the command line.
 impl Serialize for FrameSet {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

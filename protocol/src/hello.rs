@@ -1,9 +1,9 @@
-//! The first message on a connection, both ways. Its bytes are frozen for ever: they are written by
-//! hand, not by the codec.
+//! The first message on a connection, sent by both sides. Its layout is frozen, so it is written by
+//! hand and not by the codec.
 //!
-//! `"TSRA"`, u16 oldest and u16 newest protocol version spoken (little endian), 32 bytes of
-//! fingerprint, u8 length and UTF-8 bytes of the build's name. Both sides send it; the highest
-//! version in both ranges is spoken from then on.
+//! `"TSRA"`, u16 oldest and u16 newest protocol version (little endian), 32 bytes of fingerprint,
+//! u8 length and UTF-8 bytes of the build's name. After both hellos, the peers speak the highest
+//! version that both know.
 
 use crate::ids::Fingerprint;
 
@@ -15,20 +15,20 @@ pub enum ProtocolVersion {
     V1 = 1,
 }
 
-/// The newest version this build speaks.
+/// The newest version that this build speaks.
 pub const PROTOCOL_VERSION: u16 = ProtocolVersion::V1 as u16;
-/// The oldest version this build speaks.
+/// The oldest version that this build speaks.
 pub const PROTOCOL_VERSION_OLDEST: u16 = ProtocolVersion::V1 as u16;
-/// First bytes of every connection's first message.
+/// First bytes of a hello.
 pub const MAGIC: [u8; 4] = *b"TSRA";
-/// Longest hello: fixed part and a build name of 255 bytes.
+/// Longest hello in bytes: the fixed part and a build name of 255 bytes.
 pub const HELLO_BYTES_MAX: usize = HELLO_BYTES_FIXED + 255;
-/// Bytes before the build's name.
+/// Length of the part before the build's name, in bytes.
 pub const HELLO_BYTES_FIXED: usize = 4 + 2 + 2 + 32 + 1;
-/// The ALPN of every connection.
+/// ALPN name of every connection.
 pub const ALPN: &[u8] = b"tessera/1";
 
-/// Who speaks, and in which versions.
+/// Introduces a peer: its build, and the versions that it speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Oldest version spoken.
@@ -41,16 +41,16 @@ pub struct Hello {
     pub build: String,
 }
 
-/// Why bytes are no hello, or not one to go on with.
+/// Why the bytes are not a hello, or why the peers cannot talk to each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    /// Not a Tessera peer.
+    /// The peer is not a Tessera program.
     #[error("peer does not speak the Tessera protocol")]
     Foreign,
-    /// Cut short.
+    /// The hello is cut short.
     #[error("hello is cut short")]
     Short,
-    /// No version in common.
+    /// The peers have no version in common.
     #[error(
         "peer `{build}` speaks protocol {oldest} to {newest}, this build speaks \
             {PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"
@@ -66,13 +66,14 @@ pub enum HelloError {
 }
 
 impl Hello {
-    /// This build's hello.
+    /// Returns the hello of this build.
     pub fn ours(fingerprint: Fingerprint) -> Self {
         let build = format!("tessera {}", env!("CARGO_PKG_VERSION"));
         Self { oldest: PROTOCOL_VERSION_OLDEST, newest: PROTOCOL_VERSION, fingerprint, build }
     }
 
-    /// The frozen bytes. A build name beyond 255 bytes is cut at a character.
+    /// Encodes the hello in its frozen layout. A build name of more than 255 bytes is cut at the
+    /// end of a character.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut end = self.build.len().min(255);
         while !self.build.is_char_boundary(end) {
@@ -88,8 +89,8 @@ impl Hello {
         bytes
     }
 
-    /// Reads the fixed part: the hello without its build name, and the length of that name in
-    /// bytes.
+    /// Decodes the fixed part. Returns the hello without its build name, and the length of that
+    /// name in bytes.
     pub fn from_fixed(bytes: &[u8; HELLO_BYTES_FIXED]) -> Result<(Self, usize), HelloError> {
         if bytes[..4] != MAGIC {
             return Err(HelloError::Foreign);
@@ -105,7 +106,7 @@ impl Hello {
         Ok((hello, bytes[40] as usize))
     }
 
-    /// Reads a whole hello.
+    /// Decodes a whole hello.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HelloError> {
         let fixed = bytes.first_chunk::<HELLO_BYTES_FIXED>().ok_or(HelloError::Short)?;
         let (mut hello, length) = Self::from_fixed(fixed)?;
@@ -115,7 +116,7 @@ impl Hello {
         Ok(hello)
     }
 
-    /// The version to speak with this peer.
+    /// Returns the version to speak with this peer.
     pub fn agree(&self) -> Result<u16, HelloError> {
         let newest = self.newest.min(PROTOCOL_VERSION);
         if newest < self.oldest.max(PROTOCOL_VERSION_OLDEST) {

@@ -1,15 +1,15 @@
-//! Identities: newtypes whose `Display` is what people read and grep.
+//! Identities: newtypes whose `Display` is what people read and search for.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One submission. A client makes it (UUIDv7), so that repeating a submit is harmless.
+/// Names one submission. The client makes it (UUIDv7), so that a repeated submit is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub uuid::Uuid);
 
 impl JobId {
-    /// A new id, ordered by time.
+    /// Creates a new id. Ids are ordered by the time of their creation.
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())
     }
@@ -27,13 +27,13 @@ impl fmt::Display for JobId {
     }
 }
 
-/// A text that is no id.
+/// The text is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a {what}")]
 pub struct IdError {
-    /// What was expected.
+    /// Kind of id that was expected.
     pub what: &'static str,
-    /// What was given.
+    /// Text that was given.
     pub text: String,
 }
 
@@ -44,7 +44,7 @@ impl FromStr for JobId {
     }
 }
 
-/// A frame of a job, by the number the user gave it.
+/// Number of a frame of a job, as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FrameNumber(pub u32);
 
@@ -54,18 +54,18 @@ impl fmt::Display for FrameNumber {
     }
 }
 
-/// A unit of a frame: tile index × pass count + pass index, as the splitter numbers them.
+/// Number of a unit within its frame: tile index × pass count + pass index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UnitIndex(pub u32);
 
-/// What is leased, retried and committed.
+/// Names a unit: what is leased, retried and committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UnitKey {
-    /// The job.
+    /// Job of the unit.
     pub job: JobId,
-    /// The frame of the job.
+    /// Frame of the unit.
     pub frame: FrameNumber,
-    /// The unit of the frame.
+    /// Number of the unit within the frame.
     pub unit: UnitIndex,
 }
 
@@ -75,7 +75,8 @@ impl fmt::Display for UnitKey {
     }
 }
 
-/// Grows with every lease of the farm and survives restarts; fences stale results.
+/// Number of a lease. It grows with every lease of the farm, also over restarts. A result with an
+/// old epoch is refused.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -87,12 +88,12 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// One lease as both sides name it.
+/// Names one lease, to the node and to the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lease {
-    /// The unit leased.
+    /// The leased unit.
     pub unit: UnitKey,
-    /// The lease's epoch.
+    /// Epoch of the lease.
     pub epoch: Epoch,
 }
 
@@ -102,8 +103,8 @@ impl fmt::Display for Lease {
     }
 }
 
-/// A machine that runs `tessera node`, for as long as it keeps its data folder. Stands in its
-/// certificate.
+/// Names a machine that runs `tessera node`, as long as it keeps its data folder. The node's
+/// certificate contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub uuid::Uuid);
 
@@ -120,16 +121,17 @@ impl FromStr for NodeId {
     }
 }
 
-/// One run of a node's process: another one means that nothing of the former is running any more.
+/// Names one run of a node's process. When it changes, no unit of the former run is being worked on
+/// any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProcessEpoch(pub u64);
 
-/// BLAKE3 of a blob's bytes: its name.
+/// Names a blob: the BLAKE3 hash of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlobHash(pub [u8; 32]);
 
 impl BlobHash {
-    /// The name of these bytes.
+    /// Returns the hash of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
@@ -147,8 +149,8 @@ impl fmt::Debug for BlobHash {
     }
 }
 
-/// Version hash of kernel source, scene flattening and film format: results of different ones are
-/// never mixed in a job.
+/// Version hash of kernel sources, scene flattening and film format. A job never mixes results with
+/// different fingerprints.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub [u8; 32]);
 

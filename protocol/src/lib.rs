@@ -1,8 +1,8 @@
-//! What may cross the wire: ids, job spec, messages, limits, codec, versions. Owns no socket and
-//! makes no decision.
+//! Types that cross the wire: ids, job spec, messages, limits, codec and versions. Owns no socket
+//! and makes no decision.
 //!
-//! A value that comes from outside is `Raw*` or unchecked until its `check` has been passed; what
-//! is inside is valid.
+//! Values from outside are `Raw*` types, or stay unchecked until their `check` has passed. All
+//! other values are valid.
 
 pub mod access;
 pub mod client;

@@ -1,21 +1,21 @@
-//! Messages between a node and the coordinator. Positional: a change of any field is a new protocol
-//! version.
+//! Messages between a node and the coordinator. Their encoding is positional, so a change of any
+//! field needs a new protocol version.
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
 use crate::job::RawJobSpec;
 use serde::{Deserialize, Serialize};
 
-/// A rectangle of a frame, half-open pixel bounds; row 0 is the top of the picture.
+/// A rectangle of a frame with half-open pixel bounds. Row 0 is the top of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TileRect {
-    /// Left edge.
+    /// Left edge, in pixels.
     pub x: u32,
-    /// Top edge.
+    /// Top edge, in pixels.
     pub y: u32,
-    /// Pixels across, >= 1.
+    /// Width in pixels, >= 1.
     pub width: u32,
-    /// Pixels down, >= 1.
+    /// Height in pixels, >= 1.
     pub height: u32,
 }
 
@@ -24,116 +24,116 @@ pub struct TileRect {
 pub struct SampleRange {
     /// First sample index.
     pub first: u32,
-    /// How many, >= 1.
+    /// Number of samples, >= 1.
     pub count: u32,
 }
 
-/// A node to the coordinator, on the control stream.
+/// A message of a node, on the control stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum NodeToCoordinator {
-    /// The first message of a session.
+    /// Begins a session.
     Join(Join),
-    /// The queue depth this node wants from now on: leases beyond it are not sent.
+    /// Sets the most units that the coordinator gives to the node from now on.
     Capacity {
-        /// Units held or running at most.
+        /// Most units that the node holds or works on.
         units: u32,
     },
-    /// A scene is prepared (or no longer): a node that holds a job's scene is preferred.
+    /// A scene is prepared, or no longer. The coordinator prefers nodes that have the job's scene.
     Scene {
         /// Hash of the job's scene (see [`crate::job::JobKind::data_hash`]).
         scene: BlobHash,
-        /// Held or dropped.
+        /// True if the node has the scene prepared; false if it dropped the scene.
         held: bool,
     },
     /// An attempt failed.
     Failed {
-        /// Which lease.
+        /// Lease of the attempt.
         lease: Lease,
-        /// Why.
+        /// Cause of the failure.
         failure: Failure,
     },
-    /// Leases that were not started and are given back; no attempt is counted.
+    /// Gives leases back that were not started. No attempt is counted.
     Returned {
-        /// Which.
+        /// Leases to give back.
         leases: Vec<Lease>,
     },
-    /// The node takes no new work and leaves when its results are acknowledged.
+    /// The node takes no new work. It leaves when all its results are acknowledged.
     Draining,
-    /// What the devices say of themselves has changed (a state, say): all of them, in the order of
-    /// the [`Join`].
+    /// Properties or states of devices have changed. Holds all devices, in the order of the
+    /// [`Join`].
     Devices(Vec<DeviceInfo>),
 }
 
-/// How a node introduces itself.
+/// Introduces a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Join {
-    /// Must be the id in its certificate.
+    /// Id of the node. It must be the id in the node's certificate.
     pub node: NodeId,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// The pool that it says it is of. What its certificate says counts for more.
+    /// Pool that the node claims. The pool in its certificate counts for more.
     pub pool: Option<String>,
-    /// This run of its process.
+    /// Names this run of the node's process.
     pub process: ProcessEpoch,
-    /// Its devices.
+    /// Devices of the node.
     pub devices: Vec<DeviceInfo>,
-    /// Units it wants to hold.
+    /// Most units that the node wants to hold.
     pub capacity: u32,
-    /// Leases that it still works on (after a reconnect of the same process).
+    /// Leases that the node still works on, after a reconnect of the same process.
     pub running: Vec<Lease>,
-    /// Finished results in its outbox, not acknowledged yet; they will be sent again.
+    /// Leases with a finished result in the outbox that is not acknowledged yet. These results will
+    /// be sent again.
     pub finished: Vec<Lease>,
-    /// Scenes it holds prepared.
+    /// Scenes that the node has prepared.
     pub scenes: Vec<BlobHash>,
-    /// Version of the NVRTC with which it compiles kernels that come as CUDA C++; None: it cannot.
+    /// Version of NVRTC, with which the node compiles CUDA C++ kernels; None if it has none.
     pub nvrtc: Option<(u32, u32)>,
 }
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// The scene cannot be prepared: the same everywhere, so the job fails.
+    /// The scene cannot be prepared on any node, so the job fails.
     Scene(String),
-    /// The node's build does not know an option of the job, which the text names. Costs no attempt,
-    /// and the node gets no more of this job: another build may know it.
+    /// The node's build does not know an option of the job, which the text names. No attempt is
+    /// counted. The node gets no more units of this job, since another build may know the option.
     Unable(String),
-    /// Something that is not of the unit is lacking: a file cannot be had, the node's disk or
-    /// memory is full. The unit waits for it, and no attempt is counted, for as long as the
-    /// coordinator's settings say.
+    /// Something outside the unit is missing: a file cannot be fetched, or the node's disk or
+    /// memory is full. The unit waits for it without a counted attempt, as long as the
+    /// coordinator's settings allow.
     Asset(String),
     /// The device failed.
     Device(String),
-    /// Not enough memory on a device, with the smallest plan too. Costs no attempt: a device with
-    /// more memory gets the unit.
+    /// The device does not have enough memory, not even for the smallest plan. No attempt is
+    /// counted; a device with more memory gets the unit.
     OutOfMemory(MemoryShortage),
     /// The worker process of the device ended while it had the unit.
     Worker(String),
-    /// The device worked on the unit longer than the watchdog allows.
+    /// The device worked on the unit for longer than the watchdog allows.
     TimedOut(String),
-    /// A compute job's program cannot be used (it does not compile, or lacks a variable): the same
-    /// everywhere, so the job fails.
+    /// The program of a compute job cannot be used on any node, so the job fails. For example, it
+    /// does not compile, or lacks a variable.
     Program(String),
-    /// A compute job's kernel failed on a device that is in order: a fault of the job, and none of
-    /// the node.
+    /// The kernel of a compute job failed on a healthy device. The job is at fault, not the node.
     Kernel(String),
 }
 
-/// What a device lacked.
+/// Memory that a device lacked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryShortage {
-    /// Position among the node's devices.
+    /// Position of the device among the node's devices.
     pub device: u8,
-    /// Bytes that the unit needs at least; 0 where the node cannot tell.
+    /// Fewest bytes that the unit needs; 0 if the node cannot tell.
     pub needed: u64,
-    /// Bytes that the device could have given it: those free, and those that the node would have
+    /// Bytes that the device could have given: the free ones, and those that the node would have
     /// given up.
     pub available: u64,
-    /// In words, for people.
+    /// Description for people.
     pub reason: String,
 }
 
 impl Failure {
-    /// The text of the failure.
+    /// Returns the text of the failure.
     pub fn reason(&self) -> &str {
         match self {
             Self::Scene(text) | Self::Asset(text) | Self::Device(text) => text,
@@ -147,141 +147,142 @@ impl Failure {
     }
 }
 
-/// The coordinator to a node, on the control stream.
+/// A message of the coordinator to a node, on the control stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CoordinatorToNode {
-    /// A job whose units will follow: sent once a session, before the first lease of the job.
+    /// Describes a job whose units will follow. It is sent once per session, before the first lease
+    /// of the job.
     Job {
-        /// Its id.
+        /// Id of the job.
         job: JobId,
-        /// What to do, as [`RawJobSpec`] of the kind only.
+        /// Spec of the job. Only its kind is set; all other fields have their defaults.
         spec: Box<RawJobSpec>,
     },
-    /// Work.
+    /// Leases units to the node.
     Work(Vec<Assignment>),
-    /// The result of this lease is durable: the node may forget it.
+    /// The result of the lease is durable. The node can forget it.
     Committed {
-        /// Which.
+        /// Lease of the result.
         lease: Lease,
     },
-    /// The result of this lease is not wanted (its epoch is stale, or the job has ended): the node
-    /// may forget it.
+    /// The result of the lease is not wanted, because its epoch is stale or the job has ended. The
+    /// node can forget it.
     Unwanted {
-        /// Which.
+        /// Lease of the result.
         lease: Lease,
     },
-    /// Stop working on these leases, if not finished.
+    /// Takes unfinished leases back. The node stops working on them.
     Revoke {
-        /// Which.
+        /// Leases to stop.
         leases: Vec<Lease>,
     },
-    /// Forget this job: all its leases, and its scene where no other job uses it.
+    /// Makes the node forget a job: all its leases, and its scene if no other job uses it.
     Forget {
-        /// Which.
+        /// Job to forget.
         job: JobId,
     },
-    /// Take no new work, finish, and leave.
+    /// Makes the node finish its work, take no new work, and leave.
     Drain,
-    /// The session is refused; the node tries again only after it has been changed.
+    /// Refuses the session. The node must be changed before it tries again.
     Refused {
-        /// Why, and what to do.
+        /// Reason, and what to do.
         reason: String,
     },
 }
 
-/// One unit of work.
+/// A unit that is leased to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The job.
+    /// Job of the unit.
     pub job: JobId,
-    /// The frame.
+    /// Frame of the unit.
     pub frame: FrameNumber,
-    /// The unit.
+    /// Number of the unit within the frame.
     pub unit: UnitIndex,
-    /// The lease's epoch.
+    /// Epoch of the lease.
     pub epoch: Epoch,
-    /// What of the frame.
+    /// Work to do.
     pub task: Task,
 }
 
-/// What a unit is, by the kind of its job.
+/// Work of a unit, by the kind of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Task {
-    /// Of a render job.
+    /// A tile of a render job.
     Tile {
-        /// Pixels.
+        /// Pixels to render.
         tile: TileRect,
-        /// Samples.
+        /// Samples to render for each pixel.
         samples: SampleRange,
     },
-    /// Of a compute job.
+    /// A chunk of a compute job.
     Chunk {
         /// First index of the domain.
         first: u64,
-        /// How many, >= 1.
+        /// Number of indices, >= 1.
         count: u32,
-        /// The result of the frame before, as a `.npy` file, where the job feeds it to this frame.
+        /// Result of the previous frame as a `.npy` file, if the job feeds it to this frame.
         feed: Option<BlobHash>,
     },
 }
 
 impl Assignment {
-    /// The lease as both sides name it.
+    /// Returns the lease of this assignment.
     pub fn lease(&self) -> Lease {
         let unit = crate::ids::UnitKey { job: self.job, frame: self.frame, unit: self.unit };
         Lease { unit, epoch: self.epoch }
     }
 }
 
-/// Announces a result; its bytes ([`crate::film::TileSums::to_bytes`] or
-/// [`crate::compute::ChunkValues::to_bytes`]) follow on the same stream.
+/// Announces a result. Its bytes follow on the same stream: [`crate::film::TileSums::to_bytes`] or
+/// [`crate::compute::ChunkValues::to_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultHeader {
-    /// Which lease it answers.
+    /// Lease that the result answers.
     pub lease: Lease,
     /// BLAKE3 of the bytes.
     pub hash: BlobHash,
-    /// How many bytes, at most [`crate::limits::RESULT_BYTES_MAX`].
+    /// Number of bytes, at most [`crate::limits::RESULT_BYTES_MAX`].
     pub length: u32,
-    /// Position of the device among the node's, of the process that made it.
+    /// Position of the device that made the result, in the list of the process that made it.
     pub device: u8,
-    /// Device time, microseconds.
+    /// Device time in microseconds.
     pub device_micros: u64,
-    /// Bytes that the unit needed on the device at least: its scene, and the workspace of the
-    /// smallest plan. 0: not measured.
+    /// Fewest bytes that the unit needs on the device: its scene, and the workspace of the smallest
+    /// plan. 0 if it was not measured.
     pub device_bytes: u64,
-    /// Rays cast (closest and any hit).
+    /// Number of rays cast, closest hit and any hit.
     pub rays: u64,
-    /// First sample index of a film, which says itself how many it has; 0 of a chunk. A node that
-    /// leaves may hand in fewer samples than the lease asked for, from its first one on: that is a
-    /// part, and the rest of the unit goes to another node.
+    /// First sample index of a film; 0 for a chunk. The film itself says how many samples it has. A
+    /// node that leaves may hand in fewer samples than its lease asked for, beginning with the
+    /// first one. That is a part, and another node gets the rest of the unit.
     pub first_sample: u32,
 }
 
-/// Proof of life and load, sent every few seconds.
+/// Shows that a node is alive, and its load. It is sent every few seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Counts up within a session.
+    /// Number of the heartbeat within the session.
     pub sequence: u64,
-    /// Leases running or held.
+    /// Leases that the node works on or holds.
     pub leases: Vec<Lease>,
-    /// Results waiting in the outbox.
+    /// Number of results in the outbox.
     pub outbox: u32,
-    /// Load of the devices, 0 to 1: busy share since the last heartbeat.
+    /// Load of the devices, 0 to 1: busy share of the time since the last heartbeat.
     pub busy: f32,
-    /// The devices, each once at most.
+    /// State of the devices, each at most once.
     pub devices: Vec<DeviceTelemetry>,
-    /// How far units are that devices work on. Devices that cannot tell say nothing of theirs.
+    /// Progress of the units that devices work on. Devices that cannot tell report nothing.
     pub progress: Vec<Progress>,
 }
 
-/// How far a unit is.
+/// Progress of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Its lease.
+    /// Lease of the unit.
     pub lease: Lease,
-    /// Position of the device that works on it.
+    /// Position of the device that works on the unit.
     pub device: u8,
-    /// Camera samples or indices done; what counts is that it grows.
+    /// Camera samples or indices that are done. A growing number shows that the device works.
     pub done: u64,
 }

@@ -1,32 +1,33 @@
-//! Roles: what an identity may do, as it stands in its certificate. Which request needs which role
-//! is the coordinator's.
+//! Roles: what an identity is allowed to do, as its certificate says. The coordinator decides which
+//! request needs which role.
 
 use crate::ids::IdError;
 use serde::{Deserialize, Serialize};
 
-/// What an identity may do. Nodes work; people have ranks, each of which may do all that those
-/// below it may.
+/// What an identity is allowed to do. Nodes do the work. People have ranks, and each rank includes
+/// the rights of the ranks below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Renders.
+    /// Renders units.
     Node,
-    /// Submits jobs, and ends its own. `user` is another name for it on the command line.
+    /// Submits jobs and ends its own jobs. On the command line, `user` is another name for this
+    /// role.
     Artist,
-    /// Everything.
+    /// Has every right of a person.
     Admin,
-    /// Sees everything, changes nothing.
+    /// Sees everything and changes nothing.
     Viewer,
-    /// Ends anybody's jobs, drains nodes and lets new ones in.
+    /// Ends any job, drains nodes and lets new nodes in.
     Operator,
 }
 
 impl Role {
-    /// All of them: nodes, then people by rank.
+    /// Every role: nodes first, then people by rank.
     pub const ALL: [Self; 5] =
         [Self::Node, Self::Viewer, Self::Artist, Self::Operator, Self::Admin];
 
-    /// Its name on the command line and in certificates.
+    /// Name on the command line and in certificates.
     pub fn name(self) -> &'static str {
         match self {
             Self::Node => "node",
@@ -37,7 +38,8 @@ impl Role {
         }
     }
 
-    /// May this role do what needs `needed`? A node may do what needs a node, and no person may.
+    /// Returns whether this role is allowed to do what needs the role `needed`. Nodes and people
+    /// never cover each other.
     pub fn covers(self, needed: Self) -> bool {
         match (self.rank(), needed.rank()) {
             (Some(rank), Some(needed)) => rank >= needed,

@@ -1,81 +1,82 @@
-//! Rounds of a frame that is rendered until its noise is low enough, or for a time: which samples
-//! each pass of a tile has, and which passes each round.
+//! Rounds of a frame that is rendered until its noise is low enough, or for a given time. Says
+//! which samples belong to each pass of a tile, and which passes belong to each round.
 //!
-//! The first round has two passes of [`FIRST_SAMPLES`] samples. Each round after it has as many
-//! samples as all before it together, so that what a tile gets in a round and what it had before
-//! are two halves, which tell how noisy it is. Rounds of many samples are cut into passes of
-//! [`PASS_SAMPLES_MAX`].
+//! The first round has two passes of [`FIRST_SAMPLES`] samples. Each later round has as many
+//! samples as all rounds before it together. So the samples of a round and the samples before it
+//! are two halves, and their difference tells how noisy a tile is. A round of many samples is cut
+//! into passes of [`PASS_SAMPLES_MAX`].
 
 use crate::node::SampleRange;
 
-/// Edge of a tile, pixels: what goes on or ends as a whole. A smaller one wastes fewer samples on
-/// pixels that need none, and costs more units.
+/// Edge of a tile in pixels. A tile continues or ends as a whole. Smaller tiles waste fewer samples
+/// on pixels that need none, but cost more units.
 pub const ROUND_TILE: u32 = 32;
 /// Samples per pixel of each of the first two passes.
 pub const FIRST_SAMPLES: u32 = 16;
-/// Samples per pixel of a pass at most: 32 × 32 pixels × 2048 are 2^21 camera samples, some seconds
-/// of one processor.
+/// Most samples per pixel of a pass: 32 × 32 pixels × 2048 are 2^21 camera samples, which take one
+/// processor some seconds.
 pub const PASS_SAMPLES_MAX: u32 = 2048;
-/// Samples per pixel of such a frame at least: two halves.
+/// Fewest samples per pixel of a frame with rounds: two halves.
 pub const ROUNDS_SPP_MIN: u32 = 2 * FIRST_SAMPLES;
-/// The least noise that can be asked for: below it, sums of 2^20 samples could not tell.
+/// Lowest noise that a job can ask for. Sums of 2^20 samples cannot measure less.
 pub const NOISE_MIN: f64 = 1e-4;
-/// The largest noise that can be asked for: hardly a picture.
+/// Highest noise that a job can ask for. Such a frame hardly shows a picture.
 pub const NOISE_MAX: f64 = 1.0;
-/// The most time that can be asked for, seconds: a week.
+/// Longest time that a job can ask for, in seconds: one week.
 pub const TIME_SECS_MAX: u32 = 7 * 24 * 3600;
 
-/// Passes of doubling size before all have [`PASS_SAMPLES_MAX`] samples.
+/// Number of doublings until a pass has [`PASS_SAMPLES_MAX`] samples.
 const DOUBLING: u32 = (PASS_SAMPLES_MAX / FIRST_SAMPLES).ilog2();
 
 const _: () = assert!(FIRST_SAMPLES.is_power_of_two() && PASS_SAMPLES_MAX.is_power_of_two());
 
-/// The rounds of a frame whose pixels may have so many samples. Rounds are counted from 1, passes
-/// from 0.
+/// The rounds of a frame with a given maximum of samples per pixel. Rounds are counted from 1,
+/// passes from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     spp: u32,
 }
 
 impl Rounds {
-    /// Rounds with at most so many samples per pixel.
+    /// Creates the rounds of a frame with at most `spp` samples per pixel.
     pub fn new(spp: u32) -> Self {
         Self { spp: spp.max(1) }
     }
 
-    /// Rounds, at least 1.
+    /// Returns the number of rounds, at least 1.
     pub fn count(&self) -> u32 {
         let halves = self.spp.div_ceil(FIRST_SAMPLES);
         halves.next_power_of_two().ilog2().max(1)
     }
 
-    /// Every round after the first, the last too, has as many samples as all before it.
+    /// Returns whether every round after the first, including the last, has as many samples as all
+    /// rounds before it.
     pub fn all_double(&self) -> bool {
         self.spp == ROUNDS_SPP_MIN << (self.count() - 1).min(20)
     }
 
-    /// Samples per pixel of a tile after a round.
+    /// Returns the samples per pixel that a tile has after a round.
     pub fn samples(&self, round: u32) -> u32 {
         let doubled = u64::from(FIRST_SAMPLES) << round.min(32);
         u64::from(self.spp).min(doubled) as u32
     }
 
-    /// Passes of a tile that has all rounds.
+    /// Returns the number of passes of a tile that gets all rounds.
     pub fn passes(&self) -> u32 {
         passes_of(self.spp)
     }
 
-    /// Passes of a tile up to a round.
+    /// Returns the number of passes of a tile up to and including a round.
     pub fn passes_through(&self, round: u32) -> u32 {
         passes_of(self.samples(round))
     }
 
-    /// The round of a pass.
+    /// Returns the round that a pass belongs to.
     pub fn round_of(&self, pass: u32) -> u32 {
         (first_of(pass) / FIRST_SAMPLES).max(1).ilog2() + 1
     }
 
-    /// Samples of a pass; None beyond the last.
+    /// Returns the samples of a pass, or None after the last pass.
     pub fn sample_range(&self, pass: u32) -> Option<SampleRange> {
         let first = first_of(pass);
         let end = first_of(pass.saturating_add(1)).min(self.spp);
@@ -83,7 +84,7 @@ impl Rounds {
     }
 }
 
-/// First sample of a pass, whatever there is of it.
+/// Returns the first sample of a pass, without regard to the maximum of samples.
 fn first_of(pass: u32) -> u32 {
     match pass {
         0 => 0,
@@ -92,7 +93,7 @@ fn first_of(pass: u32) -> u32 {
     }
 }
 
-/// How many passes begin below a sample, which is not 0.
+/// Returns how many passes begin before sample number `samples`, which is not 0.
 fn passes_of(samples: u32) -> u32 {
     match samples {
         0..=PASS_SAMPLES_MAX => samples.div_ceil(FIRST_SAMPLES).next_power_of_two().ilog2() + 1,

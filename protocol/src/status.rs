@@ -1,4 +1,4 @@
-//! What the farm tells people and programs about itself.
+//! State of jobs, frames and nodes, as commands and programs see it.
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// Accepted; no unit of it has been leased yet.
+    /// Accepted. No unit of the job has been leased yet.
     Queued,
-    /// Some unit has been leased.
+    /// At least one unit has been leased.
     Running,
     /// Every frame is finished.
     Done,
@@ -19,134 +19,133 @@ pub enum JobState {
     Failed,
     /// Ended by a user.
     Cancelled,
-    /// A user wants nothing more of it to be done until it is resumed.
+    /// Paused by a user. The job gets no work until it is resumed.
     Paused,
 }
 
 impl JobState {
-    /// No more happens to it.
+    /// Returns whether the job has ended for good.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Why nothing of a job that goes on is being worked on.
+/// Reason why nothing of an open job is being worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waits {
-    /// A user has paused it.
+    /// A user has paused the job.
     Paused,
     /// The coordinator's disk is full, or a frame cannot be written for another reason.
     Disk,
-    /// The coordinator has just started, and gives nodes time to come back.
+    /// The coordinator has just started and waits for nodes to come back.
     Start,
     /// No node is connected.
     Nodes,
-    /// No node of its pool is.
+    /// No node of the job's pool is connected.
     Pool,
-    /// No node has a device of the kind that it needs.
+    /// No connected node has a device of the kind that the job needs.
     Device,
-    /// No node has such a device and NVRTC to compile its kernel.
+    /// No connected node has such a device and also NVRTC to compile the kernel.
     Compiler,
-    /// No node has the fingerprint of its first results.
+    /// No connected node has the fingerprint of the job's first results.
     Fingerprint,
-    /// All nodes that could are quarantined, draining or unfit.
+    /// All suitable nodes are quarantined, draining or unfit.
     OutOfWork,
-    /// No device has the memory.
+    /// No device has enough memory.
     Memory,
-    /// Its results wait to be rendered again by another node.
+    /// Results of the job wait until another node has rendered them again.
     Check,
-    /// Its units have failed, and are tried again later.
+    /// Units of the job have failed and are tried again later.
     Backoff,
-    /// The frame that the next one reads is being made.
+    /// The next frame reads the result of a frame that is not finished.
     Feed,
-    /// Others are served first.
+    /// Other jobs are served first.
     Turn,
-    /// Its units lack what is not theirs (a file, room on a node's disk), and are tried again.
+    /// Units lack something outside the job (a file, space on a node's disk) and are tried again.
     Shortage,
 }
 
 /// A job in a listing. Times are seconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSummary {
-    /// Its id.
+    /// Id of the job.
     pub job: JobId,
-    /// Its name.
+    /// Name of the job.
     pub name: String,
     /// Who submitted it.
     pub owner: String,
-    /// Its state.
+    /// State of the job.
     pub state: JobState,
-    /// Its priority, 0 to 100.
+    /// Priority, 0 to 100.
     pub priority: u8,
-    /// When it was accepted.
+    /// When the job was accepted.
     pub submitted_at: u64,
-    /// When it ended.
+    /// When the job ended.
     pub ended_at: Option<u64>,
-    /// Frames in all.
+    /// Number of frames.
     pub frames: u32,
-    /// Frames finished.
+    /// Number of finished frames.
     pub frames_done: u32,
-    /// Frames that cannot finish.
+    /// Number of frames that cannot finish.
     pub frames_failed: u32,
-    /// Units in all.
+    /// Number of units.
     pub units: u64,
-    /// Units committed.
+    /// Number of committed units.
     pub units_committed: u64,
-    /// Units leased now.
+    /// Number of units that are leased now.
     pub units_leased: u64,
-    /// Samples per pixel × pixels committed: camera samples.
+    /// Committed camera samples: samples per pixel × pixels.
     pub samples_committed: u64,
-    /// Those of them that nodes handed in as parts of units when they had to leave.
+    /// Committed camera samples that came as parts of units, from nodes that had to leave.
     pub samples_kept: u64,
-    /// Why it waits, or failed: one line; empty where there is nothing to say.
+    /// One line that says why the job waits or failed; empty if it does neither.
     pub note: String,
-    /// Why it waits, in a word; None where it does not.
+    /// Why the job waits; None if it does not.
     pub waits: Option<Waits>,
-    /// Only nodes of this pool may work on it; None: any node.
+    /// Pool whose nodes can work on the job; None allows any node.
     pub pool: Option<String>,
 }
 
-/// One job, whole.
+/// Everything about one job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobDetail {
-    /// The line of the listing.
+    /// The job's line in the listing.
     pub summary: JobSummary,
-    /// What was asked for.
+    /// Spec that was submitted.
     #[serde(with = "described")]
     pub spec: JobSpec,
-    /// The fingerprint its results have, once there is one.
+    /// Fingerprint of the job's results; None before the first result.
     pub fingerprint: Option<Fingerprint>,
-    /// Attempts that failed, newest last, at most 64.
+    /// Failed attempts, newest last, at most 64.
     pub failures: Vec<FailureNote>,
-    /// Units that two nodes worked on at once.
+    /// Units that two nodes worked on at the same time.
     pub copies: CopyCount,
 }
 
-/// Units of a job that were leased to an idle node beside the one that had them, and what came of
-/// that.
+/// Counts units that got a second lease (a copy), for an idle node beside the first node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyCount {
-    /// Units with two leases now.
+    /// Units that have two leases now.
     pub running: u64,
-    /// Units whose copy was first, so that the lease before it was stopped.
+    /// Units whose copy finished first. The other lease was stopped.
     pub won: u64,
-    /// Units whose copy was stopped, because the lease before it was first.
+    /// Units whose first lease finished first. The copy was stopped.
     pub lost: u64,
-    /// How long the leases that were stopped had been held, milliseconds: what copies cost.
+    /// Cost of copies: how long the stopped leases had been held, in milliseconds.
     pub wasted_millis: u64,
 }
 
-/// One failed attempt.
+/// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureNote {
-    /// Seconds since the Unix epoch.
+    /// Time of the failure, in seconds since the Unix epoch.
     pub at: u64,
-    /// The unit, as text.
+    /// Unit of the attempt, as text.
     pub unit: String,
-    /// The node's name.
+    /// Name of the node.
     pub node: String,
-    /// What went wrong.
+    /// Reason of the failure.
     pub reason: String,
 }
 
@@ -154,61 +153,61 @@ pub struct FailureNote {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameState {
-    /// Units are open.
+    /// Some units are not committed yet.
     Open {
-        /// Units committed.
+        /// Number of committed units.
         committed: u32,
-        /// Units in all; of a frame that is sampled in rounds, of the rounds so far.
+        /// Number of units. For a frame that is sampled in rounds, units of the rounds so far.
         units: u32,
-        /// Where the frame is sampled in rounds: how far it is.
+        /// Progress of the rounds; None if the frame is not sampled in rounds.
         round: Option<RoundStatus>,
     },
-    /// All units are in; the file is being made.
+    /// All units are committed; the files are being made.
     Resolving,
-    /// Finished: its files.
+    /// Finished, with these files.
     Done(Vec<FrameFile>),
-    /// It has dead units.
+    /// The frame has dead units.
     Failed(String),
 }
 
-/// How far a frame is that is sampled in rounds.
+/// Progress of a frame that is sampled in rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundStatus {
-    /// The round that is rendered or measured, from 1.
+    /// Round that is being rendered or measured, counted from 1.
     pub round: u32,
-    /// Rounds at most.
+    /// Most rounds that the frame can have.
     pub rounds: u32,
-    /// Tiles that it is rendered for.
+    /// Number of tiles that are rendered in this round.
     pub tiles_open: u32,
-    /// Tiles of the frame.
+    /// Number of tiles of the frame.
     pub tiles: u32,
-    /// Samples per pixel after it, of those tiles.
+    /// Samples per pixel of those tiles after this round.
     pub samples: u32,
 }
 
-/// A finished frame in one format.
+/// One file of a finished frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameFile {
     /// File name extension: `exr` or `png`.
     pub format: String,
-    /// The blob.
+    /// Hash of the file's bytes.
     pub hash: BlobHash,
-    /// Its bytes.
+    /// Length of the file in bytes.
     pub length: u64,
     /// SHA-256 of the resolved 32-bit float RGB pixels, row by row, little endian.
     pub pixels_sha256: [u8; 32],
 }
 
-/// A frame of a job.
+/// State of one frame of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrameStatus {
-    /// Its number.
+    /// Number of the frame.
     pub frame: FrameNumber,
-    /// Its state.
+    /// State of the frame.
     pub state: FrameState,
-    /// Of a frame that was sampled for a time, and has all samples that it gets: how many a pixel
-    /// has, at most where the job asks for a noise. The same job with so many as its `spp`, and no
-    /// time, makes the same picture.
+    /// Samples per pixel of a frame that was sampled for a time and gets no more samples. With a
+    /// noise, it is the most that a pixel has. The same job without a time, and with this number as
+    /// `spp`, makes the same picture.
     pub samples: Option<u32>,
 }
 
@@ -218,42 +217,41 @@ pub struct FrameStatus {
 pub enum NodeState {
     /// Connected and taking work.
     Ready,
-    /// Gets no new work, finishes what it has.
+    /// Gets no new work and finishes the work that it has.
     Draining,
-    /// Not connected, within its grace: its leases are kept.
+    /// Not connected, but within its grace. Its leases are kept.
     Away,
-    /// Not connected; its leases have returned.
+    /// Not connected. Its leases have returned.
     Lost,
-    /// Connected, but no work for it: failures, no device that may have work, or a foreign
-    /// fingerprint.
+    /// Connected, but cannot get work: because of failures, of its devices, or of its fingerprint.
     Unfit,
 }
 
 /// A node in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeSummary {
-    /// Its id.
+    /// Id of the node.
     pub node: NodeId,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// State.
+    /// State of the node.
     pub state: NodeState,
-    /// Devices.
+    /// Devices of the node.
     pub devices: Vec<DeviceInfo>,
-    /// How they were at its last heartbeat; those that said nothing are missing.
+    /// State of the devices at the last heartbeat, without those that reported nothing.
     pub telemetry: Vec<DeviceTelemetry>,
-    /// Units leased to it now.
+    /// Number of units that are leased to the node now.
     pub units_leased: u32,
-    /// Units it has committed since it joined.
+    /// Number of units that the node has committed since it joined.
     pub units_committed: u64,
-    /// Camera samples it has committed per second over the last minute.
+    /// Committed camera samples per second, over the last minute.
     pub samples_per_second: f64,
-    /// Seconds since it was last heard.
+    /// Seconds since the last message of the node.
     pub silent_secs: u64,
-    /// Its build.
+    /// Name and version of the node's build.
     pub build: String,
-    /// Why it gets no work; empty where it does.
+    /// Reason why the node gets no work; empty if it gets work.
     pub note: String,
-    /// The pool that it is of.
+    /// Pool of the node; None if it is in no pool.
     pub pool: Option<String>,
 }

@@ -1,46 +1,46 @@
-//! What a QUIC stream is for. The first byte of every stream is its kind; then come frames: u32
-//! length (little endian, at most [`crate::limits::MESSAGE_BYTES_MAX`]) and that many bytes of the
-//! codec; raw bytes follow only where said.
+//! Kinds of QUIC streams. The first byte of every stream is its kind, and frames follow. A frame is
+//! a u32 length (little endian, at most [`crate::limits::MESSAGE_BYTES_MAX`]) and that many bytes
+//! of the codec. Raw bytes follow only where a kind says so.
 
-/// First byte of a stream. The byte values are frozen.
+/// Kind of a stream, which is its first byte. The byte values are frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StreamKind {
-    /// Both ways, the first stream of a connection, opened by the dialling side: [`crate::Hello`]
-    /// each way. Not framed.
+    /// Both ways: the first stream of a connection, opened by the dialling side. Each side sends a
+    /// [`crate::Hello`], which is not a frame.
     Hello = 1,
-    /// Both ways, opened by a node, one a session: [`crate::node::NodeToCoordinator`] /
-    /// [`crate::node::CoordinatorToNode`].
+    /// Both ways, opened by a node, one per session: frames of [`crate::node::NodeToCoordinator`]
+    /// and [`crate::node::CoordinatorToNode`].
     NodeControl = 2,
-    /// One way, opened by a node, one a result: a frame with [`crate::node::ResultHeader`], then
-    /// its bytes, then the end.
+    /// One way, opened by a node, one per result: a frame with [`crate::node::ResultHeader`], then
+    /// the bytes of the result, then the end of the stream.
     Result = 3,
-    /// One way, opened by a node, one a session: frames of [`crate::node::Heartbeat`].
+    /// One way, opened by a node, one per session: frames of [`crate::node::Heartbeat`].
     Telemetry = 4,
-    /// Both ways, opened by anybody who may read the blob: a frame with [`BlobRequest`]; answered
-    /// by a frame with [`BlobReply`], then the bytes from the offset to the end.
+    /// Both ways, opened by a peer that is allowed to read the blob: a frame with [`BlobRequest`].
+    /// The answer is a frame with [`BlobReply`], then the bytes from the offset to the end.
     BlobGet = 5,
-    /// Both ways, opened by a client: a frame with [`BlobOffer`]; answered by a frame with
-    /// [`BlobReply`] whose offset says what is held already; then the client's bytes from there;
-    /// then a frame with [`BlobReceipt`].
+    /// Both ways, opened by a client: a frame with [`BlobOffer`]. The answer is a frame with
+    /// [`BlobReply`], whose offset says how many bytes are already there. The client sends the
+    /// bytes from that offset on, and a frame with [`BlobReceipt`] ends the stream.
     BlobPut = 6,
-    /// Both ways, opened by a client: a frame with [`crate::client::Request`]; answered by one
-    /// frame with [`crate::client::Response`], or by a sequence of them that ends with the stream
-    /// for [`crate::client::Request::Watch`].
+    /// Both ways, opened by a client: a frame with [`crate::client::Request`]. The answer is one
+    /// frame with [`crate::client::Response`]. For [`crate::client::Request::Watch`] it is a
+    /// sequence of them that ends with the stream.
     Request = 7,
-    /// Both ways, opened by a peer without a certificate, once: a frame with
-    /// [`crate::client::EnrolRequest`], answered by a frame with [`crate::client::EnrolReply`].
+    /// Both ways, opened once by a peer without a certificate: a frame with
+    /// [`crate::client::EnrolRequest`]. The answer is a frame with [`crate::client::EnrolReply`].
     Enrol = 8,
     /// Both ways, opened by a peer with a certificate, as often as it likes: a frame with
-    /// [`crate::renewal::RenewRequest`], answered by a frame with [`crate::renewal::RenewReply`].
+    /// [`crate::renewal::RenewRequest`]. The answer is a frame with [`crate::renewal::RenewReply`].
     Renew = 9,
-    /// Both ways, opened by a peer with a certificate, by a node before its session's or in the
-    /// place of it: a frame with [`ClockReading`] comes back.
+    /// Both ways, opened by a peer with a certificate. A node opens it before the stream of its
+    /// session or instead of it. The answer is a frame with [`ClockReading`].
     Clock = 10,
 }
 
 impl StreamKind {
-    /// The kind that a first byte names.
+    /// Returns the kind that the first byte of a stream names.
     pub fn from_byte(byte: u8) -> Option<Self> {
         use StreamKind::*;
         [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock]
@@ -52,52 +52,52 @@ impl StreamKind {
 use crate::ids::BlobHash;
 use serde::{Deserialize, Serialize};
 
-/// Asks for a blob from an offset on.
+/// Asks for the bytes of a blob from an offset on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobRequest {
-    /// Which blob.
+    /// The blob that is wanted.
     pub hash: BlobHash,
-    /// First byte wanted.
+    /// Position of the first byte that is wanted.
     pub offset: u64,
 }
 
 /// Offers a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobOffer {
-    /// Which blob.
+    /// The blob that is offered.
     pub hash: BlobHash,
-    /// Its length in bytes, at most [`crate::limits::BLOB_BYTES_MAX`].
+    /// Length of the blob in bytes, at most [`crate::limits::BLOB_BYTES_MAX`].
     pub length: u64,
 }
 
 /// Answers a [`BlobRequest`] or a [`BlobOffer`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobReply {
-    /// The blob is this long, and the bytes go from this offset.
+    /// The bytes from this offset on follow, or are to be sent.
     From {
-        /// First byte that follows.
+        /// Position of the first byte of them.
         offset: u64,
-        /// Length of the whole blob.
+        /// Length of the whole blob in bytes.
         length: u64,
     },
-    /// It is not here.
+    /// The coordinator does not have the blob.
     Absent,
-    /// It is here, whole (answers an offer).
+    /// The coordinator already has the whole blob. Answers an offer.
     Held,
-    /// It cannot be given or taken.
+    /// The blob cannot be given or taken, for this reason.
     Refused(String),
 }
 
-/// Ends a put.
+/// Ends the upload of a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlobReceipt {
-    /// Stored, synced, and its bytes have its hash.
+    /// The blob is stored and synced, and its bytes have its hash.
     Stored,
-    /// The bytes have another hash, or cannot be kept; nothing was kept.
+    /// The bytes have another hash, or cannot be stored. Nothing was kept.
     Refused(String),
 }
 
-/// What the coordinator's clock shows.
+/// Time of the coordinator's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// Milliseconds since the Unix epoch.

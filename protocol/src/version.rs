@@ -1,16 +1,16 @@
-//! Versions of what is written: the error for one that this build does not read. Each form keeps
-//! its own number; `docs/versions.md` lists them and says how a form changes.
+//! Versions of stored and sent data, and the error for a version that this build does not read.
+//! Each format has its own number; `docs/versions.md` lists them and says how a format changes.
 
-/// A form is written in a version that this build does not read.
+/// The data has a version that this build does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionError {
-    /// What was to be read, such as `record`.
+    /// Kind of the data, such as `record`.
     pub what: &'static str,
-    /// The version in its bytes.
+    /// The version that the data names.
     pub found: u32,
     /// The oldest version that this build reads.
     pub oldest: u32,
-    /// The newest version that this build reads, which is the one that it writes.
+    /// The newest version that this build reads. It is also the version that this build writes.
     pub newest: u32,
 }
 

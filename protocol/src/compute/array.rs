@@ -1,8 +1,8 @@
-//! What arrays are made of: element types and the domain's shape.
+//! Element types of arrays, and the shape of a domain.
 
 use serde::{Deserialize, Serialize};
 
-/// Type of an array's values. Little endian everywhere.
+/// Type of an array's values. All values are little endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Element {
@@ -10,21 +10,21 @@ pub enum Element {
     F32,
     /// IEEE 754 binary64.
     F64,
-    /// Signed, 32 bits.
+    /// Signed integer of 32 bits.
     I32,
-    /// Unsigned, 32 bits.
+    /// Unsigned integer of 32 bits.
     U32,
-    /// Signed, 64 bits.
+    /// Signed integer of 64 bits.
     I64,
-    /// Unsigned, 64 bits.
+    /// Unsigned integer of 64 bits.
     U64,
 }
 
 impl Element {
-    /// All of them, in the order of their numbers in a kernel (`TesseraArray::element`).
+    /// Every type, in the order of the numbers that kernels use (`TesseraArray::element`).
     pub const ALL: [Self; 6] = [Self::F32, Self::F64, Self::I32, Self::U32, Self::I64, Self::U64];
 
-    /// Bytes of one value.
+    /// Returns the size of one value in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::F32 | Self::I32 | Self::U32 => 4,
@@ -32,7 +32,7 @@ impl Element {
         }
     }
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -44,12 +44,12 @@ impl Element {
         }
     }
 
-    /// A floating-point type.
+    /// Returns whether this is a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    /// What a sum of such values is told in: a sum of many needs room.
+    /// Returns the type for a sum of such values, which needs more bits than one value.
     pub fn of_sum(self) -> Self {
         match self {
             Self::F32 | Self::F64 => Self::F64,
@@ -73,33 +73,33 @@ impl std::str::FromStr for Element {
     }
 }
 
-/// The indices that a kernel runs over. Each edge is at least 1 in a checked spec.
+/// Indices that a kernel runs over. In a checked spec, each edge is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Domain {
-    /// Along the fastest axis.
+    /// Length of the fastest axis.
     pub width: u32,
-    /// Along the next.
+    /// Length of the second axis.
     pub height: u32,
-    /// Along the slowest.
+    /// Length of the slowest axis.
     pub depth: u32,
 }
 
 impl Domain {
-    /// Indices in all. Cannot overflow within the limits of a checked spec; saturates beyond.
+    /// Returns the number of indices. It cannot overflow in a checked spec, and saturates
+    /// otherwise.
     pub fn len(&self) -> u64 {
         u64::from(self.width)
             .saturating_mul(u64::from(self.height))
             .saturating_mul(u64::from(self.depth))
     }
 
-    /// No index at all.
+    /// Returns whether the domain has no index.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Shape of an array over it in C order, slowest axis first: (depth, height, width, channels),
-    /// without the leading axes of 1 and without channels where there is 1. At least one axis
-    /// stays.
+    /// Returns the shape of an array over the domain in C order: (depth, height, width, channels).
+    /// Leading axes of length 1 are left out, and so is a single channel. At least one axis stays.
     pub fn shape(&self, channels: u8) -> Vec<u64> {
         let axes = [self.depth, self.height, self.width].map(u64::from);
         let first = axes.iter().position(|axis| *axis != 1).unwrap_or(2);

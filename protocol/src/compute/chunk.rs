@@ -1,5 +1,5 @@
-//! A chunk's result on the wire: values (or partials) as bytes, shuffled by the width of a value
-//! and compressed with zstd.
+//! A chunk's result on the wire: values or partial results as bytes, shuffled by the width of a
+//! value and compressed with zstd.
 //!
 //! Layout: `"TCHK"`, u8 format version, u8 width of a value, u16 zero, u32 indices, u32 bytes
 //! (little endian), then the compressed bytes.
@@ -11,36 +11,37 @@ const MAGIC: [u8; 4] = *b"TCHK";
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 16;
 
-/// What a chunk came to.
+/// Result of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkValues {
-    /// Indices that it covers.
+    /// Number of indices in the chunk.
     pub count: u32,
-    /// Bytes of a value, 1 to 8: how they are shuffled. 1 for partials.
+    /// Width by which the bytes are shuffled: bytes of a value, 1 to 8; 1 for partial results.
     pub width: u8,
-    /// The values, index by index and channel by channel within an index; or a partial a channel.
+    /// The values, index by index, and channel by channel within an index. For a reduction, one
+    /// partial result for each channel.
     pub bytes: Vec<u8>,
 }
 
-/// What must be true of a chunk's result before it is taken.
+/// Size that a chunk's result must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkShape {
-    /// Indices that it covers.
+    /// Number of indices in the chunk.
     pub count: u32,
-    /// Bytes of its values or partials.
+    /// Length of the values or partial results in bytes.
     pub bytes: u32,
 }
 
-/// Why bytes are no chunk.
+/// Why bytes cannot be decoded as a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
-    /// Not a chunk, or cut short.
+    /// The bytes are not a chunk, or are cut short.
     #[error("not a chunk of values")]
     Foreign,
-    /// Written by a build that this one cannot read.
+    /// Another build wrote the chunk in a version that this build does not read.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// Header out of range.
+    /// A number in the header is out of range.
     #[error("chunk header is out of range: {0}")]
     Header(String),
     /// The bytes do not decompress to the header's length.
@@ -49,17 +50,17 @@ pub enum ChunkError {
 }
 
 impl ChunkValues {
-    /// What it looks like.
+    /// Returns the size of the result.
     pub fn shape(&self) -> ChunkShape {
         ChunkShape { count: self.count, bytes: self.bytes.len() as u32 }
     }
 
-    /// The bytes are those of a chunk, as far as their first ones tell.
+    /// Returns whether the bytes begin like a chunk.
     pub fn is_chunk(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }
 
-    /// The wire form.
+    /// Encodes the result for the wire.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + self.bytes.len() / 2);
         bytes.extend_from_slice(&MAGIC);
@@ -72,7 +73,7 @@ impl ChunkValues {
         bytes
     }
 
-    /// Reads the wire form. Allocates no more than the header's checked length needs.
+    /// Decodes a result. Allocates no more than the header's checked length needs.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(ChunkError::Foreign)?;
         if !Self::is_chunk(bytes) || bytes.len() > RESULT_BYTES_MAX {
@@ -101,7 +102,8 @@ impl ChunkValues {
     }
 }
 
-/// Byte k of every value, then byte k + 1 of every value: like bytes stand together and compress.
+/// Puts byte 0 of all values first, then byte 1 of all values, and so on. Similar bytes become
+/// neighbours and compress better.
 fn shuffle(bytes: &[u8], width: usize) -> Vec<u8> {
     let count = bytes.len() / width.max(1);
     let mut planes = Vec::with_capacity(bytes.len());

@@ -1,15 +1,15 @@
-//! An exact sum of floating-point values, rounded once at its end: the same bits however the values
-//! are grouped.
+//! An exact sum of floating-point values, rounded once at its end. It has the same bits for every
+//! grouping of the values.
 //!
-//! Neal's small superaccumulator ("Fast exact summation using small and large superaccumulators",
-//! 2015): a fixed-point number wide enough for every binary64 value, in limbs of 32 bits that are
-//! kept in 64, so that carries can wait for 2^30 additions.
+//! The algorithm is Neal's small superaccumulator ("Fast exact summation using small and large
+//! superaccumulators", 2015). It is a fixed-point number that is wide enough for every binary64
+//! value. Each limb of 32 bits is stored in 64, so that carries can wait for 2^30 additions.
 
-/// Limbs: 2^-1074 is bit 0; the largest value has bit 2097; 2^40 of them reach bit 2137, in limb
-/// 66. Limb 67 keeps the sign.
+/// Number of limbs. Bit 0 is 2^-1074, and the largest value has bit 2097. A sum of 2^40 such values
+/// reaches bit 2137, in limb 66. Limb 67 holds the sign.
 const LIMBS: usize = 68;
-/// Additions between two rounds of carries: each changes a limb by less than 2^32, so that 2^30 of
-/// them stay below 2^62.
+/// Additions between two rounds of carries. Each addition changes a limb by less than 2^32, so 2^30
+/// of them stay below 2^62.
 const ADDITIONS_MAX: u32 = 1 << 30;
 
 /// A sum of binary64 values.
@@ -20,7 +20,7 @@ pub struct ExactSum {
     special: Special,
 }
 
-/// Values that no sum can hold.
+/// Values that a fixed-point sum cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Special {
     nan: bool,
@@ -35,10 +35,10 @@ impl Default for ExactSum {
 }
 
 impl ExactSum {
-    /// Bytes of [`Self::to_bytes`].
+    /// Length of [`Self::to_bytes`].
     pub const BYTES: usize = 1 + 4 * (LIMBS - 1) + 8;
 
-    /// Adds one value, exactly.
+    /// Adds one value without rounding.
     pub fn add(&mut self, value: f64) {
         let bits = value.to_bits();
         let (exponent, fraction) = ((bits >> 52 & 0x7ff) as usize, bits & ((1 << 52) - 1));
@@ -60,7 +60,7 @@ impl ExactSum {
         self.count_addition();
     }
 
-    /// Adds another sum, exactly.
+    /// Adds another sum without rounding.
     pub fn merge(&mut self, other: &Self) {
         let other = other.clone().settled();
         for (limb, added) in self.limbs.iter_mut().zip(other.limbs) {
@@ -79,7 +79,7 @@ impl ExactSum {
         }
     }
 
-    /// Brings every limb but the last into [0, 2^32): the one form of a number.
+    /// Brings every limb but the last into [0, 2^32). Each number then has exactly one form.
     fn carry(&mut self) {
         let mut carry = 0;
         for limb in &mut self.limbs[..LIMBS - 1] {
@@ -96,7 +96,8 @@ impl ExactSum {
         self
     }
 
-    /// The nearest binary64, ties to even; a NaN has one payload. Beyond the range: an infinity.
+    /// Returns the nearest binary64, with ties to even. A NaN always has the same payload. A sum
+    /// beyond the range is an infinity.
     pub fn round(&self) -> f64 {
         let special = self.special;
         if special.nan || (special.infinite && special.minus_infinite) {
@@ -115,13 +116,13 @@ impl ExactSum {
         if negative { -magnitude } else { magnitude }
     }
 
-    /// Bits of a settled number that is not negative.
+    /// Returns the bits of a number that is not negative and whose carries are done.
     fn magnitude_bits(&self) -> u64 {
         let bit = |index: usize| self.limbs[index / 32] >> (index % 32) & 1 == 1;
         let Some(top) = self.limbs.iter().rposition(|limb| *limb != 0) else { return 0 };
         if top == LIMBS - 1 {
-            // Far beyond the range: nothing that was added reaches here, but bytes from outside
-            // may.
+            // The number is far beyond the range. Additions cannot reach this limb, but bytes from
+            // outside can.
             return f64::INFINITY.to_bits();
         }
         let highest = top * 32 + 63 - self.limbs[top].leading_zeros() as usize;
@@ -129,7 +130,7 @@ impl ExactSum {
         let mantissa =
             (lowest..=highest).rev().fold(0u64, |value, index| value << 1 | u64::from(bit(index)));
         if lowest == 0 {
-            // Subnormal, or with the least exponent: the bits are the number itself.
+            // The number is subnormal or has the least exponent: the bits are the number itself.
             return mantissa;
         }
         let half = bit(lowest - 1);
@@ -140,7 +141,8 @@ impl ExactSum {
         bits.min(f64::INFINITY.to_bits())
     }
 
-    /// One number has one form: flags, limbs as u32, the last limb as i64; little endian.
+    /// Encodes the sum. Equal sums have equal bytes: flags, limbs as u32, the last limb as i64, all
+    /// little endian.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let sum = self.clone().settled();
         let mut bytes = [0; Self::BYTES];
@@ -155,7 +157,7 @@ impl ExactSum {
         bytes
     }
 
-    /// Reads [`Self::to_bytes`]; None for bytes of another length or with flags that nobody writes.
+    /// Decodes [`Self::to_bytes`]. Returns None for bytes of another length or with unknown flags.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (flags, rest) = bytes.split_first().filter(|(flags, _)| **flags < 8)?;
         let (low, last) = rest.split_at_checked(4 * (LIMBS - 1))?;
@@ -183,7 +185,7 @@ mod tests {
         sum
     }
 
-    /// Any bits but those of infinities and NaN.
+    /// Returns values with random bits, except infinities and NaN.
     fn values(count: usize) -> Vec<f64> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut next = || {
@@ -214,7 +216,7 @@ mod tests {
             let near = [pair[0], pair[0] * 1e-16];
             assert_eq!(sum(&near).round(), near[0] + near[1], "{near:?}");
         }
-        // Ties go to even, both ways.
+        // Ties go to even, upwards and downwards.
         assert_eq!(sum(&[1.0, f64::EPSILON / 2.0]).round(), 1.0);
         assert_eq!(
             sum(&[1.0 + f64::EPSILON, f64::EPSILON / 2.0]).round(),

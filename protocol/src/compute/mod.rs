@@ -1,9 +1,9 @@
-//! Compute jobs as data: a kernel over a domain, its inputs and arguments, and what becomes of its
+//! Compute jobs as data: a kernel over a domain, its inputs and arguments, and the use of its
 //! values. Runs nothing.
 //!
-//! The domain is `width × height × depth` indices; index = (z · height + y) · width + x. A chunk is
-//! a contiguous range of indices and the unit of such a job. A chunk's result is `count × channels`
-//! values, or, where the job reduces, one partial a channel.
+//! The domain has `width × height × depth` indices; index = (z · height + y) · width + x. A chunk
+//! is a contiguous range of indices and the unit of a compute job. Its result is `count × channels`
+//! values. In a job with a reduction it is one partial result for each channel.
 
 mod array;
 mod chunk;

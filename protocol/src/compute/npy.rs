@@ -1,83 +1,86 @@
-//! NumPy's array files: reading a header that may lie, and writing one. Owns no values.
+//! NumPy's array files: writes a header, and reads one that may be malformed. Owns no values.
 //!
-//! Version 1.0 is written; 1.0, 2.0 and 3.0 are read
-//! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>): magic, version,
-//! length of the header, then a Python dictionary with `descr`, `fortran_order` and `shape`.
+//! Writes version 1.0; reads versions 1.0, 2.0 and 3.0
+//! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>). A file has magic
+//! bytes, a version, the length of the header, and a Python dictionary with `descr`,
+//! `fortran_order` and `shape`.
 
 use super::Element;
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
-/// Longest header that is read: one of four axes has under 128 bytes, and numpy pads to 64.
+/// Longest header that is read, in bytes. A header of four axes has under 128 bytes, and NumPy pads
+/// to a multiple of 64.
 pub const HEADER_BYTES_MAX: usize = 4096;
-/// Axes at most.
+/// Most axes of an array.
 pub const AXES_MAX: usize = 4;
-/// Header and what stands before the values begin at a multiple of this.
+/// The values begin at a multiple of this, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// What a file says of itself.
+/// Content of a file's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Type of its values.
+    /// Type of the values.
     pub element: Element,
-    /// Axes in C order, slowest first; none for a single value.
+    /// Axes in C order, slowest first. A single value has no axes.
     pub shape: Vec<u64>,
-    /// Where the values begin, bytes.
+    /// Position of the first value in the file, in bytes.
     pub data_offset: usize,
 }
 
-/// Why a file is no array that can be used.
+/// Why a file cannot be used as an array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NpyError {
-    /// Not such a file.
+    /// The file is not a `.npy` file.
     #[error("not a .npy file; numpy.save(FILE, array) writes one")]
     Foreign,
-    /// It ends within its header.
+    /// The file ends within its header.
     #[error("the .npy header is cut short")]
     Short,
-    /// A version from the future.
+    /// The version is not known.
     #[error("the .npy version {0}.{1} is not known; 1.0 to 3.0 are")]
     Version(u8, u8),
-    /// Longer than any header needs.
+    /// The header is longer than any array needs.
     #[error("the .npy header of {0} bytes is longer than {HEADER_BYTES_MAX}")]
     Long(u64),
-    /// Not the dictionary that it should be.
+    /// The header is not the dictionary that it should be.
     #[error("the .npy header is malformed: {0}")]
     Malformed(&'static str),
-    /// Values of another type.
+    /// The values have a type that is not supported.
     #[error(
         "values of type `{0}` cannot be used; convert with array.astype('<f4') or <f8, <i4, <u4, \
             <i8, <u8"
     )]
     Type(String),
-    /// Columns first.
+    /// The array is stored in Fortran order.
     #[error("the array is in Fortran order; save numpy.ascontiguousarray(array)")]
     Fortran,
-    /// Too many axes.
+    /// The array has too many axes.
     #[error("the array has {0} axes, more than {AXES_MAX}")]
     Axes(usize),
-    /// More values than a number can say.
+    /// The number of values does not fit into 64 bits.
     #[error("the shape {0:?} has more values than can be")]
     Huge(Vec<u64>),
-    /// Too few or too many values for the shape.
+    /// The file has too few or too many values for its shape.
     #[error("the shape {shape:?} needs {expected} bytes of values, the file has {found}")]
     Length {
-        /// The shape.
+        /// Shape in the header.
         shape: Vec<u64>,
-        /// Bytes that it needs.
+        /// Bytes that the shape needs.
         expected: u64,
-        /// Bytes that are there.
+        /// Bytes that the file has.
         found: u64,
     },
 }
 
 impl Header {
-    /// Values in all; None where that is beyond a u64.
+    /// Returns the number of values; None if it does not fit into a u64.
     pub fn values(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |product, axis| product.checked_mul(*axis))
     }
 
-    /// Reads a header from the first bytes of a file (all of it, or [`HEADER_BYTES_MAX`] and 12
-    /// more), and compares it with the file's length. Nothing is allocated on the header's word.
+    /// Reads a header from the first bytes of a file, and compares it with the file's length. Needs
+    /// the whole file or [`HEADER_BYTES_MAX`] + 12 bytes. A length in the header never causes an
+    /// allocation.
     pub fn read(bytes: &[u8], file_length: u64) -> Result<Self, NpyError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(NpyError::Foreign)?;
         let (major, minor) =
@@ -109,7 +112,7 @@ impl Header {
     }
 }
 
-/// The bytes before the values of an array: version 1.0, C order, little endian.
+/// Encodes the bytes before the values of an array: version 1.0, C order, little endian.
 pub fn header_bytes(element: Element, shape: &[u64]) -> Vec<u8> {
     let axes: String = shape.iter().map(|axis| format!("{axis}, ")).collect();
     // Python writes one axis as (7,) and several as (2, 3).
@@ -140,7 +143,7 @@ fn descr(element: Element) -> &'static str {
     }
 }
 
-/// The three entries of the dictionary, each once, in any order.
+/// Reads the three entries of the dictionary, which come in any order and each once.
 fn dictionary(text: &str) -> Result<Header, NpyError> {
     let malformed = NpyError::Malformed;
     let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -184,21 +187,21 @@ fn dictionary(text: &str) -> Result<Header, NpyError> {
         };
     }
     match (element, fortran, shape) {
-        // An array of one axis is the same in both orders.
+        // An array of one axis is the same in C and in Fortran order.
         (Some(_), Some(true), Some(shape)) if shape.len() > 1 => Err(NpyError::Fortran),
         (Some(element), Some(_), Some(shape)) => Ok(Header { element, shape, data_offset: 0 }),
         _ => Err(malformed("`descr`, `fortran_order` or `shape` is missing")),
     }
 }
 
-/// A text in quotes, and what comes after it.
+/// Reads a text in quotes. Returns it and the rest of the input.
 fn quoted(text: &str) -> Result<(&str, &str), NpyError> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let quote = quote.ok_or(NpyError::Malformed("a key or type is not in quotes"))?;
     text[1..].split_once(quote).ok_or(NpyError::Malformed("a quote is not closed"))
 }
 
-/// Numbers in round brackets, and what comes after them.
+/// Reads numbers in round brackets. Returns them and the rest of the input.
 fn tuple(text: &str) -> Result<(Vec<u64>, &str), NpyError> {
     let inside = text.strip_prefix('(').and_then(|text| text.split_once(')'));
     let (inside, after) = inside.ok_or(NpyError::Malformed("`shape` is no tuple"))?;

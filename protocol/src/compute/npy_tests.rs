@@ -1,4 +1,4 @@
-//! Headers that are right, and headers that lie.
+//! Tests of well-formed and of malformed headers.
 
 use super::*;
 

@@ -1,24 +1,25 @@
-//! Reductions: values of a chunk to a partial a channel, partials to the result. The result depends
-//! on the values alone, not on how they are grouped: sums of floats are exact until one rounding at
-//! the end, sums of integers wrap at 64 bits, extremes follow a total order.
+//! Reductions: the values of a chunk become one partial result per channel, and the partial results
+//! become the result. The grouping of the values does not change the result. Sums of floats are
+//! exact until one rounding at the end, sums of integers wrap at 64 bits, and extremes follow a
+//! total order.
 
 use super::{Element, ExactSum};
 use serde::{Deserialize, Serialize};
 
-/// What becomes of all values of a channel.
+/// How all values of a channel become one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
-    /// Their sum: f64 for floats, i64 or u64 (wrapping) for integers.
+    /// The sum: f64 for floats, i64 or u64 (wrapping) for integers.
     Sum,
-    /// The least: -0 is below +0; a NaN among the values makes it NaN.
+    /// The least value. -0 is below +0. If one of the values is NaN, the result is NaN.
     Min,
-    /// The greatest, by the same rules.
+    /// The greatest value, by the same rules.
     Max,
 }
 
 impl Reduction {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -27,12 +28,12 @@ impl Reduction {
         }
     }
 
-    /// Element of the result.
+    /// Returns the element type of the result.
     pub fn result(self, element: Element) -> Element {
         if self == Self::Sum { element.of_sum() } else { element }
     }
 
-    /// Bytes of one channel's partial on the wire.
+    /// Returns the size of one channel's partial result on the wire, in bytes.
     pub fn partial_bytes(self, element: Element) -> usize {
         if self == Self::Sum && element.is_float() { ExactSum::BYTES } else { 8 }
     }
@@ -47,21 +48,21 @@ impl std::str::FromStr for Reduction {
     }
 }
 
-/// Partials that are none.
+/// The bytes are not partial results of this reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a partial of a reduction is damaged")]
 pub struct PartialError;
 
-/// What is known of one channel so far.
+/// The partial result of one channel.
 #[derive(Clone, Debug)]
 enum State {
     Sum(Box<ExactSum>),
     Wrapping(u64),
-    /// Bits of the value that wins so far.
+    /// Bits of the least or greatest value so far.
     Extreme(Option<u64>),
 }
 
-/// A reduction under way, of all channels.
+/// A reduction in progress, with all its channels.
 #[derive(Clone, Debug)]
 pub struct Partial {
     reduction: Reduction,
@@ -70,7 +71,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Of no value yet.
+    /// Creates a reduction of no values.
     pub fn new(reduction: Reduction, element: Element, channels: u8) -> Self {
         let state = match (reduction, element.is_float()) {
             (Reduction::Sum, true) => State::Sum(Box::default()),
@@ -80,7 +81,8 @@ impl Partial {
         Self { reduction, element, channels: vec![state; usize::from(channels)] }
     }
 
-    /// Takes values in, channel by channel within an index; bytes that fill no index are left out.
+    /// Adds values: index by index, and channel by channel within an index. An incomplete index at
+    /// the end is ignored.
     pub fn add_values(&mut self, values: &[u8]) {
         let (reduction, element, size) = (self.reduction, self.element, self.element.bytes());
         for index in values.chunks_exact(size * self.channels.len().max(1)) {
@@ -98,7 +100,7 @@ impl Partial {
         }
     }
 
-    /// Takes another partial in, as [`Self::to_bytes`] made it. Nothing is changed on an error.
+    /// Adds a partial result that [`Self::to_bytes`] encoded. An error leaves this one unchanged.
     pub fn merge(&mut self, bytes: &[u8]) -> Result<(), PartialError> {
         let size = self.reduction.partial_bytes(self.element);
         if bytes.len() != size * self.channels.len() {
@@ -119,8 +121,8 @@ impl Partial {
         Ok(())
     }
 
-    /// The wire form: channel by channel. An extreme of no value is told as 0; there is none in a
-    /// job.
+    /// Encodes the partial results, channel by channel. An extreme of no values is encoded as 0,
+    /// but chunks of a job always have values.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for state in &self.channels {
@@ -133,7 +135,7 @@ impl Partial {
         bytes
     }
 
-    /// The result: a value of [`Reduction::result`] for each channel, little endian.
+    /// Returns the result: a value of type [`Reduction::result`] for each channel, little endian.
     pub fn finish(&self) -> Vec<u8> {
         let size = self.reduction.result(self.element).bytes();
         let mut bytes = Vec::with_capacity(size * self.channels.len());
@@ -149,12 +151,12 @@ impl Partial {
     }
 }
 
-/// Little endian bytes, at most 8, as a number.
+/// Converts at most 8 little-endian bytes to a number.
 fn bits_of(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
-/// An integer in 64 bits, modulo 2^64.
+/// Extends an integer to 64 bits, modulo 2^64.
 fn extended(element: Element, bits: u64) -> u64 {
     if element == Element::I32 { i64::from(bits as u32 as i32) as u64 } else { bits }
 }
@@ -167,7 +169,8 @@ fn is_nan(element: Element, bits: u64) -> bool {
     }
 }
 
-/// A number that orders values as they are ordered: IEEE's total order for floats.
+/// Maps a value to a number so that the numbers have the order of the values. Floats have IEEE's
+/// total order.
 fn order(element: Element, bits: u64) -> u64 {
     let sign = 1u64 << (element.bytes() * 8 - 1);
     match element {
@@ -179,7 +182,7 @@ fn order(element: Element, bits: u64) -> u64 {
 }
 
 fn better(reduction: Reduction, element: Element, best: Option<u64>, bits: u64) -> u64 {
-    // One NaN for all, so that no payload depends on which came first.
+    // All NaNs become one NaN, so that the payload does not depend on the order of the values.
     let nan = if element == Element::F32 { 0x7fc0_0000 } else { 0x7ff8_0000_0000_0000 };
     let bits = if is_nan(element, bits) { nan } else { bits };
     let Some(best) = best else { return bits };

@@ -1,4 +1,4 @@
-//! What a compute job asks for, and whether that makes sense.
+//! The request for a compute job, and the checks of its values.
 
 use super::{ChunkShape, Domain, Element, Reduction, npy};
 use crate::frames::FrameSet;
@@ -7,19 +7,19 @@ use crate::job::{AssetFile, SpecError, wrong};
 use crate::limits::*;
 use serde::{Deserialize, Serialize};
 
-/// What runs at every index.
+/// Kernel that runs at every index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Program {
-    /// A kernel that every build has, by its name. Runs on every device.
+    /// A built-in kernel, by its name. It runs on every device.
     Builtin(String),
-    /// The user's kernel as PTX. Runs on CUDA devices.
+    /// The user's kernel as PTX. It runs on CUDA devices.
     Ptx(AssetFile),
-    /// The user's kernel as CUDA C++, to be compiled by a node. Runs on CUDA devices.
+    /// The user's kernel as CUDA C++, which a node compiles. It runs on CUDA devices.
     Cuda(AssetFile),
 }
 
 impl Program {
-    /// Its name, for people.
+    /// Returns the name for people.
     pub fn name(&self) -> &str {
         match self {
             Self::Builtin(name) => name,
@@ -27,7 +27,7 @@ impl Program {
         }
     }
 
-    /// The file it is in; None for a built-in one.
+    /// Returns the kernel's file; None for a built-in kernel.
     pub fn file(&self) -> Option<&AssetFile> {
         match self {
             Self::Builtin(_) => None,
@@ -36,47 +36,48 @@ impl Program {
     }
 }
 
-/// An array that a kernel reads: a `.npy` file, bound to the kernel's variable of this name.
+/// An array that a kernel reads from a `.npy` file, through the kernel's variable of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputArray {
     /// Name of the variable.
     pub name: String,
-    /// The file's bytes.
+    /// Hash of the file.
     pub hash: BlobHash,
-    /// How many.
+    /// Length of the file in bytes.
     pub length: u64,
-    /// Type of its values, as its header says.
+    /// Type of the values, as the file's header says.
     pub element: Element,
-    /// Its shape, as its header says; at most [`npy::AXES_MAX`] axes.
+    /// Shape of the array, as the file's header says; at most [`npy::AXES_MAX`] axes.
     pub shape: Vec<u64>,
 }
 
-/// A number as it was written.
+/// A number in the form in which it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Number {
-    /// A whole one.
+    /// A whole number that fits into an i64.
     Integer(i64),
-    /// A whole one above those.
+    /// A larger whole number.
     Unsigned(u64),
-    /// Any other; never NaN.
+    /// Any other number except NaN.
     Real(f64),
 }
 
-/// What an argument says.
+/// Type and numbers of an argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArgumentValue {
-    /// The type it was given; None takes that of the kernel's variable, and is for single numbers.
+    /// Type of the numbers. None takes the type of the kernel's variable, and is only for single
+    /// numbers.
     pub element: Option<Element>,
-    /// The numbers, at least one.
+    /// Numbers, at least one.
     pub numbers: Vec<Number>,
 }
 
-/// A value that a kernel reads, bound to the kernel's variable of this name.
+/// A value that a kernel reads through its variable of this name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Argument {
     /// Name of the variable.
     pub name: String,
-    /// Its value.
+    /// Type and numbers.
     pub value: ArgumentValue,
 }
 
@@ -84,16 +85,16 @@ pub struct Argument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputeFormat {
-    /// NumPy's array file: any result.
+    /// NumPy's array file, for any result.
     Npy,
-    /// 32-bit float, ZIP: two axes of f32 with 1, 3 or 4 channels.
+    /// EXR with 32-bit floats and ZIP: two axes of f32 with 1, 3 or 4 channels.
     Exr,
-    /// 8-bit sRGB of linear values in [0, 1]: as for EXR.
+    /// PNG with 8-bit sRGB of linear values in [0, 1], for the same results as EXR.
     Png,
 }
 
 impl ComputeFormat {
-    /// Extension of its files.
+    /// Returns the file name extension.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Npy => "npy",
@@ -103,50 +104,51 @@ impl ComputeFormat {
     }
 }
 
-/// A kernel over a domain.
+/// A kernel over a domain, with everything that it reads and writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeSpec {
-    /// What runs.
+    /// Kernel to run.
     pub program: Program,
-    /// What it reads, ascending by name, each once.
+    /// Arrays that the kernel reads, ascending by name, each name once.
     pub inputs: Vec<InputArray>,
-    /// What else it reads, ascending by name, each once and none an input's.
+    /// Values that the kernel reads, ascending by name. Each name occurs once and is not an
+    /// input's.
     pub arguments: Vec<Argument>,
-    /// Where it runs.
+    /// Indices that the kernel runs over.
     pub domain: Domain,
-    /// Values that it writes at each index, 1 to 4.
+    /// Number of values that the kernel writes at each index, 1 to 4.
     pub channels: u8,
-    /// Their type.
+    /// Type of these values.
     pub element: Element,
-    /// What becomes of them; None keeps them all.
+    /// Reduction of the values; None keeps all of them.
     pub reduction: Option<Reduction>,
     /// File formats, at least one, each once.
     pub formats: Vec<ComputeFormat>,
     /// Indices in one chunk; 0 lets the splitter choose.
     pub chunk: u32,
-    /// Frames: the kernel runs once for each.
+    /// Frames of the job. The kernel runs once for each.
     pub frames: FrameSet,
-    /// The input that is, from the second frame on, the result of the frame before.
+    /// Name of the input that, from the second frame on, is the result of the previous frame.
     pub feed: Option<String>,
-    /// Seed of random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Seconds that a chunk may take on a device, 1 to [`COMPUTE_SECS_MAX`].
+    /// Longest time that a chunk can take on a device in seconds, 1 to [`COMPUTE_SECS_MAX`].
     pub time_limit_secs: u32,
 }
 
 impl ComputeSpec {
-    /// Runs on CUDA devices alone.
+    /// Returns whether the job runs only on CUDA devices.
     pub fn needs_cuda(&self) -> bool {
         !matches!(self.program, Program::Builtin(_))
     }
 
-    /// Bytes of one index's values.
+    /// Returns the size of one index's values in bytes.
     pub fn index_bytes(&self) -> u64 {
         self.element.bytes() as u64 * u64::from(self.channels)
     }
 
-    /// What the result of a chunk of `count` indices looks like.
+    /// Returns the size of the result of a chunk with `count` indices.
     pub fn chunk_shape(&self, count: u32) -> ChunkShape {
         let bytes = match self.reduction {
             None => u64::from(count) * self.index_bytes(),
@@ -157,12 +159,13 @@ impl ComputeSpec {
         ChunkShape { count, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
     }
 
-    /// Type of the result's values.
+    /// Returns the type of the result's values.
     pub fn result_element(&self) -> Element {
         self.reduction.map_or(self.element, |reduction| reduction.result(self.element))
     }
 
-    /// Shape of the result: that of the domain, or of its channels alone where it is reduced.
+    /// Returns the shape of the result: the shape of the domain, or only the channels after a
+    /// reduction.
     pub fn result_shape(&self) -> Vec<u64> {
         match self.reduction {
             None => self.domain.shape(self.channels),
@@ -171,7 +174,7 @@ impl ComputeSpec {
         }
     }
 
-    /// Hash, length and a name for people of every file that the job needs.
+    /// Returns a name for people, hash and length of every file that the job needs.
     pub fn files(&self) -> impl Iterator<Item = (&str, BlobHash, u64)> {
         let program = self.program.file().map(|file| (file.path.as_str(), file.hash, file.length));
         let inputs =
@@ -179,13 +182,14 @@ impl ComputeSpec {
         program.into_iter().chain(inputs)
     }
 
-    /// Device memory that a chunk needs about, in bytes: the inputs and what it writes.
+    /// Returns about how much device memory a chunk needs, in bytes: the inputs, and the values
+    /// that it writes.
     pub fn device_bytes(&self) -> u64 {
         let inputs: u64 = self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.length));
         inputs.saturating_add(CHUNK_BYTES_MAX)
     }
 
-    /// What a prepared job depends on: its program and inputs.
+    /// Returns the hash of everything that a prepared job depends on: its program and inputs.
     pub fn data_hash(&self) -> BlobHash {
         let mut hasher = blake3::Hasher::new_derive_key("tessera compute 1");
         hasher.update(self.program.name().as_bytes());
@@ -196,7 +200,7 @@ impl ComputeSpec {
     }
 }
 
-/// A name that C allows, of at most [`IDENTIFIER_MAX`] bytes.
+/// Returns whether a text is a C identifier of at most [`IDENTIFIER_MAX`] bytes.
 pub fn is_identifier(name: &str) -> bool {
     let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     first
@@ -204,7 +208,7 @@ pub fn is_identifier(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The spec makes sense: every length and every product is bounded.
+/// Checks a spec. Bounds every length and every product.
 pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_program(&spec.program)?;
     check_domain(spec)?;

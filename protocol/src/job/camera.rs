@@ -1,77 +1,78 @@
-//! Which camera a job's frames are seen through, and its lens. Owns no other part of a picture.
+//! Camera and lens of a render job. Owns no other part of a picture.
 
 use super::{SpecError, wrong};
 use crate::limits::*;
 use serde::{Deserialize, Serialize};
 
-/// Which camera.
+/// Camera of a render job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CameraSpec {
-    /// The scene's first, or one that frames the bounds where it has none.
+    /// The scene's first camera. If the scene has none, a camera that shows its bounds.
     Default,
-    /// By name.
+    /// A camera of the scene, by its name.
     Named(String),
-    /// By position among the scene's cameras.
+    /// A camera of the scene, by its position among the cameras.
     Index(u32),
-    /// Placed by hand.
+    /// A camera that the user places.
     LookAt {
-        /// Where it stands, metres.
+        /// Position of the camera, in metres.
         eye: [f32; 3],
-        /// What it looks at.
+        /// Point that the camera looks at, in metres.
         target: [f32; 3],
-        /// Which way is up.
+        /// Direction that is up in the picture.
         up: [f32; 3],
         /// Vertical field of view, degrees in (0, 180).
         vfov_degrees: f32,
     },
 }
 
-/// Thin lens over a perspective camera.
+/// Thin lens of a perspective camera.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LensSpec {
-    /// How wide it is open.
+    /// Size of the opening.
     pub aperture: ApertureSpec,
-    /// What is sharp.
+    /// Distance that is in focus.
     pub focus: FocusSpec,
-    /// The blades that it is closed by; None for a round one.
+    /// Blades of the aperture; None is a round aperture.
     pub blades: Option<BladesSpec>,
 }
 
-/// A lens that is a regular polygon, its corners on the circle of a round one.
+/// A lens opening that is a regular polygon. Its corners lie on the circle of a round opening.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BladesSpec {
-    /// Corners, [`BLADES_MIN`] to [`BLADES_MAX`].
+    /// Number of corners, [`BLADES_MIN`] to [`BLADES_MAX`].
     pub count: u8,
-    /// Turn of the lens in degrees, counter-clockwise seen from behind the camera; at 0 a corner is
-    /// at the top.
+    /// Rotation of the opening in degrees, counter-clockwise as seen from behind the camera. At 0
+    /// one corner is at the top.
     pub rotation_degrees: f32,
 }
 
-/// How wide a lens is open.
+/// Size of a lens opening.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApertureSpec {
     /// Radius in metres, > 0.
     Radius(f32),
-    /// f-number, > 0, of a lens with the camera's field of view before a sensor 24 mm high: its
-    /// focal length over its diameter.
+    /// f-number, > 0: focal length over diameter. The focal length is that of a sensor 24 mm high
+    /// with the camera's field of view.
     FStop(f32),
 }
 
-/// What a lens shows sharp: a plane across the view axis.
+/// Plane that a lens shows in focus. It is perpendicular to the view axis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FocusSpec {
-    /// So far along the view axis, metres, > 0.
+    /// The plane at this distance along the view axis, in metres, > 0.
     Distance(f32),
-    /// Through this point of the world, metres, in front of the camera of every frame.
+    /// The plane through this point of the world, in metres. The point must be in front of the
+    /// camera in every frame.
     Point([f32; 3]),
 }
 
 impl CameraSpec {
-    /// Whether it can see: numbers in their ranges, a name that is one.
+    /// Checks that numbers are in their ranges and that a name is not empty or too long.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let finite = |v: &[f32; 3]| v.iter().all(|c| c.is_finite());
         if let Self::LookAt { eye, target, up, vfov_degrees } = self {
@@ -98,7 +99,7 @@ impl CameraSpec {
 }
 
 impl LensSpec {
-    /// Whether every number is in its range.
+    /// Checks that every number is in its range.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let (field, value) = match self.aperture {
             ApertureSpec::Radius(radius) => ("lens-radius", radius),

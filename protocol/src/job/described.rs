@@ -1,9 +1,10 @@
-//! The self-describing form of a job: CBOR with named fields, bounded, and without the fields that
-//! have their default. It travels as bytes inside the codec's messages and records, so that a new
-//! option is no new version of these.
+//! The self-describing form of a job: bounded CBOR with named fields, without the fields that have
+//! their default. It travels as bytes inside the codec's messages and records, so a new option does
+//! not need a new version of these.
 //!
-//! A map of the job's own fields, and `render` or `compute`: a map of the options of that kind.
-//! Floats keep their bits; NaN too, which [`RawJobSpec::check`](super::RawJobSpec::check) refuses.
+//! The form is a map of the job's own fields and one more entry, `render` or `compute`, which is a
+//! map of the options of that kind. Floats keep their bits. So does NaN, which
+//! [`RawJobSpec::check`](super::RawJobSpec::check) refuses.
 
 use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec, SpecError};
 use crate::compute::ComputeSpec;
@@ -15,10 +16,10 @@ use cbor4ii::serde::{from_slice, to_vec};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A field by its name, with its encoding.
+/// Name and encoding of a field.
 type Field<'a> = (String, &'a [u8]);
 
-/// A job's own fields.
+/// Fields that jobs of every kind have.
 #[derive(Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Head {
@@ -34,13 +35,13 @@ impl Default for Head {
     }
 }
 
-/// Fields of a map at most: several times those that there are.
+/// Most fields of a map, several times the number that exist.
 const FIELDS_MAX: usize = 256;
 const ENCODES: &str = "a value of numbers, texts and lists has an encoding";
 const RENDER: &str = "render";
 const COMPUTE: &str = "compute";
 
-/// The bytes of a job.
+/// Encodes a job.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
     let JobSpec { name, priority, kind, device_bytes, pool } = spec;
     let (priority, device_bytes) = (*priority, *device_bytes);
@@ -56,12 +57,12 @@ pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
     map_of_fields(&fields)
 }
 
-/// The options of a render job that are not at their default, each with its encoding.
+/// Returns the options of a render job that are not at their default, with their encodings.
 pub(super) fn options_away(render: &RenderSpec) -> Vec<(String, Vec<u8>)> {
     fields_away(render, &RenderSpec::default())
 }
 
-/// The job of bytes. An unknown field is refused by its name, and so is a field of another type.
+/// Decodes a job. The error for an unknown field, or for a field of another type, names the field.
 pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(malformed(format!("{} bytes are more than {MESSAGE_BYTES_MAX}", bytes.len())));
@@ -85,11 +86,12 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
     Ok(JobSpec { name, priority, kind, device_bytes, pool })
 }
 
-/// The value of a map; an error names the field at fault.
+/// Decodes the value that a map encodes. The error names the field at fault.
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SpecError> {
     let fields = fields_of(bytes)?;
     from_slice(bytes).map_err(|error| {
-        // Each field by itself tells which one it is. Others that are lacking then come behind it.
+        // Decode each field separately to find the one at fault. This error then comes before
+        // errors about missing fields.
         let fault = fields.into_iter().find_map(|field| {
             let error = from_slice::<T>(&map_of_fields(std::slice::from_ref(&field))).err()?;
             let text = error.to_string();
@@ -102,7 +104,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SpecError> {
     })
 }
 
-/// The error for a field, by what the decoder says of it.
+/// Returns the error for a field, from the text of the decoder's error.
 fn fault_of(field: String, text: &str) -> SpecError {
     let unknown = text.contains("unknown field") || text.contains("unknown variant");
     let problem = match unknown {
@@ -118,7 +120,7 @@ fn malformed(problem: impl std::fmt::Display) -> SpecError {
     SpecError { field: "job".into(), problem: format!("malformed: {problem}"), unknown: false }
 }
 
-/// The fields of a map, each once.
+/// Splits a map into its fields and refuses a field that occurs twice.
 fn fields_of(bytes: &[u8]) -> Result<Vec<Field<'_>>, SpecError> {
     let mut reader = SliceReader::new(bytes);
     let at = |reader: &mut SliceReader<'_>| -> Result<usize, SpecError> {
@@ -150,7 +152,7 @@ fn encoded(value: &impl Serialize) -> Vec<u8> {
     to_vec(Vec::new(), value).expect(ENCODES)
 }
 
-/// The fields of a value whose bytes differ from those of another.
+/// Returns the fields of `value` whose bytes differ from those of `other`.
 fn fields_away(value: &impl Serialize, other: &impl Serialize) -> Vec<(String, Vec<u8>)> {
     let (value, other) = (encoded(value), encoded(other));
     let (value, other) = (fields_of(&value).expect(ENCODES), fields_of(&other).expect(ENCODES));
@@ -175,7 +177,7 @@ fn map_of_fields(fields: &[Field<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// Writes a job into a record in its self-describing form. For people it is what it is.
+/// Serializes a job: in its self-describing form for records, and field by field for people.
 pub fn serialize<S: Serializer>(spec: &JobSpec, serializer: S) -> Result<S::Ok, S::Error> {
     match serializer.is_human_readable() {
         true => spec.serialize(serializer),
@@ -183,7 +185,7 @@ pub fn serialize<S: Serializer>(spec: &JobSpec, serializer: S) -> Result<S::Ok, 
     }
 }
 
-/// Reads what [`serialize`] writes.
+/// Deserializes what [`serialize`] wrote.
 pub fn deserialize<'de, D: Deserializer<'de>, T: From<JobSpec>>(from: D) -> Result<T, D::Error> {
     let spec = match from.is_human_readable() {
         true => JobSpec::deserialize(from)?,

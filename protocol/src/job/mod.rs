@@ -1,4 +1,4 @@
-//! What a job asks for: raw as it comes, checked once, valid inside.
+//! The request for a job: raw when it arrives, checked once, valid from then on.
 
 mod camera;
 pub mod described;
@@ -14,31 +14,31 @@ use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TI
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Share of the farm that a job gets where nothing else is said.
+/// Share of the farm that a job gets by default.
 pub const PRIORITY_DEFAULT: u8 = 50;
 
-/// A spec as it crosses the wire, in its self-describing form: nothing about it is known to hold.
+/// A job spec as it crosses the wire, in its self-describing form. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawJobSpec(Vec<u8>);
 
-/// A job that makes sense.
+/// A job spec whose values have been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// Name for people and for files, 1 to [`NAME_MAX`] bytes, no `/`, no control characters.
+    /// Name for people and for files: 1 to [`NAME_MAX`] bytes, no `/`, no control characters.
     pub name: String,
     /// Share of the farm relative to others, 0 to 100.
     pub priority: u8,
-    /// What to do.
+    /// Work of the job.
     pub kind: JobKind,
-    /// Bytes that a device must hold for any unit of it, as the client predicts; 0 where it cannot
-    /// tell. What devices measure counts for more.
+    /// Device memory in bytes that every unit needs, as the client predicts; 0 if it cannot tell.
+    /// Measurements of devices count for more.
     pub device_bytes: u64,
-    /// Only nodes of this pool may have units of it; None: any node may. 1 to [`NAME_MAX`] letters,
-    /// digits and `.`, `_`, `-`, `@`.
+    /// Only nodes of this pool can have units of the job; None allows any node. A name has 1 to
+    /// [`NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
     pub pool: Option<String>,
 }
 
-/// Kinds of jobs.
+/// Kind of a job, with its options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum JobKind {
     /// Frames of a scene.
@@ -48,14 +48,14 @@ pub enum JobKind {
 }
 
 impl JobSpec {
-    /// A job with every option at its default.
+    /// Creates a job with every option at its default.
     pub fn new(name: impl Into<String>, kind: JobKind) -> Self {
         Self { name: name.into(), priority: PRIORITY_DEFAULT, kind, device_bytes: 0, pool: None }
     }
 }
 
 impl JobKind {
-    /// The frames of the job.
+    /// Returns the frames of the job.
     pub fn frames(&self) -> &FrameSet {
         match self {
             Self::Render(render) => &render.frames,
@@ -63,7 +63,7 @@ impl JobKind {
         }
     }
 
-    /// Extensions of the files that a finished frame has, in the order of its formats.
+    /// Returns the file extensions of a finished frame, in the order of its formats.
     pub fn extensions(&self) -> Vec<&'static str> {
         match self {
             Self::Render(render) => {
@@ -75,7 +75,7 @@ impl JobKind {
         }
     }
 
-    /// Hash, length and a name for people of every file that the job needs.
+    /// Returns a name for people, hash and length of every file that the job needs.
     pub fn files(&self) -> Vec<(&str, BlobHash, u64)> {
         match self {
             Self::Render(render) => render
@@ -87,7 +87,7 @@ impl JobKind {
         }
     }
 
-    /// What nodes prepare of it depends on this alone. They cache by it.
+    /// Returns the hash of everything that a node's prepared data depends on. Nodes cache by it.
     pub fn data_hash(&self) -> BlobHash {
         match self {
             Self::Render(render) => render.scene_hash(),
@@ -95,7 +95,7 @@ impl JobKind {
         }
     }
 
-    /// The render job; None for another kind.
+    /// Returns the options of a render job; None for another kind.
     pub fn render(&self) -> Option<&RenderSpec> {
         match self {
             Self::Render(render) => Some(render),
@@ -103,7 +103,7 @@ impl JobKind {
         }
     }
 
-    /// The compute job; None for another kind.
+    /// Returns the options of a compute job; None for another kind.
     pub fn compute(&self) -> Option<&ComputeSpec> {
         match self {
             Self::Compute(compute) => Some(compute),
@@ -116,20 +116,20 @@ impl JobKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssetFile {
-    /// Where it stands relative to the scene's own folder: `/`-separated, never absolute, no `..`.
+    /// Path relative to the scene's own folder: `/`-separated, never absolute, no `..`.
     pub path: String,
-    /// Its bytes.
+    /// Names the file's bytes.
     pub hash: BlobHash,
-    /// How many.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// Where light comes from at infinity.
+/// Source of the light from infinity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EnvironmentSpec {
-    /// The scene's own lights alone.
+    /// There is no such light. Only the scene's own lights are used.
     None,
-    /// One linear radiance everywhere.
+    /// The same linear radiance from every direction.
     Constant([f32; 3]),
     /// An equirectangular map: one of the job's files (`.hdr` or `.exr`).
     Map {
@@ -165,12 +165,12 @@ pub enum AovSpec {
 }
 
 impl AovSpec {
-    /// Film channels of it.
+    /// Returns the number of film channels of the layer.
     pub fn channels(self) -> u8 {
         if self == Self::Depth { 1 } else { 3 }
     }
 
-    /// Its name on the command line and in files.
+    /// Name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Albedo => "albedo",
@@ -194,7 +194,7 @@ pub enum FormatSpec {
 }
 
 impl FormatSpec {
-    /// Extension of its files.
+    /// File name extension.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Exr => "exr",
@@ -219,70 +219,70 @@ pub enum ToneMapSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderSpec {
-    /// Path of the glTF file among `files`.
+    /// Path of the glTF file, among `files`.
     pub scene: String,
-    /// Every file of the scene, its environment included, each path once.
+    /// Every file of the scene and of its environment, each path once.
     pub files: Vec<AssetFile>,
     /// Light at infinity.
     pub environment: EnvironmentSpec,
-    /// Factor on the environment, >= 0.
+    /// Factor on the environment's radiance, >= 0.
     pub environment_intensity: f32,
-    /// Turn of the environment about +Y, degrees.
+    /// Rotation of the environment about +Y, in degrees.
     pub environment_rotation_degrees: f32,
-    /// Camera.
+    /// Camera of every frame.
     pub camera: CameraSpec,
-    /// Lens; None is a pinhole.
+    /// Lens of the camera; None is a pinhole.
     pub lens: Option<LensSpec>,
-    /// Frame size in pixels.
+    /// Frame width in pixels.
     pub width: u32,
-    /// Frame size in pixels.
+    /// Frame height in pixels.
     pub height: u32,
-    /// Frames.
+    /// Frames to render.
     pub frames: FrameSet,
-    /// Frames per second: frame N shows the time N / fps.
+    /// Frames per second. Frame N shows the time N / fps.
     pub fps: f64,
-    /// Samples per pixel; with `noise`, the most that a pixel has.
+    /// Samples per pixel. With `noise`, the most that a pixel can have.
     pub spp: u32,
-    /// Scatterings at most.
+    /// Most scattering events of a path.
     pub depth: u32,
     /// Seed of the random numbers.
     pub seed: u32,
-    /// Filter.
+    /// Pixel reconstruction filter.
     pub filter: FilterSpec,
     /// Tile edge in pixels.
     pub tile: u32,
-    /// Samples per pixel in one unit, >= 1; 0 lets the splitter choose.
+    /// Samples per pixel of one unit, >= 1; 0 lets the splitter choose.
     pub unit_samples: u32,
-    /// Layers, ascending, each once.
+    /// Layers beside the beauty, ascending, each once.
     pub aovs: Vec<AovSpec>,
     /// File formats, at least one, each once.
     pub formats: Vec<FormatSpec>,
-    /// Exposure of display formats, stops.
+    /// Exposure of display formats, in stops.
     pub exposure: f32,
     /// Tone map of display formats.
     pub tone_map: ToneMapSpec,
-    /// Which of the scene's material variants is shown, by name, 1 to [`NAME_MAX`] bytes; None:
-    /// each surface shows the material that it names itself.
+    /// Name of the material variant to show, 1 to [`NAME_MAX`] bytes. None: each surface shows the
+    /// material that it names itself.
     pub variant: Option<String>,
-    /// Whether files show the picture denoised. EXR files then keep the picture as it was in the
-    /// layer `noisy`.
+    /// Whether files show the denoised picture. EXR files then keep the noisy picture in the layer
+    /// `noisy`.
     pub denoise: bool,
-    /// Each tile is sampled in rounds until its noise is at most this, [`NOISE_MIN`] to
-    /// [`NOISE_MAX`], or it has `spp` samples. None: every pixel has `spp`.
+    /// Noise at which a tile is finished, [`NOISE_MIN`] to [`NOISE_MAX`]. Tiles are sampled in
+    /// rounds until they reach it or have `spp` samples. None: every pixel has `spp`.
     pub noise: Option<f64>,
-    /// Frames are sampled in rounds, each as many samples as all before it, as long as the next one
-    /// can be expected to end within so much of the farm's time for a frame, 1 to [`TIME_SECS_MAX`]
-    /// seconds. None: until the rounds end by themselves.
+    /// Farm's time for a frame in seconds, 1 to [`TIME_SECS_MAX`]. Frames are sampled in rounds of
+    /// doubling size, as long as the next round is expected to end within that time. None: until
+    /// the rounds end by themselves.
     pub time_secs: Option<u32>,
-    /// What light that was scattered more than once adds to a sample at a time is at most this in
-    /// its largest component (scene-linear radiance), [`CLAMP_MIN`] to [`CLAMP_MAX`]. It hides
+    /// Most that light scattered more than once adds to a sample at a time, [`CLAMP_MIN`] to
+    /// [`CLAMP_MAX`]. The bound holds for the largest component of scene-linear radiance. It hides
     /// fireflies and makes pictures darker than the scene. None: there is no bound.
     pub clamp: Option<f64>,
 }
 
-/// Layers that a denoiser is guided by, ascending.
+/// Layers that guide the denoiser, ascending.
 const GUIDES: [AovSpec; 3] = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth];
-/// Film channels that tell how noisy a pixel is: the beauty of the second half of the samples.
+/// Film channels that tell how noisy a pixel is: the beauty of the second half of its samples.
 pub const HALF_CHANNELS: u8 = 3;
 
 impl Default for RenderSpec {
@@ -292,7 +292,8 @@ impl Default for RenderSpec {
 }
 
 impl RenderSpec {
-    /// A job with every option at its default: one frame of `scene`, which is among `files`.
+    /// Creates a job with every option at its default: one frame of `scene`, which is among
+    /// `files`.
     pub fn new(scene: impl Into<String>, files: Vec<AssetFile>) -> Self {
         Self {
             scene: scene.into(),
@@ -324,8 +325,8 @@ impl RenderSpec {
         }
     }
 
-    /// Layers of the film beside the beauty, ascending: those that were asked for, and those that
-    /// guide the denoiser.
+    /// Returns the layers of the film beside the beauty, ascending: the requested layers and those
+    /// that guide the denoiser.
     pub fn film_layers(&self) -> Vec<AovSpec> {
         let all = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
         let has =
@@ -333,36 +334,38 @@ impl RenderSpec {
         all.into_iter().filter(has).collect()
     }
 
-    /// The rounds in which each frame is sampled; None where every pixel has `spp` samples.
+    /// Returns the rounds in which each frame is sampled; None if every pixel has `spp` samples.
     pub fn rounds(&self) -> Option<Rounds> {
         self.has_rounds().then(|| Rounds::new(self.spp))
     }
 
-    /// Frames are sampled in rounds.
+    /// Returns whether frames are sampled in rounds.
     pub fn has_rounds(&self) -> bool {
         self.noise.is_some() || self.time_secs.is_some()
     }
 
-    /// The film has the plane of halves. One that is sampled in rounds needs none: its passes tell.
+    /// Returns whether the film has the plane of halves. A frame that is sampled in rounds has
+    /// none, because its passes are the halves.
     pub fn has_half(&self) -> bool {
         self.denoise && !self.has_rounds()
     }
 
-    /// Film channels: beauty, layers and, where it has the plane of halves, [`HALF_CHANNELS`].
+    /// Returns the number of film channels: beauty, layers and, with the plane of halves,
+    /// [`HALF_CHANNELS`].
     pub fn channels(&self) -> u8 {
         let half = if self.has_half() { HALF_CHANNELS } else { 0 };
         3 + self.film_layers().iter().map(|layer| layer.channels()).sum::<u8>() + half
     }
 
-    /// The film's first channel of a layer; None where it has no such layer.
+    /// Returns the first film channel of a layer; None if the film does not have the layer.
     pub fn channel_of(&self, layer: AovSpec) -> Option<u8> {
         let layers = self.film_layers();
         let place = layers.iter().position(|other| *other == layer)?;
         Some(3 + layers[..place].iter().map(|before| before.channels()).sum::<u8>())
     }
 
-    /// What a prepared scene depends on: the files, and nothing of size, samples or frames. Nodes
-    /// cache by it.
+    /// Returns the hash of everything that a prepared scene depends on: its files, but not size,
+    /// samples or frames. Nodes cache by it.
     pub fn scene_hash(&self) -> BlobHash {
         let mut hasher = blake3::Hasher::new_derive_key("tessera scene 1");
         hasher.update(self.scene.as_bytes());
@@ -375,15 +378,15 @@ impl RenderSpec {
     }
 }
 
-/// What is wrong with a spec, where, and what would be right.
+/// The spec has a wrong value. The error names the field and says what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct SpecError {
-    /// The field, as the command line or the spec names it.
+    /// Field, as the command line or the spec names it.
     pub field: Cow<'static, str>,
-    /// What is wrong and what would be right.
+    /// Says what is wrong and what would be right.
     pub problem: String,
-    /// This build does not know the field, or its value: another one may.
+    /// Whether this build does not know the field or its value. Another build may know it.
     pub unknown: bool,
 }
 
@@ -398,14 +401,14 @@ impl From<JobSpec> for RawJobSpec {
 }
 
 impl From<&JobKind> for RawJobSpec {
-    /// A job that does this, and of which nothing else is said.
+    /// Encodes a job of this kind with every other field at its default.
     fn from(kind: &JobKind) -> Self {
         Self::from(JobSpec::new("job", kind.clone()))
     }
 }
 
 impl RawJobSpec {
-    /// The spec, if it makes sense.
+    /// Decodes the spec and checks every field.
     pub fn check(self) -> Result<JobSpec, SpecError> {
         let spec = described::decode_job(&self.0)?;
         check_name(&spec.name)?;
@@ -431,7 +434,7 @@ impl RawJobSpec {
     }
 }
 
-/// May this be the name of a pool? Names in certificates are of the same characters.
+/// Returns whether a pool can have this name. Names in certificates have the same characters.
 pub fn is_label(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(fits)
@@ -450,8 +453,8 @@ fn check_name(name: &str) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// A path inside the scene's folder: relative, `/`-separated, no empty, `.` or `..` part, no `\`,
-/// `:` or control character.
+/// Returns whether a path stays inside the scene's folder: relative, `/`-separated, no empty, `.`
+/// or `..` part, no `\`, `:` or control character.
 pub fn is_confined_path(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= ASSET_PATH_MAX
@@ -578,7 +581,7 @@ fn check_rounds(render: &RenderSpec) -> Result<(), SpecError> {
         );
         return wrong("spp", problem);
     }
-    // Whichever round is the last, its samples are those of a frame that has as many.
+    // The frame can end after any round. It must then equal a frame with that many samples.
     if render.time_secs.is_some() && !render.rounds().is_some_and(|rounds| rounds.all_double()) {
         let problem = format!(
             "{} is not {ROUNDS_SPP_MIN} doubled some times, and with --time every round doubles \

@@ -1,51 +1,51 @@
-//! The table of a render job's options: what each is called, what it changes, and how listings and
-//! files tell of it. A field of [`RenderSpec`] without a row fails a test.
+//! The table of a render job's options: how each one is named, what it changes, and how listings
+//! and files show it. A test fails if a field of [`RenderSpec`] has no row.
 
 use super::{RenderSpec, described};
 use serde_json::Value;
 
-/// What of a picture an option changes.
+/// Part of a picture that an option changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The film: which samples are taken, of what, and what is kept of them.
+    /// The film: which samples are taken, and what is kept of them.
     Film,
-    /// Only what is made of the film: its files.
+    /// Only the files that are made from the film.
     Finishing,
-    /// The film, and what is made of it.
+    /// The film, and the files that are made from it.
     FilmAndFinishing,
-    /// Nothing: only how the work is cut.
+    /// No pixel: only how the work is divided.
     Neither,
 }
 
 impl Effect {
-    /// Whether it changes the film.
+    /// Returns whether the option changes the film.
     pub fn has_film(self) -> bool {
         matches!(self, Self::Film | Self::FilmAndFinishing)
     }
 
-    /// Whether it changes the pixels or the files of a frame.
+    /// Returns whether the option changes the pixels or the files of a frame.
     pub fn has_picture(self) -> bool {
         self != Self::Neither
     }
 }
 
-/// How listings and files tell of an option that is not at its default.
+/// How listings and files show an option that is not at its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// By the field's name and its value. A new option needs no more.
+    /// By the field's name and the option's value. This is enough for a new option.
     ByName,
-    /// By this name and its value, in files.
+    /// By this name and the option's value, in files.
     As(&'static str),
-    /// Otherwise: a listing has a line for it, or one sees it in the file.
+    /// In another way: a listing has its own line for it, or the file shows it.
     Otherwise,
 }
 
-/// What people must know about a picture that was made with an option.
+/// What people must know about a picture that was made with the option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What is not as the scene says.
+    /// The part of the picture that differs from the scene.
     pub subject: &'static str,
-    /// What is done to it; the option's value comes behind it.
+    /// What the option does to that part. The option's value follows this text.
     pub treatment: &'static str,
     /// How the picture differs.
     pub result: &'static str,
@@ -54,20 +54,21 @@ pub struct Warning {
 /// An option of a render job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderOption {
-    /// Field of [`RenderSpec`].
+    /// Name of the field of [`RenderSpec`].
     pub field: &'static str,
-    /// Options of the command line that set it, by commas; empty where none does.
+    /// Options of the command line that set the field, separated by commas; empty if there are
+    /// none.
     pub flags: &'static str,
-    /// What it changes.
+    /// Part of the picture that the option changes.
     pub effect: Effect,
-    /// How it is told.
+    /// How listings and files show the option.
     pub told: Told,
-    /// What commands and files must say of it.
+    /// Warning that commands and files must show with the picture.
     pub warning: Option<Warning>,
 }
 
 impl RenderOption {
-    /// Its name for people: the first of its flags.
+    /// Returns the name for people, which is the first of the flags.
     pub fn name(&self) -> &'static str {
         match self.flags.split(',').next() {
             Some(flag) if !flag.is_empty() => flag,
@@ -75,7 +76,7 @@ impl RenderOption {
         }
     }
 
-    /// Its name in files; None where one sees it otherwise.
+    /// Returns the name in files; None if files show the option in another way.
     pub fn file_key(&self) -> Option<&'static str> {
         match self.told {
             Told::ByName => Some(self.field),
@@ -89,16 +90,16 @@ const fn row(field: &'static str, flags: &'static str, effect: Effect) -> Render
     RenderOption { field, flags, effect, told: Told::ByName, warning: None }
 }
 
-/// A row of an option that listings and files tell in words of their own.
+/// Creates the row of an option that listings and files show in their own words.
 const fn plain(field: &'static str, flags: &'static str, effect: Effect) -> RenderOption {
     RenderOption { told: Told::Otherwise, ..row(field, flags, effect) }
 }
 
-/// What a picture with bounded light is.
+/// Warning for a picture with clamped light.
 const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
-/// One row for each field, in their order.
+/// One row for each field of [`RenderSpec`], in their order.
 pub const OPTIONS: [RenderOption; 26] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
@@ -138,14 +139,14 @@ pub const OPTIONS: [RenderOption; 26] = [
 /// An option of a job that is not at its default, with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// Its row.
+    /// Row of the option in [`OPTIONS`].
     pub option: &'static RenderOption,
-    /// Its value, as the job's JSON has it.
+    /// Value of the option, as in the job's JSON.
     pub value: Value,
 }
 
 impl Chosen {
-    /// Its value for people: texts without quotes.
+    /// Returns the value for people. Texts have no quotes.
     pub fn text(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
@@ -157,7 +158,7 @@ impl Chosen {
         }
     }
 
-    /// Name and value for people.
+    /// Returns name and value for people.
     pub fn words(&self) -> String {
         match &self.value {
             Value::Bool(true) => self.option.name().to_owned(),
@@ -165,23 +166,23 @@ impl Chosen {
         }
     }
 
-    /// What a file of the picture must say; None where there is nothing to say.
+    /// Returns the warning for a file of the picture; None if there is no warning.
     pub fn file_note(&self) -> Option<String> {
         let Warning { subject, treatment, result } = self.option.warning?;
         Some(format!("{subject} {treatment} {}: {result}", self.text()))
     }
 
-    /// What a command must say; None where there is nothing to say.
+    /// Returns the warning for the output of a command; None if there is no warning.
     pub fn sentence(&self) -> Option<String> {
         let Warning { subject, treatment, result } = self.option.warning?;
         Some(format!("{subject} is {treatment} {}: the picture is {result}", self.text()))
     }
 }
 
-/// The options of a job that are not at their default, in the order of the table.
+/// Returns the options of a job that are not at their default, in the order of the table.
 pub fn away_from_default(render: &RenderSpec) -> Vec<Chosen> {
     let away = described::options_away(render);
-    // Through its text, in which a number has the digits that were given.
+    // Convert through text, so that a number keeps the digits that the user gave.
     let values = serde_json::to_string(render).and_then(|text| serde_json::from_str(&text));
     let values: Value = values.unwrap_or_default();
     OPTIONS
@@ -191,8 +192,8 @@ pub fn away_from_default(render: &RenderSpec) -> Vec<Chosen> {
         .collect()
 }
 
-/// The options that a listing has no line of its own for, with their values; None where it has one
-/// for each.
+/// Returns the options for which a listing has no line of its own, with their values. None if there
+/// is no such option.
 pub fn words(chosen: &[Chosen]) -> Option<String> {
     let told = chosen.iter().filter(|chosen| chosen.option.told != Told::Otherwise);
     let words: Vec<String> = told.map(Chosen::words).collect();

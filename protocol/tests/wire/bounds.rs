@@ -1,4 +1,4 @@
-//! Bytes that lie about lengths: an error, and no large allocation on the way to it.
+//! Messages whose lengths are wrong cause an error, and no large allocation before it.
 
 use crate::samples;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,15 +10,15 @@ use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator};
 use tessera_protocol::{CodecError, FilmError, TileSums, decode, encode};
 
 thread_local! {
-    /// Largest allocation of this thread since it was last set to 0.
+    /// Largest allocation of this thread since the value was last set to 0.
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, watched.
+/// The system's allocator, which records the largest allocation.
 struct Watched;
 
 fn watch(size: usize) {
-    // A thread that ends has no cell any more, and no test either.
+    // A thread that is ending has no cell any more, and runs no test.
     let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(size)));
 }
 
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Watched {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract, and all came from the system's allocator.
+        // SAFETY: the caller keeps the contract, and every block came from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// What decoding does, and the largest allocation it makes on the way.
+/// Decodes bytes. Returns the result, and the largest allocation on the way.
 fn watched<T>(work: impl FnOnce() -> T) -> (T, usize) {
     LARGEST.set(0);
     let result = work();
@@ -59,7 +59,7 @@ fn the_watched_allocator_sees_a_large_allocation() {
     assert!(largest >= 3 << 20);
 }
 
-/// A varint that claims `count` elements or bytes.
+/// Returns a varint that claims `count` elements or bytes.
 fn claim(count: u64) -> Vec<u8> {
     [&[253][..], &count.to_le_bytes()].concat()
 }
@@ -75,12 +75,12 @@ fn a_claimed_length_is_not_believed() {
                 matches!(result, Err(CodecError::Malformed(_))),
                 "{prefix:?} {count}: {result:?}"
             );
-            // serde reserves at most a mebibyte ahead of the elements that come; a text at most the
-            // message's limit.
+            // serde reserves at most a mebibyte before the elements arrive. For a text it reserves
+            // at most the message's limit.
             assert!(largest <= MESSAGE_BYTES_MAX, "{prefix:?} {count}: {largest} bytes at once");
         }
     }
-    // A list, a text, a list of lists, a list behind other fields.
+    // A list, a text, a list of lists, and a list after other fields.
     refused::<Vec<u64>>(&[]);
     refused::<String>(&[]);
     refused::<Request>(&[0]);

@@ -1,5 +1,4 @@
-//! Compute specs that make no sense: the error names the field. And results that lie about their
-//! length.
+//! Compute specs with wrong values, whose errors name the field; and results with a wrong length.
 
 use crate::samples::hash;
 use crate::spec_samples::{compute, compute_job};
@@ -12,7 +11,7 @@ fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
     RawJobSpec::from(spec).check()
 }
 
-/// The field that is named when `spoil` has been at a good spec.
+/// Returns the field that the error names after `spoil` has changed a good spec.
 fn named(spoil: impl FnOnce(&mut ComputeSpec)) -> String {
     let mut spec = compute();
     spoil(&mut spec);

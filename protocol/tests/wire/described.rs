@@ -1,5 +1,5 @@
-//! The self-describing form of a job: what is written, that it comes back to the bit, and that
-//! what is unknown or malformed is refused by name.
+//! The self-describing form of a job: which fields are written, that every bit comes back, and that
+//! unknown or malformed fields are refused by name.
 
 use crate::spec_samples::{compute, compute_job, job, render, render_otherwise, render_thirdly};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::{JobKind, JobSpec, RawJobSpec, RenderSpec, encode};
 
-/// Random bits, the same in every run.
+/// Returns random bits, the same in every run.
 struct Bits(u64);
 
 impl Bits {
@@ -24,19 +24,19 @@ impl Bits {
     }
 }
 
-/// CBOR of a text, shorter than 24 bytes.
+/// Encodes a text of fewer than 24 bytes as CBOR.
 fn text(text: &str) -> Vec<u8> {
     [&[0x60 + text.len() as u8], text.as_bytes()].concat()
 }
 
-/// CBOR of a map with these encoded values, fewer than 24.
+/// Encodes a CBOR map of fewer than 24 encoded values.
 fn map(fields: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = vec![0xa0 + fields.len() as u8];
     fields.iter().for_each(|(name, value)| bytes.extend([&text(name)[..], value].concat()));
     bytes
 }
 
-/// A job of these render options, over what has no default.
+/// Encodes a job of these render options, together with the fields that have no default.
 fn with_options(options: &[(&str, &[u8])]) -> Vec<u8> {
     map(&[("name", &text("a")), ("render", &map(options))])
 }
@@ -55,7 +55,7 @@ fn jobs_come_back_and_fields_at_their_default_are_not_written() {
     let spec = compute_job(compute());
     assert_eq!(decode_job(&encode_job(&spec)).unwrap(), spec);
 
-    // Everything at its default but a name and a frame's width, 7 = 0x07.
+    // Only the name and the frame's width are not at their default. The width 7 is 0x07.
     let render = RenderSpec { width: 7, ..RenderSpec::default() };
     let spec = JobSpec::new("a", JobKind::Render(render));
     assert_eq!(encode_job(&spec), with_options(&[("width", &[7])]));
@@ -100,8 +100,8 @@ fn every_float_keeps_its_bits() {
         let spec = JobSpec::new("a", JobKind::Render(render));
         let bytes = encode_job(&spec);
         let back = decode_job(&bytes).unwrap();
-        // The codec writes floats bit by bit, so that equal bytes are equal bits; NaN is not
-        // equal to itself.
+        // The codec writes floats bit by bit, so equal bytes mean equal bits. NaN is not equal to
+        // itself.
         assert_eq!(encode(&back.kind).unwrap(), encode(&spec.kind).unwrap(), "round {round}");
         assert_eq!(encode_job(&back), bytes);
         let not_a_number = back.kind.render().unwrap().exposure.is_nan();
@@ -144,7 +144,7 @@ fn wrong_types_duplicates_and_nonsense_are_refused() {
         let (text, unknown) = refusal(&bytes);
         assert!(text.starts_with(expected) && !unknown, "{expected}: {text}");
     }
-    // A list in a list in a list, and so on, as deep as a message has bytes.
+    // Nested lists, as deep as a message can hold.
     let mut deep = with_options(&[("deep", &[])]);
     deep.extend(vec![0x81; 8 << 20]);
     assert!(decode_job(&deep[..8 << 20]).is_err());

@@ -1,5 +1,5 @@
-//! Pinned bytes. A layout that changes by accident fails here; one that changes on purpose gets a
-//! new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
+//! Pinned bytes of every message. An accidental change of the layout fails here. An intended one
+//! gets a new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
 
 use crate::samples;
 use serde::Serialize;
@@ -13,12 +13,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Name and pinned hexadecimal of each line.
+/// Returns name and pinned hexadecimal of each line.
 fn pinned() -> BTreeMap<&'static str, &'static str> {
     include_str!("golden.txt").lines().filter_map(|line| line.split_once(' ')).collect()
 }
 
-/// Encodes each value, adds its line to `found`, and checks that it comes back.
+/// Encodes each value, adds its line to `found`, and checks that decoding gives the same value.
 fn pin<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
     found: &mut BTreeMap<String, String>,
     values: Vec<(String, T)>,
@@ -116,7 +116,7 @@ fn kinds_of_streams_are_frozen() {
 fn the_head_of_a_film_is_pinned() {
     let mut film = TileSums::empty(3, 2, 4);
     film.samples = 0x0102;
-    // What follows is zstd's, which may find a shorter form one day.
+    // The rest is made by zstd, whose later versions may find a shorter form.
     assert_eq!(hex(&film.to_bytes()[..14]), "5453554d010403000200".to_owned() + "02010000");
 }
 

@@ -1,4 +1,4 @@
-//! The wire format from outside: pinned bytes, lying lengths, and specs that make no sense.
+//! Tests of the wire format from outside: pinned bytes, wrong lengths, and specs with wrong values.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 

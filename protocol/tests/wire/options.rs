@@ -1,4 +1,4 @@
-//! The table of options has every field of a render job, and says truly what it changes.
+//! The table of options has every field of a render job, and is right about what each one changes.
 
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
@@ -7,10 +7,10 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
-/// Sets one field to another value than its default.
+/// Sets one field to a value that is not its default.
 type Change = fn(&mut RenderSpec);
 
-/// A change of each field.
+/// One change for each field.
 const CHANGES: [(&str, Change); 26] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {

@@ -1,6 +1,5 @@
-//! One value of every variant of everything that crosses the wire, each under a name. The names
-//! come from matches without a catch-all, so that a new variant does not compile until it has a
-//! value here.
+//! One named value for every variant of every type that crosses the wire. The names come from
+//! matches without a catch-all, so a new variant does not compile until it has a value here.
 
 use crate::spec_samples::*;
 use tessera_protocol::access::*;
@@ -465,7 +464,7 @@ pub(crate) fn blob_offer() -> BlobOffer {
     BlobOffer { hash: hash(1), length: 1 << 20 }
 }
 
-/// Values with the names of their variants, numbered where a variant has several.
+/// Pairs values with the names of their variants, numbered if a variant has several values.
 fn named<T>(all: Vec<T>, name: impl Fn(&T) -> &'static str) -> Vec<(String, T)> {
     let mut seen = std::collections::BTreeMap::new();
     all.into_iter()

@@ -1,4 +1,4 @@
-//! Specs that make no sense: the error names the field.
+//! Specs with wrong values, whose errors name the field.
 
 use crate::samples::hash;
 use crate::spec_samples::{job, render};
@@ -10,7 +10,7 @@ fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
     RawJobSpec::from(spec).check()
 }
 
-/// The field that is named when `spoil` has been at a good spec.
+/// Returns the field that the error names after `spoil` has changed a good spec.
 fn named(spoil: impl FnOnce(&mut RenderSpec)) -> String {
     let mut spec = render();
     spoil(&mut spec);
@@ -146,7 +146,7 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
         (spec.channel_of(AovSpec::Position), spec.channel_of(AovSpec::Depth)),
         (Some(3), None)
     );
-    // Half of one sample is none.
+    // One sample cannot be divided into two halves.
     assert_eq!(named(|spec| (spec.denoise, spec.spp) = (true, 1)), "denoise");
 }
 
@@ -183,7 +183,7 @@ fn time_has_bounds_and_goes_with_rounds_that_double() {
     }
     assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..timed(9) }), "unit-samples");
     assert_eq!(named(|spec| *spec = RenderSpec { tile: 64, ..timed(9) }), "tile");
-    // Its last pass is the half.
+    // The last pass is the second half.
     let denoised = RenderSpec { denoise: true, aovs: vec![], ..timed(9) };
     assert_eq!((denoised.has_half(), denoised.channels()), (false, 10));
 }
@@ -203,10 +203,10 @@ fn noise_has_bounds_and_says_what_does_not_go_with_it() {
         ("tile", true),
         "{error}"
     );
-    // Passes of 2048 samples at most: 519 of a tile are too many for a large frame.
+    // A pass has at most 2048 samples: 519 passes of a tile are too many for a large frame.
     let large = RenderSpec { width: 16_384, height: 16_384, spp: SPP_MAX, ..noisy(0.1) };
     assert_eq!(named(|spec| *spec = large), "tile");
-    // Its passes are the halves.
+    // The passes are the halves.
     let denoised = RenderSpec { denoise: true, aovs: vec![], ..noisy(0.1) };
     assert_eq!((denoised.channels(), denoised.has_half()), (10, false));
 }

@@ -1,10 +1,10 @@
-//! Specs that are right: with little in them, and with every other variant of their parts.
+//! Specs that are right: a minimal one, and one for every other variant of their parts.
 
 use crate::samples::hash;
 use tessera_protocol::compute::*;
 use tessera_protocol::job::*;
 
-/// A spec that is right, with little in it.
+/// Returns a minimal spec that is right.
 pub(crate) fn render() -> RenderSpec {
     RenderSpec {
         scene: "a.glb".into(),
@@ -18,7 +18,7 @@ pub(crate) fn render() -> RenderSpec {
     }
 }
 
-/// The other variants of a spec's parts.
+/// Returns specs with the other variants of the parts.
 pub(crate) fn render_otherwise() -> RenderSpec {
     RenderSpec {
         environment: EnvironmentSpec::Map { path: "sky.hdr".into() },
@@ -67,7 +67,7 @@ pub(crate) fn job(render: RenderSpec) -> JobSpec {
     }
 }
 
-/// A compute spec that is right, with something of everything in it.
+/// Returns a compute spec that is right and sets every field.
 pub(crate) fn compute() -> ComputeSpec {
     let input = |name: &str, shape: Vec<u64>| InputArray {
         name: name.into(),
@@ -113,7 +113,7 @@ pub(crate) fn compute_otherwise(reduction: Reduction, element: Element) -> Compu
     }
 }
 
-/// The other variants of a compute spec's parts.
+/// Returns compute specs with the other variants of the parts.
 pub(crate) fn compute_others() -> Vec<ComputeSpec> {
     let cuda = Program::Cuda(AssetFile { path: "a.cu".into(), hash: hash(1), length: 10 });
     let mut others = vec![
