@@ -1,12 +1,12 @@
-//! The audit log: who did what, when, to whom. Files of lines of JSON, each chained to the one
-//! before by its hash, appended and synced before the act that they tell of. Decides neither what
-//! is told nor by whom; see `api/audit_entries.rs`.
+//! The audit log: who did what, when, and to whom. It consists of files with lines of JSON. Each
+//! line holds the hash of the line before it, and is synced before the action that it reports.
+//! `api/audit_entries.rs` decides what is reported.
 //!
-//! Beside the files stands the head: number and hash of the newest entry, replaced after each. A
-//! file that ends before its head was cut.
+//! The head is a separate file with number and hash of the newest entry, and is replaced after each
+//! entry. A log that ends before its head has lost entries.
 //!
-//! A backup takes the files as they are, damage and all: what they prove is judged by whoever reads
-//! them.
+//! A backup copies the files as they are, even if they are damaged. Whoever reads them judges what
+//! they prove.
 
 use crate::sync::lock;
 use serde::{Deserialize, Serialize};
@@ -18,18 +18,18 @@ use std::sync::Mutex;
 use tessera_protocol::access::{LogEntry, LogReport};
 use tessera_transport::files::{self, Access};
 
-/// A file that has reached this many bytes is followed by another.
+/// A file that has reached this size in bytes is followed by a new one.
 const FILE_BYTES: u64 = 4 << 20;
-/// Files kept; with the longest ones that is 256 MiB, about a million entries.
+/// Most files that are kept. At their full size they are 256 MiB, about a million entries.
 const FILES_MAX: usize = 64;
-/// Longest line taken: its texts are cut to far less.
+/// Longest line that is read, in bytes. The texts of an entry are cut to far less.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// The name of the head.
+/// Name of the head's file.
 pub(crate) const HEAD_FILE: &str = "head";
-/// Problems told at most.
+/// Most problems that a report lists.
 const PROBLEMS_MAX: usize = 20;
 
-/// Number and hash of an entry; what the next one is chained to.
+/// Number and hash of an entry. The next entry is chained to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     after: u64,
@@ -42,17 +42,18 @@ impl Head {
     }
 }
 
-/// The files of a log at one moment: what is appended later, or goes, does not change it.
+/// The files of a log at one moment. Later entries and deletions do not change it.
 #[derive(Debug, Default)]
 pub(crate) struct Still {
-    /// The head's bytes; None where nothing was ever written.
+    /// Content of the head's file; None if no entry was ever written.
     pub(crate) head: Option<Vec<u8>>,
-    /// Each file's name, the file, and its length then, oldest first.
+    /// Name, file and length at that moment of each file, oldest first.
     pub(crate) files: Vec<(String, File, u64)>,
 }
 
 impl Still {
-    /// Of a folder that nobody appends to. A folder that is not there is a log without entries.
+    /// Opens the files of a folder that nothing appends to. A folder that does not exist is a log
+    /// without entries.
     pub(crate) fn of(folder: &Path) -> io::Result<Self> {
         let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         let head = match files::read_bounded(&folder.join(HEAD_FILE), LINE_BYTES_MAX) {
@@ -74,7 +75,7 @@ impl Still {
     }
 }
 
-/// Whether a log has files of this name.
+/// Returns whether a file of the log can have this name.
 pub(crate) fn is_name(name: &str) -> bool {
     let number = name.strip_suffix(".log").and_then(|digits| digits.parse().ok());
     name == HEAD_FILE || number.is_some_and(|number| file_name(number) == name)
@@ -84,7 +85,7 @@ fn file_name(number: u64) -> String {
     format!("{number:08}.log")
 }
 
-/// The log, open for appending.
+/// The log, open for new entries.
 #[derive(Debug)]
 pub(crate) struct Log {
     folder: PathBuf,
@@ -94,16 +95,17 @@ pub(crate) struct Log {
 #[derive(Debug)]
 struct State {
     head: Head,
-    /// None where the next entry begins a file.
+    /// File for the next entry; None if it begins a new file.
     file: Option<File>,
     bytes: u64,
-    /// A write has failed: what is in the file is not known, so the next entry begins another.
+    /// False after a failed write. The file's content is then unknown, so the next entry begins a
+    /// new file.
     sound: bool,
 }
 
 impl Log {
-    /// The log in this folder, made where there is none. Damage is told of by an entry and by every
-    /// later reading, and stops nothing.
+    /// Opens the log of a folder, and makes the folder if it does not exist. Damage is reported by
+    /// an entry and by every later reading, but does not prevent new entries.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         files::create_private_folder(folder)?;
         let (report, end) = read(folder, 0)?;
@@ -119,7 +121,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Adds an entry, synced on return. Blocks.
+    /// Adds an entry, which is synced on return. Blocks.
     pub(crate) fn append(&self, (at, who): (u64, &str), what: &str, about: &str) -> io::Result<()> {
         let mut state = lock(&self.state);
         let cut = |text: &str| tessera_transport::close::cut(text, 1024).to_owned();
@@ -145,7 +147,8 @@ impl Log {
         Ok(())
     }
 
-    /// The next file, whose first line says what it goes on from. The oldest ones go.
+    /// Begins the next file, whose first line names the entry before it, and deletes the oldest
+    /// files.
     fn begin_file(&self, state: &mut State) -> io::Result<()> {
         let names = names(&self.folder)?;
         let number = names.last().map_or(1, |(number, _)| number + 1);
@@ -161,22 +164,22 @@ impl Log {
         Ok(())
     }
 
-    /// The log as it is now. Blocks.
+    /// Returns the files of the log at this moment. Blocks.
     pub(crate) fn still(&self) -> io::Result<Still> {
         let _state = lock(&self.state);
         Still::of(&self.folder)
     }
 
-    /// Reads the whole log, checks its chain, and gives its newest entries, at most so many.
+    /// Reads the whole log, checks its chain, and returns its newest entries, at most `last`.
     /// Blocks.
     pub(crate) fn report(&self, last: usize) -> io::Result<LogReport> {
-        // Nothing is appended meanwhile, so that the head and the files agree.
+        // The lock prevents new entries, so that the head and the files agree.
         let _state = lock(&self.state);
         Ok(read(&self.folder, last)?.0)
     }
 }
 
-/// Files of a folder by their number.
+/// Lists the log's files by their number.
 fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -193,19 +196,19 @@ fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(names)
 }
 
-/// What a reading has found so far.
+/// State of a reading of the log.
 struct Reading {
     report: LogReport,
     at: Option<Head>,
-    /// The hash of the entry that the head names, if it was seen.
+    /// Hash of the entry whose number the head names, if it was read.
     named: Option<String>,
     keep: usize,
     newest: VecDeque<LogEntry>,
-    /// A last line without an end, and what that would be called.
+    /// Problem to report for a last line without an end.
     torn: Option<String>,
 }
 
-/// Reads a log that nobody appends to: the report, and where the chain ends.
+/// Reads a log that nothing appends to. Returns the report and the end of the chain.
 fn read(folder: &Path, keep: usize) -> io::Result<(LogReport, Head)> {
     let head = match files::read_bounded(&folder.join(HEAD_FILE), LINE_BYTES_MAX) {
         Ok(bytes) => serde_json::from_slice::<Head>(&bytes).ok(),
@@ -245,8 +248,8 @@ impl Reading {
                 return Ok(());
             }
             if line.last() != Some(&b'\n') {
-                // A crash tears the entry that nobody was told of: then the next file, or the head,
-                // goes on from the one before.
+                // A crash can cut the entry that was being written, and nobody was told of it. The
+                // next file or the head then continues from the entry before.
                 self.torn = Some(format!("{name}: a line is cut"));
                 return Ok(());
             }
@@ -258,7 +261,7 @@ impl Reading {
     }
 
     fn header(&mut self, name: &str, line: &[u8]) {
-        // What was torn away is missing by number, if it was ever written whole.
+        // A cut entry that was ever complete is missing by its number.
         self.torn = None;
         match (serde_json::from_slice::<Head>(line), &self.at) {
             (Err(error), _) => {

@@ -1,4 +1,4 @@
-//! The chain: whole, torn by a crash, cut, and tampered with.
+//! Tests of the chain: complete, cut by a crash, shortened, and tampered with.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn every_changed_byte_and_every_cut_line_is_seen() {
         std::fs::write(&file, &whole[..length]).unwrap();
         assert!(!problems(&folder).is_empty(), "{length} bytes");
     }
-    // An entry taken out, and the rest left as it was.
+    // One entry is removed, and the rest stays as it was.
     let mut lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     lines.remove(2);
     std::fs::write(&file, lines.concat()).unwrap();

@@ -1,4 +1,4 @@
-//! The deny-list: identities that may not be here, in one small file that is replaced as a whole.
+//! The deny-list: identities that are shut out, in one small file that is replaced as a whole.
 //! Closes no connection; see [`super::Access`].
 
 use crate::sync::lock;
@@ -12,10 +12,10 @@ use tessera_protocol::access::{DENIED_MAX, DeniedIdentity};
 use tessera_transport::PeerIdentity;
 use tessera_transport::files::{self, Access};
 
-/// Longest file taken: every entry has a name and a reason of bounded length.
+/// Longest file that is read, in bytes. Names and reasons of entries have bounded lengths.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Whom an entry is about. A person's name is the person, in every role.
+/// The identity that an entry denies. A person's name stands for the person in every role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     /// A node.
@@ -25,7 +25,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Of a peer.
+    /// Returns the identity of a peer.
     pub(crate) fn of(peer: &PeerIdentity) -> Self {
         match peer.node {
             Some(node) => Self::Node(node),
@@ -56,33 +56,33 @@ impl FromStr for Subject {
     }
 }
 
-/// Why the list cannot be read or kept.
+/// Why the list cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeniedError {
-    /// The file system said no.
+    /// The file system returned an error.
     #[error("the deny-list `{}` cannot be used", path.display())]
     Io {
-        /// The file.
+        /// Path of the list.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         #[source]
         source: std::io::Error,
     },
-    /// Not what was written. It is never taken for an empty one.
+    /// The file is damaged. It is never treated as an empty list.
     #[error("the deny-list `{}` is damaged: {problem}; restore it, or remove it to let everybody \
         in again", path.display())]
     Broken {
-        /// The file.
+        /// Path of the list.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         problem: String,
     },
-    /// It is full.
+    /// The list has no room for another entry.
     #[error("{DENIED_MAX} identities are denied already; allow some that are long gone")]
     Full,
 }
 
-/// The list.
+/// The deny-list, in memory and in its file.
 #[derive(Debug)]
 pub(crate) struct Denied {
     path: PathBuf,
@@ -90,7 +90,7 @@ pub(crate) struct Denied {
 }
 
 impl Denied {
-    /// The list in this file; empty where there is none.
+    /// Reads the list from a file. A missing file is an empty list.
     pub(crate) fn open(path: &Path) -> Result<Self, DeniedError> {
         let broken = |problem: String| DeniedError::Broken { path: path.to_owned(), problem };
         let bytes = match files::read_bounded(path, FILE_BYTES_MAX) {
@@ -110,17 +110,17 @@ impl Denied {
         Ok(Self { path: path.to_owned(), entries: Mutex::new(entries) })
     }
 
-    /// The entry about this identity.
+    /// Returns the entry of this identity.
     pub(crate) fn get(&self, subject: &Subject) -> Option<DeniedIdentity> {
         lock(&self.entries).get(subject).cloned()
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub(crate) fn list(&self) -> Vec<DeniedIdentity> {
         lock(&self.entries).values().cloned().collect()
     }
 
-    /// Adds an entry, or takes one off; durable on return. Blocks.
+    /// Adds or removes an entry, durably. Blocks.
     pub(crate) fn change(
         &self,
         subject: Subject,

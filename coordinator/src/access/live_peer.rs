@@ -1,4 +1,4 @@
-//! The peer of one live connection: whose it is, and until when its certificate holds. Decides
+//! The peer of one live connection: its identity, and how long its certificate is valid. Decides
 //! nothing else.
 
 use super::Live;
@@ -9,16 +9,16 @@ use tessera_protocol::access::DeniedIdentity;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{CloseCode, Credential, PeerIdentity};
 
-/// Why a peer may not go on.
+/// Why the connection of a peer is closed.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: CloseCode,
     pub(crate) text: String,
 }
 
-/// A connection of any transport, as far as access needs it.
+/// A connection of any transport, with the operations that access control needs.
 pub(crate) trait PeerConnection: Send + Sync {
-    /// Ends it, with a reason for the peer.
+    /// Closes the connection, with a reason for the peer.
     fn close(&self, code: CloseCode, text: &str);
 }
 
@@ -42,7 +42,7 @@ impl LivePeer {
         Self { connection, peer, subject, credential: Mutex::new(credential), denied }
     }
 
-    /// Whose connection it is.
+    /// Returns the identity of the peer.
     pub(crate) fn peer(&self) -> &PeerIdentity {
         &self.peer
     }
@@ -55,12 +55,13 @@ impl LivePeer {
         *lock(&self.credential) = credential;
     }
 
-    /// Is its certificate over? Then its peer may renew it, and nothing else.
+    /// Returns whether the certificate has expired. Its peer can still renew it, but do nothing
+    /// else.
     pub(crate) fn is_expired(&self) -> bool {
         lock(&self.credential).validity.is_expired(now_secs())
     }
 
-    /// Is it on the deny-list?
+    /// Refuses a peer that is on the deny-list.
     pub(crate) fn check_denied(&self) -> Result<(), Refusal> {
         match self.denied.get(&self.subject) {
             Some(entry) => Err(Refusal { code: CloseCode::Denied, text: denial(&entry) }),
@@ -68,7 +69,7 @@ impl LivePeer {
         }
     }
 
-    /// May the peer go on?
+    /// Refuses a peer that is denied or whose certificate has expired.
     pub(crate) fn check(&self, now_secs: u64) -> Result<(), Refusal> {
         self.check_denied()?;
         if lock(&self.credential).validity.is_expired(now_secs) {
@@ -78,13 +79,13 @@ impl LivePeer {
         Ok(())
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub(crate) fn close(&self, refusal: &Refusal) {
         self.connection.close(refusal.code, &refusal.text);
     }
 }
 
-/// What a denied peer is told.
+/// Returns the message for a denied peer.
 pub(super) fn denial(entry: &DeniedIdentity) -> String {
     let DeniedIdentity { identity, by, reason, .. } = entry;
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
@@ -93,7 +94,7 @@ pub(super) fn denial(entry: &DeniedIdentity) -> String {
     )
 }
 
-/// A connection that was let in; its place is given up with this.
+/// An admitted connection. Dropping this value removes it from the live connections.
 pub(crate) struct Admitted {
     pub(super) peer: Arc<LivePeer>,
     pub(super) live: Arc<Live>,

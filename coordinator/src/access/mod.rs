@@ -1,5 +1,5 @@
-//! Who may be here, and until when: the authority in use, every live connection,
-//! and what keeps both fresh. Serves no stream; the doors ask here.
+//! Access control: the authority in use, every live connection, and the upkeep of both. Serves no
+//! stream; the transports ask this module.
 
 pub(crate) mod audit_log;
 mod denied;
@@ -24,29 +24,29 @@ use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, AuthorityError, Credential, PeerIdentity};
 
-/// Who may be here.
+/// The farm's access control.
 pub(crate) struct Access {
     authority: RwLock<Arc<Authority>>,
     denied: Arc<Denied>,
     live: Arc<Live>,
-    /// The authority's folder.
+    /// Folder of the authority.
     folder: PathBuf,
     doors: TellDoors,
     pub(crate) log: Arc<Log>,
 }
 
-/// Tells everything that listens of a new authority.
+/// Announces a new authority to everything that listens for connections.
 pub(crate) type TellDoors = Box<dyn Fn(&Authority) -> Result<(), ServeError> + Send + Sync>;
 
-/// Every live connection that has a certificate, by a number of its own.
+/// Every live connection that has a certificate, each under its own number.
 #[derive(Default)]
 struct Live {
     connections: Mutex<(u64, BTreeMap<u64, Arc<LivePeer>>)>,
 }
 
 impl Access {
-    /// Under this authority, without those who are denied. `doors` tells everything that listens of
-    /// a new authority.
+    /// Creates the access control of a farm. `doors` announces a new authority to everything that
+    /// listens for connections.
     pub(crate) fn new(
         (authority, folder): (Authority, PathBuf),
         denied: Denied,
@@ -63,12 +63,13 @@ impl Access {
         }
     }
 
-    /// Everybody who is denied.
+    /// Returns all denied identities.
     pub(crate) fn denied(&self) -> Vec<DeniedIdentity> {
         self.denied.list()
     }
 
-    /// Whoever would become this: not if denied. The error is for the peer.
+    /// Checks that an identity is not denied before it gets a certificate. The error is a message
+    /// for the peer.
     pub(crate) fn admits(&self, peer: &PeerIdentity) -> Result<(), String> {
         match self.denied.get(&Subject::of(peer)) {
             Some(entry) => Err(live_peer::denial(&entry)),
@@ -76,8 +77,8 @@ impl Access {
         }
     }
 
-    /// Shuts an identity out, durably, and ends its connections; or lets it in again. False: there
-    /// was no such entry to take off. Blocks.
+    /// Adds a durable entry to the deny-list and closes the identity's connections. Without an
+    /// entry, takes the identity off the list. Returns whether it was on the list before. Blocks.
     pub(crate) fn deny(
         &self,
         subject: Subject,
@@ -91,13 +92,13 @@ impl Access {
         Ok(there)
     }
 
-    /// The authority that signs now.
+    /// Returns the authority that signs certificates now.
     pub(crate) fn authority(&self) -> Arc<Authority> {
         self.authority.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A new authority in the place of this one, trusted beside it for so long; whoever listens
-    /// must hear of it. Blocks.
+    /// Replaces the authority and trusts the former one for the time `overlap`. The caller must
+    /// announce the new authority to the listeners. Blocks.
     pub(crate) fn rotate(
         &self,
         overlap: Option<Duration>,
@@ -108,12 +109,13 @@ impl Access {
         Ok(authority.clone())
     }
 
-    /// Tells everything that listens of an authority.
+    /// Announces an authority to everything that listens for connections.
     pub(crate) fn tell_doors(&self, authority: &Authority) -> Result<(), ServeError> {
         (self.doors)(authority)
     }
 
-    /// Ends the former authority, where its time is over; None where it is not. Blocks.
+    /// Ends the trust in the former authority once its time is over; returns None before that.
+    /// Blocks.
     fn end_overlap(&self) -> Result<Option<Arc<Authority>>, AuthorityError> {
         let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
         let Some(alone) = authority.past_overlap(&self.folder, now_secs())? else {
@@ -123,7 +125,7 @@ impl Access {
         Ok(Some(authority.clone()))
     }
 
-    /// Tells the audit log something, synced on return.
+    /// Adds an entry to the audit log, which is synced on return.
     pub(crate) async fn tell(
         &self,
         who: String,
@@ -136,8 +138,8 @@ impl Access {
         told.map_err(std::io::Error::other)?
     }
 
-    /// Lets a connection in, until what comes back is dropped. One whose certificate has expired is
-    /// let in too: it may renew it.
+    /// Admits a connection until the returned value is dropped. A peer with an expired certificate
+    /// is admitted too, so that it can renew it.
     pub(crate) fn admit(
         &self,
         connection: Box<dyn PeerConnection>,
@@ -151,7 +153,7 @@ impl Access {
         Admitted { peer, live: self.live.clone(), number }
     }
 
-    /// Answers a peer that wants its next certificate.
+    /// Answers a peer that asks for its next certificate.
     pub(crate) fn renew(&self, peer: &LivePeer, request: &RenewRequest) -> RenewReply {
         if let Err(refusal) = peer.check_denied() {
             return RenewReply::Refused(refusal.text);
@@ -165,7 +167,7 @@ impl Access {
         reply
     }
 
-    /// Closes the connections whose peers may not be here any more.
+    /// Closes the connections whose peers have lost their access.
     fn sweep(&self, now_secs: u64) {
         let peers: Vec<Arc<LivePeer>> = lock(&self.live.connections).1.values().cloned().collect();
         for peer in peers {

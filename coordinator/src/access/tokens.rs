@@ -1,5 +1,5 @@
-//! The ledger of join tokens: who may still enrol. Keeps hashes alone, and counts a use durably
-//! before the certificate is given.
+//! The ledger of join tokens, which let nodes and users enrol. Keeps only hashes. Counts a use
+//! durably before it gives the certificate.
 
 use crate::store::{Commit, StoreQueue, TokenHash};
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use tessera_transport::peer::is_name;
 use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord, enrol};
 use tokio::sync::Mutex;
 
-/// Longest life of a token, seconds: a year.
+/// Longest life of a token in seconds: one year.
 const TTL_SECS_MAX: u64 = 31_536_000;
 /// Most uses of a token.
 const USES_MAX: u32 = 10_000;
-/// Tokens that are good at the same time, at most.
+/// Most tokens that are valid at the same time.
 const TOKENS_MAX: usize = 100_000;
 
-/// The ledger. One redemption at a time: a use that is being made durable cannot be used twice.
+/// The ledger of join tokens. It handles one enrolment at a time, so that no use counts twice.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     records: Mutex<BTreeMap<TokenHash, TokenRecord>>,
@@ -24,12 +24,12 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger as the store holds it; changes go to `store`.
+    /// Creates the ledger from the store's content. Changes go to `store`.
     pub(crate) fn new(records: BTreeMap<TokenHash, TokenRecord>, store: StoreQueue) -> Self {
         Self { records: Mutex::new(records), store }
     }
 
-    /// A new token of this scope, made by `by`; durable on return.
+    /// Creates a token for this scope, made by `by`. The token is durable on return.
     pub(crate) async fn create(
         &self,
         authority: &Authority,
@@ -61,15 +61,16 @@ impl Ledger {
         Ok(token)
     }
 
-    /// Tokens that have not expired, in the order of their ids, from this position on: a page.
+    /// Returns one page of tokens that have not expired, in the order of their ids, from a position
+    /// on.
     pub(crate) async fn list(&self, from: u32, now_secs: u64) -> Vec<TokenSummary> {
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
         records.values().skip(from as usize).take(TOKEN_PAGE_MAX).map(summary).collect()
     }
 
-    /// Ends the token whose id begins so; durable on return. Whoever has used it keeps the
-    /// identity.
+    /// Revokes the token whose id begins with `id`, durably. Identities that already used it stay
+    /// valid.
     pub(crate) async fn revoke(&self, id: &str) -> Result<TokenSummary, RequestError> {
         let mut records = self.records.lock().await;
         let mut found =
@@ -84,8 +85,8 @@ impl Ledger {
         Ok(summary(&record))
     }
 
-    /// Answers an enrolment of whom `admits` has nothing against. The token counts as used,
-    /// durably, before the certificate leaves.
+    /// Answers an enrolment, if `admits` does not refuse the new identity. The use of the token is
+    /// durable before the certificate is returned.
     pub(crate) async fn enrol(
         &self,
         authority: &Authority,
@@ -102,7 +103,8 @@ impl Ledger {
         let signed = enrol::sign(authority, &grant, request).map_err(|error| error.to_string())?;
         let mut used = record.clone();
         used.uses_left -= 1;
-        // A token that is used up stays until it expires, so that its bearer is told so.
+        // A used-up token stays in the ledger until it expires, so that its bearer gets the right
+        // error.
         self.make_durable(hash, Some(used.clone())).await.map_err(|error| error.to_string())?;
         records.insert(hash, used);
         Ok(signed)
@@ -118,7 +120,7 @@ impl Ledger {
             records.remove(&hash);
             let (mut commit, _) = Commit::new();
             commit.token = Some((hash, None));
-            // Where the store has stopped, the token has still expired.
+            // If the store has stopped, the token has expired all the same.
             drop(self.store.send(commit));
         }
     }

@@ -1,6 +1,6 @@
-//! What time does to certificates, and the coordinator about it: closes connections whose
-//! certificates are over, renews its own, and keeps the administrator's identity in the data folder
-//! fresh. Decides no life; see [`Lifetimes`](tessera_transport::Lifetimes).
+//! Regular upkeep of certificates: closes connections whose certificates have expired, renews the
+//! coordinator's certificate, and renews the administrator's identity in the data folder. How long
+//! certificates are valid is decided by [`Lifetimes`](tessera_transport::Lifetimes).
 
 use super::Access;
 use std::net::SocketAddr;
@@ -12,25 +12,25 @@ use tessera_transport::identity::IdentityError;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, AuthorityError, Identity, PeerIdentity};
 
-/// Name of the admin identity that the first start makes, and that the coordinator itself keeps.
+/// Name of the admin identity that the first start makes, and that the coordinator renews itself.
 pub(crate) const ADMIN_NAME: &str = "admin";
-/// How often it looks: a certificate that is over is found within this.
+/// Time between two checks. An expired certificate is found within it.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How often the coordinator's own certificate is made anew.
+/// Time between two renewals of the coordinator's own certificate.
 const SERVER_PERIOD: Duration = Duration::from_secs(86_400);
 
-/// The identities that the coordinator keeps itself, since it has the authority's key.
+/// Identities that the coordinator renews itself, because it has the authority's key.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    /// The admin's folder.
+    /// Folder of the admin's identity.
     pub(crate) admin: PathBuf,
-    /// Where the local user's identity is, if the local user has a home.
+    /// Folder of the local user's identity, if the local user has a home.
     pub(crate) user: Option<PathBuf>,
-    /// Where clients on this machine find the coordinator.
+    /// Address at which clients on this machine reach the coordinator.
     pub(crate) address: SocketAddr,
 }
 
-/// Why the admin identity cannot be kept.
+/// Why the admin identity cannot be renewed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeptError {
     #[error(transparent)]
@@ -40,8 +40,8 @@ pub(crate) enum KeptError {
 }
 
 impl Kept {
-    /// The admin's identity, made or renewed where it is time; also left with the local user who
-    /// has none, or has that one.
+    /// Makes or renews the admin's identity if it is time. Copies it to the local user's folder, if
+    /// that has no identity or an older one of this admin.
     pub(crate) fn refresh(&self, authority: &Authority) -> Result<Identity, KeptError> {
         let there =
             Identity::is_at(&self.admin).then(|| Identity::load(&self.admin)).transpose()?;
@@ -68,8 +68,8 @@ impl Kept {
         Ok(identity)
     }
 
-    /// A user without a writable home still has a coordinator, and its admin identity in the data
-    /// folder.
+    /// Copies the identity to the local user's folder. A failure is only logged: a user without a
+    /// writable home still has a coordinator and the identity in the data folder.
     fn leave(&self, identity: &Identity, place: &Path, authority: &Authority) {
         if Identity::is_at(place) {
             let Ok(there) = Identity::load(place) else { return };
@@ -91,13 +91,13 @@ impl Kept {
     }
 }
 
-/// Of another authority than signs now, or past half of its life.
+/// Returns whether an identity is from another authority, or past half of its life.
 fn is_due(identity: &Identity, authority: &Authority) -> bool {
     identity.authority() != authority.certificate()
         || identity.validity().is_none_or(|validity| validity.is_due(now_secs()))
 }
 
-/// Where the time of a former authority is over, it is trusted no more.
+/// Ends the trust in a former authority once its time is over.
 async fn end_overlap(access: &Arc<Access>) {
     if access.authority().former_until().is_none_or(|until| until > now_secs()) {
         return;
@@ -123,7 +123,7 @@ async fn end_overlap(access: &Arc<Access>) {
     tracing::error!(reason, "the end of the former authority is not complete");
 }
 
-/// Runs for as long as the coordinator does.
+/// Runs the upkeep as long as the coordinator runs.
 pub(crate) async fn keep(access: Arc<Access>, kept: Kept) {
     let mut server_made = Instant::now();
     let mut warned = false;

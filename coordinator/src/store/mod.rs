@@ -1,8 +1,8 @@
-//! The store: what the coordinator has promised, on disk. Owns the journal's form and the order of
+//! The store: the durable state of the coordinator. Owns the journal's form and the order of
 //! writing and syncing.
 //!
-//! A group of changes is durable as a whole or not at all; the caller is told after the sync has
-//! returned.
+//! A group of changes is durable as a whole or not at all. The caller gets its answer after the
+//! sync has returned.
 
 mod sled;
 pub mod snapshot;
@@ -20,81 +20,81 @@ use tessera_transport::TokenRecord;
 /// Position of a record in the journal, counted from 1.
 pub type Sequence = u64;
 
-/// Hash of a token's secret: its name in the ledger.
+/// Hash of a token's secret. It names the token in the ledger.
 pub type TokenHash = [u8; 32];
 
-/// What one group changes.
+/// Changes of one group.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// New records.
+    /// New records, with their positions.
     pub records: Vec<(Sequence, Vec<u8>)>,
-    /// Durable extents of spools; None where a spool is done with.
+    /// Durable extents of spools; None for a spool that is no longer needed.
     pub spools: BTreeMap<SpoolKey, Option<SpoolExtent>>,
-    /// Tokens made and changed; None where one is used up.
+    /// New and changed tokens; None for a token that is removed.
     pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
-    /// The state after the record of this sequence: records up to it are not needed any more.
+    /// State after the record with this sequence. Records up to it are no longer needed.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
 }
 
-/// Everything that a store holds.
+/// Complete content of a store.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The newest snapshot, and the record it stands after.
+    /// The newest snapshot, and the sequence of the last record in it.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
     /// Records after the snapshot, in order, without a gap.
     pub records: Vec<(Sequence, Vec<u8>)>,
     /// Durable extents of spools.
     pub spools: BTreeMap<SpoolKey, SpoolExtent>,
-    /// Tokens that can still be used or have expired.
+    /// Tokens that are not removed yet.
     pub tokens: BTreeMap<TokenHash, TokenRecord>,
 }
 
-/// A place that keeps groups of changes.
+/// Storage for groups of changes.
 pub trait Store: Send + 'static {
-    /// Everything in it; fails on the first thing that is not intact. Changes nothing.
+    /// Reads the complete content. Fails at the first damaged value. Changes nothing.
     fn load(&self) -> Result<Loaded, StoreError>;
-    /// Removes what a crash left behind and nothing names any more.
+    /// Removes files that a crash left behind and that no value names.
     fn tidy(&mut self) -> Result<(), StoreError>;
-    /// Makes a group durable, whole; on return it has been synced.
+    /// Makes a whole group durable. It is synced on return.
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError>;
 }
 
 /// Why a store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Something is not what was written.
+    /// Stored data differs from what was written.
     #[error(
         "{what} in store `{path}` is damaged: {problem}; nothing was changed, and what is intact \
          can be saved with \
          `tessera coordinator --data DIR --export FILE`"
     )]
     Damaged {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// Which part.
+        /// Part that is damaged.
         what: String,
-        /// How.
+        /// Description of the damage.
         problem: String,
     },
-    /// sled said no.
+    /// sled returned an error.
     #[error("store `{path}` cannot be used")]
     Sled {
-        /// The store.
+        /// Path of the store.
         path: PathBuf,
-        /// Why.
+        /// Error of sled.
         #[source]
         source: ::sled::Error,
     },
-    /// The file system said no.
+    /// The file system returned an error.
     #[error("`{path}` cannot be used")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A spool cannot be written.
+    /// Results cannot be written to a spool.
     #[error("results cannot be kept")]
     Spool(#[from] SpoolError),
     /// The disk is nearly full.
@@ -102,12 +102,12 @@ pub enum StoreError {
     Full {
         /// The data folder.
         path: PathBuf,
-        /// Bytes free.
+        /// Bytes that are free.
         free: u64,
-        /// Bytes needed, the reserve included.
+        /// Bytes that are needed, with the reserve.
         needed: u64,
     },
-    /// What the core wants kept has no bytes.
+    /// A record of the core cannot be encoded.
     #[error("a record cannot be encoded: {0}")]
     Record(String),
     /// The writer has stopped.

@@ -1,9 +1,9 @@
-//! The bytes of a snapshot: its parts, each behind its length (u32, little endian).
+//! Encoding of a snapshot: its parts, each after its length (u32, little endian).
 
 use tessera_core::SnapshotPart;
 use tessera_protocol::CodecError;
 
-/// The bytes of all parts.
+/// Encodes all parts.
 pub fn encode(parts: &[SnapshotPart]) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::new();
     for part in parts {
@@ -15,7 +15,7 @@ pub fn encode(parts: &[SnapshotPart]) -> Result<Vec<u8>, CodecError> {
     Ok(bytes)
 }
 
-/// The parts of a snapshot's bytes, or what is wrong with them.
+/// Decodes all parts. The error says what is wrong with the bytes.
 pub fn decode(mut bytes: &[u8]) -> Result<Vec<SnapshotPart>, String> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {

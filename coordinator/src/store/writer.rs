@@ -1,5 +1,5 @@
-//! The one thread that writes: collects what has come, appends, syncs, commits, and then tells the
-//! callers.
+//! The only thread that writes to the store. It collects a group of commits, appends results,
+//! syncs, commits, and then answers the callers.
 
 use super::{Changes, Loaded, Sequence, Store, StoreError, TokenHash};
 use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
@@ -15,38 +15,40 @@ use tessera_transport::TokenRecord;
 use tessera_transport::files;
 use tokio::sync::{mpsc, oneshot};
 
-/// Commits in one group at most; beyond it sled holds too much memory.
+/// Most commits in one group. With more, sled holds too much memory.
 const GROUP_MAX: usize = 256;
-/// Bytes of results in one group, about: bounds how long the first of a group waits.
+/// Approximate limit for the bytes of results in one group. It bounds how long the first commit of
+/// a group waits.
 const GROUP_BYTES_MAX: usize = 64 << 20;
-/// Pause before a group that found no room is tried again.
+/// Pause before a group is tried again after the disk was full.
 const FULL_PAUSE: Duration = Duration::from_millis(500);
 /// Pause between two warnings about the same full disk.
 const WARN_PAUSE: Duration = Duration::from_secs(30);
 
-/// Something to be made durable. Commits become durable in the order they were sent.
+/// Changes to be made durable together. Commits become durable in the order in which they were
+/// sent.
 #[derive(Debug)]
 pub struct Commit {
     /// New records.
     pub records: Vec<(Sequence, Vec<u8>)>,
     /// Results that the records accept.
     pub results: Vec<SpoolEntry>,
-    /// Spools whose results are all in: they are sealed.
+    /// Spools that have all their results. They are sealed.
     pub sealed: Vec<SpoolKey>,
-    /// Spools that the records make needless.
+    /// Spools that are no longer needed after these records.
     pub finished: Vec<SpoolKey>,
-    /// Tokens made or changed; None where one is used up.
+    /// A new or changed token; None removes it.
     pub token: Option<(TokenHash, Option<TokenRecord>)>,
-    /// A snapshot of the state after the newest of all records sent so far.
+    /// Snapshot of the state after the newest record sent so far.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
-    /// Wants to see the whole store as it is after this commit.
+    /// Gets the whole content of the store as it is after this commit.
     pub inspect: Option<oneshot::Sender<Result<Loaded, StoreError>>>,
-    /// Told after the sync; dropped where the store has failed.
+    /// Answered after the sync; dropped if the store has failed.
     pub done: oneshot::Sender<()>,
 }
 
 impl Commit {
-    /// An empty one, and where its end is told.
+    /// Creates an empty commit, and the receiver of its answer.
     pub fn new() -> (Self, oneshot::Receiver<()>) {
         let (done, told) = oneshot::channel();
         let commit = Self {
@@ -68,28 +70,28 @@ enum Message {
     Stop,
 }
 
-/// Where commits are sent to. Clones are the same queue. What waits in it is bounded by whoever
-/// holds the bytes: results are admitted by a budget.
+/// Queue of commits. Clones share one queue. The queue is not bounded here: results are admitted by
+/// a budget.
 #[derive(Clone, Debug)]
 pub struct StoreQueue(mpsc::UnboundedSender<Message>);
 
 impl StoreQueue {
-    /// Sends a commit; fails where the writer has ended.
+    /// Sends a commit. Fails if the writer has ended.
     pub fn send(&self, commit: Commit) -> Result<(), StoreError> {
         self.0.send(Message::Commit(Box::new(commit))).map_err(|_| StoreError::Stopped)
     }
 }
 
-/// What the writer keeps to.
+/// Limits of the writer.
 #[derive(Clone, Debug)]
 pub struct WriterLimits {
-    /// The data folder: its file system is watched.
+    /// Data folder. The writer watches the free space of its file system.
     pub root: PathBuf,
-    /// Bytes that stay free, so that sled never meets a full disk: it does not survive one.
+    /// Bytes that must stay free. sled does not survive a full disk.
     pub reserve_bytes: u64,
 }
 
-/// The writer thread, from outside.
+/// Handle of the writer thread.
 #[derive(Debug)]
 pub struct StoreWriter {
     queue: StoreQueue,
@@ -103,12 +105,12 @@ struct Shared {
     full: AtomicBool,
     stop: AtomicBool,
     extents: Mutex<BTreeMap<SpoolKey, SpoolExtent>>,
-    /// Readers of spools that are done with.
+    /// Number of readers of spools. No spool is deleted while there is one.
     holds: AtomicUsize,
     failure: Mutex<Option<StoreError>>,
 }
 
-/// No spool is deleted while it lives.
+/// While this value exists, no spool is deleted.
 #[derive(Debug)]
 pub struct SpoolHold(Arc<Shared>);
 
@@ -119,8 +121,8 @@ impl Drop for SpoolHold {
 }
 
 impl StoreWriter {
-    /// Keeps the files of spools until the guard is dropped, also of those that the journal forgets
-    /// meanwhile.
+    /// Keeps the files of spools until the guard is dropped, including spools that the journal
+    /// forgets in the meantime.
     pub fn hold_spools(&self) -> SpoolHold {
         self.shared.holds.fetch_add(1, Ordering::SeqCst);
         SpoolHold(self.shared.clone())
@@ -159,51 +161,52 @@ impl StoreWriter {
         })
     }
 
-    /// Where commits are sent to.
+    /// Returns the queue for commits.
     pub fn queue(&self) -> StoreQueue {
         self.queue.clone()
     }
 
-    /// The disk has no room: what has been sent waits, and nothing new should be accepted.
+    /// Returns whether the disk is full: commits wait, and the coordinator should accept nothing
+    /// new.
     pub fn is_full(&self) -> bool {
         self.shared.full.load(Ordering::Relaxed)
     }
 
-    /// Something small and new can be made durable now, as far as the disk tells. Asks the file
-    /// system.
+    /// Returns whether a small new commit could be made durable now, judging by the free space.
+    /// Asks the file system.
     pub fn has_room(&self) -> bool {
         !self.is_full()
             && files::free_bytes(&self.limits.root)
                 .is_ok_and(|free| free >= self.limits.reserve_bytes)
     }
 
-    /// Every spool.
+    /// Returns every spool.
     pub fn spools(&self) -> Vec<SpoolKey> {
         lock(&self.shared.extents).keys().copied().collect()
     }
 
-    /// Frames of a job that have a spool.
+    /// Returns the spools of a job.
     pub fn spools_of(&self, job: JobId) -> Vec<SpoolKey> {
         let (first, last) = (FrameNumber(0), FrameNumber(u32::MAX));
         let range = SpoolKey { job, frame: first }..=SpoolKey { job, frame: last };
         lock(&self.shared.extents).range(range).map(|(key, _)| *key).collect()
     }
 
-    /// Durable extent of a spool.
+    /// Returns the durable extent of a spool.
     pub fn spool_extent(&self, key: SpoolKey) -> Option<SpoolExtent> {
         lock(&self.shared.extents).get(&key).cloned()
     }
 
-    /// Why the thread has given up, once it has.
+    /// Takes the error that ended the thread, if there is one.
     pub fn take_failure(&self) -> Option<StoreError> {
         lock(&self.shared.failure).take()
     }
 
-    /// Writes what has been sent, unless the disk is full, and ends the thread. Blocks; harmless
-    /// when repeated.
+    /// Writes the commits that were sent, unless the disk is full, and ends the thread. Blocks. A
+    /// repeated call is harmless.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // It may have ended by itself.
+        // The thread may have ended already.
         let _ = self.queue.0.send(Message::Stop);
         if let Some(thread) = lock(&self.thread).take()
             && thread.join().is_err()
@@ -219,8 +222,8 @@ struct Writer<S, P> {
     limits: WriterLimits,
     shared: Arc<Shared>,
     receiver: mpsc::UnboundedReceiver<Message>,
-    /// Spools to be deleted once nobody holds them; what is still here at the end goes at the next
-    /// start.
+    /// Spools to delete when no reader holds them. Those that are left at the end are deleted at
+    /// the next start.
     later: Vec<SpoolKey>,
     stopping: bool,
 }
@@ -245,15 +248,15 @@ impl<S: Store, P: Spools> Writer<S, P> {
                 if let Some(inspect) = commit.inspect {
                     let _ = inspect.send(self.store.load());
                 }
-                // Whoever does not wait any more does not need to know.
+                // The caller may no longer wait for the answer.
                 let _ = commit.done.send(());
             }
         }
     }
 
-    /// The first commit and whatever else is there already. A commit that ends spools ends its
-    /// group, so that what a later commit may append to a spool of the same name is not removed
-    /// with it.
+    /// Collects the first commit and those that are already in the queue. A commit that removes
+    /// spools ends its group. Otherwise results of a later commit for a spool with the same key
+    /// would be deleted with it.
     fn collect(&mut self, first: Commit) -> Vec<Commit> {
         let mut group = vec![first];
         let mut bytes = 0;
@@ -276,8 +279,8 @@ impl<S: Store, P: Spools> Writer<S, P> {
         group
     }
 
-    /// A full disk is waited for: the core has moved on, so a group that it has sent must become
-    /// durable, or nothing after it.
+    /// Writes a group and waits while the disk is full. The core already counts on the group, so it
+    /// must become durable before anything after it.
     fn write_when_possible(&mut self, group: &[Commit]) -> Result<(), StoreError> {
         let mut warned: Option<Instant> = None;
         loop {
@@ -333,7 +336,8 @@ impl<S: Store, P: Spools> Writer<S, P> {
         Ok(())
     }
 
-    /// Seals the spools whose results are all in, and those that have grown to a segment.
+    /// Seals the spools that have all their results, and those that have reached the size of a
+    /// segment.
     fn seal(
         &mut self,
         group: &[Commit],
@@ -366,7 +370,7 @@ impl<S: Store, P: Spools> Writer<S, P> {
     }
 }
 
-/// An error that room on the disk would have avoided, met before the journal was touched.
+/// Returns whether an error was caused by a full disk, before the journal was changed.
 fn is_full(error: &StoreError) -> bool {
     use crate::spool::SpoolError;
     match error {

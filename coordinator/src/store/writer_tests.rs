@@ -1,11 +1,11 @@
-//! Tests of the writer thread: order, groups, and a disk without room.
+//! Tests of the writer thread: order, groups, and a full disk.
 
 use super::*;
 use crate::spool::{DiskSpools, EntryHeader, path_of};
 use std::sync::mpsc as sync;
 use tessera_protocol::{BlobHash, Epoch, UnitIndex};
 
-/// A store that says what it was asked for, and waits to be let go on.
+/// A store that reports each call, and waits until the test lets it continue.
 struct Slow {
     seen: sync::Sender<Vec<Sequence>>,
     go_on: sync::Receiver<Result<(), StoreError>>,
@@ -22,7 +22,7 @@ impl Store for Slow {
     }
 
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
-        // What the journal is about to speak of stands in the spool already.
+        // The results that the journal will name must already be in the spool.
         for (key, extent) in &changes.spools {
             let found = std::fs::metadata(path_of(&self.spool, *key)).unwrap().len();
             assert_eq!(Some(found), extent.as_ref().map(|extent| extent.length));
@@ -88,7 +88,7 @@ fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
     bench.go_on.send(Ok(())).unwrap();
     first_told.blocking_recv().unwrap();
     assert_eq!(bench.writer.spool_extent(key()), Some(SpoolExtent::open(64)));
-    // What came meanwhile is one group.
+    // The commits that arrived in the meantime are one group.
     assert_eq!(bench.seen.recv().unwrap(), [2, 3, 4, 5]);
     assert!(others.iter_mut().all(|told| told.try_recv().is_err()));
     bench.go_on.send(Ok(())).unwrap();
@@ -109,7 +109,7 @@ fn a_spool_whose_results_are_all_in_is_sealed_with_the_last_one() {
     told.blocking_recv().unwrap();
     let extent = bench.writer.spool_extent(key()).unwrap();
     assert_eq!((extent.sealed.len(), extent.open_length()), (1, 0));
-    // Sealing what is sealed changes nothing.
+    // Sealing a sealed spool changes nothing.
     let (mut again, told) = commit(2);
     again.sealed.push(key());
     bench.writer.queue().send(again).unwrap();

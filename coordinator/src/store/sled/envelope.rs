@@ -1,4 +1,4 @@
-//! What stands around every value of the journal: version, kind, checksum.
+//! The envelope of every value in the journal: version, kind and checksum.
 
 use tessera_protocol::VersionError;
 
@@ -10,16 +10,17 @@ const CHECKSUM_BYTES: usize = 16;
 const INLINE: u8 = 0;
 const LARGE: u8 = 1;
 
-/// Where a value's bytes are.
+/// Place of a value's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// In the journal.
+    /// The bytes are in the journal.
     Inline(Vec<u8>),
-    /// In a file of the records folder, named by this BLAKE3.
+    /// The bytes are in a file of the records folder, named by this BLAKE3.
     Large([u8; 32]),
 }
 
-/// Bytes of a value under `key`: a value that got under another key is as damaged as a changed one.
+/// Encodes the value of a key. The checksum includes the key, so a value under a wrong key counts
+/// as damaged.
 pub(super) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {
     let (kind, bytes) = match payload {
         Payload::Inline(bytes) => (INLINE, bytes.as_slice()),
@@ -32,7 +33,7 @@ pub(super) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {
     sealed
 }
 
-/// The payload under `key`, or what is wrong with it.
+/// Decodes the value of a key. The error describes the damage.
 pub(super) fn open(key: &[u8], sealed: &[u8]) -> Result<Payload, String> {
     let Some((header, bytes)) = sealed.split_first_chunk::<HEADER_BYTES>() else {
         return Err(format!("{} bytes are too few", sealed.len()));

@@ -1,4 +1,4 @@
-//! Saving what is intact of a store that cannot be read: JSON lines. Changes nothing.
+//! Saves the intact values of a store that cannot be loaded, as JSON lines. Changes nothing.
 
 use super::journal::Journal;
 use super::keys::{Key, parse_key};
@@ -10,12 +10,12 @@ use std::io::Write;
 use std::path::Path;
 use tessera_core::Record;
 
-/// What an export wrote.
+/// Counts the values of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
-    /// Values that are intact.
+    /// Number of intact values.
     pub intact: u64,
-    /// Values that are not; each has a line that names it.
+    /// Number of damaged values. Each has a line that names it.
     pub damaged: u64,
 }
 
@@ -33,8 +33,8 @@ pub enum ExportError {
     Write(#[source] std::io::Error),
 }
 
-/// Writes every value of the store in a data folder, a JSON object a line: records decoded, damaged
-/// ones named. Tokens are left out.
+/// Writes every value of a data folder's store, one JSON object per line. Records are decoded,
+/// damaged values are named, and tokens are left out.
 pub fn export(data: &Path, out: &mut impl Write) -> Result<ExportSummary, ExportError> {
     let folder = DataFolder::open_existing(data)?;
     let journal = Journal::open(&folder, true)?;

@@ -1,7 +1,9 @@
-//! The store in sled: one tree, one batch a group, then `flush`, then `fdatasync` of sled's file.
+//! The store in sled: one tree, and one batch per group. After the batch come sled's `flush` and an
+//! `fdatasync` of its file.
 //!
 //! sled's own `flush` ends in `sync_file_range`, which survives a killed process but not a power
-//! cut; hence the `fdatasync`. The number of commits shows a lost end; see [`super::witness`].
+//! cut. The `fdatasync` makes the data survive both. The number of commits shows a lost end; see
+//! [`super::witness`].
 
 use super::envelope::{self, Payload};
 use super::keys::{
@@ -17,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tessera_transport::files;
 
-/// Memory that sled may use for pages, bytes.
+/// Memory that sled may use for pages, in bytes.
 const CACHE_BYTES: u64 = 64 << 20;
-/// Keys removed in one batch: a large batch makes sled hold much memory.
+/// Keys removed in one batch. With larger batches sled holds much memory.
 const REMOVE_BATCH: usize = 256;
-/// How long sled may take to let go of a store that this process has closed.
+/// Longest time that sled needs to release a store that this process has closed.
 const LOCK_WITHIN: Duration = Duration::from_secs(10);
 
-/// A key, and its value or what is wrong with it.
+/// A key and its value, or a description of the damage.
 pub(super) type Entry = (Vec<u8>, Result<Vec<u8>, String>);
 
 /// A store in a data folder.
@@ -32,28 +34,28 @@ pub(super) type Entry = (Vec<u8>, Result<Vec<u8>, String>);
 pub struct Journal {
     path: PathBuf,
     db: sled::Db,
-    /// sled's file, opened once more: a sync of any descriptor syncs the file.
+    /// A second descriptor of sled's file. A sync of any descriptor syncs the file.
     file: File,
     large: LargeValues,
     sync: bool,
-    /// Commits so far, of this store's whole life.
+    /// Number of commits since the store was made.
     commits: u64,
     witness: Witness,
-    /// Commits that the witness had seen when the store was opened.
+    /// Number of commits that the witness had counted when the store was opened.
     witnessed: u64,
 }
 
 impl Journal {
-    /// Opens or makes the store of a data folder. `sync` false leaves out the `fdatasync`: for a
-    /// store that goes away with its process.
+    /// Opens or makes the store of a data folder. If `sync` is false, the `fdatasync` is left out,
+    /// for stores that end with their process.
     pub fn open(folder: &DataFolder, sync: bool) -> Result<Self, StoreError> {
         let path = folder.sled();
         let db = open_sled(&path)?;
         let file_path = path.join("db");
         let io = |source| StoreError::Io { path: file_path.clone(), source };
         let file = File::options().write(true).open(&file_path).map_err(io)?;
-        // sled makes files and folders, and syncs none of them: a store that is new must last as
-        // what is put into it does.
+        // sled does not sync the files and folders that it makes. A new store must be as durable as
+        // the values in it.
         File::open(path.join("conf")).and_then(|conf| conf.sync_all()).map_err(io)?;
         file.sync_all().map_err(io)?;
         files::sync_folder(&path).map_err(io)?;
@@ -63,13 +65,12 @@ impl Journal {
             .map_err(|source| StoreError::Io { path: witness_path, source })?;
         let large = LargeValues::new(folder.records());
         let mut journal = Self { path, db, file, large, sync, commits: 0, witness, witnessed };
-        // Damage to the count is told by `load`, with everything else.
+        // `load` reports a damaged count together with all other damage.
         journal.commits = journal.count().unwrap_or(0);
         Ok(journal)
     }
 
-    /// The number of commits as the journal has it; 0 where it was written before they were
-    /// counted.
+    /// Reads the number of commits; 0 for a journal that was written before commits were counted.
     fn count(&self) -> Result<u64, StoreError> {
         let Some(sealed) = self.db.get(COUNT_KEY).map_err(self.sled_failed())? else {
             return Ok(0);
@@ -82,7 +83,7 @@ impl Journal {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// What is wrong where the journal ends before what was made durable.
+    /// Describes the loss if the journal ends before its last durable commit.
     pub(super) fn lost_end(&self) -> Option<String> {
         (self.commits < self.witnessed).then(|| {
             format!(
@@ -101,7 +102,7 @@ impl Journal {
         StoreError::Damaged { path: self.path.clone(), what: name_of(key), problem: problem.into() }
     }
 
-    /// Every key with its value, or with what is wrong with it.
+    /// Returns every key with its value, or with a description of the damage.
     pub(super) fn entries(&self) -> impl Iterator<Item = Result<Entry, StoreError>> + '_ {
         self.db.iter().map(|entry| {
             let (key, sealed) = entry.map_err(self.sled_failed())?;
@@ -110,7 +111,7 @@ impl Journal {
         })
     }
 
-    /// Puts values in as a backup has them, durably, as one commit.
+    /// Adds the values of a backup, durably, as one commit.
     pub fn put(&mut self, values: &[(Vec<u8>, Vec<u8>)]) -> Result<(), StoreError> {
         let mut batch = sled::Batch::default();
         for (key, value) in values {
@@ -122,21 +123,21 @@ impl Journal {
         self.finish(batch)
     }
 
-    /// Makes a batch durable, with its number.
+    /// Makes a batch durable, together with the new number of commits.
     fn finish(&mut self, mut batch: sled::Batch) -> Result<(), StoreError> {
         let count = self.commits + 1;
         self.insert(&mut batch, COUNT_KEY, &count.to_le_bytes())?;
         self.apply(batch)?;
         self.commits = count;
         if let Err(error) = self.witness.tell(count) {
-            // It has seen less than there is, which it may.
+            // The count of the witness is now too low, which is allowed.
             tracing::warn!(%error, "the journal's witness cannot be told");
         }
         Ok(())
     }
 
-    /// Files of large values that no value names; 0 where that cannot be told, because a value is
-    /// damaged.
+    /// Counts the files of large values that no value names. Returns 0 if a damaged value makes
+    /// this unknown.
     pub(super) fn unnamed(&self) -> Result<u64, StoreError> {
         self.named().map_or(Ok(0), |named| self.large.count_beside(&named))
     }
@@ -170,8 +171,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes what a snapshot has made needless. A crash in between leaves records that the next
-    /// load skips.
+    /// Removes the records that a snapshot replaces. After a crash in between, the next load skips
+    /// the remaining ones.
     fn compact(&self, upto: Sequence) -> Result<(), StoreError> {
         let mut keys = Vec::new();
         for key in self.db.range(record_key(0)..=record_key(upto)).keys() {
@@ -189,8 +190,8 @@ impl Journal {
         self.large.retain(&self.named()?)
     }
 
-    /// Large values that the journal names. What a damaged value names is unknown, so that there is
-    /// no answer then.
+    /// Returns the large values that the journal names. Fails if a value is damaged, because it is
+    /// then unknown what that value names.
     fn named(&self) -> Result<BTreeSet<[u8; 32]>, StoreError> {
         let mut named = BTreeSet::new();
         for entry in self.db.iter() {
@@ -220,7 +221,7 @@ impl Store for Journal {
                 .and_then(|value| loaded.take(&key, value))
                 .map_err(|problem| self.damaged(&key, problem))?;
         }
-        // The snapshot stands for them; `tidy` removes them.
+        // The snapshot replaces these records; `tidy` removes them.
         loaded.records.retain(|(sequence, _)| *sequence > after);
         for (index, (sequence, _)) in loaded.records.iter().enumerate() {
             let expected = after + 1 + index as u64;
@@ -267,9 +268,9 @@ impl Store for Journal {
     }
 }
 
-/// Opens sled. It answers some damage by a panic; whoever starts a coordinator gets an error
-/// instead. A store that this process has just closed keeps sled's lock until sled's own threads
-/// have let go; the folder's lock, which is held, says that nobody else has it.
+/// Opens sled and turns its panics about damage into errors. sled's threads may still hold the lock
+/// of a store that this process has just closed. The folder's lock shows that no other process has
+/// the store, so it is safe to wait.
 fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     let begun = Instant::now();
     loop {
@@ -292,7 +293,7 @@ fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     }
 }
 
-/// sled wraps the lock's error in a text.
+/// sled wraps the error of the lock in a text.
 fn is_locked(error: &sled::Error) -> bool {
     matches!(error, sled::Error::Io(source) if source.to_string().contains("could not acquire \
         lock"))

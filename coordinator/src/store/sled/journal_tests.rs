@@ -1,5 +1,5 @@
-//! Tests of the sled store: what is committed is there after a reopen, and nothing that is not
-//! intact gets in.
+//! Tests of the sled store: committed values are there after a reopen, and damaged values are
+//! refused.
 
 use super::*;
 use crate::spool::{SpoolExtent, SpoolKey};
@@ -92,11 +92,12 @@ fn a_snapshot_takes_the_place_of_the_records_before_it() {
     let loaded = farm.load().unwrap();
     assert_eq!(loaded.snapshot, Some((601, large)));
     assert_eq!(loaded.records, [record(602)]);
-    // The large record is gone with its journal entry; the snapshot is the one large value left.
+    // The large record was removed with its journal entry. The snapshot is the only large value
+    // left.
     assert_eq!(std::fs::read_dir(farm.root.path().join("records")).unwrap().count(), 1);
 }
 
-/// Changes the stored bytes of a key behind the journal's back.
+/// Changes the stored bytes of a key without the journal.
 fn tamper(farm: &Farm, key: &[u8], change: impl Fn(&mut Vec<u8>)) {
     let (_folder, journal) = farm.open();
     let mut value = journal.db.get(key).unwrap().unwrap().to_vec();
@@ -125,7 +126,7 @@ fn a_damaged_record_is_refused_by_name_and_the_rest_can_be_exported() {
     assert_eq!(kinds.iter().filter(|line| line["kind"] == "damaged").count(), 1);
     assert_eq!(kinds[0]["sequence"], 1);
     assert_eq!(kinds[0]["record"]["EpochsReserved"]["up_to"], 10);
-    // Looking at it has changed nothing.
+    // Reading the store has changed nothing.
     assert!(farm.load().is_err());
 }
 

@@ -1,7 +1,5 @@
-//! Keys of the sled store and what stands under them: `r` + sequence (big endian) is a record, `s`
-//! + job + frame a spool's extent, `t` + hash a token, `m` the snapshot, `c` the number of commits.
-//!
-//! Does no I/O.
+//! Keys of the sled store. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
+//! extent, `t` + hash a token, `m` the snapshot, and `c` the number of commits. Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::{Loaded, Sequence, TokenHash};
@@ -11,7 +9,7 @@ use tessera_transport::TokenRecord;
 pub(super) const SNAPSHOT_KEY: &[u8] = b"m";
 pub(super) const COUNT_KEY: &[u8] = b"c";
 
-/// What a key stands for.
+/// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// A record.
@@ -65,7 +63,7 @@ pub(super) fn encode_token(state: &TokenRecord) -> Vec<u8> {
     tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
 }
 
-/// Keys and values of what a store holds, for `Journal::put`.
+/// Returns the keys and values for a store's content, for `Journal::put`.
 pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
     let snapshot = loaded.snapshot.iter().map(|(sequence, bytes)| {
         (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat())
@@ -81,7 +79,7 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
     snapshot.chain(records).chain(spools).chain(tokens)
 }
 
-/// A key as people read it.
+/// Describes a key for people.
 pub(super) fn name_of(key: &[u8]) -> String {
     match parse_key(key) {
         Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
@@ -94,7 +92,7 @@ pub(super) fn name_of(key: &[u8]) -> String {
 }
 
 impl Loaded {
-    /// Takes a value in under its key.
+    /// Adds the value of a key to the content.
     pub(super) fn take(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), String> {
         match parse_key(key) {
             Some(Key::Record(sequence)) => self.records.push((sequence, value)),

@@ -1,8 +1,8 @@
-//! Values too large for the journal: files named by their BLAKE3.
+//! Values that are too large for the journal, in files named by their BLAKE3.
 //!
-//! sled moves a page beyond 128 KiB to a file of its own, which it never syncs. A leaf holds up to
-//! 17 values before it splits, so values of at most [`INLINE_MAX`] bytes keep leaves well below
-//! that, and everything larger is kept here, synced.
+//! sled moves a page of more than 128 KiB to a separate file, which it never syncs. A leaf holds up
+//! to 17 values before it splits. So values of at most [`INLINE_MAX`] bytes keep leaves well below
+//! that size. Larger values are stored here and synced.
 
 use super::envelope::Payload;
 use crate::store::StoreError;
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use tessera_protocol::BlobHash;
 use tessera_transport::files;
 
-/// Largest value in the journal itself, bytes: 17 × 4 KiB is 68 KiB a leaf.
+/// Largest value in the journal itself, in bytes. 17 × 4 KiB are 68 KiB per leaf.
 pub(super) const INLINE_MAX: usize = 4096;
 
-/// The folder of large values.
+/// Folder of the large values.
 #[derive(Debug)]
 pub(super) struct LargeValues {
     root: PathBuf,
@@ -30,7 +30,7 @@ impl LargeValues {
         self.root.join(BlobHash(*hash).to_string())
     }
 
-    /// Keeps a value: inline where it is small, else in a file, durable on return.
+    /// Stores a value: small values inline, others in a file that is durable on return.
     pub(super) fn keep(&self, bytes: &[u8]) -> Result<Payload, StoreError> {
         if bytes.len() <= INLINE_MAX {
             return Ok(Payload::Inline(bytes.to_vec()));
@@ -42,7 +42,7 @@ impl LargeValues {
         Ok(Payload::Large(hash))
     }
 
-    /// The bytes of a value, or what is wrong with them.
+    /// Reads the bytes of a value. The error describes the damage.
     pub(super) fn read(&self, payload: Payload) -> Result<Vec<u8>, String> {
         let hash = match payload {
             Payload::Inline(bytes) => return Ok(bytes),
@@ -57,7 +57,7 @@ impl LargeValues {
         Ok(bytes)
     }
 
-    /// Deletes all but these.
+    /// Deletes the files that `known` does not name.
     pub(super) fn retain(&self, known: &BTreeSet<[u8; 32]>) -> Result<(), StoreError> {
         for path in self.beside(known)? {
             std::fs::remove_file(&path).map_err(|source| StoreError::Io { path, source })?;
@@ -65,7 +65,7 @@ impl LargeValues {
         Ok(())
     }
 
-    /// How many files stand beside these.
+    /// Counts the files that `known` does not name.
     pub(super) fn count_beside(&self, known: &BTreeSet<[u8; 32]>) -> Result<u64, StoreError> {
         Ok(self.beside(known)?.len() as u64)
     }

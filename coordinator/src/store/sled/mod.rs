@@ -1,4 +1,4 @@
-//! The store on this machine's disk: sled, with what is too large for it in files beside it.
+//! The store on this machine's disk: sled, and files for values that are too large for it.
 
 mod envelope;
 mod export;

@@ -1,28 +1,28 @@
-//! A look at everything in a store, damaged or not: what `fsck` goes by. Changes nothing.
+//! Reading of a whole store, damaged or not, for `fsck`. Changes nothing.
 
 use super::journal::Journal;
 use super::keys::{name_of, record_key};
 use crate::store::{Loaded, Sequence, StoreError};
 
-/// Everything that a store holds, with what is wrong with it.
+/// Content of a store, with a list of its damage.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// What is intact. Records may have gaps, each of which is named by `missing`.
+    /// Intact values. Records may have gaps, which `missing` lists.
     pub loaded: Loaded,
-    /// Values read, damaged ones included.
+    /// Number of values that were read, with the damaged ones.
     pub values: u64,
-    /// Values that are not what was written: what they are, and what is wrong.
+    /// Name and damage of each damaged value.
     pub damaged: Vec<(String, String)>,
-    /// Records that ought to be there, as inclusive ranges.
+    /// Missing records, as inclusive ranges.
     pub missing: Vec<(Sequence, Sequence)>,
-    /// The journal ends before what was made durable: how.
+    /// Description of the loss if the journal has lost its end.
     pub lost_end: Option<String>,
-    /// Files of large values that no value names: left by a crash, and deleted by the next start.
+    /// Number of files that no value names. A crash left them, and the next start deletes them.
     pub unnamed: u64,
 }
 
 impl Journal {
-    /// Reads every value. Fails only where sled itself does.
+    /// Reads every value. Fails only if sled itself fails.
     pub fn survey(&self) -> Result<Survey, StoreError> {
         let mut survey = Survey { lost_end: self.lost_end(), ..Survey::default() };
         for entry in self.entries() {
@@ -39,7 +39,7 @@ impl Journal {
 }
 
 impl Survey {
-    /// Leaves out the records that the snapshot stands for, and finds the gaps between the others.
+    /// Removes the records that the snapshot replaces, and finds the gaps between the others.
     fn settle(&mut self) {
         let after = self.loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
         self.loaded.records.retain(|(sequence, _)| *sequence > after);
@@ -52,7 +52,7 @@ impl Survey {
         }
     }
 
-    /// A damaged record is no gap: what the missing ones are called.
+    /// Names the missing records. A damaged record is not counted as missing.
     pub fn missing_names(&self) -> impl Iterator<Item = String> + '_ {
         let is_damaged = |sequence: Sequence| {
             let name = name_of(&record_key(sequence));

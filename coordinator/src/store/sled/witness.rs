@@ -1,32 +1,31 @@
-//! The witness: how many commits were made durable, told by a file of its own. Says that the
-//! journal has lost its end, and repairs nothing.
+//! The witness: a separate file that counts the durable commits. It shows that the journal has lost
+//! its end, and repairs nothing.
 //!
-//! sled takes a damaged message for the torn end of its log: it drops that message with everything
-//! behind it and says nothing. The journal therefore counts its commits, and this file is told each
-//! count after the sync. A journal that ends before what its witness saw has lost what was
-//! acknowledged. The witness itself is not synced: after a power cut it may have seen less than
-//! there was, never more.
+//! sled takes a damaged message for the cut end of its log. It silently drops that message and
+//! everything after it. So the journal counts its commits, and this file gets each count after the
+//! sync. A journal with a lower count than its witness has lost acknowledged commits. The witness
+//! itself is not synced. After a power cut its count may be too low, but never too high.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Magic and version, count, checksum; two of them stand in the file and take turns, so that a torn
-/// one leaves the other.
+/// Layout of a slot: magic and version, count, checksum. The file has two slots that are written in
+/// turn, so that a torn write destroys only one.
 const SLOT_BYTES: usize = 32;
 const SLOTS: u64 = 2;
 /// The last byte is the version.
 const MAGIC: [u8; 8] = *b"TSRAWIT\x01";
 
-/// The file, open for telling.
+/// The witness file, open for writing.
 #[derive(Debug)]
 pub(super) struct Witness {
     file: File,
 }
 
 impl Witness {
-    /// Opens or makes the witness; gives what it has seen, 0 where it has seen nothing.
+    /// Opens or makes the witness. Returns its count, or 0 if it has none.
     pub(super) fn open(path: &Path) -> io::Result<(Self, u64)> {
         let file =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
@@ -42,7 +41,7 @@ impl Witness {
         Ok((Self { file }, seen))
     }
 
-    /// Tells it that this many commits are durable.
+    /// Records that `count` commits are durable.
     pub(super) fn tell(&self, count: u64) -> io::Result<()> {
         self.file.write_all_at(&slot(count), count % SLOTS * SLOT_BYTES as u64)
     }
@@ -57,7 +56,7 @@ fn slot(count: u64) -> [u8; SLOT_BYTES] {
     bytes
 }
 
-/// The count of a slot that is whole.
+/// Returns the count of an intact slot.
 fn count_of(bytes: &[u8; SLOT_BYTES]) -> Option<u64> {
     let count = u64::from_le_bytes(bytes[8..16].try_into().ok()?);
     (slot(count) == *bytes).then_some(count)
@@ -77,7 +76,7 @@ mod tests {
             witness.tell(count).unwrap();
             assert_eq!(Witness::open(&path).unwrap().1, count);
         }
-        // Torn while 8 was told: what 7 told stands.
+        // The write of 8 is torn, so 7 is still the newest count.
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[8] ^= 0xff;
         std::fs::write(&path, &bytes).unwrap();
